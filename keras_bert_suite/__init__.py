@@ -1,0 +1,23 @@
+"""Pretrain, fine-tune, compress and serve BERT-family encoders with Keras 3."""
+
+from keras_bert_suite.layers import BertEmbeddings, SelfAttention, TransformerBlock
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.preprocessing import SegmentPacker, WordPieceTokenizer
+from keras_bert_suite.serving import export_saved_model
+from keras_bert_suite.tasks import TextClassifier
+from keras_bert_suite.training import AdamW, LinearWarmupDecay
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AdamW",
+    "BertBackbone",
+    "BertEmbeddings",
+    "LinearWarmupDecay",
+    "SegmentPacker",
+    "SelfAttention",
+    "TextClassifier",
+    "TransformerBlock",
+    "WordPieceTokenizer",
+    "export_saved_model",
+]

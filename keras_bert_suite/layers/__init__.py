@@ -1,0 +1,8 @@
+"""Keras layers that own weights or random state."""
+
+from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
+from keras_bert_suite.layers.bert_embeddings import BertEmbeddings
+from keras_bert_suite.layers.self_attention import SelfAttention
+from keras_bert_suite.layers.transformer_block import TransformerBlock
+
+__all__ = ["BertEmbeddings", "SelfAttention", "TransformerBlock", "gelu_erf", "gelu_tanh"]

@@ -1,0 +1,19 @@
+"""The two functions that are both called GELU."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+def gelu_erf(x):
+    """x * Phi(x), exact. Hugging Face's `hidden_act="gelu"`.
+
+    Source: Hendrycks and Gimpel, 2016 (https://arxiv.org/abs/1606.08415).
+    """
+    return ops.gelu(x, approximate=False)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+def gelu_tanh(x):
+    """The tanh approximation, which Google trained BERT with. Hugging Face's `gelu_new`."""
+    return ops.gelu(x, approximate=True)

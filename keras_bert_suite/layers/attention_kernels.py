@@ -1,0 +1,74 @@
+"""softmax(Q K^T / sqrt(D)) V, by the fastest kernel that is right for the case.
+
+All tensors are (B, heads, L, D); the mask is bool, broadcastable to
+(B, heads, L, L), true where a query may look at a key.
+"""
+
+import keras
+from keras import ops
+
+
+def plain_attention(query, key, value, mask=None, dropout=None):
+    """The formula itself, with the softmax in float32 whatever the compute dtype.
+
+    Args:
+        query, key, value: float (B, heads, L, D).
+        mask: bool, broadcastable to (B, heads, L, L), or None.
+        dropout: callable applied to the probabilities, or None.
+
+    Returns:
+        float (B, heads, L, D) in the dtype of `value`.
+    """
+    scale = query.shape[-1] ** -0.5
+    scores = ops.cast(ops.matmul(query * scale, ops.swapaxes(key, -1, -2)), "float32")
+    if mask is not None:
+        scores = ops.where(mask, scores, -1e30)
+    probabilities = ops.cast(ops.softmax(scores, axis=-1), value.dtype)
+    if dropout is not None:
+        probabilities = dropout(probabilities)
+    return ops.matmul(probabilities, value)
+
+
+def _torch_attention(query, key, value, mask=None, dropout_rate=0.0):
+    import torch
+
+    if mask is not None:
+        # A query that sees nothing would be NaN in the kernels that take a boolean
+        # mask; it is let see everything instead. Its output is never read.
+        mask = mask | ~mask.any(dim=-1, keepdim=True)
+    return torch.nn.functional.scaled_dot_product_attention(
+        query, key, value, attn_mask=mask, dropout_p=dropout_rate
+    )
+
+
+def _jax_attention(query, key, value, mask=None, dropout_rate=0.0):
+    import jax
+
+    # Keras reduces a mask to its first row before the TPU kernel, so there the
+    # compiled formula is asked for; on GPUs Keras takes cuDNN's kernel if it can.
+    flash = False if jax.default_backend() == "tpu" else None
+    query, key, value = (ops.swapaxes(x, 1, 2) for x in (query, key, value))
+    output = ops.dot_product_attention(query, key, value, mask=mask, flash_attention=flash)
+    return ops.swapaxes(output, 1, 2)
+
+
+_FUSED = {"torch": _torch_attention, "jax": _jax_attention}
+
+
+def fused_attention(query, dropout_rate):
+    """Returns the backend's fused kernel for this case, or None where it has none.
+
+    | backend    | no dropout in force                 | dropout in force              |
+    | ---------- | ----------------------------------- | ----------------------------- |
+    | torch      | scaled_dot_product_attention        | the same on CUDA; CPU: None   |
+    | jax        | cuDNN on GPU, else XLA's fusion     | None                          |
+    | tensorflow | None: it has no such kernel         | None                          |
+
+    Args:
+        query: float (B, heads, L, D), only asked where it lives.
+        dropout_rate: float, 0.0 outside training.
+    """
+    kernel = _FUSED.get(keras.config.backend())
+    if dropout_rate and not getattr(query, "is_cuda", False):
+        return None
+    return kernel

@@ -1,0 +1,136 @@
+"""Token, position and segment embeddings, summed and normalised."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class BertEmbeddings(keras.layers.Layer):
+    """Sum of token, position and segment embeddings, normalised, with dropout.
+
+    Args:
+        vocabulary_size: int V, rows of the token embedding.
+        hidden_dim: int H, width of the output.
+        max_sequence_length: int, rows of the position embedding.
+        num_segments: int, rows of the segment embedding.
+        embedding_dim: int, width of the three tables. A width other than
+            `hidden_dim` adds a linear projection after the dropout (as ALBERT
+            and ELECTRA have it). Defaults to `hidden_dim`.
+        dropout: float, dropout rate of the normalised sum.
+        layer_norm_epsilon: float, added to the variance.
+        initializer_range: float, standard deviation of the truncated normal.
+
+    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), figure 2.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        hidden_dim,
+        max_sequence_length=512,
+        num_segments=2,
+        embedding_dim=None,
+        dropout=0.1,
+        layer_norm_epsilon=1e-12,
+        initializer_range=0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.vocabulary_size = vocabulary_size
+        self.hidden_dim = hidden_dim
+        self.max_sequence_length = max_sequence_length
+        self.num_segments = num_segments
+        self.embedding_dim = embedding_dim or hidden_dim
+        self.dropout_rate = dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+
+        initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
+        self.token_embedding = keras.layers.ReversibleEmbedding(
+            vocabulary_size,
+            self.embedding_dim,
+            embeddings_initializer=initializer,
+            dtype=self.dtype_policy,
+            name="token_embedding",
+        )
+        self.position_embedding = keras.layers.Embedding(
+            max_sequence_length,
+            self.embedding_dim,
+            embeddings_initializer=initializer.clone(),
+            dtype=self.dtype_policy,
+            name="position_embedding",
+        )
+        self.segment_embedding = keras.layers.Embedding(
+            num_segments,
+            self.embedding_dim,
+            embeddings_initializer=initializer.clone(),
+            dtype=self.dtype_policy,
+            name="segment_embedding",
+        )
+        self.layer_norm = keras.layers.LayerNormalization(
+            epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
+        )
+        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.projection = None
+        if self.embedding_dim != hidden_dim:
+            self.projection = keras.layers.Dense(
+                hidden_dim,
+                kernel_initializer=initializer.clone(),
+                dtype=self.dtype_policy,
+                name="projection",
+            )
+
+    def build(self, token_ids_shape, segment_ids_shape=None):
+        self.token_embedding.build()
+        self.position_embedding.build()
+        self.segment_embedding.build()
+        embedded_shape = (*token_ids_shape, self.embedding_dim)
+        self.layer_norm.build(embedded_shape)
+        if self.projection is not None:
+            self.projection.build(embedded_shape)
+
+    def call(self, token_ids, segment_ids, training=None):
+        """Embeds a batch of packed token ids.
+
+        Args:
+            token_ids: int32 (B, L), in [0, V).
+            segment_ids: int32 (B, L), in [0, num_segments).
+            training: bool, whether dropout is active.
+
+        Returns:
+            float (B, L, H) in the compute dtype.
+
+        Raises:
+            ValueError: if a static L exceeds `max_sequence_length`.
+        """
+        static_length = token_ids.shape[1]
+        if static_length is not None and static_length > self.max_sequence_length:
+            raise ValueError(
+                f"token_ids has length {static_length}, but this model has position embeddings "
+                f"for {self.max_sequence_length} tokens. Shorten the input: set `sequence_length` "
+                f"of the SegmentPacker to at most {self.max_sequence_length}."
+            )
+        positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")
+        x = (
+            self.token_embedding(token_ids)
+            + self.segment_embedding(segment_ids)
+            + self.position_embedding(positions)
+        )
+        x = self.dropout(self.layer_norm(x), training=training)
+        return x if self.projection is None else self.projection(x)
+
+    def compute_output_shape(self, token_ids_shape, segment_ids_shape=None):
+        return (*token_ids_shape, self.hidden_dim)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "max_sequence_length": self.max_sequence_length,
+            "num_segments": self.num_segments,
+            "embedding_dim": self.embedding_dim,
+            "dropout": self.dropout_rate,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "initializer_range": self.initializer_range,
+        }

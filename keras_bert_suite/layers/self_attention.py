@@ -1,0 +1,118 @@
+"""Multi-head self-attention."""
+
+import keras
+from keras import ops
+
+from keras_bert_suite.layers.attention_kernels import fused_attention, plain_attention
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class SelfAttention(keras.layers.Layer):
+    """Multi-head self-attention with a fused kernel wherever the backend has one.
+
+    The kernel is chosen at each call from the dropout *in force*, not the dropout
+    configured: outside training there is none, so evaluation, prediction and
+    serving always take the fused path. `attention_kernels.fused_attention` lists
+    the cases; the plain formula remains for TensorFlow, which has no kernel, and
+    for training with attention dropout under JAX and on a CPU.
+
+    Args:
+        num_heads: int, must divide the width H of the input.
+        dropout: float, dropout rate of the attention probabilities.
+        initializer_range: float, standard deviation of the truncated normal.
+
+    Source: Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.
+    """
+
+    def __init__(self, num_heads, dropout=0.1, initializer_range=0.02, **kwargs):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.dropout_rate = dropout
+        self.initializer_range = initializer_range
+        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def build(self, hidden_shape):
+        hidden_dim = hidden_shape[-1]
+        if hidden_dim % self.num_heads:
+            raise ValueError(
+                f"num_heads must divide the hidden size, got num_heads={self.num_heads} and "
+                f"hidden size {hidden_dim}."
+            )
+        for name in ("query", "key", "value", "output_projection"):
+            dense = keras.layers.Dense(
+                hidden_dim,
+                kernel_initializer=keras.initializers.TruncatedNormal(
+                    stddev=self.initializer_range
+                ),
+                dtype=self.dtype_policy,
+                name=name,
+            )
+            dense.build(hidden_shape)
+            setattr(self, name, dense)
+
+    def call(self, hidden, attention_mask=None, training=None):
+        """Lets each position look at the positions its mask allows.
+
+        Args:
+            hidden: float (B, L, H).
+            attention_mask: bool or int, true or 1 where a key may be looked at:
+                (B, L) the same keys for every query (a padding mask),
+                (B, L, L) per query, or (B, heads, L, L), where any of the first
+                three sizes may be 1. None: everything sees everything.
+            training: bool, whether dropout is active.
+
+        Returns:
+            float (B, L, H). A query that may look at nothing gets a finite value.
+
+        Raises:
+            ValueError: if the mask has another rank.
+        """
+        query = self._split_heads(self.query(hidden))
+        key = self._split_heads(self.key(hidden))
+        value = self._split_heads(self.value(hidden))
+        mask = expand_attention_mask(attention_mask)
+        dropout_rate = self.dropout_rate if training else 0.0
+
+        kernel = fused_attention(query, dropout_rate)
+        if kernel is not None:
+            context = kernel(query, key, value, mask, dropout_rate)
+        else:
+            dropout = (lambda p: self.dropout(p, training=True)) if dropout_rate else None
+            context = plain_attention(query, key, value, mask, dropout)
+        context = ops.reshape(ops.swapaxes(context, 1, 2), ops.shape(hidden))
+        return self.output_projection(context)
+
+    def _split_heads(self, x):
+        """(B, L, H) -> (B, heads, L, D)."""
+        head_dim = x.shape[-1] // self.num_heads
+        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
+        return ops.swapaxes(x, 1, 2)
+
+    def compute_output_shape(self, hidden_shape, attention_mask_shape=None):
+        return hidden_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "dropout": self.dropout_rate,
+            "initializer_range": self.initializer_range,
+        }
+
+
+def expand_attention_mask(mask):
+    """Brings a (B, L), (B, L, L) or (B, heads, L, L) mask to rank 4, bool."""
+    if mask is None:
+        return None
+    mask = ops.cast(mask, "bool")
+    rank = len(mask.shape)
+    if rank == 2:
+        return mask[:, None, None, :]
+    if rank == 3:
+        return mask[:, None, :, :]
+    if rank == 4:
+        return mask
+    raise ValueError(
+        f"attention_mask must have rank 2 (B, L), 3 (B, L, L) or 4 (B, heads, L, L), "
+        f"got shape {tuple(mask.shape)}."
+    )

@@ -1,0 +1,104 @@
+"""One layer of the encoder."""
+
+import keras
+
+from keras_bert_suite.layers.self_attention import SelfAttention
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class TransformerBlock(keras.layers.Layer):
+    """Self-attention and a feed-forward network, each with residual and norm after it.
+
+    Args:
+        num_heads: int.
+        intermediate_dim: int, inner width of the feed-forward network.
+        activation: name or callable, e.g. `keras_bert_suite.layers.gelu_tanh`.
+        dropout: float, dropout rate of both sublayers' outputs.
+        attention_dropout: float, dropout rate of the attention probabilities.
+        layer_norm_epsilon: float.
+        initializer_range: float, standard deviation of the truncated normal.
+
+    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805).
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        intermediate_dim,
+        activation="gelu",
+        dropout=0.1,
+        attention_dropout=0.1,
+        layer_norm_epsilon=1e-12,
+        initializer_range=0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.intermediate_dim = intermediate_dim
+        self.activation = keras.activations.get(activation)
+        self.dropout_rate = dropout
+        self.attention_dropout = attention_dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+
+        self.self_attention = SelfAttention(
+            num_heads,
+            dropout=attention_dropout,
+            initializer_range=initializer_range,
+            dtype=self.dtype_policy,
+            name="self_attention",
+        )
+        self.self_attention_norm = keras.layers.LayerNormalization(
+            epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="self_attention_norm"
+        )
+        self.feedforward_norm = keras.layers.LayerNormalization(
+            epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="feedforward_norm"
+        )
+        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def build(self, hidden_shape):
+        hidden_dim = hidden_shape[-1]
+        self.self_attention.build(hidden_shape)
+        self.self_attention_norm.build(hidden_shape)
+        self.intermediate = self._dense(self.intermediate_dim, "intermediate")
+        self.intermediate.build(hidden_shape)
+        self.feedforward_output = self._dense(hidden_dim, "feedforward_output")
+        self.feedforward_output.build((*hidden_shape[:-1], self.intermediate_dim))
+        self.feedforward_norm.build(hidden_shape)
+
+    def _dense(self, units, name):
+        initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
+        return keras.layers.Dense(
+            units, kernel_initializer=initializer, dtype=self.dtype_policy, name=name
+        )
+
+    def call(self, hidden, attention_mask=None, training=None):
+        """Encodes each position in the light of those its mask allows.
+
+        Args:
+            hidden: float (B, L, H).
+            attention_mask: see `SelfAttention.call`.
+            training: bool, whether dropout is active.
+
+        Returns:
+            float (B, L, H).
+        """
+        attended = self.self_attention(hidden, attention_mask=attention_mask, training=training)
+        hidden = self.self_attention_norm(hidden + self.dropout(attended, training=training))
+        projected = self.feedforward_output(self.activation(self.intermediate(hidden)))
+        return self.feedforward_norm(hidden + self.dropout(projected, training=training))
+
+    def compute_output_shape(self, hidden_shape, attention_mask_shape=None):
+        return hidden_shape
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "intermediate_dim": self.intermediate_dim,
+            "activation": keras.activations.serialize(self.activation),
+            "dropout": self.dropout_rate,
+            "attention_dropout": self.attention_dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "initializer_range": self.initializer_range,
+        }

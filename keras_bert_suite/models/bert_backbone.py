@@ -1,0 +1,250 @@
+"""BERT, the encoder without a head."""
+
+import keras
+import keras_hub
+
+from keras_bert_suite import checkpoints
+from keras_bert_suite.layers import BertEmbeddings, TransformerBlock, gelu_erf, gelu_tanh
+
+#: Google's released sizes: (num_layers, hidden_dim, num_heads). The feed-forward
+#: network is four times as wide as the hidden states in all of them.
+BERT_SIZES = {
+    "tiny": (2, 128, 2),
+    "mini": (4, 256, 4),
+    "small": (4, 512, 8),
+    "medium": (8, 512, 8),
+    "base": (12, 768, 12),
+    "large": (24, 1024, 16),
+}
+
+#: What checkpoints call an activation, and what it is.
+ACTIVATIONS = {
+    "gelu": gelu_erf,
+    "gelu_erf": gelu_erf,
+    "gelu_new": gelu_tanh,
+    "gelu_tanh": gelu_tanh,
+    "gelu_pytorch_tanh": gelu_tanh,
+    "relu": keras.activations.relu,
+    "tanh": keras.activations.tanh,
+    "silu": keras.activations.silu,
+}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class BertBackbone(keras_hub.models.Backbone):
+    """A functional BERT encoder with every dial a BERT checkpoint can turn.
+
+    Inputs, a dictionary: `token_ids`, `segment_ids` and `padding_mask`, each int32
+    (B, L); the mask is 1 on tokens and 0 on padding.
+
+    Outputs, a dictionary: `sequence_output` (B, L, H); `pooled_output` (B, H), a
+    tanh layer over the first position; and with `output_hidden_states` also
+    `hidden_states`, a list of num_layers + 1 tensors (B, L, H), the embeddings first.
+
+    Args:
+        vocabulary_size: int V.
+        num_layers: int, transformer blocks.
+        num_heads: int, attention heads per block; must divide `hidden_dim`.
+        hidden_dim: int H.
+        intermediate_dim: int, inner width of the feed-forward networks.
+        activation: "gelu_tanh" (Google's), "gelu_erf" (Hugging Face's default), any
+            name of a Hugging Face `hidden_act` listed in `ACTIVATIONS`, or a callable.
+        dropout: float, dropout rate of embeddings and sublayer outputs.
+        attention_dropout: float, dropout rate of the attention probabilities.
+            Defaults to `dropout`.
+        max_sequence_length: int, rows of the position embedding.
+        num_segments: int, rows of the segment embedding.
+        embedding_dim: int, width of the embedding tables. Defaults to `hidden_dim`;
+            any other width is projected to it.
+        layer_norm_epsilon: float.
+        initializer_range: float, standard deviation of the truncated normal.
+        output_hidden_states: bool, whether to output `hidden_states`.
+        dtype: string or `keras.DTypePolicy`. Norms and softmax are computed in
+            float32 under every policy.
+
+    Example:
+    ```python
+    backbone = BertBackbone.from_size("tiny", vocabulary_size=30522)
+    outputs = backbone(
+        {
+            "token_ids": np.ones((1, 12), "int32"),
+            "segment_ids": np.zeros((1, 12), "int32"),
+            "padding_mask": np.ones((1, 12), "int32"),
+        }
+    )
+    outputs["sequence_output"].shape  # (1, 12, 128)
+    ```
+
+    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805) and
+    google-research/bert.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size,
+        num_layers,
+        num_heads,
+        hidden_dim,
+        intermediate_dim,
+        activation="gelu_tanh",
+        dropout=0.1,
+        attention_dropout=None,
+        max_sequence_length=512,
+        num_segments=2,
+        embedding_dim=None,
+        layer_norm_epsilon=1e-12,
+        initializer_range=0.02,
+        output_hidden_states=False,
+        dtype=None,
+        **kwargs,
+    ):
+        if hidden_dim % num_heads:
+            raise ValueError(
+                f"num_heads must divide hidden_dim, got num_heads={num_heads} and "
+                f"hidden_dim={hidden_dim}."
+            )
+        attention_dropout = dropout if attention_dropout is None else attention_dropout
+        activation = _get_activation(activation)
+
+        # === Layers ===
+        self.embeddings = BertEmbeddings(
+            vocabulary_size=vocabulary_size,
+            hidden_dim=hidden_dim,
+            max_sequence_length=max_sequence_length,
+            num_segments=num_segments,
+            embedding_dim=embedding_dim,
+            dropout=dropout,
+            layer_norm_epsilon=layer_norm_epsilon,
+            initializer_range=initializer_range,
+            dtype=dtype,
+            name="embeddings",
+        )
+        self.token_embedding = self.embeddings.token_embedding
+        self.transformer_layers = [
+            TransformerBlock(
+                num_heads=num_heads,
+                intermediate_dim=intermediate_dim,
+                activation=activation,
+                dropout=dropout,
+                attention_dropout=attention_dropout,
+                layer_norm_epsilon=layer_norm_epsilon,
+                initializer_range=initializer_range,
+                dtype=dtype,
+                name=f"transformer_layer_{i}",
+            )
+            for i in range(num_layers)
+        ]
+        self.pooler = keras.layers.Dense(
+            hidden_dim,
+            activation="tanh",
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+            dtype=dtype,
+            name="pooler",
+        )
+
+        # === Functional Model ===
+        inputs = {
+            name: keras.Input(shape=(None,), dtype="int32", name=name)
+            for name in ("token_ids", "segment_ids", "padding_mask")
+        }
+        x = self.embeddings(inputs["token_ids"], inputs["segment_ids"])
+        hidden_states = [x]
+        for block in self.transformer_layers:
+            x = block(x, attention_mask=inputs["padding_mask"])
+            hidden_states.append(x)
+        outputs = {"sequence_output": x, "pooled_output": self.pooler(x[:, 0, :])}
+        if output_hidden_states:
+            outputs["hidden_states"] = hidden_states
+        super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+
+        # === Config ===
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.activation = activation
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.max_sequence_length = max_sequence_length
+        self.num_segments = num_segments
+        self.embedding_dim = embedding_dim or hidden_dim
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+        self.output_hidden_states = output_hidden_states
+
+    @classmethod
+    def from_size(cls, size, vocabulary_size, **kwargs):
+        """Builds one of Google's released sizes, randomly initialised.
+
+        Args:
+            size: "tiny", "mini", "small", "medium", "base" or "large". With the
+                uncased vocabulary of 30,522 they have 4.4, 11.2, 28.8, 41.4, 109.5
+                and 335.1 million parameters.
+            vocabulary_size: int V.
+            **kwargs: any other argument of the constructor.
+        """
+        if size not in BERT_SIZES:
+            raise ValueError(f"size must be one of {', '.join(BERT_SIZES)}, got {size!r}.")
+        num_layers, hidden_dim, num_heads = BERT_SIZES[size]
+        return cls(
+            vocabulary_size=vocabulary_size,
+            num_layers=num_layers,
+            num_heads=num_heads,
+            hidden_dim=hidden_dim,
+            intermediate_dim=4 * hidden_dim,
+            **kwargs,
+        )
+
+    @classmethod
+    def from_preset(cls, preset, load_weights=True, **kwargs):
+        """Builds the encoder of a checkpoint.
+
+        Args:
+            preset: directory of a preset saved by `save_to_preset`, of a Hugging Face
+                checkpoint, or of an original Google TF1 checkpoint; `hf://owner/name`;
+                or `kaggle://...` for a preset there.
+            load_weights: bool, whether to load weights or only the configuration.
+            **kwargs: arguments of the constructor that override the checkpoint's.
+
+        Raises:
+            ValueError: if the checkpoint is not one, or lacks a tensor, or holds a
+                surplus or misshapen one.
+        """
+        checkpoint = checkpoints.open_checkpoint(preset)
+        if checkpoint is None:
+            return super().from_preset(preset, load_weights=load_weights, **kwargs)
+        backbone = cls(**{**checkpoint.backbone_config, **kwargs})
+        if load_weights:
+            checkpoints.load_weights(backbone, checkpoint)
+        return backbone
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "num_layers": self.num_layers,
+            "num_heads": self.num_heads,
+            "hidden_dim": self.hidden_dim,
+            "intermediate_dim": self.intermediate_dim,
+            "activation": keras.activations.serialize(self.activation),
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "max_sequence_length": self.max_sequence_length,
+            "num_segments": self.num_segments,
+            "embedding_dim": self.embedding_dim,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "initializer_range": self.initializer_range,
+            "output_hidden_states": self.output_hidden_states,
+        }
+
+
+def _get_activation(activation):
+    if isinstance(activation, str) and activation in ACTIVATIONS:
+        return ACTIVATIONS[activation]
+    try:
+        return keras.activations.get(activation)
+    except ValueError:
+        raise ValueError(
+            f"activation must be a callable or one of {', '.join(ACTIVATIONS)}, got {activation!r}."
+        ) from None

@@ -1,0 +1,81 @@
+"""Learning rate schedules."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
+    """A linear rise to the peak, then a linear fall to 0.
+
+    The fall is counted from step 0 and replaced by the rise while step < warmup, as
+    Google's code has it: right after the warm-up the rate is
+    peak (1 - warmup_steps / total_steps), not the peak.
+
+    Args:
+        peak_learning_rate: float.
+        total_steps: int, optimizer steps until the rate is 0. None: as many as the
+            `fit` of one of this package's tasks will take; `fit` sets it.
+        warmup_steps: int, steps of the rise. Defaults to `warmup_ratio` of all.
+        warmup_ratio: float in [0, 1).
+
+    Example:
+    >>> schedule = LinearWarmupDecay(1e-4, total_steps=100, warmup_steps=10)
+    >>> [float(schedule(step)) for step in (0, 5, 10, 50, 100)]
+    [0.0, 5e-05, 9e-05, 5e-05, 0.0]
+
+    Source: google-research/bert, optimization.py.
+    """
+
+    def __init__(
+        self,
+        peak_learning_rate,
+        total_steps=None,
+        warmup_steps=None,
+        warmup_ratio=0.1,
+        name="linear_warmup_decay",
+    ):
+        super().__init__()
+        if not peak_learning_rate > 0:
+            raise ValueError(f"peak_learning_rate must be positive, got {peak_learning_rate}.")
+        if total_steps is not None and total_steps < 1:
+            raise ValueError(f"total_steps must be at least 1, got {total_steps}.")
+        if warmup_steps is not None and warmup_steps < 0:
+            raise ValueError(f"warmup_steps must not be negative, got {warmup_steps}.")
+        if not 0 <= warmup_ratio < 1:
+            raise ValueError(f"warmup_ratio must be in [0, 1), got {warmup_ratio}.")
+        self.peak_learning_rate = peak_learning_rate
+        self.total_steps = total_steps
+        self.warmup_steps = warmup_steps
+        self.warmup_ratio = warmup_ratio
+        self.name = name
+        self._first_step = 0
+        self._num_steps = total_steps
+
+    def span(self, first_step, num_steps):
+        """Lays the schedule over `num_steps` steps from `first_step`, if `total_steps` is None."""
+        if self.total_steps is None:
+            self._first_step, self._num_steps = first_step, num_steps
+
+    def __call__(self, step):
+        if self._num_steps is None:
+            raise ValueError(
+                "This LinearWarmupDecay does not know its length. Give it `total_steps`, or "
+                "train through the `fit` of a keras_bert_suite task, which sets it."
+            )
+        step = ops.cast(step, "float32") - self._first_step
+        warmup = self.warmup_steps
+        if warmup is None:
+            warmup = int(self._num_steps * self.warmup_ratio)
+        rise = step / max(warmup, 1)
+        fall = ops.maximum(0.0, 1.0 - step / self._num_steps)
+        return self.peak_learning_rate * ops.where(step < warmup, rise, fall)
+
+    def get_config(self):
+        return {
+            "peak_learning_rate": self.peak_learning_rate,
+            "total_steps": self.total_steps,
+            "warmup_steps": self.warmup_steps,
+            "warmup_ratio": self.warmup_ratio,
+            "name": self.name,
+        }

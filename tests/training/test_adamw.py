@@ -1,0 +1,96 @@
+"""Against the formula of google-research/bert, in NumPy."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert_suite import AdamW, LinearWarmupDecay
+
+STEPS, PEAK, DECAY = 6, 1e-2, 0.1
+
+
+@pytest.fixture
+def model():
+    inputs = keras.Input((6,), dtype="int32")
+    x = keras.layers.Embedding(20, 8, name="embedding")(inputs)
+    x = keras.layers.LayerNormalization(name="layer_norm")(keras.layers.Flatten()(x))
+    model = keras.Model(inputs, keras.layers.Dense(3, name="dense")(x))
+    rng = np.random.default_rng(0)
+    for weight in model.weights:
+        weight.assign(rng.normal(size=weight.shape))
+    return model
+
+
+def numpy_step(weights, gradients, m, v, step, decays, clip):
+    """One update, in place."""
+    norm = np.sqrt(sum((g**2).sum() for g in gradients))
+    rate = PEAK * (step / 2 if step < 2 else 1 - step / 20)
+    for i, (w, g) in enumerate(zip(weights, gradients, strict=True)):
+        g = g * min(1.0, clip / norm)
+        m[i] = 0.9 * m[i] + 0.1 * g
+        v[i] = 0.999 * v[i] + 0.001 * g**2
+        w -= rate * (m[i] / (np.sqrt(v[i]) + 1e-6) + decays[i] * w)
+
+
+@pytest.mark.parametrize("clip", [1.0, 1e9])
+def test_steps_equal_the_formula(model, clip):
+    optimizer = AdamW(
+        LinearWarmupDecay(PEAK, total_steps=20, warmup_steps=2),
+        weight_decay=DECAY,
+        global_clipnorm=clip,
+    )
+    variables = model.trainable_variables
+    assert [v.path for v in variables] == [
+        "embedding/embeddings", "layer_norm/gamma", "layer_norm/beta", "dense/kernel", "dense/bias",
+    ]  # fmt: skip
+    weights = [ops.convert_to_numpy(v).astype("float64") for v in variables]
+    m, v = [np.zeros_like(w) for w in weights], [np.zeros_like(w) for w in weights]
+    rng = np.random.default_rng(1)
+    for step in range(STEPS):
+        gradients = [rng.normal(size=w.shape).astype("float32") for w in weights]
+        optimizer.apply([ops.convert_to_tensor(g) for g in gradients], variables)
+        numpy_step(weights, gradients, m, v, step, [DECAY, 0, 0, DECAY, 0], clip)
+    for variable, wanted in zip(variables, weights, strict=True):
+        np.testing.assert_allclose(ops.convert_to_numpy(variable), wanted, atol=3e-6)
+
+
+def test_a_token_that_occurs_twice_is_clipped_as_one(model):
+    """TensorFlow hands an embedding's gradient over in slices, one for each occurrence."""
+    x, y = np.full((2, 6), 7), np.array([0, 1])
+    before = ops.convert_to_numpy(model.weights[0]).copy()
+    model.compile(AdamW(1e-3, weight_decay=0.0), keras.losses.SparseCategoricalCrossentropy(True))
+    model.train_on_batch(x, y)
+    moved = np.abs(ops.convert_to_numpy(model.weights[0]) - before)
+    # The first step without bias correction is 0.1 / sqrt(0.001) times the rate.
+    np.testing.assert_allclose(moved[7], 1e-3 * 0.1 / np.sqrt(0.001), rtol=0.05)
+    assert not np.delete(moved, 7, axis=0).any()
+
+
+def test_gradient_accumulation(model):
+    rng = np.random.default_rng(1)
+    optimizer = AdamW(1e-2, gradient_accumulation_steps=2)
+    variables = model.trainable_variables
+    before = [ops.convert_to_numpy(v).copy() for v in variables]
+    for step in range(2):
+        gradients = [ops.convert_to_tensor(rng.normal(size=v.shape), "float32") for v in variables]
+        optimizer.apply(gradients, variables)
+        moved = [
+            not np.allclose(ops.convert_to_numpy(v), b)
+            for v, b in zip(variables, before, strict=True)
+        ]
+        assert all(moved) if step else not any(moved)
+
+
+def test_config_round_trip():
+    optimizer = AdamW(
+        LinearWarmupDecay(1e-3, total_steps=9), 0.2, no_decay=["kernel"], epsilon=1e-5
+    )
+    twin = keras.optimizers.deserialize(keras.optimizers.serialize(optimizer))
+    assert twin.get_config() == optimizer.get_config()
+    assert twin.no_decay == ("kernel",) and twin.epsilon == 1e-5
+
+
+def test_a_pattern_that_finds_nothing_is_an_error(model):
+    with pytest.raises(ValueError, match="'LayerNorm' finds none of the 5 variables"):
+        AdamW(no_decay=["bias", "LayerNorm"]).build(model.trainable_variables)

@@ -1,0 +1,48 @@
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_suite import LinearWarmupDecay
+
+pytestmark = pytest.mark.backend_free
+
+
+def google_rate(step, peak, total, warmup):
+    """optimization.py: polynomial decay of power 1 to 0, replaced while step < warmup."""
+    return peak * step / warmup if step < warmup else peak * (1 - min(step, total) / total)
+
+
+@pytest.mark.parametrize(("total", "warmup"), [(100, 10), (7, 3), (10, 1)])
+def test_equals_googles(total, warmup):
+    schedule = LinearWarmupDecay(2e-5, total_steps=total, warmup_steps=warmup)
+    for step in range(total + 5):
+        rate = float(keras.ops.convert_to_numpy(schedule(step)))
+        np.testing.assert_allclose(
+            rate, google_rate(step, 2e-5, total, warmup), rtol=1e-5, atol=1e-12
+        )
+
+
+def test_span_sets_an_open_length_only():
+    schedule = LinearWarmupDecay(1.0, warmup_ratio=0.5)
+    with pytest.raises(ValueError, match="does not know its length"):
+        schedule(0)
+    schedule.span(first_step=10, num_steps=4)
+    rates = [float(keras.ops.convert_to_numpy(schedule(s))) for s in range(10, 15)]
+    assert rates == [0.0, 0.5, 0.5, 0.25, 0.0]
+    fixed = LinearWarmupDecay(1.0, total_steps=4, warmup_steps=0)
+    fixed.span(first_step=10, num_steps=400)
+    assert float(keras.ops.convert_to_numpy(fixed(2))) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"peak_learning_rate": 0}, "peak_learning_rate must be positive, got 0"),
+        ({"peak_learning_rate": 1, "total_steps": 0}, "total_steps must be at least 1, got 0"),
+        ({"peak_learning_rate": 1, "warmup_steps": -1}, "warmup_steps .*-1"),
+        ({"peak_learning_rate": 1, "warmup_ratio": 1.5}, "warmup_ratio .*1.5"),
+    ],
+)
+def test_bad_arguments(arguments, error):
+    with pytest.raises(ValueError, match=error):
+        LinearWarmupDecay(**arguments)
