@@ -1,0 +1,15 @@
+"""Other people's checkpoints: opened, checked, loaded, written."""
+
+from keras_bert_suite.checkpoints.atomic_directory import atomic_directory
+from keras_bert_suite.checkpoints.load_weights import load_weights
+from keras_bert_suite.checkpoints.opening import open_checkpoint
+from keras_bert_suite.checkpoints.save_hugging_face import save_hugging_face
+from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary
+
+__all__ = [
+    "atomic_directory",
+    "check_vocabulary",
+    "load_weights",
+    "open_checkpoint",
+    "save_hugging_face",
+]

@@ -1,0 +1,114 @@
+"""Reading a checkpoint's JSON files, every value checked."""
+
+import json
+
+
+def read_json(path):
+    """The object in a JSON file.
+
+    Raises:
+        ValueError: if the file is not JSON, or not an object.
+    """
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:  # JSONDecodeError and UnicodeDecodeError
+        raise ValueError(f"{path} is not JSON ({error}). Download the checkpoint again.") from error
+    if not isinstance(value, dict):
+        raise ValueError(
+            f"{path} must hold a JSON object, got {type(value).__name__}. Download the "
+            "checkpoint again."
+        )
+    return value
+
+
+class ConfigValues:
+    """Checked values of the JSON object in `path`.
+
+    Raises:
+        ValueError: from every method, if the value is missing and there is no default,
+            or is not what it must be.
+    """
+
+    def __init__(self, path):
+        self.path = path
+        self._values = read_json(path)
+
+    def get(self, name, default=None):
+        """The value, unchecked."""
+        return self._values.get(name, default)
+
+    def size(self, name):
+        """An int in [1, 2**31), as token ids are int32."""
+        value = self._required(name, None)
+        if type(value) is not int or not 0 < value < 2**31:  # A bool is an int to isinstance.
+            raise self._wrong(name, value, "a positive integer of 32 bits")
+        return value
+
+    def rate(self, name):
+        """A float in [0, 1)."""
+        value = self._required(name, None)
+        if type(value) not in (int, float) or not 0 <= value < 1:
+            raise self._wrong(name, value, "a number in [0, 1)")
+        return float(value)
+
+    def positive(self, name, default=None):
+        """A float greater than zero."""
+        value = self._required(name, default)
+        if type(value) not in (int, float) or not 0 < value < float("inf"):
+            raise self._wrong(name, value, "a number greater than 0")
+        return float(value)
+
+    def choice(self, name, choices):
+        """`choices[value]`."""
+        value = self._required(name, None)
+        if not isinstance(value, str) or value not in choices:
+            raise self._wrong(name, value, f"one of {', '.join(choices)}")
+        return choices[value]
+
+    def _required(self, name, default):
+        value = self._values.get(name, default)
+        if value is None:
+            raise ValueError(
+                f"{self.path} has no {name!r}. Use the configuration file that came with the "
+                "weights."
+            )
+        return value
+
+    def _wrong(self, name, value, wanted):
+        return ValueError(f"{name!r} in {self.path} must be {wanted}, got {value!r}.")
+
+
+def read_backbone_config(config, activations, layer_norm_epsilon):
+    """The arguments of a BertBackbone from the fields Google and Hugging Face share.
+
+    Args:
+        config: `ConfigValues`.
+        activations: dict of a `hidden_act` -> our name of it.
+        layer_norm_epsilon: float.
+
+    Returns:
+        dict of keyword arguments of `BertBackbone`.
+
+    Raises:
+        ValueError: if a value is missing, has another type or does not fit the others.
+    """
+    kwargs = {
+        "vocabulary_size": config.size("vocab_size"),
+        "num_layers": config.size("num_hidden_layers"),
+        "num_heads": config.size("num_attention_heads"),
+        "hidden_dim": config.size("hidden_size"),
+        "intermediate_dim": config.size("intermediate_size"),
+        "activation": config.choice("hidden_act", activations),
+        "dropout": config.rate("hidden_dropout_prob"),
+        "attention_dropout": config.rate("attention_probs_dropout_prob"),
+        "max_sequence_length": config.size("max_position_embeddings"),
+        "num_segments": config.size("type_vocab_size"),
+        "layer_norm_epsilon": layer_norm_epsilon,
+        "initializer_range": config.positive("initializer_range", default=0.02),
+    }
+    if kwargs["hidden_dim"] % kwargs["num_heads"]:
+        raise ValueError(
+            f"'num_attention_heads' in {config.path} must divide 'hidden_size', got "
+            f"{kwargs['num_heads']} and {kwargs['hidden_dim']}."
+        )
+    return kwargs

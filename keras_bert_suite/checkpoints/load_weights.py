@@ -1,0 +1,144 @@
+"""Assigning a checkpoint's tensors to a model, all of them or none."""
+
+import warnings
+
+import numpy as np
+
+from keras_bert_suite.checkpoints.name_tables import matches_any
+
+
+def load_weights(model, checkpoint, skip=()):
+    """Assigns the tensors of a checkpoint to the weights of a model.
+
+    Names and shapes are compared first, from the files' headers, then every tensor is
+    read, and only then is any weight assigned: when this function raises, the model is
+    as it was. Tensors are cast to the dtype of the weight.
+
+    Args:
+        model: `keras.Model`, built. Its weights are found by their `path`.
+        checkpoint: what `open_checkpoint` returned.
+        skip: regular expression, or several, of whole paths of weights that keep their
+            values, such as `["classifier/.*"]` for a head that is to be trained.
+
+    Raises:
+        ValueError: if the checkpoint lacks a tensor, holds one the model has no place
+            for, or holds one of another shape, naming them all; if a weight is unknown
+            to the checkpoint's name table; if a file is damaged.
+
+    Warns:
+        UserWarning: if an optional part (the pooler) is absent and keeps its values.
+    """
+    skip = [skip] if isinstance(skip, str) else skip
+    table = checkpoint.name_table
+    weights = weights_by_path(model)
+    shapes = spelled_shapes(checkpoint)
+    rows = {path: table.their_name(path) for path in weights}
+    wanted = {path: row for path, row in rows.items() if not matches_any(path, skip)}
+    left_alone = _absent_parts(wanted, shapes, table)
+    wanted = {path: row for path, row in wanted.items() if path not in left_alone}
+
+    problems = [
+        *_find_misfits(wanted, weights, shapes),
+        *_find_surplus(rows, shapes, table),
+    ]
+    if problems:
+        raise ValueError(
+            f"The weights in {checkpoint.path} do not fit the model {model.name!r}:\n  "
+            + "\n  ".join(problems)
+            + "\nBuild the model from the checkpoint's own `backbone_config`, and name weights "
+            'that are not to be loaded in `skip`, e.g. skip=["classifier/.*"] for a new head.'
+        )
+
+    values = {
+        path: transform(_read_floats(checkpoint, shapes[name][0]))
+        for path, (name, transform) in wanted.items()
+    }
+    for path, value in values.items():
+        # A copy, for the value may be a view of a file; float32, for not every backend
+        # takes a NumPy array of bfloat16.
+        dtype = np.result_type(value.dtype, np.float32)
+        weights[path].assign(np.array(value, dtype=dtype, order="C"))
+    if left_alone:
+        warnings.warn(
+            f"{checkpoint.path} has no weights for {', '.join(left_alone)}: they keep their "
+            "values. Train them before their output is used.",
+            stacklevel=2,
+        )
+
+
+def weights_by_path(model):
+    """The weights of a model by their path, without the seeds of its dropout layers."""
+    weights = {}
+    for weight in model.weights:
+        if weight.path in weights:
+            raise ValueError(
+                f"Two weights of the model {model.name!r} have the path {weight.path!r}, so a "
+                "checkpoint cannot tell them apart. Give their layers different names."
+            )
+        weights[weight.path] = weight
+    return weights
+
+
+def spelled_shapes(checkpoint):
+    """dict of a tensor's name as the name table spells it -> (name in the file, shape)."""
+    shapes = {}
+    for name, shape in checkpoint.tensor_shapes().items():
+        spelled = checkpoint.name_table.spell(name)
+        if spelled in shapes:
+            raise ValueError(
+                f"{checkpoint.path} holds the same tensor twice, as {shapes[spelled][0]!r} and "
+                f"as {name!r}. Remove one of them."
+            )
+        shapes[spelled] = (name, tuple(shape))
+    return shapes
+
+
+def transformed_shape(transform, shape):
+    """What a transform of a name table makes of a shape."""
+    return transform(np.broadcast_to(np.uint8(0), shape)).shape  # a view, without data
+
+
+def _absent_parts(wanted, shapes, table):
+    """The paths of those optional parts of which the file has nothing at all."""
+    absent = []
+    for pattern in table.optional:
+        part = [path for path, row in wanted.items() if row and matches_any(path, [pattern])]
+        if not any(wanted[path][0] in shapes for path in part):
+            absent += part
+    return absent
+
+
+def _find_misfits(wanted, weights, shapes):
+    """Yields what is wrong with the tensors that the model wants."""
+    for path, row in wanted.items():
+        if row is None:
+            yield f"{path}: no tensor is known for this weight"
+            continue
+        name, transform = row
+        wanted_shape = transformed_shape(transform, weights[path].shape)
+        if name not in shapes:
+            yield f"{name}: missing, wanted for {path} with shape {wanted_shape}"
+        elif shapes[name][1] != wanted_shape:
+            name, shape = shapes[name]
+            yield f"{name}: has shape {shape}, wanted {wanted_shape} for {path}"
+
+
+def _find_surplus(rows, shapes, table):
+    """Yields the tensors of the file that neither the model nor the table has a place for."""
+    expected = {row[0] for row in rows.values() if row is not None}
+    for spelled, (name, shape) in shapes.items():
+        if spelled in expected or matches_any(spelled, table.ignored):
+            continue
+        row = table.our_path(spelled)
+        if row is None or not matches_any(row[0], table.heads):
+            yield f"{name}: shape {shape}, the model has no place for it"
+
+
+def _read_floats(checkpoint, name):
+    value = checkpoint.tensor(name)
+    if value.dtype.kind not in "fV":  # V is ml_dtypes' bfloat16.
+        raise ValueError(
+            f"{name} in {checkpoint.path} has dtype {value.dtype}, wanted floating point. "
+            "Quantized checkpoints cannot be read: take the original."
+        )
+    return value

@@ -1,0 +1,185 @@
+"""What our weights are called in other people's checkpoints, as data, read both ways.
+
+A row is (our path, their name, transform). `{i}` stands for the number of a layer.
+Every transform is its own inverse, so a row serves loading and saving alike. Heads
+that this package does not have yet are listed under `ignored`, not forgotten.
+"""
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+
+def same(tensor):
+    """For what is stored as Keras stores it."""
+    return tensor
+
+
+def transposed(tensor):
+    """For kernels stored (output, input), PyTorch's way."""
+    return np.transpose(tensor)
+
+
+@dataclass(frozen=True)
+class NameTable:
+    """The names of one kind of checkpoint.
+
+    Args:
+        rows: tuple of (our path, their name, transform).
+        aliases: tuple of (pattern, replacement), tried in turn on the names in a file,
+            all of which may apply, until they are spelled as in `rows`.
+        ignored: tuple of patterns of names in a file that carry nothing for us.
+        optional: tuple of patterns of our paths; those that match one pattern may be
+            absent from a file, all together.
+        heads: tuple of patterns of our paths that a file may hold and a model lack.
+    """
+
+    rows: tuple
+    aliases: tuple = ()
+    ignored: tuple = ()
+    optional: tuple = ()
+    heads: tuple = ()
+
+    def their_name(self, path):
+        """Their (name, transform) for our weight at `path`, or None: it has no row."""
+        return _translate(path, ((ours, theirs, how) for ours, theirs, how in self.rows))
+
+    def our_path(self, name):
+        """Our (path, transform) for their tensor `name`, or None: it has no row."""
+        return _translate(name, ((theirs, ours, how) for ours, theirs, how in self.rows))
+
+    def spell(self, name):
+        """`name` as in `rows`, whatever spelling a file has."""
+        for pattern, replacement in self.aliases:
+            name = re.sub(pattern, replacement, name)
+        return name
+
+
+def matches_any(name, patterns):
+    """Whether one of the regular expressions matches the whole name."""
+    return any(re.fullmatch(pattern, name) for pattern in patterns)
+
+
+def _translate(name, rows):
+    for source, target, transform in rows:
+        match = re.fullmatch(re.escape(source).replace(r"\{i\}", r"(?P<i>\d+)"), name)
+        if match:
+            return target.format(**match.groupdict()), transform
+    return None
+
+
+def _within(ours, theirs, rows):
+    """The rows with a prefix before our paths and one before their names."""
+    return tuple((ours + path, theirs + name, transform) for path, name, transform in rows)
+
+
+GOOGLE_TF1 = NameTable(
+    rows=(
+        *_within(
+            "embeddings/",
+            "bert/embeddings/",
+            (
+                ("token_embedding/embeddings", "word_embeddings", same),
+                ("position_embedding/embeddings", "position_embeddings", same),
+                ("segment_embedding/embeddings", "token_type_embeddings", same),
+                ("layer_norm/gamma", "LayerNorm/gamma", same),
+                ("layer_norm/beta", "LayerNorm/beta", same),
+            ),
+        ),
+        *_within(
+            "transformer_layer_{i}/",
+            "bert/encoder/layer_{i}/",
+            (
+                ("self_attention/query/kernel", "attention/self/query/kernel", same),
+                ("self_attention/query/bias", "attention/self/query/bias", same),
+                ("self_attention/key/kernel", "attention/self/key/kernel", same),
+                ("self_attention/key/bias", "attention/self/key/bias", same),
+                ("self_attention/value/kernel", "attention/self/value/kernel", same),
+                ("self_attention/value/bias", "attention/self/value/bias", same),
+                ("self_attention/output_projection/kernel", "attention/output/dense/kernel", same),
+                ("self_attention/output_projection/bias", "attention/output/dense/bias", same),
+                ("self_attention_norm/gamma", "attention/output/LayerNorm/gamma", same),
+                ("self_attention_norm/beta", "attention/output/LayerNorm/beta", same),
+                ("intermediate/kernel", "intermediate/dense/kernel", same),
+                ("intermediate/bias", "intermediate/dense/bias", same),
+                ("feedforward_output/kernel", "output/dense/kernel", same),
+                ("feedforward_output/bias", "output/dense/bias", same),
+                ("feedforward_norm/gamma", "output/LayerNorm/gamma", same),
+                ("feedforward_norm/beta", "output/LayerNorm/beta", same),
+            ),
+        ),
+        ("pooler/kernel", "bert/pooler/dense/kernel", same),
+        ("pooler/bias", "bert/pooler/dense/bias", same),
+        # run_classifier.py writes its head at the root.
+        ("classifier/kernel", "output_weights", transposed),
+        ("classifier/bias", "output_bias", same),
+    ),
+    ignored=(
+        r"cls/.*",
+        r"(.*/)?(adam_[mv]|Adam(_1)?)",
+        r"global_step|beta[12]_power|loss_scale|good_steps",
+    ),
+    optional=(r"pooler/.*",),
+    heads=(r"classifier/.*",),
+)
+
+HUGGING_FACE = NameTable(
+    rows=(
+        *_within(
+            "embeddings/",
+            "bert.embeddings.",
+            (
+                ("token_embedding/embeddings", "word_embeddings.weight", same),
+                ("position_embedding/embeddings", "position_embeddings.weight", same),
+                ("segment_embedding/embeddings", "token_type_embeddings.weight", same),
+                ("layer_norm/gamma", "LayerNorm.weight", same),
+                ("layer_norm/beta", "LayerNorm.bias", same),
+            ),
+        ),
+        *_within(
+            "transformer_layer_{i}/",
+            "bert.encoder.layer.{i}.",
+            (
+                ("self_attention/query/kernel", "attention.self.query.weight", transposed),
+                ("self_attention/query/bias", "attention.self.query.bias", same),
+                ("self_attention/key/kernel", "attention.self.key.weight", transposed),
+                ("self_attention/key/bias", "attention.self.key.bias", same),
+                ("self_attention/value/kernel", "attention.self.value.weight", transposed),
+                ("self_attention/value/bias", "attention.self.value.bias", same),
+                (
+                    "self_attention/output_projection/kernel",
+                    "attention.output.dense.weight",
+                    transposed,
+                ),
+                ("self_attention/output_projection/bias", "attention.output.dense.bias", same),
+                ("self_attention_norm/gamma", "attention.output.LayerNorm.weight", same),
+                ("self_attention_norm/beta", "attention.output.LayerNorm.bias", same),
+                ("intermediate/kernel", "intermediate.dense.weight", transposed),
+                ("intermediate/bias", "intermediate.dense.bias", same),
+                ("feedforward_output/kernel", "output.dense.weight", transposed),
+                ("feedforward_output/bias", "output.dense.bias", same),
+                ("feedforward_norm/gamma", "output.LayerNorm.weight", same),
+                ("feedforward_norm/beta", "output.LayerNorm.bias", same),
+            ),
+        ),
+        ("pooler/kernel", "bert.pooler.dense.weight", transposed),
+        ("pooler/bias", "bert.pooler.dense.bias", same),
+        ("classifier/kernel", "classifier.weight", transposed),
+        ("classifier/bias", "classifier.bias", same),
+    ),
+    aliases=(
+        # A BertModel saved by itself has no prefix; files of 2018 name norms as Google did.
+        (r"^(embeddings|encoder|pooler)\.", r"bert.\1."),
+        (r"LayerNorm\.gamma$", "LayerNorm.weight"),
+        (r"LayerNorm\.beta$", "LayerNorm.bias"),
+    ),
+    ignored=(
+        r"bert\.embeddings\.(position_ids|token_type_ids)",
+        r"cls\..*",
+        r"qa_outputs\..*",
+        r"lm_head\..*",
+    ),
+    optional=(r"pooler/.*",),
+    heads=(r"classifier/.*",),
+)

@@ -1,0 +1,160 @@
+"""Recognising what kind of checkpoint a directory holds."""
+
+import os
+import re
+from pathlib import Path
+
+from keras_bert_suite.checkpoints.config_values import read_json
+from keras_bert_suite.checkpoints.google_tf1 import GoogleCheckpoint
+from keras_bert_suite.checkpoints.hugging_face import (
+    WEIGHT_FILES,
+    HuggingFaceCheckpoint,
+    list_directory,
+)
+from keras_bert_suite.checkpoints.load_weights import spelled_shapes, transformed_shape
+
+_FORMATS = (
+    "a Hugging Face checkpoint (config.json and model.safetensors), one of google-research/bert "
+    "(bert_config.json and bert_model.ckpt.*), or a preset of Keras"
+)
+
+_SMALL_FILES = (
+    "config.json",
+    "bert_config.json",
+    "vocab.txt",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "sentence_bert_config.json",
+)
+# In the order of preference of `WEIGHT_FILES`, then Google's.
+_WEIGHT_PATTERNS = (
+    ("model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"),
+    ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model-*-of-*.bin"),
+    ("bert_model.ckpt.index", "bert_model.ckpt.data-*"),
+)
+
+
+def open_checkpoint(preset):
+    """Opens a BERT checkpoint of Hugging Face or Google. No tensor is read yet.
+
+    >>> open_checkpoint("hf://sentence-transformers/all-MiniLM-L6-v2").backbone_config
+    {'vocabulary_size': 30522, 'num_layers': 6, 'num_heads': 12, 'hidden_dim': 384, ...}
+
+    Args:
+        preset: str or path. A directory; the prefix of a TensorFlow 1 checkpoint, such
+            as `fine_tuned/model.ckpt-1000`; or `hf://owner/name` or
+            `hf://owner/name@revision` on the Hugging Face Hub, of which the files of
+            one format are downloaded.
+
+    Returns:
+        `HuggingFaceCheckpoint` or `GoogleCheckpoint`. None if it is a preset that
+        KerasHub reads: one it wrote, or one of another scheme, such as `kaggle://`.
+
+    Raises:
+        FileNotFoundError: if there is nothing at `preset`, or a file is missing.
+        ValueError: if what is there is no BERT checkpoint, is damaged, or its
+            configuration is not that of its weights.
+    """
+    name = os.fspath(preset)
+    scheme, separator, handle = name.partition("://")
+    if separator and scheme != "hf":
+        return None
+    path = _download(handle) if separator else Path(name).expanduser()
+    if not path.is_dir():
+        if not path.with_name(path.name + ".index").is_file():
+            raise _not_a_directory(path)
+        checkpoint = GoogleCheckpoint(path)
+    else:
+        checkpoint = _open_directory(path)
+        if checkpoint is None:
+            return None
+    _check_sizes(checkpoint)
+    return checkpoint
+
+
+def _open_directory(path):
+    config_path = path / "config.json"
+    prefixes = sorted(file.with_suffix("") for file in path.glob("*.index"))
+    if config_path.is_file():
+        if "registered_name" in read_json(config_path):
+            return None
+        if not prefixes or any((path / name).is_file() for name, _ in WEIGHT_FILES):
+            return HuggingFaceCheckpoint(path)
+    if len(prefixes) > 1:
+        prefixes = [prefix for prefix in prefixes if prefix.name == "bert_model.ckpt"] or prefixes
+    if len(prefixes) > 1:
+        raise ValueError(
+            f"{path} holds several checkpoints: {', '.join(prefix.name for prefix in prefixes)}. "
+            f"Pass the one you want, e.g. {str(prefixes[-1])!r}."
+        )
+    if not prefixes:
+        raise FileNotFoundError(
+            f"{path} holds no checkpoint: found {list_directory(path)}, wanted {_FORMATS}. Pass "
+            "the directory the files themselves are in."
+        )
+    return GoogleCheckpoint(prefixes[0])
+
+
+def _not_a_directory(path):
+    if path.exists():
+        return ValueError(
+            f"{path} is a single file, wanted the directory of {_FORMATS}. Pass "
+            f"{str(path.parent)!r}."
+        )
+    return FileNotFoundError(
+        f"{path} does not exist, wanted the directory of {_FORMATS}. To download a checkpoint "
+        "from the Hugging Face Hub, pass 'hf://owner/name'."
+    )
+
+
+def _download(handle):
+    """Downloads the files of one format; what is in the cache is not downloaded again."""
+    from huggingface_hub import snapshot_download
+
+    repo_id, _, revision = handle.partition("@")
+    if not re.fullmatch(r"[^/]+(/[^/]+)?", repo_id):
+        raise ValueError(f"Wanted 'hf://owner/name' or 'hf://owner/name@revision', got {handle!r}.")
+
+    def download(patterns):
+        return Path(
+            snapshot_download(repo_id, revision=revision or None, allow_patterns=list(patterns))
+        )
+
+    path = download(_SMALL_FILES)
+    config_path = path / "config.json"
+    if config_path.is_file() and "registered_name" in read_json(config_path):
+        return path
+    for patterns in _WEIGHT_PATTERNS:
+        path = download(patterns)
+        if any(file.match(pattern) for file in path.iterdir() for pattern in patterns):
+            break
+    return path
+
+
+def _check_sizes(checkpoint):
+    """Compares the configuration with the shapes in the files' headers.
+
+    So a wrong or hostile configuration fails before a model of its size is allocated.
+    """
+    config = checkpoint.backbone_config
+    hidden_dim, last = config["hidden_dim"], config["num_layers"] - 1
+    shapes = spelled_shapes(checkpoint)
+    for path, wanted in (
+        ("embeddings/token_embedding/embeddings", (config["vocabulary_size"], hidden_dim)),
+        ("embeddings/position_embedding/embeddings", (config["max_sequence_length"], hidden_dim)),
+        ("embeddings/segment_embedding/embeddings", (config["num_segments"], hidden_dim)),
+        (f"transformer_layer_{last}/intermediate/kernel", (hidden_dim, config["intermediate_dim"])),
+        (f"transformer_layer_{last + 1}/intermediate/kernel", None),
+    ):
+        name, transform = checkpoint.name_table.their_name(path)
+        got = transformed_shape(transform, shapes[name][1]) if name in shapes else None
+        if got != wanted:
+            stored = f"has the shape {shapes[name][1]}" if name in shapes else "is missing"
+            needed = (
+                f"the shape {transformed_shape(transform, wanted)}" if wanted else "no such layer"
+            )
+            raise ValueError(
+                f"The weights and the configuration in {checkpoint.path} belong to different "
+                f"models: {name} {stored}, and the configuration asks for {needed}. Use the "
+                "configuration file that came with the weights."
+            )

@@ -1,0 +1,81 @@
+"""LevelDB's sorted string tables, in which TensorFlow keeps a checkpoint's index.
+
+Source: doc/table_format.md of google/leveldb; tensorflow/core/lib/io/table.
+"""
+
+import struct
+
+_FOOTER_SIZE = 48
+_MAGIC = 0xDB4775248B80FB57
+_BLOCK_TRAILER_SIZE = 5
+
+
+def read_table(data):
+    """Yields the (key, value) pairs of a table, bytes, in the order of the keys.
+
+    Args:
+        data: bytes, the whole file.
+
+    Raises:
+        ValueError, IndexError or struct.error: if the table is damaged.
+    """
+    (magic,) = struct.unpack("<Q", data[-8:])
+    if len(data) < _FOOTER_SIZE or magic != _MAGIC:
+        raise ValueError("it is no TensorFlow checkpoint index")
+    footer = data[-_FOOTER_SIZE:]
+    position = 0
+    for _ in range(2):  # the metaindex block, which is empty
+        _, position = read_varint(footer, position)
+    for _, handle in _read_block(data, *_read_handle(footer, position)):
+        yield from _read_block(data, *_read_handle(handle, 0))
+
+
+def _read_handle(data, position):
+    offset, position = read_varint(data, position)
+    size, _ = read_varint(data, position)
+    return offset, size
+
+
+def _read_block(data, offset, size):
+    """Yields the (key, value) pairs of one block."""
+    end = offset + size
+    compression, checksum = struct.unpack("<BI", data[end : end + _BLOCK_TRAILER_SIZE])
+    if masked_checksum(data[offset : end + 1]) != checksum:
+        raise ValueError("the checksum of a block is wrong")
+    if compression:
+        raise ValueError("its blocks are compressed, which TensorFlow does not do")
+    block = data[offset:end]
+    (num_restarts,) = struct.unpack("<I", block[-4:])
+    position, end, key = 0, len(block) - 4 * (num_restarts + 1), b""
+    while position < end:
+        shared, position = read_varint(block, position)  # with the key before it
+        unshared, position = read_varint(block, position)
+        value_size, position = read_varint(block, position)
+        key = key[:shared] + block[position : position + unshared]
+        position += unshared
+        yield key, block[position : position + value_size]
+        position += value_size
+
+
+def read_varint(data, position):
+    """The unsigned integer at `position`, seven bits a byte, and the position after it."""
+    value = shift = 0
+    while True:
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position
+        shift += 7
+
+
+def masked_checksum(data):
+    """CRC-32C as TensorFlow stores it: rotated, with a constant added.
+
+    Args:
+        data: bytes or a read-only uint8 array.
+    """
+    import google_crc32c
+
+    checksum = google_crc32c.value(data)
+    return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF

@@ -1,0 +1,170 @@
+"""Hugging Face's weight files: safetensors and PyTorch's, whole or in shards."""
+
+import json
+from pathlib import Path
+
+import ml_dtypes
+import numpy as np
+
+from keras_bert_suite.checkpoints.damage import damaged
+
+_SAFETENSORS_DTYPES = {
+    "F64": "float64",
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": ml_dtypes.bfloat16,
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U8": "uint8",
+    "BOOL": "bool",
+}
+
+
+class SafetensorsFile:
+    """The tensors of one `.safetensors` file, as views of it.
+
+    Args:
+        path: `pathlib.Path`.
+
+    Raises:
+        ValueError: if the file is cut short or damaged.
+
+    Source: https://huggingface.co/docs/safetensors
+    """
+
+    def __init__(self, path):
+        import safetensors
+
+        self.path = path
+        try:
+            # Checks the header and that the tensors cover the file exactly. Its own
+            # NumPy reader copies each tensor, so they are taken from the file below.
+            with safetensors.safe_open(path, framework="np"):
+                pass
+        except safetensors.SafetensorError as error:
+            raise damaged(path, error) from error
+        with open(path, "rb") as file:
+            header_size = int.from_bytes(file.read(8), "little")
+            self._entries = json.loads(file.read(header_size))
+        self._entries.pop("__metadata__", None)
+        self._data_begin = 8 + header_size
+
+    def shapes(self):
+        """dict of name -> shape, from the header."""
+        return {name: tuple(entry["shape"]) for name, entry in self._entries.items()}
+
+    def tensor(self, name):
+        """The tensor, read-only, in the dtype it is stored in."""
+        entry = self._entries[name]
+        if entry["dtype"] not in _SAFETENSORS_DTYPES:
+            raise ValueError(
+                f"{name} in {self.path} has dtype {entry['dtype']}, wanted one of "
+                f"{', '.join(_SAFETENSORS_DTYPES)}. Convert the checkpoint to float32."
+            )
+        begin, end = entry["data_offsets"]
+        shape, dtype = tuple(entry["shape"]), np.dtype(_SAFETENSORS_DTYPES[entry["dtype"]])
+        if begin == end:
+            return np.zeros(shape, dtype)
+        return np.memmap(self.path, dtype, "r", self._data_begin + begin, shape)
+
+
+class TorchFile:
+    """The tensors of one `pytorch_model.bin`, read without running what is pickled in it.
+
+    Args:
+        path: `pathlib.Path`.
+
+    Raises:
+        ValueError: if the file is cut short or damaged, or holds anything but tensors.
+    """
+
+    def __init__(self, path):
+        import zipfile
+
+        try:
+            import torch
+        except ImportError as error:
+            raise ImportError(
+                f"Reading {path} needs PyTorch: `pip install torch`, or download the "
+                "checkpoint's model.safetensors instead."
+            ) from error
+
+        self.path = path
+        try:
+            # Files from before PyTorch 1.6 are no archives and cannot be memory-mapped.
+            self._tensors = torch.load(
+                path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path)
+            )
+        except Exception as error:  # torch raises half a dozen types here.
+            reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
+            raise ValueError(
+                f"{path} cannot be read as PyTorch tensors: {reason}. If its download was cut "
+                f"short (it has {path.stat().st_size:,} bytes), download it again. If it holds "
+                "pickled objects, which are never run here, take the checkpoint's "
+                "model.safetensors instead."
+            ) from error
+        if not isinstance(self._tensors, dict) or not all(
+            isinstance(value, torch.Tensor) for value in self._tensors.values()
+        ):
+            raise ValueError(
+                f"{path} holds something else than a dictionary of tensors. Save the model with "
+                "`save_pretrained` of transformers."
+            )
+
+    def shapes(self):
+        """dict of name -> shape."""
+        return {name: tuple(tensor.shape) for name, tensor in self._tensors.items()}
+
+    def tensor(self, name):
+        """The tensor as NumPy array; bfloat16 comes as float32."""
+        import torch
+
+        tensor = self._tensors[name].detach()
+        return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+class ShardedFiles:
+    """The tensors of the files that an index lists, as one.
+
+    Args:
+        index_path: `pathlib.Path` of a `*.index.json`.
+        open_file: `SafetensorsFile` or `TorchFile`.
+
+    Raises:
+        FileNotFoundError: if a shard is missing.
+        ValueError: if the index is not JSON of the right form or leaves the directory,
+            or a shard lacks a tensor.
+    """
+
+    def __init__(self, index_path, open_file):
+        try:
+            weight_map = json.loads(index_path.read_text(encoding="utf-8"))["weight_map"]
+            names = sorted(set(weight_map.values()))
+            if any(Path(name).name != name for name in names):
+                raise ValueError(f"shards outside of its directory: {names}")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise damaged(index_path, error) from error
+        missing = [name for name in names if not (index_path.parent / name).is_file()]
+        if missing:
+            raise FileNotFoundError(
+                f"{index_path} lists files that {index_path.parent} does not have: "
+                f"{', '.join(missing)}. Download them too."
+            )
+        files = {name: open_file(index_path.parent / name) for name in names}
+        self._files = {tensor: files[name] for tensor, name in weight_map.items()}
+        self._shapes = {}
+        for tensor, name in weight_map.items():
+            shapes = files[name].shapes()
+            if tensor not in shapes:
+                raise damaged(files[name].path, f"it lacks {tensor}, which {index_path} promises")
+            self._shapes[tensor] = shapes[tensor]
+
+    def shapes(self):
+        """dict of name -> shape."""
+        return self._shapes
+
+    def tensor(self, name):
+        """The tensor, from the shard that holds it."""
+        return self._files[name].tensor(name)

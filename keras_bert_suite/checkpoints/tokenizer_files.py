@@ -1,0 +1,180 @@
+"""What a checkpoint's files say about its tokenizer."""
+
+from keras_bert_suite.checkpoints.config_values import read_json
+
+#: Classes of Hugging Face that split text as BERT does, or as their tokenizer.json says.
+_BERT_CLASSES = (
+    "TokenizersBackend",
+    "PreTrainedTokenizerFast",
+    "BertTokenizerFast",
+    "BertTokenizer",
+)
+
+
+#: Hugging Face's name of a special token -> (ours, BERT's piece).
+_SPECIAL_TOKENS = {
+    "unk_token": ("unknown_token", "[UNK]"),
+    "cls_token": ("start_token", "[CLS]"),
+    "sep_token": ("end_token", "[SEP]"),
+    "pad_token": ("pad_token", "[PAD]"),
+    "mask_token": ("mask_token", "[MASK]"),
+}
+
+
+def read_google_tokenizer(directory):
+    """The tokenizer of a Google checkpoint, which stores a vocabulary and no settings.
+
+    Google's scripts compare `--do_lower_case` with the released directory's name. The
+    vocabulary itself is better evidence, as it survives a renaming: one made from
+    lowercased text has no piece with an uppercase letter. (So have the four public
+    ones: uncased and Chinese are lowercased, cased and multilingual cased are not.)
+
+    Args:
+        directory: `pathlib.Path`.
+
+    Returns:
+        dict of arguments of `WordPieceTokenizer`: "vocabulary", the path of the file,
+        str; and "lowercase", bool.
+
+    Raises:
+        FileNotFoundError: if there is no vocab.txt.
+    """
+    path = directory / "vocab.txt"
+    if not path.is_file():
+        raise _no_vocabulary(directory, "vocab.txt")
+    return {"vocabulary": str(path), "lowercase": _is_lowercase(_read_lines(path))}
+
+
+def read_hugging_face_tokenizer(directory):
+    """The tokenizer of a Hugging Face checkpoint.
+
+    `do_lower_case` of tokenizer_config.json decides, as it does in transformers; then
+    the normalizer of tokenizer.json; then the vocabulary (where transformers would
+    lowercase, and turn every capitalised word of a cased model into [UNK]).
+
+    Args:
+        directory: `pathlib.Path`.
+
+    Returns:
+        dict of arguments of `WordPieceTokenizer`: "vocabulary", the path of vocab.txt,
+        str, or where there is none the pieces of tokenizer.json, a list of str;
+        "lowercase", bool; and those of "strip_accents", bool, and the special tokens,
+        str, that are not what they are in BERT.
+
+    Raises:
+        FileNotFoundError: if there is neither a vocab.txt nor a tokenizer.json.
+        ValueError: if the tokenizer does not split text as BERT's does.
+    """
+    config_path = directory / "tokenizer_config.json"
+    fast_path = directory / "tokenizer.json"
+    vocabulary_path = directory / "vocab.txt"
+    config = read_json(config_path) if config_path.is_file() else {}
+    fast = read_json(fast_path) if fast_path.is_file() else {}
+    if not vocabulary_path.is_file() and not fast:
+        raise _no_vocabulary(directory, "vocab.txt or tokenizer.json")
+
+    model, normalizer = fast.get("model") or {}, fast.get("normalizer") or {}
+    cleans_cjk = normalizer.get("handle_chinese_chars", True)
+    for path, what, got, wanted in (
+        (config_path, "tokenizer_class", config.get("tokenizer_class"), (None, *_BERT_CLASSES)),
+        (
+            config_path,
+            "tokenize_chinese_chars",
+            config.get("tokenize_chinese_chars", cleans_cjk),
+            (True,),
+        ),
+        (fast_path, "model type", model.get("type"), (None, "WordPiece")),
+        (fast_path, "normalizer", normalizer.get("type"), ("BertNormalizer",) if fast else (None,)),
+    ):
+        if got not in wanted:
+            raise ValueError(
+                f"The tokenizer in {directory} is not BERT's, and its token ids would differ: "
+                f"{what} in {path.name} is {got!r}, wanted {wanted[-1]!r}. Pass a tokenizer of "
+                "your own."
+            )
+
+    if vocabulary_path.is_file():
+        vocabulary, pieces = str(vocabulary_path), _read_lines(vocabulary_path)
+    else:
+        vocabulary = pieces = _pieces_of(fast, fast_path)
+    lowercase = config.get("do_lower_case", normalizer.get("lowercase"))
+    lowercase = _is_lowercase(pieces) if lowercase is None else lowercase
+    strip_accents = config.get("strip_accents", normalizer.get("strip_accents"))
+    if not isinstance(lowercase, bool) or strip_accents not in (None, True, False):
+        raise ValueError(
+            f"'do_lower_case' and 'strip_accents' of {config_path} must be true or false, got "
+            f"{lowercase!r} and {strip_accents!r}."
+        )
+    arguments = {"vocabulary": vocabulary, "lowercase": lowercase}
+    if strip_accents not in (None, lowercase):
+        arguments["strip_accents"] = strip_accents
+    for theirs, (ours, usual) in _SPECIAL_TOKENS.items():
+        token = config.get(theirs) or usual
+        token = token.get("content") if isinstance(token, dict) else token
+        if token != usual:
+            arguments[ours] = token
+    return arguments
+
+
+def check_vocabulary(tokenizer_size, backbone_size):
+    """Checks that a tokenizer and a backbone belong together, by size.
+
+    Every id must have a row, and a smaller vocabulary means another model's vocabulary:
+    ids would be in range and wrong. Rows are allowed to exceed the vocabulary in one
+    case, an embedding padded for the hardware, which is a vocabulary rounded up to a
+    multiple of a power of two from 8 to 1,024 (30,522 -> 30,528, 30,592 or 30,720).
+
+    Args:
+        tokenizer_size: int, tokens in the vocabulary.
+        backbone_size: int, rows of the token embedding.
+
+    Raises:
+        ValueError: naming both sizes.
+    """
+    multiples = [2**power for power in range(11) if power not in (1, 2)]
+    if backbone_size in [-(-tokenizer_size // multiple) * multiple for multiple in multiples]:
+        return
+    raise ValueError(
+        f"The tokenizer has a vocabulary of {tokenizer_size} tokens, the backbone has embeddings "
+        f"for {backbone_size}. Use the vocabulary that came with the weights; if tokens were "
+        "added to or removed from its end on purpose, bring vocab.txt to "
+        f"{backbone_size} lines, e.g. with [unused1] and so on."
+    )
+
+
+def _read_lines(path):
+    # What is no UTF-8 is for the tokenizer to report, which reads the file again.
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return [line.rstrip("\n") for line in file]
+
+
+def _is_lowercase(pieces):
+    # isalpha leaves out the special tokens, <S> and <T> of the Chinese vocabulary too.
+    words = (piece.removeprefix("##") for piece in pieces)
+    return not any(word.isalpha() and word != word.lower() for word in words)
+
+
+def _pieces_of(fast, path):
+    """The pieces of a tokenizer.json in id order, those added later at the end."""
+    try:
+        ids = dict(fast["model"]["vocab"])
+        ids.update({token["content"]: token["id"] for token in fast.get("added_tokens") or ()})
+        pieces = sorted(ids, key=ids.get)
+        complete = pieces and [ids[piece] for piece in pieces] == list(range(len(pieces)))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path} holds no vocabulary ({error!r}). Download it, or vocab.txt, again."
+        ) from error
+    if not complete:
+        raise ValueError(
+            f"The ids of the {len(pieces)} pieces in {path} do not count up from 0. Put the "
+            "original vocab.txt beside it."
+        )
+    return pieces
+
+
+def _no_vocabulary(directory, wanted):
+    return FileNotFoundError(
+        f"{directory} has no {wanted}. Download it from where the weights came from, or pass a "
+        "tokenizer of your own."
+    )

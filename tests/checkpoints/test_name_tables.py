@@ -1,0 +1,52 @@
+"""The tables name every weight, both ways."""
+
+import pytest
+
+from keras_bert_suite.checkpoints.google_tf1 import ACTIVATIONS as GOOGLE_ACTIVATIONS
+from keras_bert_suite.checkpoints.hugging_face import ACTIVATIONS as HUGGING_FACE_ACTIVATIONS
+from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1, HUGGING_FACE, matches_any
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.models.bert_backbone import ACTIVATIONS
+
+pytestmark = pytest.mark.backend_free
+
+TABLES = pytest.mark.parametrize("table", [GOOGLE_TF1, HUGGING_FACE])
+
+
+@TABLES
+def test_every_weight_has_one_name_and_back(table):
+    backbone = BertBackbone(
+        vocabulary_size=9, num_layers=12, num_heads=2, hidden_dim=4, intermediate_dim=8
+    )
+    paths = [weight.path for weight in backbone.weights] + ["classifier/kernel", "classifier/bias"]
+    names = [table.their_name(path)[0] for path in paths]
+    assert len(set(names)) == len(paths) == 5 + 12 * 16 + 2 + 2
+    assert [table.our_path(name)[0] for name in names] == paths
+    assert not any(matches_any(name, table.ignored) for name in names)
+    assert [table.spell(name) for name in names] == names
+
+
+@TABLES
+def test_both_tables_have_the_same_rows(table):
+    assert [row[0] for row in table.rows] == [row[0] for row in GOOGLE_TF1.rows]
+
+
+@TABLES
+def test_stranger_has_no_name(table):
+    for path in ("transformer_layer_x/pooler/kernel", "pooler/kernel/more", "my/pooler/kernel"):
+        assert table.their_name(path) is None
+        assert table.our_path(path) is None
+
+
+def test_names_known_from_elsewhere():
+    ours = "transformer_layer_11/self_attention/output_projection/kernel"
+    google, same = GOOGLE_TF1.their_name(ours)
+    hugging_face, transposed = HUGGING_FACE.their_name(ours)
+    assert google == "bert/encoder/layer_11/attention/output/dense/kernel"
+    assert hugging_face == "bert.encoder.layer.11.attention.output.dense.weight"
+    assert same is not transposed
+
+
+@pytest.mark.parametrize("names", [GOOGLE_ACTIVATIONS, HUGGING_FACE_ACTIVATIONS])
+def test_activations_are_ones_the_backbone_knows(names):
+    assert set(names.values()) <= set(ACTIVATIONS)

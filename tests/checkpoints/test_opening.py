@@ -1,0 +1,147 @@
+"""What is recognised, what is left to KerasHub, and what is said of the rest."""
+
+import json
+import shutil
+from fnmatch import fnmatch
+
+import pytest
+
+from keras_bert_suite.checkpoints import open_checkpoint
+from keras_bert_suite.models import BertBackbone
+
+pytestmark = pytest.mark.backend_free
+
+
+def test_presets_of_keras_are_left_to_kerashub(tmp_path):
+    backbone = BertBackbone.from_size("tiny", vocabulary_size=10)
+    backbone.save_to_preset(str(tmp_path))
+    assert open_checkpoint(tmp_path) is None
+
+
+@pytest.mark.parametrize("preset", ["kaggle://keras/bert/keras/bert_base_en", "modelscope://a/b"])
+def test_other_schemes_are_left_to_kerashub(preset):
+    assert open_checkpoint(preset) is None
+
+
+@pytest.mark.parametrize("preset", ["nowhere", "bert-base-uncased", "google/bert_tiny"])
+def test_nothing_there(preset, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError, match=f"{preset} does not exist.*hf://owner/name"):
+        open_checkpoint(preset)
+
+
+def test_empty_directory(tmp_path):
+    with pytest.raises(FileNotFoundError, match="found nothing, wanted a Hugging Face checkpoint"):
+        open_checkpoint(tmp_path)
+
+
+def test_directory_of_other_things(tmp_path):
+    for i in range(30):
+        (tmp_path / f"photo{i:02d}.jpg").touch()
+    with pytest.raises(FileNotFoundError, match="found photo00.jpg, photo01.jpg.*photo19.jpg, ..."):
+        open_checkpoint(tmp_path)
+
+
+def test_single_file(save_peer):
+    _, path = save_peer()
+    with pytest.raises(ValueError, match=f"single file.*Pass '{path}'"):
+        open_checkpoint(path / "model.safetensors")
+
+
+def test_configuration_without_weights(save_peer):
+    _, path = save_peer()
+    (path / "model.safetensors").rename(path / "tf_model.h5")
+    with pytest.raises(FileNotFoundError, match="no weights: found config.json, tf_model.h5"):
+        open_checkpoint(path)
+
+
+@pytest.mark.parametrize("content", [b"{", b"", b"[1]", b"\xff\xfe\x00", b'"bert"'])
+@pytest.mark.parametrize("name", ["config.json", "bert_config.json"])
+def test_configuration_that_is_no_json_object(save_peer, toy, tmp_path, name, content):
+    path = save_peer()[1] if name == "config.json" else shutil.copytree(toy, tmp_path / "toy")
+    (path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=f"{name} (is not JSON|must hold a JSON object)"):
+        open_checkpoint(path)
+
+
+def test_both_formats_in_one_directory(save_peer, toy):
+    _, path = save_peer()
+    shutil.copytree(toy, path, dirs_exist_ok=True)
+    assert open_checkpoint(path).backbone_config["vocabulary_size"] == 24
+    (path / "model.safetensors").unlink()
+    assert open_checkpoint(path).backbone_config["vocabulary_size"] == 15
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    """Serves the repository owner/name from a directory; `hub.copied` lists what was asked for."""
+    import huggingface_hub
+
+    class Hub:
+        repository = tmp_path / "repository"
+        cache = tmp_path / "cache"
+        revisions = set()
+        copied = []
+
+    def snapshot_download(repo_id, *, revision=None, allow_patterns):
+        assert repo_id == "owner/name"
+        Hub.revisions.add(revision)
+        Hub.cache.mkdir(exist_ok=True)
+        for file in sorted(Hub.repository.rglob("*")):
+            name = file.relative_to(Hub.repository).as_posix()
+            if file.is_file() and any(fnmatch(name, pattern) for pattern in allow_patterns):
+                Hub.copied.append(name)
+                shutil.copy(file, Hub.cache / name)
+        return str(Hub.cache)
+
+    Hub.copied, Hub.revisions = [], set()
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot_download)
+    return Hub
+
+
+@pytest.mark.parametrize("shard_size, num_files", [("1GB", 1), ("2KB", 5)])
+def test_hub_downloads_one_format(hub, save_peer, shard_size, num_files):
+    _, path = save_peer(max_shard_size=shard_size, directory="repository")
+    wanted = sorted(file.name for file in path.iterdir())
+    assert len([name for name in wanted if name.startswith("model")]) == num_files
+    for name in ("pytorch_model.bin", "onnx/model.safetensors", "tf_model.h5", "README.md"):
+        (path / name).parent.mkdir(exist_ok=True)
+        (path / name).touch()
+    checkpoint = open_checkpoint("hf://owner/name@v1.0")
+    assert checkpoint.backbone_config["vocabulary_size"] == 24
+    assert checkpoint.tokenizer_config["vocabulary"] == str(hub.cache / "vocab.txt")
+    assert sorted(hub.copied) == wanted
+    assert hub.revisions == {"v1.0"}
+
+
+def test_hub_with_pytorch_weights_only(hub, save_peer):
+    import torch
+
+    peer, path = save_peer(directory="repository")
+    (path / "model.safetensors").unlink()
+    torch.save(peer.state_dict(), path / "pytorch_model.bin")
+    assert open_checkpoint("hf://owner/name").tensor_shapes()
+    assert hub.copied == ["config.json", "vocab.txt", "pytorch_model.bin"]
+    assert hub.revisions == {None}
+
+
+def test_hub_with_a_google_checkpoint(hub, toy):
+    shutil.copytree(toy, hub.repository)
+    (hub.repository / "bert_model.ckpt.meta").touch()
+    assert len(open_checkpoint("hf://owner/name").tensor_shapes()) == 139
+    assert "LICENSE.txt" not in hub.copied and "bert_model.ckpt.meta" not in hub.copied
+
+
+def test_hub_preset_of_keras_is_left_to_kerashub(hub):
+    hub.repository.mkdir()
+    config = {"registered_name": "keras_hub>BertBackbone"}
+    (hub.repository / "config.json").write_text(json.dumps(config))
+    (hub.repository / "model.weights.h5").touch()
+    assert open_checkpoint("hf://owner/name") is None
+    assert hub.copied == ["config.json"]
+
+
+@pytest.mark.parametrize("preset", ["hf://", "hf://a/b/c", "hf:///b"])
+def test_malformed_handle(hub, preset):
+    with pytest.raises(ValueError, match="Wanted 'hf://owner/name'"):
+        open_checkpoint(preset)

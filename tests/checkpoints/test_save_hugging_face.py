@@ -1,0 +1,178 @@
+"""What is written, transformers loads; what was read is written back byte for byte."""
+
+import json
+import os
+import sys
+
+import keras
+import numpy as np
+import pytest
+import safetensors.numpy
+import torch
+import transformers
+from peer_weights import randomize, run_transformers, to_numpy
+
+from keras_bert_suite.checkpoints import load_weights, open_checkpoint, save_hugging_face
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.preprocessing import WordPieceTokenizer
+
+SIZES = {
+    "vocabulary_size": 24,
+    "num_layers": 2,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 16,
+    "max_sequence_length": 12,
+    "num_segments": 3,
+    "layer_norm_epsilon": 1e-3,
+    "dropout": 0.2,
+    "attention_dropout": 0.3,
+}
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrs"]
+
+
+def load_with_transformers(model_class, path):
+    model, info = model_class.from_pretrained(path, output_loading_info=True)
+    assert not any(info.values()), info
+    return model.eval()
+
+
+@pytest.mark.parametrize("activation", ["gelu_erf", "gelu_tanh", "relu", "silu", "tanh"])
+def test_transformers_loads_the_backbone(tmp_path, inputs, activation):
+    backbone = randomize(BertBackbone(**SIZES, activation=activation))
+    save_hugging_face(backbone, tmp_path / "saved")
+    peer = load_with_transformers(transformers.BertModel, tmp_path / "saved")
+    with torch.no_grad():
+        expected = run_transformers(peer, inputs)
+    outputs = backbone(inputs)
+    for ours, theirs in (
+        ("sequence_output", expected.last_hidden_state),
+        ("pooled_output", expected.pooler_output),
+    ):
+        np.testing.assert_allclose(to_numpy(outputs[ours]), theirs.numpy(), atol=1e-5)
+    assert open_checkpoint(tmp_path / "saved").backbone_config == {
+        **SIZES,
+        "activation": activation,
+        "initializer_range": 0.02,
+    }
+
+
+def test_transformers_loads_the_classifier(tmp_path, inputs, make_classifier):
+    model = randomize(make_classifier(SIZES, 3))
+    tokenizer = WordPieceTokenizer(PIECES, lowercase=False)
+    path = tmp_path / "saved"
+    save_hugging_face(model, path, tokenizer=tokenizer, label_names=["bad", "só só", "good"])
+
+    peer = load_with_transformers(transformers.BertForSequenceClassification, path)
+    assert peer.config.id2label == {0: "bad", 1: "só só", 2: "good"}
+    with torch.no_grad():
+        expected = run_transformers(peer, inputs).logits.numpy()
+    np.testing.assert_allclose(to_numpy(model(inputs)), expected, atol=1e-5)
+
+    theirs = transformers.AutoTokenizer.from_pretrained(path)
+    assert theirs.model_max_length == 12
+    assert theirs("a B c")["input_ids"] == [2, *tokenizer.tokenize("a B c"), 3]
+
+    checkpoint = open_checkpoint(path)
+    assert checkpoint.label_names == ["bad", "só só", "good"]
+    assert checkpoint.tokenizer_config == {
+        "vocabulary": str(path / "vocab.txt"),
+        "lowercase": False,
+    }
+    assert WordPieceTokenizer(path / "vocab.txt").get_vocabulary() == PIECES
+
+
+@pytest.mark.parametrize("model_name", ["BertModel", "BertForSequenceClassification"])
+@pytest.mark.parametrize("activation", ["gelu", "gelu_new"])
+def test_round_trip_is_byte_equal(tmp_path, save_peer, make_classifier, model_name, activation):
+    _, path = save_peer(model_name, config={"hidden_act": activation})
+    checkpoint = open_checkpoint(path)
+    if checkpoint.label_names:
+        model = make_classifier(checkpoint.backbone_config, len(checkpoint.label_names))
+    else:
+        model = BertBackbone(**checkpoint.backbone_config)
+    load_weights(model, checkpoint)
+    save_hugging_face(model, tmp_path / "again")
+
+    original = safetensors.numpy.load_file(path / "model.safetensors")
+    again = safetensors.numpy.load_file(tmp_path / "again" / "model.safetensors")
+    prefix = "bert." if model_name == "BertModel" else ""
+    assert {prefix + name: value.tobytes() for name, value in original.items()} == {
+        name: value.tobytes() for name, value in again.items()
+    }
+    config = json.loads((path / "config.json").read_text())
+    written = json.loads((tmp_path / "again" / "config.json").read_text())
+    assert {name: config[name] for name in written if name in config} == {
+        name: value for name, value in written.items() if name in config
+    }
+    assert written["hidden_act"] == activation
+
+
+def test_google_checkpoint_becomes_a_hugging_face_one(toy, tmp_path, values_of):
+    backbone = BertBackbone.from_preset(str(toy))
+    save_hugging_face(backbone, tmp_path / "converted", WordPieceTokenizer(toy / "vocab.txt"))
+    again = BertBackbone.from_preset(str(tmp_path / "converted"))
+    expected = values_of(backbone)
+    for path, value in values_of(again).items():
+        np.testing.assert_array_equal(value, expected[path])
+    assert again.activation is backbone.activation
+
+
+def test_lower_precision_is_written_as_float32(tmp_path):
+    backbone = BertBackbone(**SIZES, dtype="bfloat16")
+    save_hugging_face(backbone, tmp_path / "saved")
+    tensors = safetensors.numpy.load_file(tmp_path / "saved" / "model.safetensors")
+    kernel = tensors["bert.pooler.dense.weight"]
+    assert kernel.dtype == "float32"
+    np.testing.assert_array_equal(kernel.T, to_numpy(backbone.pooler.kernel))
+
+
+def squared_relu(x):
+    return keras.ops.square(keras.ops.relu(x))
+
+
+def test_what_the_format_cannot_hold_is_refused(tmp_path, make_classifier):
+    path = tmp_path / "saved"
+    with pytest.raises(ValueError, match="embedding_dim=4 and hidden_dim=8"):
+        save_hugging_face(BertBackbone(**SIZES, embedding_dim=4), path)
+    with pytest.raises(ValueError, match="no activation .*squared_relu.*wanted one of gelu"):
+        save_hugging_face(BertBackbone(**SIZES, activation=squared_relu), path)
+    backbone = BertBackbone(**SIZES)
+    outputs = keras.layers.Dense(2, name="tagger")(backbone.output["sequence_output"])
+    tagger = keras.Model(backbone.input, outputs)
+    tagger.backbone = backbone
+    with pytest.raises(ValueError, match="tagger/kernel, tagger/bias. Save its `backbone` alone"):
+        save_hugging_face(tagger, path)
+    with pytest.raises(ValueError, match="no classifier"):
+        save_hugging_face(backbone, path, label_names=["a"])
+    for label_names in (["a"], ["a", "a"]):
+        with pytest.raises(ValueError, match="2 different names"):
+            save_hugging_face(make_classifier(SIZES, 2), path, label_names=label_names)
+    with pytest.raises(ValueError, match="25 tokens.*for 24"):
+        save_hugging_face(backbone, path, tokenizer=WordPieceTokenizer([*PIECES, "##a"]))
+    assert os.listdir(tmp_path) == []
+
+
+def test_existing_target_stays(tmp_path):
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "precious").write_text("old")
+    with pytest.raises(FileExistsError, match="exists already"):
+        save_hugging_face(BertBackbone(**SIZES), tmp_path / "saved")
+    assert os.listdir(tmp_path / "saved") == ["precious"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file size limit")
+@pytest.mark.parametrize("largest_file", [100, 1000, 10_000])
+def test_full_disk_leaves_nothing(tmp_path, largest_file):
+    import resource
+
+    backbone = BertBackbone(**{**SIZES, "vocabulary_size": 1000})
+    tokenizer = WordPieceTokenizer([*PIECES, *(f"a{i}" for i in range(1000 - len(PIECES)))])
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (largest_file, limits[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            save_hugging_face(backbone, tmp_path / "saved", tokenizer)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert os.listdir(tmp_path) == []

@@ -1,0 +1,154 @@
+"""TensorFlow's checkpoint format, against TensorFlow."""
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle
+
+pytestmark = pytest.mark.backend_free
+
+
+@pytest.fixture
+def tf():
+    return pytest.importorskip("tensorflow")
+
+
+@pytest.fixture
+def write(tf, tmp_path):
+    """Function: writes tensors with TensorFlow, returns the prefix."""
+
+    def write_tensors(tensors, prefix="model.ckpt"):
+        names = sorted(tensors)
+        path = tmp_path / prefix
+        tf.raw_ops.SaveV2(
+            prefix=str(path),
+            tensor_names=names,
+            shape_and_slices=[""] * len(names),
+            tensors=[tf.constant(tensors[name]) for name in names],
+        )
+        return path
+
+    return write_tensors
+
+
+def check_equal_to_tensorflow(tf, prefix):
+    reader = tf.train.load_checkpoint(str(prefix))
+    bundle = TensorBundle(prefix)
+    shapes = {name: tuple(shape) for name, shape in reader.get_variable_to_shape_map().items()}
+    assert bundle.shapes() == shapes
+    for name in shapes:
+        expected, got = reader.get_tensor(name), bundle.tensor(name)
+        assert got.dtype == expected.dtype
+        assert got.shape == np.shape(expected)
+        assert got.tobytes() == np.asarray(expected).tobytes()
+
+
+def test_toy_checkpoint(tf, toy):
+    check_equal_to_tensorflow(tf, toy / "bert_model.ckpt")
+
+
+DTYPES = [
+    *("float32", "float64", "float16", ml_dtypes.bfloat16),
+    *("int64", "int32", "int16", "int8", "uint8", "bool"),
+]
+
+
+def test_every_dtype_and_rank(tf, write):
+    rng = np.random.default_rng(0)
+    tensors = {
+        f"{np.dtype(dtype).name}/{len(shape)}": (rng.normal(size=shape) * 50).astype(dtype)
+        for dtype in DTYPES
+        for shape in ((), (3,), (2, 5), (2, 1, 4), (0, 4))
+    }
+    check_equal_to_tensorflow(tf, write(tensors))
+
+
+def test_index_of_many_blocks(tf, write):
+    """More names than fit into one block of 256 KB, with long shared prefixes."""
+    tensors = {f"{'scope/' * 40}{i:05d}": np.float32([i]) for i in range(5000)}
+    prefix = write(tensors)
+    bundle = TensorBundle(prefix)
+    assert bundle.shapes() == {name: (1,) for name in tensors}
+    for name in list(tensors)[::501]:
+        np.testing.assert_array_equal(bundle.tensor(name), tensors[name])
+
+
+def test_shards(tf, write):
+    prefixes = [
+        write({f"part{i}/{name}": np.full((i + 2, 3), i, "float32") for name in "ab"}, f"part{i}")
+        for i in range(3)
+    ]
+    merged = prefixes[0].with_name("merged")
+    tf.raw_ops.MergeV2Checkpoints(
+        checkpoint_prefixes=[str(prefix) for prefix in prefixes], destination_prefix=str(merged)
+    )
+    assert len(list(merged.parent.glob("merged.data-*-of-00003"))) == 3
+    check_equal_to_tensorflow(tf, merged)
+    merged.with_name("merged.data-00001-of-00003").unlink()
+    with pytest.raises(FileNotFoundError, match="merged.data-00001-of-00003"):
+        TensorBundle(merged)
+
+
+def test_strings_are_listed_and_refused(write):
+    bundle = TensorBundle(write({"text": ["a", "bc"], "number": np.float32(1)}))
+    assert bundle.shapes() == {"text": (2,), "number": ()}
+    assert bundle.tensor("number") == 1
+    with pytest.raises(ValueError, match="text .*dtype number 7, wanted a whole array"):
+        bundle.tensor("text")
+
+
+def test_partitioned_variable_is_refused(tf, tmp_path):
+    tf.raw_ops.SaveV2(
+        prefix=str(tmp_path / "model.ckpt"),
+        tensor_names=["table"],
+        shape_and_slices=["4 2 0,2:-"],
+        tensors=[tf.zeros((2, 2))],
+    )
+    bundle = TensorBundle(tmp_path / "model.ckpt")
+    assert bundle.shapes()["table"] == (4, 2)
+    with pytest.raises(ValueError, match="stored in slices"):
+        bundle.tensor("table")
+
+
+def test_every_flipped_byte_is_noticed(toy, tmp_path):
+    """Whatever byte of the index or of a tensor is damaged, nothing wrong is returned."""
+    original = TensorBundle(toy / "bert_model.ckpt")
+    expected = {name: original.tensor(name).tobytes() for name in original.shapes()}
+    files = {path.name: path.read_bytes() for path in toy.glob("bert_model.ckpt.*")}
+    rng = np.random.default_rng(0)
+    for damaged_file, content in files.items():
+        for position in rng.choice(len(content), 60, replace=False):
+            for name, data in files.items():
+                data = bytearray(data)
+                if name == damaged_file:
+                    data[position] ^= 1 << rng.integers(8)
+                (tmp_path / name).write_bytes(data)
+            try:
+                bundle = TensorBundle(tmp_path / "bert_model.ckpt")
+                got = {name: bundle.tensor(name).tobytes() for name in bundle.shapes()}
+            except ValueError as error:
+                assert damaged_file in str(error)
+                continue
+            # Some bytes of the index mean nothing: padding, and a block that is not read.
+            assert damaged_file.endswith("index")
+            assert got == expected
+
+
+def test_big_endian(toy, tmp_path, monkeypatch):
+    """A file of a big-endian machine differs in the header and in every number."""
+    from keras_bert_suite.checkpoints import tensor_bundle
+
+    original = TensorBundle(toy / "bert_model.ckpt")
+    name = "bert/pooler/dense/kernel"
+    swapped = original.tensor(name).byteswap()
+    bundle = TensorBundle(toy / "bert_model.ckpt")
+    bundle._byte_order = ">"
+    path = tmp_path / "data"
+    path.write_bytes(swapped.tobytes())
+    bundle._shards = [path]
+    entry = bundle._entries[name]._replace(
+        offset=0, checksum=tensor_bundle.masked_checksum(swapped.tobytes())
+    )
+    bundle._entries[name] = entry
+    np.testing.assert_array_equal(bundle.tensor(name), original.tensor(name))

@@ -1,0 +1,179 @@
+"""What a checkpoint says about its tokenizer."""
+
+import json
+
+import pytest
+import transformers
+
+from keras_bert_suite.checkpoints import check_vocabulary
+from keras_bert_suite.checkpoints.tokenizer_files import (
+    read_google_tokenizer,
+    read_hugging_face_tokenizer,
+)
+from keras_bert_suite.preprocessing import WordPieceTokenizer
+
+pytestmark = pytest.mark.backend_free
+
+UNCASED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "##c", "é", "<S>", "!"]
+CASED = [*UNCASED, "##Bc"]
+TEXTS = ["a b abc!", "A bB ABc é È", "x [SEP] abc"]
+
+
+def write(directory, vocabulary=None, **files):
+    if vocabulary:
+        (directory / "vocab.txt").write_text("\n".join(vocabulary) + "\n", encoding="utf-8")
+    for name, content in files.items():
+        (directory / f"{name}.json").write_text(json.dumps(content))
+
+
+def fast_tokenizer(pieces=UNCASED, **normalizer):
+    return {
+        "model": {"type": "WordPiece", "vocab": {piece: i for i, piece in enumerate(pieces)}},
+        "normalizer": {"type": "BertNormalizer", "handle_chinese_chars": True, **normalizer},
+    }
+
+
+@pytest.mark.parametrize(
+    "folder, lowercase",
+    [
+        ("bert-base-uncased", True),
+        ("bert-base-cased", False),
+        ("bert-base-chinese", True),
+        ("bert-base-multilingual-cased", False),
+    ],
+)
+def test_case_of_the_public_vocabularies(shared_data, folder, lowercase):
+    path = shared_data / "vocab" / folder
+    assert read_google_tokenizer(path) == {
+        "vocabulary": str(path / "vocab.txt"),
+        "lowercase": lowercase,
+    }
+
+
+@pytest.mark.parametrize("pieces, lowercase", [(UNCASED, True), (CASED, False)])
+def test_case_without_any_setting(tmp_path, pieces, lowercase):
+    write(tmp_path, pieces)
+    expected = {"vocabulary": str(tmp_path / "vocab.txt"), "lowercase": lowercase}
+    assert read_google_tokenizer(tmp_path) == expected
+    assert read_hugging_face_tokenizer(tmp_path) == expected
+
+
+@pytest.mark.parametrize("do_lower_case", [True, False])
+def test_tokenizer_config_comes_first(tmp_path, do_lower_case):
+    write(
+        tmp_path,
+        CASED if do_lower_case else UNCASED,
+        tokenizer_config={"do_lower_case": do_lower_case},
+        tokenizer=fast_tokenizer(lowercase=not do_lower_case),
+    )
+    assert read_hugging_face_tokenizer(tmp_path)["lowercase"] is do_lower_case
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_normalizer_comes_second(tmp_path, lowercase):
+    write(tmp_path, CASED if lowercase else UNCASED, tokenizer=fast_tokenizer(lowercase=lowercase))
+    assert read_hugging_face_tokenizer(tmp_path)["lowercase"] is lowercase
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"do_lower_case": True},
+        {"do_lower_case": False},
+        {"do_lower_case": True, "strip_accents": False},
+        {"do_lower_case": False, "strip_accents": True},
+    ],
+)
+def test_tokenizer_saved_by_transformers(tmp_path, arguments):
+    """transformers 5 writes no vocab.txt."""
+    write(tmp_path, [*CASED, "e"])
+    vocabulary = {piece: i for i, piece in enumerate([*CASED, "e"])}
+    theirs = transformers.BertTokenizer(vocab=vocabulary, **arguments)
+    theirs.save_pretrained(tmp_path / "saved")
+    assert not (tmp_path / "saved" / "vocab.txt").exists()
+
+    found = read_hugging_face_tokenizer(tmp_path / "saved")
+    assert found["vocabulary"] == [*CASED, "e"]
+    ours = WordPieceTokenizer(**found)
+    texts = [text for text in TEXTS if "[" not in text]
+    expected = [theirs(text, add_special_tokens=False)["input_ids"] for text in texts]
+    assert ours.tokenize(texts) == expected
+
+
+def test_other_special_tokens(tmp_path):
+    pieces = ["<pad>", "<unk>", *UNCASED[2:]]
+    write(
+        tmp_path,
+        pieces,
+        tokenizer_config={
+            "pad_token": {"content": "<pad>", "lstrip": False},
+            "unk_token": "<unk>",
+            "cls_token": "[CLS]",
+        },
+    )
+    found = read_hugging_face_tokenizer(tmp_path)
+    assert (found["pad_token"], found["unknown_token"]) == ("<pad>", "<unk>")
+    assert "start_token" not in found
+    assert WordPieceTokenizer(**found).unknown_token_id == 1
+
+
+def test_added_tokens_come_last(tmp_path):
+    fast = fast_tokenizer()
+    fast["added_tokens"] = [{"content": "zork", "id": 11}, {"content": "[CLS]", "id": 2}]
+    write(tmp_path, tokenizer=fast)
+    assert read_hugging_face_tokenizer(tmp_path)["vocabulary"] == [*UNCASED, "zork"]
+
+
+@pytest.mark.parametrize(
+    "files, message",
+    [
+        ({"tokenizer_config": {"tokenizer_class": "BertJapaneseTokenizer"}}, "tokenizer_class"),
+        ({"tokenizer_config": {"tokenize_chinese_chars": False}}, "tokenize_chinese_chars"),
+        ({"tokenizer": fast_tokenizer(handle_chinese_chars=False)}, "tokenize_chinese_chars"),
+        ({"tokenizer": {**fast_tokenizer(), "model": {"type": "BPE"}}}, "model type.*'BPE'"),
+        ({"tokenizer": {**fast_tokenizer(), "normalizer": {"type": "NFKC"}}}, "normalizer.*'NFKC'"),
+        ({"tokenizer": {**fast_tokenizer(), "normalizer": None}}, "normalizer in"),
+    ],
+)
+def test_other_tokenizers_are_refused(tmp_path, files, message):
+    write(tmp_path, UNCASED, **files)
+    with pytest.raises(ValueError, match=f"not BERT's, .*{message}"):
+        read_hugging_face_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "vocabulary", [None, [], {"a": 0, "b": 2}, {"a": 0, "b": 0}, {"a": "x", "b": 1}]
+)
+def test_broken_vocabulary_in_tokenizer_json(tmp_path, vocabulary):
+    write(
+        tmp_path,
+        tokenizer={**fast_tokenizer(), "model": {"type": "WordPiece", "vocab": vocabulary}},
+    )
+    with pytest.raises(ValueError, match="tokenizer.json"):
+        read_hugging_face_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("config", [{"do_lower_case": "yes"}, {"strip_accents": "no"}])
+def test_setting_of_another_type(tmp_path, config):
+    write(tmp_path, UNCASED, tokenizer_config=config)
+    with pytest.raises(ValueError, match="must be true or false"):
+        read_hugging_face_tokenizer(tmp_path)
+
+
+def test_missing_vocabulary(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no vocab.txt or tokenizer.json"):
+        read_hugging_face_tokenizer(tmp_path)
+
+
+@pytest.mark.parametrize("rows", [30522, 30528, 30592, 30720])
+def test_vocabulary_that_fits(rows):
+    check_vocabulary(30522, rows)
+
+
+@pytest.mark.parametrize(
+    "tokens, rows",
+    [(30523, 30522), (28996, 30522), (21128, 30522), (30522, 28996), (30000, 30522), (15, 24)],
+)
+def test_vocabulary_that_does_not_fit_names_both_sizes(tokens, rows):
+    with pytest.raises(ValueError, match=f"{tokens} tokens.* for {rows}"):
+        check_vocabulary(tokens, rows)
