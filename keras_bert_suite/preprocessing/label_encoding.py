@@ -1,0 +1,79 @@
+"""Labels as class ids, checked."""
+
+import numpy as np
+
+
+def encode_labels(labels, label_names):
+    """Turns label names into class ids, and checks that ids are in range.
+
+    >>> encode_labels(["no", "yes", "no"], ["no", "yes"])
+    array([0, 1, 0], dtype=int32)
+
+    Args:
+        labels: B label names or B class ids, as a list, an array or a TensorFlow
+            tensor; or an array of more dimensions (one-hot, soft), which is passed
+            through.
+        label_names: list of C names, in the order of the classes.
+
+    Returns:
+        int32 (B,), a NumPy array, or a tensor for a tensor.
+
+    Raises:
+        ValueError: naming a label that is not one of the names or not in [0, C), and
+            its row. In a TensorFlow graph, `tf.errors.InvalidArgumentError`.
+    """
+    if type(labels).__module__.startswith("tensorflow"):
+        return _encode_tensor(labels, label_names)
+    if hasattr(labels, "detach"):
+        labels = labels.detach().cpu()
+    labels = np.asarray(labels)
+    if labels.ndim != 1:
+        return labels
+    if labels.dtype.kind in "OUS":
+        return _encode_names(labels, label_names)
+    ids = labels.astype("int32")
+    wrong = np.flatnonzero((ids != labels) | (ids < 0) | (ids >= len(label_names)))
+    if len(wrong):
+        raise ValueError(
+            f"Label {labels[wrong[0]]} at row {wrong[0]} is not in [0, {len(label_names)}): the "
+            f"classifier has {len(label_names)} classes. Correct the label, or build the "
+            "classifier with a larger `num_classes`."
+        )
+    return ids
+
+
+def _encode_names(labels, label_names):
+    id_of = {name: i for i, name in enumerate(label_names)}
+    names = [name.decode() if isinstance(name, bytes) else str(name) for name in labels]
+    for row, name in enumerate(names):
+        if name not in id_of:
+            raise ValueError(
+                f"Label {name!r} at row {row} is not one of the classifier's labels, "
+                f"{list(label_names)}. Correct it, or build the classifier with `label_names` "
+                "that include it."
+            )
+    return np.array([id_of[name] for name in names], dtype="int32")
+
+
+def _encode_tensor(labels, label_names):
+    import tensorflow as tf
+
+    if labels.shape.rank is not None and labels.shape.rank > 1:
+        return labels
+    num_classes = len(label_names)
+    if labels.dtype == tf.string:
+        matches = tf.equal(labels[..., None], tf.constant(list(label_names)))
+        known = tf.reduce_any(matches, axis=-1)
+        check = tf.debugging.Assert(
+            tf.reduce_all(known),
+            [f"A label is not one of {list(label_names)}:", tf.boolean_mask(labels, ~known)],
+        )
+        ids = tf.argmax(matches, axis=-1, output_type="int32")
+    else:
+        ids = tf.cast(labels, "int32")
+        check = tf.debugging.Assert(
+            tf.reduce_all((ids >= 0) & (ids < num_classes)),
+            [f"A label is not in [0, {num_classes}):", labels],
+        )
+    with tf.control_dependencies([check] if check is not None else []):
+        return tf.identity(ids)

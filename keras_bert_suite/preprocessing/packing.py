@@ -1,0 +1,177 @@
+"""[CLS] A [SEP] B [SEP] from ragged token ids, as index arithmetic over a grid.
+
+Every function is written once and runs in NumPy and in a TensorFlow graph alike:
+its first argument is the namespace of array functions to use (`NUMPY`, or what
+`tensorflow_namespace` returns). S is the number of segments.
+"""
+
+from types import SimpleNamespace
+
+import numpy as np
+
+TRUNCATIONS = ("longest_first", "only_first", "only_second", "head", "tail", "head_tail")
+
+NUMPY = SimpleNamespace(
+    append_zero=lambda x: np.append(x, np.int32(0)),
+    arange=np.arange,
+    asarray=np.asarray,
+    cast=lambda x: np.asarray(x).astype("int32"),
+    clip=np.clip,
+    cumsum=np.cumsum,
+    logical_and=np.logical_and,
+    max=lambda x: np.max(x, initial=0),
+    maximum=np.maximum,
+    min=np.min,
+    minimum=np.minimum,
+    size=np.size,
+    take=np.take,
+    where=np.where,
+    zeros_like=np.zeros_like,
+)
+
+
+def tensorflow_namespace():
+    """The same names in TensorFlow, which is imported only here."""
+    import tensorflow as tf
+
+    return SimpleNamespace(
+        append_zero=lambda x: tf.pad(x, [[0, 1]]),
+        arange=tf.range,
+        asarray=tf.constant,
+        cast=lambda x: tf.cast(x, "int32"),
+        clip=tf.clip_by_value,
+        cumsum=tf.cumsum,
+        logical_and=tf.logical_and,
+        max=tf.reduce_max,
+        maximum=tf.maximum,
+        min=tf.reduce_min,
+        minimum=tf.minimum,
+        size=tf.size,
+        take=tf.gather,
+        where=tf.where,
+        zeros_like=tf.zeros_like,
+    )
+
+
+def kept_lengths(xp, lengths, budget, truncation):
+    """How many tokens of each segment fit into `budget` together.
+
+    "longest_first" takes one token at a time from the longest segment, the later of
+    equals, until all fit (Google's rule for pairs). "only_first" and "only_second"
+    take from that segment as long as it has tokens, then longest first. The rules
+    named after a part of a text share the budget longest first.
+
+    >>> kept_lengths(NUMPY, [np.array([10, 3]), np.array([10, 9])], 7, "longest_first")
+    [array([4, 3]), array([3, 4])]
+
+    Args:
+        xp: namespace of array functions.
+        lengths: list of S int32 arrays (B,).
+        budget: int, tokens available to all segments of a row.
+        truncation: one of `TRUNCATIONS`.
+
+    Returns:
+        list of S int32 arrays (B,).
+    """
+    lengths = list(lengths)
+    gives_way = {"only_first": 0, "only_second": 1}.get(truncation)
+    if gives_way is not None:
+        others = sum(lengths) - lengths[gives_way]
+        room = xp.maximum(budget - others, xp.zeros_like(others))
+        lengths[gives_way] = xp.minimum(lengths[gives_way], room)
+    # The level to which the longest segments are cut, built from its highest bit.
+    level = xp.zeros_like(lengths[0])
+    for bit in reversed(range(budget.bit_length())):
+        higher = level + (1 << bit)
+        fits = sum(xp.minimum(length, higher) for length in lengths) <= budget
+        level = xp.where(fits, higher, level)
+    kept = [xp.minimum(length, level) for length in lengths]
+    spare = budget - sum(kept)
+    for s, length in enumerate(lengths):
+        one_more = xp.cast(xp.logical_and(length > level, spare > 0))
+        kept[s] += one_more
+        spare -= one_more
+    return kept
+
+
+def padded_length(xp, longest, allowed_lengths):
+    """The smallest allowed length that holds `longest`; `longest` itself if None are given."""
+    if allowed_lengths is None:
+        return longest
+    allowed = xp.asarray(np.array(allowed_lengths, "int32"))
+    return xp.min(xp.where(allowed >= longest, allowed, allowed_lengths[-1]))
+
+
+def pack_segments(
+    xp,
+    segments,
+    sequence_length,
+    start_token_id,
+    end_token_id,
+    pad_token_id,
+    truncation="longest_first",
+    head_length=128,
+    allowed_lengths=None,
+):
+    """Packs S segments a row between [CLS] and [SEP]s, and pads the rows.
+
+    Args:
+        xp: namespace of array functions.
+        segments: list of S pairs (ids, lengths): the int32 token ids of all rows one
+            after the other, and how many of them each row has, int32 (B,).
+        sequence_length: int, the most tokens in a row, special ones included.
+        start_token_id, end_token_id, pad_token_id: int.
+        truncation: one of `TRUNCATIONS`. Text is cut at its end, except that "tail"
+            keeps its end, and "head_tail" `head_length` tokens of its beginning and
+            the rest of its end.
+        head_length: int.
+        allowed_lengths: ascending ints, the lengths to pad to, the last of them
+            `sequence_length`; or None for the longest row's.
+
+    Returns:
+        dict of int32 (B, L): `token_ids`, `segment_ids` (s for segment s and its
+        [SEP]), `padding_mask` (1 on tokens).
+    """
+    budget = sequence_length - 1 - len(segments)
+    segments = [(ids, xp.cast(lengths)) for ids, lengths in segments]
+    kept = kept_lengths(xp, [lengths for _, lengths in segments], budget, truncation)
+    total = sum(kept) + 1 + len(segments)
+    if allowed_lengths is not None and len(allowed_lengths) == 1:
+        length = sequence_length
+    else:
+        length = padded_length(xp, xp.maximum(xp.max(total), 1), allowed_lengths)
+
+    column = xp.cast(xp.arange(length))[None, :]
+    padding_mask = xp.cast(column < total[:, None])
+    token_ids = padding_mask * (end_token_id - pad_token_id) + pad_token_id
+    token_ids = xp.where(column == 0, start_token_id, token_ids)
+    segment_ids = xp.zeros_like(token_ids)
+    begin = xp.zeros_like(total) + 1
+    for (ids, lengths), keep in zip(segments, kept, strict=True):
+        head = _head_lengths(xp, lengths, keep, truncation, head_length)
+        position = column - begin[:, None]
+        source = (
+            (xp.cumsum(lengths) - lengths)[:, None]
+            + position
+            + xp.where(position < head[:, None], 0, (lengths - keep)[:, None])
+        )
+        inside = xp.logical_and(position >= 0, position < keep[:, None])
+        # One more id, so that a batch without any token has something to look up.
+        looked_up = xp.take(xp.append_zero(ids), xp.clip(source, 0, xp.size(ids)))
+        token_ids = xp.where(inside, looked_up, token_ids)
+        begin += keep + 1
+        segment_ids += xp.cast(column >= begin[:, None])
+    return {
+        "token_ids": token_ids,
+        "segment_ids": segment_ids * padding_mask,
+        "padding_mask": padding_mask,
+    }
+
+
+def _head_lengths(xp, lengths, keep, truncation, head_length):
+    """How many kept tokens come from the beginning of the text; the others from its end."""
+    if truncation == "tail":
+        return xp.zeros_like(keep)
+    if truncation == "head_tail":
+        return xp.minimum(keep, head_length)
+    return keep

@@ -1,0 +1,194 @@
+"""Texts in, padded batches of token ids out."""
+
+import keras
+import keras_hub
+
+from keras_bert_suite import checkpoints
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.preprocessing.packing import (
+    NUMPY,
+    TRUNCATIONS,
+    pack_segments,
+    tensorflow_namespace,
+)
+from keras_bert_suite.preprocessing.word_piece_tokenizer import WordPieceTokenizer
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class SegmentPacker(keras_hub.models.Preprocessor):
+    """Tokenizes one text a row, or several, and packs them as BERT reads them.
+
+    `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` and so on, truncated to
+    `sequence_length`, then padded. A batch is padded to its longest row, rounded up
+    to one of a small set of lengths: short batches cost little, and a compiler sees
+    few shapes.
+
+    Python strings are packed in NumPy, without TensorFlow; a TensorFlow string tensor
+    is packed by TensorFlow ops, also inside a graph. Both give the same arrays.
+
+    Args:
+        tokenizer: `WordPieceTokenizer`.
+        sequence_length: int, the most tokens in a row, special ones included.
+        truncation: how a row that is too long is cut:
+            "longest_first": a token at a time from the longest segment (Google's).
+            "only_first", "only_second": that segment gives way first.
+            "head", "tail": longest segment first; the beginning or the end remains.
+            "head_tail": `head_length` tokens of the beginning and the rest from the
+            end (Sun et al., 2019, https://arxiv.org/abs/1905.05583).
+        head_length: int, for "head_tail".
+        padding_lengths: "auto", ascending ints, or None. The lengths a batch may be
+            padded to; `sequence_length` is always one. "auto" is 16, 24, 32, 48, 64,
+            96 and so on. None pads to the longest row itself. `(sequence_length,)`
+            pads every batch alike.
+
+    Example:
+    ```python
+    packer = SegmentPacker(WordPieceTokenizer("vocab.txt"), sequence_length=128)
+    packer(["first text"])
+    packer(["first text"], ["second text"])
+    ```
+    """
+
+    backbone_cls = BertBackbone
+    tokenizer_cls = WordPieceTokenizer
+
+    def __init__(
+        self,
+        tokenizer,
+        sequence_length=512,
+        truncation="longest_first",
+        head_length=128,
+        padding_lengths="auto",
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if truncation not in TRUNCATIONS:
+            raise ValueError(
+                f"truncation must be one of {', '.join(TRUNCATIONS)}, got {truncation!r}."
+            )
+        self.tokenizer = tokenizer
+        self.sequence_length = sequence_length
+        self.truncation = truncation
+        self.head_length = head_length
+        self.padding_lengths = padding_lengths
+
+    @property
+    def sequence_length(self):
+        """The most tokens in a row, special ones included."""
+        return self._sequence_length
+
+    @sequence_length.setter
+    def sequence_length(self, value):
+        if value < 4:
+            raise ValueError(
+                "sequence_length must be at least 4, room for [CLS], two [SEP] and a token, "
+                f"got {value}."
+            )
+        self._sequence_length = value
+
+    def __call__(self, *segments):
+        # Keras' own `__call__` would convert the strings to tensors of the backend.
+        return self.call(*segments)
+
+    def call(self, *segments):
+        """Packs a batch of texts.
+
+        Args:
+            *segments: for each segment the texts of all rows: a list or array of B
+                strings, or a TensorFlow string tensor (B,). One string, or a scalar
+                tensor, is a row without a batch; it is padded to `sequence_length`,
+                so that rows can be batched later.
+
+        Returns:
+            dict of int32 (B, L), without a batch (L,): `token_ids`, `segment_ids`,
+            `padding_mask`. NumPy arrays, or TensorFlow tensors for tensors.
+
+        Raises:
+            ValueError: if the segments differ in their number of rows, or there is
+                nothing to pack.
+        """
+        if not segments:
+            raise ValueError("SegmentPacker needs at least one segment of texts, got none.")
+        if self.sequence_length < len(segments) + 2:
+            raise ValueError(
+                f"sequence_length={self.sequence_length} cannot hold {len(segments)} segments with "
+                f"their special tokens; it must be at least {len(segments) + 2}."
+            )
+        if any(_is_tensorflow(segment) for segment in segments):
+            return self._pack_tensors(segments)
+        return self._pack_texts(segments)
+
+    def allowed_lengths(self, batched=True):
+        """The lengths a batch may be padded to, ascending, or None for any."""
+        if not batched:
+            return (self.sequence_length,)
+        if self.padding_lengths is None:
+            return None
+        lengths = self.padding_lengths
+        if lengths == "auto":
+            powers = [1 << n for n in range(4, self.sequence_length.bit_length())]
+            lengths = sorted(powers + [power * 3 // 2 for power in powers])
+        return (*(n for n in lengths if n < self.sequence_length), self.sequence_length)
+
+    def _pack_texts(self, segments):
+        batched = not isinstance(segments[0], (str, bytes))
+        segments = [segment if batched else [segment] for segment in segments]
+        sizes = [len(segment) for segment in segments]
+        if len(set(sizes)) > 1:
+            raise ValueError(f"All segments must have the same number of texts, got {sizes}.")
+        ragged = [self.tokenizer.tokenize_flat(segment) for segment in segments]
+        packed = self._pack(NUMPY, ragged, batched)
+        return packed if batched else {name: array[0] for name, array in packed.items()}
+
+    def _pack_tensors(self, segments):
+        import tensorflow as tf
+
+        segments = [tf.convert_to_tensor(segment) for segment in segments]
+        batched = segments[0].shape.rank != 0
+        if not batched:
+            segments = [segment[None] for segment in segments]
+        ragged = [self.tokenizer.tokenize(segment) for segment in segments]
+        ragged = [(ids.flat_values, ids.row_lengths()) for ids in ragged]
+        packed = self._pack(tensorflow_namespace(), ragged, batched)
+        return packed if batched else {name: array[0] for name, array in packed.items()}
+
+    def _pack(self, xp, ragged, batched):
+        return pack_segments(
+            xp,
+            ragged,
+            sequence_length=self.sequence_length,
+            start_token_id=self.tokenizer.start_token_id,
+            end_token_id=self.tokenizer.end_token_id,
+            pad_token_id=self.tokenizer.pad_token_id,
+            truncation=self.truncation,
+            head_length=self.head_length,
+            allowed_lengths=self.allowed_lengths(batched),
+        )
+
+    @classmethod
+    def from_preset(cls, preset, **kwargs):
+        """Builds a packer with the tokenizer of a checkpoint.
+
+        Args:
+            preset: what `TextClassifier.from_preset` takes.
+            **kwargs: arguments of the constructor.
+        """
+        checkpoint = checkpoints.open_checkpoint(preset)
+        if checkpoint is None:
+            return super().from_preset(preset, **kwargs)
+        length = checkpoint.sequence_length or checkpoint.backbone_config["max_sequence_length"]
+        tokenizer = WordPieceTokenizer(**checkpoint.tokenizer_config)
+        return cls(**{"tokenizer": tokenizer, "sequence_length": length, **kwargs})
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "sequence_length": self.sequence_length,
+            "truncation": self.truncation,
+            "head_length": self.head_length,
+            "padding_lengths": self.padding_lengths,
+        }
+
+
+def _is_tensorflow(x):
+    return type(x).__module__.split(".")[0] == "tensorflow"

@@ -1,0 +1,42 @@
+"""What a preprocessing layer may be handed as text."""
+
+import sys
+
+
+def is_tf_tensor(inputs):
+    """Whether `inputs` is a tf.Tensor or tf.RaggedTensor, found out without TensorFlow."""
+    # Whoever hands over a tensor has imported it; nobody else needs it.
+    tf = sys.modules.get("tensorflow")
+    return hasattr(tf, "RaggedTensor") and isinstance(inputs, (tf.Tensor, tf.RaggedTensor))
+
+
+def canonicalize_texts(inputs):
+    """Python text as a flat list.
+
+    Args:
+        inputs: str or bytes, or a list, tuple, NumPy array or pandas Series of n of them.
+
+    Returns:
+        `(texts, batched)`: list of str, and False if a single text was given. What is not UTF-8 in
+        bytes is dropped.
+    """
+    if hasattr(inputs, "tolist"):
+        inputs = inputs.tolist()
+    if isinstance(inputs, str | bytes):
+        return [_decode(inputs)], False
+    if not isinstance(inputs, list | tuple):
+        raise ValueError(
+            "A tokenizer takes str, bytes, a list or array of them, or a tf.Tensor of strings. "
+            f"Received: {inputs!r} of type {type(inputs).__name__}."
+        )
+    for index, text in enumerate(inputs):
+        if not isinstance(text, str | bytes):
+            raise ValueError(
+                "A batch of texts is a flat list of str or bytes. Received "
+                f"{text!r} of type {type(text).__name__} at index {index}."
+            )
+    return [_decode(text) for text in inputs], True
+
+
+def _decode(text):
+    return text if isinstance(text, str) else text.decode("utf-8", "ignore")

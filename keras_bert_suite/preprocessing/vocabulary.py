@@ -1,0 +1,96 @@
+"""A WordPiece vocabulary: its file, its checks, its two directions of lookup."""
+
+import os
+
+# Written between pieces of one word: "playing" -> "play", "##ing".
+CONTINUATION_PREFIX = "##"
+
+
+class Vocabulary:
+    """An immutable list of WordPieces, one id each, in file order.
+
+    Attributes:
+        tokens: tuple of str; `tokens[id]` is the piece.
+        ids: dict, piece -> id.
+        source: str, what error messages call it: the file's path, or "vocabulary list".
+    """
+
+    def __init__(self, tokens, source="vocabulary list"):
+        self.tokens = tuple(tokens)
+        self.source = source
+        _check_tokens(self.tokens, source)
+        self.ids = {token: index for index, token in enumerate(self.tokens)}
+
+    @classmethod
+    def read(cls, path):
+        """Reads `vocab.txt`: UTF-8, one piece a line, ended by LF or CRLF, blank lines at the end
+        ignored. Spaces around a piece are dropped, as BERT's original loader drops them."""
+        path = os.fspath(path)
+        with open(path, "rb") as file:
+            content = file.read()
+        try:
+            text = content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise ValueError(
+                f"The vocabulary file {path} is not UTF-8: line {line} holds the byte "
+                f"0x{content[error.start]:02x}. Save the file as UTF-8, or check that it is the "
+                "vocabulary and not, say, a checkpoint or an archive."
+            ) from error
+        # Not str.splitlines, which also breaks at U+2028, U+0085 and others that may be pieces.
+        lines = text.split("\n")
+        while lines and not lines[-1].strip("\r"):
+            lines.pop()
+        if not lines:
+            raise ValueError(
+                f"The vocabulary file {path} is empty. It must hold one WordPiece a line, "
+                "[PAD], [UNK], [CLS] and [SEP] among them."
+            )
+        return cls([line.strip() or line.rstrip("\r") for line in lines], source=path)
+
+    def write(self, path):
+        """Writes the pieces as UTF-8, one a line, ended by LF on every system."""
+        with open(path, "w", encoding="utf-8", newline="\n") as file:
+            file.writelines(token + "\n" for token in self.tokens)
+
+    def check_special_tokens(self, special_tokens):
+        """Raises ValueError if a value of `special_tokens` (argument name -> piece) is absent."""
+        missing = {name: token for name, token in special_tokens.items() if token not in self.ids}
+        if missing:
+            wanted = ", ".join(f"{token!r} ({name})" for name, token in missing.items())
+            names = " or ".join(f"{name}=..." for name in missing)
+            raise ValueError(
+                f"The {self.source} of {len(self.tokens)} pieces lacks {wanted}. Add the missing "
+                f"lines, or name the pieces that play these parts with {names}."
+            )
+
+    def __len__(self):
+        return len(self.tokens)
+
+
+def _check_tokens(tokens, source):
+    if not tokens:
+        raise ValueError(f"The {source} is empty; a WordPiece vocabulary needs its pieces.")
+    first_line = {}
+    duplicates = []
+    for line, token in enumerate(tokens, start=1):
+        if not isinstance(token, str):
+            raise ValueError(
+                f"The {source} holds {token!r} of type {type(token).__name__} at line {line}; "
+                "every piece must be a str."
+            )
+        if not token or "\n" in token or "\r" in token:
+            raise ValueError(
+                f"The {source} holds {token!r} at line {line}: a piece is one non-empty line. "
+                "Restore the lost piece (removing the line would shift every id after it)."
+            )
+        if token in first_line:
+            duplicates.append(f"{token!r} at lines {first_line[token]} and {line}")
+        first_line.setdefault(token, line)
+    if duplicates:
+        more = f" and {len(duplicates) - 5} more" if len(duplicates) > 5 else ""
+        raise ValueError(
+            f"The {source} holds pieces twice: {'; '.join(duplicates[:5])}{more}. Every piece "
+            "needs one id. Rename the later ones, for example to [unused...]; removing their lines "
+            "would shift every id after them."
+        )

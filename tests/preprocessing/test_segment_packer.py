@@ -1,0 +1,196 @@
+import json
+
+import keras
+import numpy as np
+import pytest
+from small_texts import VOCABULARY, make_reviews
+
+from keras_bert_suite import SegmentPacker, WordPieceTokenizer
+from keras_bert_suite.preprocessing.packing import NUMPY, kept_lengths
+
+PAD, CLS, SEP = 0, 2, 3
+
+
+@pytest.fixture
+def tokenizer():
+    return WordPieceTokenizer(VOCABULARY)
+
+
+def ids(text):
+    return [VOCABULARY.index(word) for word in text.split()]
+
+
+def truncate_like_google(first, second, budget):
+    """The loop of run_classifier.py, on copies."""
+    first, second = list(first), list(second)
+    while len(first) + len(second) > budget:
+        (first if len(first) > len(second) else second).pop()
+    return first, second
+
+
+@pytest.mark.backend_free
+def test_one_text_literally(tokenizer):
+    packed = SegmentPacker(tokenizer, padding_lengths=None)(["the film", "good"])
+    assert packed["token_ids"].tolist() == [
+        [CLS, *ids("the film"), SEP],
+        [CLS, *ids("good"), SEP, PAD],
+    ]
+    assert packed["segment_ids"].tolist() == [[0] * 4] * 2
+    assert packed["padding_mask"].tolist() == [[1, 1, 1, 1], [1, 1, 1, 0]]
+    assert {array.dtype for array in packed.values()} == {np.dtype("int32")}
+
+
+@pytest.mark.backend_free
+def test_pair_literally(tokenizer):
+    packed = SegmentPacker(tokenizer, sequence_length=8)(["a film"], ["it was not good !"])
+    # Of 5 places the second text loses until both fit: 2 and 3.
+    assert packed["token_ids"].tolist() == [[CLS, *ids("a film"), SEP, *ids("it was not"), SEP]]
+    assert packed["segment_ids"].tolist() == [[0, 0, 0, 0, 1, 1, 1, 1]]
+
+
+@pytest.mark.backend_free
+def test_longest_first_is_googles_loop():
+    lengths = np.array([(a, b) for a in range(14) for b in range(14)], "int32")
+    for budget in (1, 2, 7, 10, 27):
+        first, second = kept_lengths(NUMPY, list(lengths.T), budget, "longest_first")
+        for (a, b), kept_a, kept_b in zip(lengths, first, second, strict=True):
+            wanted = truncate_like_google(range(a), range(b), budget)
+            assert (kept_a, kept_b) == tuple(map(len, wanted)), (a, b, budget)
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("truncation", "first", "second"),
+    [("only_first", 1, 5), ("only_second", 4, 2), ("longest_first", 3, 3)],
+)
+def test_which_segment_gives_way(truncation, first, second):
+    kept = kept_lengths(NUMPY, [np.array([4]), np.array([5])], 6, truncation)
+    assert [int(k[0]) for k in kept] == [first, second]
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("truncation", "wanted"),
+    [
+        ("head", "the film was good bad very"),
+        ("tail", "and of it plot acting great"),
+        ("head_tail", "the film it plot acting great"),
+    ],
+)
+def test_which_part_remains(tokenizer, truncation, wanted):
+    text = "the film was good bad very not a and of it plot acting great"
+    packer = SegmentPacker(tokenizer, sequence_length=8, truncation=truncation, head_length=2)
+    assert packer([text])["token_ids"].tolist() == [[CLS, *ids(wanted), SEP]]
+
+
+@pytest.mark.backend_free
+def test_padding_lengths(tokenizer):
+    texts = ["good " * 20, "good"]
+    assert SegmentPacker(tokenizer)(texts)["token_ids"].shape == (2, 24)
+    assert SegmentPacker(tokenizer)(["good"])["token_ids"].shape == (1, 16)
+    assert SegmentPacker(tokenizer, padding_lengths=None)(texts)["token_ids"].shape == (2, 22)
+    assert SegmentPacker(tokenizer, padding_lengths=[40])(texts)["token_ids"].shape == (2, 40)
+    assert SegmentPacker(tokenizer, 64, padding_lengths=(64,))(["good"])["token_ids"].shape == (
+        1,
+        64,
+    )
+    assert SegmentPacker(tokenizer, 20)(texts)["token_ids"].shape == (2, 20)
+    assert SegmentPacker(tokenizer, 100).allowed_lengths() == (16, 24, 32, 48, 64, 96, 100)
+
+
+@pytest.mark.backend_free
+def test_one_row_without_a_batch(tokenizer):
+    packed = SegmentPacker(tokenizer, sequence_length=8)("the film")
+    assert packed["token_ids"].tolist() == [CLS, *ids("the film"), SEP, PAD, PAD, PAD, PAD]
+
+
+@pytest.mark.backend_free
+def test_nothing_to_see(tokenizer):
+    packer = SegmentPacker(tokenizer, padding_lengths=None)
+    for texts in (["", "   ", "\t\n"], np.array(["", "", ""])):
+        assert packer(texts)["token_ids"].tolist() == [[CLS, SEP]] * 3
+    assert packer([])["token_ids"].shape == (0, 1)
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("segments", [1, 2, 3])
+@pytest.mark.parametrize("truncation", ["longest_first", "only_first", "head", "tail", "head_tail"])
+def test_graph_equals_eager(tokenizer, segments, truncation):
+    tf = pytest.importorskip("tensorflow")
+    texts = [make_reviews(30, seed=s)[0] + ["", "good " * 40] for s in range(segments)]
+    packer = SegmentPacker(tokenizer, sequence_length=19, truncation=truncation, head_length=4)
+    eager = packer(*texts)
+    graph = tf.function(packer.__call__)(*map(tf.constant, texts))
+    dataset = tf.data.Dataset.from_tensor_slices(tuple(texts)).batch(32).map(packer)
+    for name, wanted in eager.items():
+        np.testing.assert_array_equal(graph[name], wanted)
+        np.testing.assert_array_equal(next(iter(dataset))[name], wanted)
+
+
+@pytest.mark.backend_free
+def test_rows_of_a_tensorflow_dataset_can_be_batched_later(tokenizer):
+    tf = pytest.importorskip("tensorflow")
+    packer = SegmentPacker(tokenizer, sequence_length=12)
+    dataset = tf.data.Dataset.from_tensor_slices(["good", "the film was good"]).map(packer).batch(2)
+    assert next(iter(dataset))["token_ids"].shape == (2, 12)
+
+
+def test_config_round_trip(tokenizer):
+    packer = SegmentPacker(tokenizer, 20, "tail", head_length=3, padding_lengths=[10])
+    config = json.loads(json.dumps(keras.layers.serialize(packer)))
+    twin = keras.layers.deserialize(config)
+    twin.tokenizer.set_vocabulary(VOCABULARY)
+    assert (
+        twin(["the film"] * 2)["token_ids"].tolist()
+        == packer(["the film"] * 2)["token_ids"].tolist()
+    )
+    assert twin.get_config() == packer.get_config()
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"truncation": "middle"}, "truncation must be one of .*'middle'"),
+        ({"sequence_length": 3}, "sequence_length must be at least 4.*3"),
+    ],
+)
+def test_bad_arguments(tokenizer, arguments, error):
+    with pytest.raises(ValueError, match=error):
+        SegmentPacker(tokenizer, **arguments)
+
+
+@pytest.mark.backend_free
+def test_bad_calls(tokenizer):
+    with pytest.raises(ValueError, match=r"same number of texts, got \[1, 2\]"):
+        SegmentPacker(tokenizer)(["a"], ["a", "b"])
+    with pytest.raises(ValueError, match="at least one segment"):
+        SegmentPacker(tokenizer)()
+    with pytest.raises(ValueError, match="cannot hold 3 segments"):
+        SegmentPacker(tokenizer, sequence_length=4)(["a"], ["a"], ["a"])
+
+
+@pytest.mark.backend_free
+def test_equals_googles_features_of_mrpc(shared_data):
+    tf = pytest.importorskip("tensorflow")
+    tokenizer = WordPieceTokenizer(shared_data / "vocab" / "bert-base-uncased" / "vocab.txt")
+    packer = SegmentPacker(tokenizer, sequence_length=128, padding_lengths=(128,))
+    records = tf.data.TFRecordDataset(shared_data / "golden" / "mrpc_dev_features_len128.tfrecord")
+    feature = tf.io.FixedLenFeature([128], tf.int64)
+    label = tf.io.FixedLenFeature([], tf.int64)
+    names = {
+        "input_ids": feature,
+        "input_mask": feature,
+        "segment_ids": feature,
+        "label_ids": label,
+    }
+    golden = next(iter(records.map(lambda r: tf.io.parse_single_example(r, names)).batch(1000)))
+
+    lines = (shared_data / "glue" / "MRPC" / "dev.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines[1:]]
+    first, second = [row[3] for row in rows], [row[4] for row in rows]
+    for packed in (packer(first, second), packer(tf.constant(first), tf.constant(second))):
+        np.testing.assert_array_equal(packed["token_ids"], golden["input_ids"])
+        np.testing.assert_array_equal(packed["padding_mask"], golden["input_mask"])
+        np.testing.assert_array_equal(packed["segment_ids"], golden["segment_ids"])
+    assert [int(row[0]) for row in rows] == golden["label_ids"].numpy().tolist()

@@ -1,0 +1,54 @@
+"""Every golden id of the original tokenizer, in both engines."""
+
+import gzip
+import json
+
+import pytest
+
+from keras_bert_suite import WordPieceTokenizer
+
+pytestmark = pytest.mark.backend_free
+
+#: key in the golden files -> (folder of the vocabulary, whether it lower-cases).
+VOCABULARIES = {
+    "uncased": ("bert-base-uncased", True),
+    "cased": ("bert-base-cased", False),
+    "chinese": ("bert-base-chinese", True),
+    "multi_cased": ("bert-base-multilingual-cased", False),
+}
+
+
+@pytest.fixture(scope="module", params=VOCABULARIES)
+def golden_tokenizer(request, shared_data):
+    folder, lowercase = VOCABULARIES[request.param]
+    path = shared_data / "vocab" / folder / "vocab.txt"
+    return request.param, WordPieceTokenizer(path, lowercase=lowercase)
+
+
+def read_lines(path):
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def assert_equal_rows(ids, expected, texts):
+    assert len(ids) == len(expected)
+    wrong = [row for row in zip(texts, ids, expected, strict=True) if row[1] != row[2]]
+    assert not wrong, f"{len(wrong)} of {len(texts)}, the first: {wrong[0]}"
+
+
+def test_every_assigned_character(golden_tokenizer, run_engine, shared_data):
+    name, tokenizer = golden_tokenizer
+    path = shared_data / "golden" / f"unicode_{name}.jsonl.gz"
+    if not path.exists():
+        pytest.skip(f"no golden file for {name}")
+    codes, expected = zip(*read_lines(path), strict=True)
+    texts = [f"a{chr(int(code, 16))}b" for code in codes]
+    assert len(texts) == 144_761
+    assert_equal_rows(run_engine(tokenizer, texts), list(expected), texts)
+
+
+def test_hostile_strings(golden_tokenizer, run_engine, shared_data):
+    name, tokenizer = golden_tokenizer
+    lines = read_lines(shared_data / "golden" / "wild.jsonl.gz")
+    texts = [line["text"] for line in lines]
+    assert_equal_rows(run_engine(tokenizer, texts), [line[name] for line in lines], texts)
