@@ -1,0 +1,58 @@
+"""In which order the rows of a data set are visited.
+
+An order is a function from the epoch to a permutation of the rows: a pure function
+of (seed, epoch), so that any batch of any epoch can be asked for at any time.
+"""
+
+import functools
+
+import numpy as np
+
+
+def in_order(num_rows):
+    """As they are, every epoch."""
+    rows = np.arange(num_rows)
+    return lambda epoch: rows
+
+
+def shuffled(num_rows, seed):
+    """A fresh shuffle each epoch."""
+    return functools.lru_cache(maxsize=2)(
+        lambda epoch: np.random.default_rng([seed, epoch]).permutation(num_rows)
+    )
+
+
+def longest_last(lengths):
+    """Shortest rows first, every epoch; for evaluation, which may visit in any order."""
+    rows = np.argsort(lengths, kind="stable")
+    return lambda epoch: rows
+
+
+def shuffled_by_length(lengths, batch_size, seed, batches_per_group=50):
+    """A fresh shuffle each epoch in which the rows of a batch have similar lengths.
+
+    Shuffled rows are cut into groups of `batches_per_group` batches, each group is
+    sorted by length, and the batches are then shuffled. Little is spent on padding,
+    and which rows meet in a batch still changes every epoch. A last batch that is not
+    full holds random rows.
+
+    Args:
+        lengths: int array, a length for each row, in any unit.
+        batch_size: int.
+        seed: int.
+        batches_per_group: int.
+    """
+    lengths = np.asarray(lengths)
+
+    @functools.lru_cache(maxsize=2)
+    def order(epoch):
+        rng = np.random.default_rng([seed, epoch])
+        rows = rng.permutation(len(lengths))
+        num_full = len(rows) // batch_size * batch_size
+        group_size = batch_size * batches_per_group
+        groups = [rows[i : min(i + group_size, num_full)] for i in range(0, num_full, group_size)]
+        groups = [group[np.argsort(lengths[group], kind="stable")] for group in groups]
+        full = np.concatenate([rows[:0], *groups]).reshape(-1, batch_size)
+        return np.concatenate([rng.permutation(full).ravel(), rows[num_full:]])
+
+    return order

@@ -1,0 +1,5 @@
+"""A task a file: its preprocessing, its head, its loss and metrics."""
+
+from keras_bert_suite.tasks.text_classifier import TextClassifier
+
+__all__ = ["TextClassifier"]

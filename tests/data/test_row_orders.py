@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+
+from keras_bert_suite.data.row_orders import (
+    in_order,
+    longest_last,
+    shuffled,
+    shuffled_by_length,
+)
+
+pytestmark = pytest.mark.backend_free
+LENGTHS = np.random.default_rng(0).integers(1, 200, 1003)
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 5])
+@pytest.mark.parametrize(
+    "order",
+    [
+        in_order(1003),
+        shuffled(1003, seed=1),
+        longest_last(LENGTHS),
+        shuffled_by_length(LENGTHS, batch_size=8, seed=1),
+        shuffled_by_length(LENGTHS, batch_size=2000, seed=1),
+    ],
+)
+def test_every_row_once_an_epoch(order, epoch):
+    assert sorted(order(epoch)) == list(range(1003))
+
+
+@pytest.mark.parametrize(
+    "make", [lambda s: shuffled(1003, s), lambda s: shuffled_by_length(LENGTHS, 8, s)]
+)
+def test_fresh_each_epoch_and_given_by_the_seed(make):
+    assert not np.array_equal(make(1)(0), make(1)(1))
+    assert not np.array_equal(make(1)(0), make(2)(0))
+    assert np.array_equal(make(1)(3), make(1)(3))
+
+
+def test_rows_of_a_batch_have_similar_lengths():
+    def padding(order):
+        batches = LENGTHS[order(0)][:1000].reshape(-1, 8)
+        return 1 - batches.sum() / (batches.max(axis=1, keepdims=True) * np.ones(8)).sum()
+
+    assert padding(shuffled(1003, seed=1)) > 0.4
+    assert padding(shuffled_by_length(LENGTHS, 8, seed=1)) < 0.05
+
+
+def test_batches_do_not_come_sorted():
+    rows = shuffled_by_length(LENGTHS, 8, seed=1)(0)
+    means = LENGTHS[rows][:1000].reshape(-1, 8).mean(axis=1)
+    assert abs(np.corrcoef(means, np.arange(len(means)))[0, 1]) < 0.3
+
+
+def test_longest_last():
+    assert (np.diff(LENGTHS[longest_last(LENGTHS)(0)]) >= 0).all()

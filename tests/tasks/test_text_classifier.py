@@ -1,0 +1,304 @@
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from keras import ops
+from small_texts import TINY, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    AdamW,
+    BertBackbone,
+    LinearWarmupDecay,
+    SegmentPacker,
+    TextClassifier,
+    WordPieceTokenizer,
+)
+
+TEXTS, LABELS = make_reviews(48)
+
+
+def make_classifier(sequence_length=16, dtype=None, **kwargs):
+    tokenizer = WordPieceTokenizer(VOCABULARY)
+    kwargs.setdefault("label_names", ["no", "yes"])
+    # One length, so that JAX compiles each step once.
+    packer = SegmentPacker(tokenizer, sequence_length, padding_lengths=(sequence_length,))
+    return TextClassifier(BertBackbone(**TINY, dtype=dtype), preprocessor=packer, **kwargs)
+
+
+def test_it_learns_from_raw_strings():
+    classifier = make_classifier()
+    texts, labels = make_reviews(256, seed=1)
+    classifier.compile(AdamW(LinearWarmupDecay(5e-3)))
+    history = classifier.fit(texts, labels, batch_size=32, epochs=8, verbose=0)
+    assert set(history.history) == {"accuracy", "loss"}
+    assert len(history.epoch) == 8
+    loss, accuracy = classifier.evaluate(TEXTS, LABELS, verbose=0)
+    assert accuracy > 0.9 and loss < 0.4
+    logits = classifier.predict(["it was good", "it was dull"], verbose=0)
+    assert logits.shape == (2, 2) and logits.dtype == "float32"
+    assert [classifier.label_names[i] for i in logits.argmax(-1)] == ["yes", "no"]
+
+
+def test_default_compile_is_berts():
+    classifier = make_classifier()
+    optimizer = classifier.optimizer
+    assert isinstance(optimizer, AdamW) and optimizer.global_clipnorm == 1.0
+    classifier.fit(TEXTS, LABELS, batch_size=16, epochs=2, verbose=0)
+    # 6 steps: the warm-up is shorter than a step, and the rate has come to 0.
+    assert int(optimizer.iterations) == 6
+    assert float(ops.convert_to_numpy(optimizer.learning_rate)) == 0.0
+    decays = {
+        v.path: optimizer._decay_of[optimizer._var_key(v)] for v in classifier.trainable_weights
+    }
+    no_decay = {path for path, decay in decays.items() if decay == 0}
+    assert len(decays) == 41 and len(no_decay) == 26
+    assert all(path.endswith(("bias", "gamma", "beta")) for path in no_decay)
+    # The schedule of a second `fit` begins where the first ended.
+    classifier.fit(TEXTS, LABELS, batch_size=16, epochs=1, verbose=0)
+    assert float(ops.convert_to_numpy(optimizer.learning_rate)) == 0.0
+    assert int(optimizer.iterations) == 9
+
+
+def test_predictions_come_in_the_order_of_the_rows():
+    classifier = make_classifier()
+    together = classifier.predict(TEXTS, batch_size=16, verbose=0)
+    alone = classifier.predict(classifier.preprocessor(TEXTS), batch_size=16, verbose=0)
+    np.testing.assert_allclose(together, alone, atol=1e-6)
+    assert classifier.predict(TEXTS, batch_size=16, steps=1, verbose=0).shape == (16, 2)
+
+
+def test_padding_does_not_change_predictions():
+    classifier = make_classifier(sequence_length=32)
+    wide = classifier.predict(TEXTS[:8], batch_size=8, verbose=0)
+    classifier.preprocessor = SegmentPacker(classifier.preprocessor.tokenizer, padding_lengths=None)
+    np.testing.assert_allclose(
+        classifier.predict(TEXTS[:8], batch_size=8, verbose=0), wide, atol=1e-5
+    )
+
+
+def test_every_kind_of_input():
+    grain = pytest.importorskip("grain")
+    classifier = make_classifier()
+    ids = [int(label == "yes") for label in LABELS]
+    packed = classifier.preprocessor(TEXTS)
+    rows = list(zip(TEXTS, ids, strict=True))
+    for x, y in [
+        (TEXTS, LABELS),
+        (np.array(TEXTS), np.array(ids)),
+        ((TEXTS, TEXTS), LABELS),
+        (packed, ids),
+        (grain.MapDataset.source(rows).batch(16), None),
+        (grain.MapDataset.source(rows).to_iter_dataset().batch(16), None),
+    ]:
+        sized = None if y is None else 16
+        steps = 3 if y is None else None
+        classifier.fit(x, y, batch_size=sized, steps_per_epoch=steps, verbose=0)
+        loss, _ = classifier.evaluate(x, y, batch_size=sized, verbose=0)
+        assert np.isfinite(loss)
+        if y is not None:
+            assert classifier.predict(x, batch_size=16, verbose=0).shape == (48, 2)
+
+
+def test_a_tensorflow_dataset():
+    tf = pytest.importorskip("tensorflow")
+    classifier = make_classifier()
+    dataset = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)).batch(16)
+    classifier.fit(dataset, validation_data=dataset, verbose=0)
+    pairs = tf.data.Dataset.from_tensor_slices(((TEXTS, TEXTS), [0] * 48)).batch(16)
+    classifier.fit(pairs, verbose=0)
+    by_dataset = classifier.predict(dataset.map(lambda x, y: x), verbose=0)
+    np.testing.assert_allclose(by_dataset, classifier.predict(TEXTS, verbose=0), atol=1e-5)
+
+
+def test_batches_may_differ_in_length():
+    """The first eight batches have one length, a later one another."""
+    classifier = make_classifier()
+    classifier.preprocessor = SegmentPacker(
+        classifier.preprocessor.tokenizer, 64, padding_lengths=(16, 64)
+    )
+    texts = ["the film"] * 36 + ["good " * 40] * 4
+    labels = ["no"] * 36 + ["yes"] * 4
+    classifier.fit(texts, labels, batch_size=4, shuffle=False, verbose=0)
+    assert classifier.predict(texts, batch_size=4, verbose=0).shape == (40, 2)
+
+
+def test_validation_and_weights():
+    classifier = make_classifier()
+    history = classifier.fit(
+        TEXTS,
+        LABELS,
+        batch_size=16,
+        epochs=2,
+        validation_data=(TEXTS[:20], LABELS[:20]),
+        class_weight={0: 1.0, 1: 2.0},
+        verbose=0,
+    ).history
+    assert len(history["val_accuracy"]) == 2
+    split = classifier.fit(TEXTS, LABELS, batch_size=16, validation_split=0.25, verbose=0)
+    assert "val_loss" in split.history
+    zero = classifier.evaluate(TEXTS, LABELS, sample_weight=np.zeros(48), batch_size=16, verbose=0)
+    assert zero[0] == 0.0
+
+
+def test_the_order_of_rows_follows_the_seed():
+    def losses(seed):
+        keras.utils.set_random_seed(3)
+        classifier = make_classifier(dropout=0.0)
+        keras.utils.set_random_seed(seed)
+        return classifier.fit(TEXTS, LABELS, batch_size=16, verbose=0).history["loss"]
+
+    assert losses(1) == losses(1)
+    assert losses(1) != losses(2)
+
+
+@pytest.mark.parametrize("kind", ["keras", "preset"])
+def test_round_trips(kind, tmp_path, recwarn):
+    classifier = make_classifier()
+    classifier.fit(TEXTS, LABELS, batch_size=16, verbose=0)
+    wanted = classifier.predict(TEXTS, batch_size=16, verbose=0)
+    if kind == "keras":
+        classifier.save(tmp_path / "classifier.keras")
+        twin = keras.saving.load_model(tmp_path / "classifier.keras")
+        assert int(twin.optimizer.iterations) == 3
+        twin.fit(TEXTS, LABELS, batch_size=16, verbose=0)
+        twin = keras.saving.load_model(tmp_path / "classifier.keras", compile=False)
+    else:
+        classifier.save_to_preset(str(tmp_path / "preset"))
+        twin = TextClassifier.from_preset(str(tmp_path / "preset"))
+        assert isinstance(
+            keras_hub.models.TextClassifier.from_preset(str(tmp_path / "preset")), TextClassifier
+        )
+    np.testing.assert_array_equal(twin.predict(TEXTS, batch_size=16, verbose=0), wanted)
+    assert twin.label_names == ["no", "yes"]
+    assert twin.preprocessor.tokenizer.get_vocabulary() == VOCABULARY
+    assert not [w for w in recwarn if "variable loading" in str(w.message)]
+
+
+def test_preset_with_a_new_head(tmp_path):
+    classifier = make_classifier()
+    classifier.save_to_preset(str(tmp_path / "preset"))
+    other = TextClassifier.from_preset(
+        str(tmp_path / "preset"), label_names=["a", "b", "c"], sequence_length=24
+    )
+    assert other.predict(TEXTS[:2], verbose=0).shape == (2, 3)
+    assert other.preprocessor.sequence_length == 24
+    np.testing.assert_array_equal(
+        ops.convert_to_numpy(other.backbone.weights[0]),
+        ops.convert_to_numpy(classifier.backbone.weights[0]),
+    )
+    packer = SegmentPacker.from_preset(str(tmp_path / "preset"))
+    assert (
+        packer(["the film"])["token_ids"].tolist()
+        == classifier.preprocessor(["the film"])["token_ids"].tolist()
+    )
+    tokenizer = WordPieceTokenizer.from_preset(str(tmp_path / "preset"))
+    assert tokenizer.get_vocabulary() == VOCABULARY
+
+
+def test_softmax_head():
+    classifier = make_classifier(activation="softmax")
+    classifier.fit(TEXTS, LABELS, batch_size=16, verbose=0)
+    np.testing.assert_allclose(classifier.predict(TEXTS[:16], verbose=0).sum(-1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["mixed_bfloat16", "bfloat16"])
+def test_low_precision(dtype):
+    classifier = make_classifier(dtype=dtype)
+    history = classifier.fit(TEXTS, LABELS, batch_size=16, epochs=2, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+    assert classifier.predict(TEXTS[:16], verbose=0).dtype == "float32"
+
+
+def test_any_kerashub_encoder():
+    backbone = keras_hub.models.DistilBertBackbone(
+        vocabulary_size=len(VOCABULARY), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8
+    )
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16, padding_lengths=(16,))
+    features = packer(TEXTS)
+    del features["segment_ids"]
+    classifier = TextClassifier(backbone, num_classes=2)
+    classifier.fit(features, [0, 1] * 24, verbose=0)
+    assert classifier.predict(features, verbose=0).shape == (48, 2)
+
+
+def test_hostile_texts():
+    classifier = make_classifier()
+    outputs = classifier.predict(["", "   ", "x" * 1_000_000, "good " * 5000], verbose=0)
+    assert np.isfinite(outputs).all()
+    np.testing.assert_allclose(outputs[0], outputs[1], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "error"),
+    [
+        (TEXTS, [2] * 48, "Label 2 at row 0 is not in"),
+        (TEXTS, ["maybe"] * 48, "'maybe' at row 0 is not one of"),
+        (TEXTS, LABELS[:3], "got 48 and 3 rows"),
+        ("good", ["yes"], "list of strings"),
+        (list(zip(TEXTS, TEXTS, strict=True)), LABELS, "tuple of two lists"),
+    ],
+)
+def test_wrong_input_takes_no_step(x, y, error):
+    classifier = make_classifier()
+    before = classifier.get_weights()
+    with pytest.raises(ValueError, match=error):
+        classifier.fit(x, y, verbose=0)
+    assert all(map(np.array_equal, before, classifier.get_weights()))
+    assert classifier.predict(TEXTS[:16], verbose=0).shape == (16, 2)
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"label_names": None}, "needs `num_classes` or `label_names`"),
+        ({"label_names": ["a"]}, r"two or more different labels, got \['a'\]"),
+        ({"label_names": ["a", "a"]}, "different labels"),
+        ({"num_classes": 3}, "num_classes=3, but there are 2 label_names"),
+    ],
+)
+def test_wrong_labels(arguments, error):
+    with pytest.raises(ValueError, match=error):
+        make_classifier(**arguments)
+
+
+def test_from_hugging_face(tmp_path):
+    """The reference is transformers' own classifier."""
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
+
+    config = BertConfig(
+        vocab_size=len(VOCABULARY), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=64, num_labels=3,
+        id2label={0: "bad", 1: "fine", 2: "good"},
+    )  # fmt: skip
+    reference = BertForSequenceClassification(config).eval()
+    reference.save_pretrained(tmp_path)
+    (tmp_path / "vocab.txt").write_text("\n".join(VOCABULARY), encoding="utf-8")
+    classifier = TextClassifier.from_preset(tmp_path)
+    assert classifier.label_names == ["bad", "fine", "good"]
+    packed = {k: torch.tensor(v) for k, v in classifier.preprocessor(TEXTS[:8]).items()}
+    with torch.no_grad():
+        wanted = reference(
+            packed["token_ids"],
+            attention_mask=packed["padding_mask"],
+            token_type_ids=packed["segment_ids"],
+        ).logits.numpy()
+    np.testing.assert_allclose(classifier.predict(TEXTS[:8], verbose=0), wanted, atol=1e-5)
+    assert TextClassifier.from_preset(tmp_path, num_classes=2).num_classes == 2
+    packer = SegmentPacker.from_preset(tmp_path, sequence_length=32)
+    assert packer.sequence_length == 32
+
+
+def test_a_checkpoint_without_a_head(tmp_path):
+    from transformers import BertConfig, BertModel
+
+    config = BertConfig(
+        vocab_size=len(VOCABULARY), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32, max_position_embeddings=64,
+    )  # fmt: skip
+    BertModel(config).save_pretrained(tmp_path)
+    (tmp_path / "vocab.txt").write_text("\n".join(VOCABULARY), encoding="utf-8")
+    with pytest.raises(ValueError, match="no classification layer. Pass `num_classes`"):
+        TextClassifier.from_preset(tmp_path)
+    assert TextClassifier.from_preset(tmp_path, num_classes=2).num_classes == 2

@@ -1,0 +1,138 @@
+"""Imports between the rooms of the package point one way, and TensorFlow stays in its place."""
+
+import ast
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.backend_free
+
+PACKAGE = "keras_bert_suite"
+ROOT = Path(__file__).resolve().parents[1] / PACKAGE
+
+#: room -> the rooms it may import from. A file beside the rooms is a room of its own.
+ALLOWED = {
+    "layers": set(),
+    "training": set(),
+    "checkpoints": set(),
+    "models": {"layers", "checkpoints"},
+    # KerasHub has a preprocessor name the class of its backbone.
+    "preprocessing": {"models", "checkpoints"},
+    "data": {"preprocessing"},
+    "tasks": {"layers", "models", "preprocessing", "data", "training", "checkpoints"},
+    "serving": {"models", "preprocessing", "data", "tasks", "checkpoints"},
+    "__init__": {
+        *("layers", "models", "preprocessing", "data"),
+        *("training", "checkpoints", "tasks", "serving"),
+    },
+    "cli": {
+        *("layers", "models", "preprocessing", "data"),
+        *("training", "checkpoints", "tasks", "serving", "__init__"),
+    },
+}
+
+#: Where TensorFlow may be imported, inside a function, and why.
+TENSORFLOW = {
+    "serving/": "exports TensorFlow's format",
+    "data/tensorflow_input.py": "feeds `fit` under that backend",
+    "preprocessing/": "works on TensorFlow's tensors when it is handed some",
+    "training/fused_updates.py": "calls TensorFlow's own optimizer kernel under that backend",
+}
+
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+def room_of(path):
+    """`layers/x.py` -> "layers", `cli.py` -> "cli"."""
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def find_imports(path):
+    """Yields (line, full dotted name, whether at module level) of each import of a file."""
+    module = (PACKAGE, *path.relative_to(ROOT).with_suffix("").parts)
+
+    def visit(node, top_level):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, top_level
+        elif isinstance(node, ast.ImportFrom):
+            base = module[: len(module) - node.level] if node.level else ()
+            base = ".".join((*base, *([node.module] if node.module else [])))
+            for alias in node.names:
+                yield node.lineno, f"{base}.{alias.name}", top_level
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
+            if node.args and isinstance(node.args[0], ast.Constant):
+                yield node.lineno, node.args[0].value, top_level
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child, top_level and not isinstance(node, functions))
+
+    yield from visit(ast.parse(path.read_text(encoding="utf-8")), True)
+
+
+def imported_room(name):
+    """`keras_bert_suite.layers.x` -> "layers", a public name -> "__init__", other -> None."""
+    package, *rest = name.split(".")
+    if package != PACKAGE:
+        return None
+    return rest[0] if rest and rest[0] in ALLOWED else "__init__"
+
+
+def test_the_table_is_one_way():
+    list(TopologicalSorter(ALLOWED).static_order())  # raises CycleError
+
+
+def test_every_room_is_in_the_table():
+    assert {room_of(path) for path in FILES} <= set(ALLOWED)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_follow_the_table(path):
+    room = room_of(path)
+    wrong = [
+        f"line {line}: {room} imports {name}"
+        for line, name, _ in find_imports(path)
+        if imported_room(name) not in {None, room, *ALLOWED[room]}
+    ]
+    assert not wrong
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_tensorflow_stays_in_its_place(path):
+    may_import = path.relative_to(ROOT).as_posix().startswith(tuple(TENSORFLOW))
+    wrong = [
+        f"line {line}: import of {name}{' at module level' if top_level else ''}"
+        for line, name, top_level in find_imports(path)
+        if name.split(".")[0] in ("tensorflow", "tensorflow_text")
+        and (not may_import or (top_level and room_of(path) != "serving"))
+    ]
+    assert not wrong
+
+
+def test_the_reader_of_imports_sees_them_all(tmp_path, monkeypatch):
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    (tmp_path / "layers").mkdir()
+    source = tmp_path / "layers" / "sample.py"
+    source.write_text(
+        "import tensorflow.io\n"
+        "from . import other\n"
+        "from ..models import BertBackbone\n"
+        "class A:\n"
+        "    from keras_bert_suite import TextClassifier, tasks\n"
+        "def f():\n"
+        "    import tensorflow_text as text\n"
+        "    importlib.import_module('keras_bert_suite.cli')\n"
+    )
+    assert [(name, top_level) for _, name, top_level in find_imports(source)] == [
+        ("tensorflow.io", True),
+        ("keras_bert_suite.layers.other", True),
+        ("keras_bert_suite.models.BertBackbone", True),
+        ("keras_bert_suite.TextClassifier", True),
+        ("keras_bert_suite.tasks", True),
+        ("tensorflow_text", False),
+        ("keras_bert_suite.cli", False),
+    ]
+    names = [name for _, name, _ in find_imports(source)]
+    expected = [None, "layers", "models", "__init__", "tasks", None, "cli"]
+    assert [imported_room(name) for name in names] == expected

@@ -1,0 +1,101 @@
+"""The package imports quickly on each backend, and works without TensorFlow."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.backend_free
+
+#: CPU seconds that importing the package may take on top of keras and keras_hub.
+IMPORT_SECONDS = 0.5
+
+#: Prints what importing the package adds to importing keras_hub.
+MEASURE_IMPORT = """
+import sys, time
+import keras_hub
+
+before = set(sys.modules)
+start = time.process_time()
+import keras_bert_suite
+
+seconds = time.process_time() - start
+added = {name.partition(".")[0] for name in set(sys.modules) - before}
+third_party = sorted(added - {"keras_bert_suite"} - set(sys.stdlib_module_names))
+print(f"{seconds:.3f}", *third_party)
+"""
+
+#: Makes TensorFlow as absent as if it had never been installed: nothing can import it,
+#: and `importlib.util.find_spec` finds nothing.
+HIDE_TENSORFLOW = """
+import sys
+from importlib.machinery import PathFinder
+
+HIDDEN = {"tensorflow", "tensorflow_text"}
+
+class WithoutTensorFlow(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name.partition(".")[0] not in HIDDEN:
+            return super().find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = WithoutTensorFlow
+"""
+
+#: Tokenize, fit, predict, save and load.
+USE_THE_PACKAGE = """
+import keras
+import numpy as np
+import keras_bert_suite as kbs
+
+pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "good", "bad", "film", "##s"]
+tokenizer = kbs.WordPieceTokenizer(pieces)
+assert list(tokenizer.tokenize("Good films")) == [6, 8, 9]
+
+backbone = kbs.BertBackbone(
+    vocabulary_size=len(pieces), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=16,
+    max_sequence_length=16,
+)
+packer = kbs.SegmentPacker(tokenizer, sequence_length=16)
+classifier = kbs.TextClassifier(backbone=backbone, preprocessor=packer, num_classes=2)
+classifier.compile()
+texts = ["a good film", "a bad film", "good films", "bad"]
+classifier.fit(texts, [1, 0, 1, 0], batch_size=4, verbose=0)
+expected = classifier.predict(texts, verbose=0)
+assert expected.shape == (4, 2)
+
+classifier.save("classifier.keras")
+loaded = keras.saving.load_model("classifier.keras")
+np.testing.assert_allclose(loaded.predict(texts, verbose=0), expected, atol=1e-6)
+
+classifier.save_to_preset("preset")
+loaded = kbs.TextClassifier.from_preset("preset")
+np.testing.assert_allclose(loaded.predict(texts, verbose=0), expected, atol=1e-6)
+
+assert not {name.partition(".")[0] for name in sys.modules} & HIDDEN
+"""
+
+
+def run_python(code, backend, folder):
+    """Runs code in a fresh interpreter and returns what it printed."""
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": path}
+    command = [sys.executable, "-c", code]
+    process = subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=600
+    )
+    assert process.returncode == 0, process.stderr
+    return process.stdout
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
+def test_import_costs_little(backend, tmp_path):
+    seconds, *third_party = run_python(MEASURE_IMPORT, backend, tmp_path).split()
+    assert not third_party, "not loaded by keras_hub; import them where they are used"
+    assert float(seconds) < IMPORT_SECONDS
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_works_without_tensorflow(backend, tmp_path):
+    run_python(HIDE_TENSORFLOW + USE_THE_PACKAGE, backend, tmp_path)
