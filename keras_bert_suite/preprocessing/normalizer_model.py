@@ -42,7 +42,7 @@ def build_normalizer_model(lowercase, strip_accents, unassigned, replacements):
     characters.update(replacements)
     values, pool = _encode_values(characters, unassigned)
     units = lay_out(_build_byte_tree(values))
-    return _write_flatbuffer(lowercase, units.tobytes(), int(values[0]), pool)
+    return _write_flatbuffer(lowercase, units.astype("<u4").tobytes(), int(values[0]), pool)
 
 
 def _changed_characters(lowercase, strip_accents):
@@ -91,32 +91,35 @@ def _build_byte_tree(values):
         # Where the 64 continuation bytes lead (None: nowhere). Without one the character is cut.
         return pool.node(_DELETE, {0x80 | i: n for i, n in enumerate(nodes) if n is not None})
 
-    # By all bytes but the last; most blocks of 64 characters are alike.
-    alike = {}
+    # Blocks of 64 characters share all bytes but the last. Most blocks are alike.
+    branches = {}
     blocks = []
     for block in values.reshape(-1, 64):
         key = block.tobytes()
-        if key not in alike:
-            alike[key] = branch([pool.leaf(int(value)) for value in block])
-        blocks.append(alike[key])
-    # By all bytes but the last two. What fits into two bytes, and surrogates, are not UTF-8 here.
-    for i in (*range(0x800 >> 6), *range(0xD800 >> 6, 0xE000 >> 6)):
-        # The two-byte lead bytes still need the first 32 blocks.
-        alike[i], blocks[i] = blocks[i], None
+        if key not in branches:
+            branches[key] = branch([pool.leaf(int(value)) for value in block])
+        blocks.append(branches[key])
+    two_bytes = blocks[:0x20]
+    # Longer sequences for characters that two bytes hold, and for surrogates, are not UTF-8.
+    blocks[:0x20] = [None] * 0x20
+    blocks[0xD800 >> 6 : 0xE000 >> 6] = [None] * 0x20
+    # Planes of 64 blocks share all bytes but the last two.
     planes = [branch(blocks[i : i + 64]) for i in range(0, len(blocks), 64)]
+    three_bytes = planes[:0x10]
+    planes[:0x10] = [None] * 0x10
 
     root = {byte: pool.leaf(int(values[byte])) for byte in range(1, 0x80)}
     root.update({byte: pool.leaf(_DELETE) for byte in range(0x80, 0x100)})
-    root.update({0xC0 | i: alike[i] for i in range(2, 0x20)})
-    root.update({0xE0 | i: planes[i] for i in range(0x10)})
-    planes[:0x10] = [None] * 0x10  # These fit into three bytes.
+    root.update({0xC0 | i: two_bytes[i] for i in range(2, 0x20)})
+    root.update({0xE0 | i: three_bytes[i] for i in range(0x10)})
     root.update({0xF0 | i: branch(planes[i << 6 : (i + 1) << 6]) for i in range(5)})
     return pool.node(0, {byte: node for byte, node in root.items() if node is not None})
 
 
 def _write_flatbuffer(lowercase, trie, value_of_zero, pool):
-    """Table of lower_case_nfd_strip_accents, trie_array, data_for_codepoint_zero (which a trie of
-    bytes cannot hold), normalized_string_pool."""
+    """A table of lower_case_nfd_strip_accents, trie_array, data_for_codepoint_zero (a key that the
+    trie cannot hold) and normalized_string_pool.
+    """
     table, trie_at = 16, 36
     pool_at = trie_at + 4 + len(trie)
     return b"".join(

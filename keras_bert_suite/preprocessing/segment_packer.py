@@ -177,7 +177,7 @@ class SegmentPacker(keras_hub.models.Preprocessor):
         if checkpoint is None:
             return super().from_preset(preset, **kwargs)
         length = checkpoint.sequence_length or checkpoint.backbone_config["max_sequence_length"]
-        tokenizer = WordPieceTokenizer(**checkpoint.tokenizer_config)
+        tokenizer = WordPieceTokenizer.from_preset(preset)
         return cls(**{"tokenizer": tokenizer, "sequence_length": length, **kwargs})
 
     def get_config(self):

@@ -7,6 +7,8 @@ import keras
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
+from keras_bert_suite import checkpoints
+from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing.cached_word_piece import CachedWordPiece
 from keras_bert_suite.preprocessing.fast_graph_tokenizer import FastGraphTokenizer
 from keras_bert_suite.preprocessing.text_inputs import canonicalize_texts, is_tf_tensor
@@ -46,7 +48,10 @@ class WordPieceTokenizer(Tokenizer):
             decomposes what it keeps (NFD).
         unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
+        dtype: "int32", as every Keras layer has one.
     """
+
+    backbone_cls = BertBackbone
 
     def __init__(
         self,
@@ -63,6 +68,10 @@ class WordPieceTokenizer(Tokenizer):
         **kwargs,
     ):
         super().__init__(dtype=dtype, name=name, **kwargs)
+        if self.compute_dtype != "int32":
+            raise ValueError(
+                f"Ids are int32; drop the argument `dtype`. Received: dtype={dtype!r}."
+            )
         self.lowercase = bool(lowercase)
         self.strip_accents = None if strip_accents is None else bool(strip_accents)
         self.unknown_token = unknown_token
@@ -73,16 +82,27 @@ class WordPieceTokenizer(Tokenizer):
         self.file_assets = [VOCABULARY_FILE]
         self.set_vocabulary(vocabulary)
 
+    @classmethod
+    def from_preset(cls, preset, **kwargs):
+        """Builds the tokenizer of a checkpoint.
+
+        Args:
+            preset: what `TextClassifier.from_preset` takes.
+            **kwargs: arguments of the constructor that override the checkpoint's.
+        """
+        checkpoint = checkpoints.open_checkpoint(preset)
+        if checkpoint is None:
+            return super().from_preset(preset, **kwargs)
+        return cls(**{**checkpoint.tokenizer_config, **kwargs})
+
     def set_vocabulary(self, vocabulary):
         """Replaces the vocabulary: a path, a list of str, or None."""
-        if vocabulary is None:
-            self._vocabulary = None
-        elif isinstance(vocabulary, str | os.PathLike):
-            self._vocabulary = Vocabulary.read(vocabulary)
-        else:
-            self._vocabulary = Vocabulary(vocabulary)
-        if self._vocabulary is not None:
-            self._vocabulary.check_special_tokens(
+        if isinstance(vocabulary, str | os.PathLike):
+            vocabulary = Vocabulary.read(vocabulary)
+        elif vocabulary is not None:
+            vocabulary = Vocabulary(vocabulary)
+        if vocabulary is not None:
+            vocabulary.check_special_tokens(
                 {
                     "unknown_token": self.unknown_token,
                     "start_token": self.start_token,
@@ -90,13 +110,18 @@ class WordPieceTokenizer(Tokenizer):
                     "pad_token": self.pad_token,
                 }
             )
-        ids = self._vocabulary.ids if self._vocabulary is not None else {}
+        ids = {} if vocabulary is None else vocabulary.ids
         self.unknown_token_id = ids.get(self.unknown_token)
         self.start_token_id = ids.get(self.start_token)
         self.end_token_id = ids.get(self.end_token)
         self.pad_token_id = ids.get(self.pad_token)
         self.mask_token_id = ids.get(self.mask_token)
+        self._vocabulary = vocabulary
         self._engines = _Engines()
+
+    def __call__(self, inputs):
+        # For Python text Keras' call would look at each str, which takes longer than tokenizing it.
+        return super().__call__(inputs) if is_tf_tensor(inputs) else self.tokenize(inputs)
 
     def call(self, inputs):
         return self.tokenize(inputs)

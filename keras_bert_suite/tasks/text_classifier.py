@@ -149,6 +149,8 @@ class TextClassifier(keras_hub.models.TextClassifier):
             task = super().from_preset(preset, load_weights=load_weights, **kwargs)
             if sequence_length is not None:
                 task.preprocessor.sequence_length = sequence_length
+            if not task.compiled:
+                task.compile()
             return task
 
         if not new_head and checkpoint.label_names is None:
@@ -338,7 +340,8 @@ class TextClassifier(keras_hub.models.TextClassifier):
         keras.saving.load_weights(self, filepath, objects_to_skip=self._not_task_weights())
 
     def _not_task_weights(self):
-        return [*self.backbone._flatten_layers(), self.optimizer]
+        optimizer = [self.optimizer] if self.compiled else []
+        return [*self.backbone._flatten_layers(), *optimizer]
 
     def get_config(self):
         return {
@@ -347,6 +350,11 @@ class TextClassifier(keras_hub.models.TextClassifier):
             "dropout": self.dropout_rate,
             "activation": keras.activations.serialize(self.activation),
         }
+
+    @classmethod
+    def from_config(cls, config):
+        # What is loaded is compiled as it was saved, or not at all.
+        return super().from_config({"compile": False, **config})
 
 
 DEFAULT_BATCH_SIZE = 32

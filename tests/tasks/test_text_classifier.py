@@ -28,7 +28,7 @@ def make_classifier(sequence_length=16, dtype=None, **kwargs):
 def test_it_learns_from_raw_strings():
     classifier = make_classifier()
     texts, labels = make_reviews(256, seed=1)
-    classifier.compile(AdamW(LinearWarmupDecay(5e-3)))
+    classifier.compile(AdamW(LinearWarmupDecay(2e-3)))
     history = classifier.fit(texts, labels, batch_size=32, epochs=8, verbose=0)
     assert set(history.history) == {"accuracy", "loss"}
     assert len(history.epoch) == 8
@@ -51,7 +51,7 @@ def test_default_compile_is_berts():
         v.path: optimizer._decay_of[optimizer._var_key(v)] for v in classifier.trainable_weights
     }
     no_decay = {path for path, decay in decays.items() if decay == 0}
-    assert len(decays) == 41 and len(no_decay) == 26
+    assert len(decays) == 41 and len(no_decay) == 24
     assert all(path.endswith(("bias", "gamma", "beta")) for path in no_decay)
     # The schedule of a second `fit` begins where the first ended.
     classifier.fit(TEXTS, LABELS, batch_size=16, epochs=1, verbose=0)
@@ -165,6 +165,7 @@ def test_round_trips(kind, tmp_path, recwarn):
     else:
         classifier.save_to_preset(str(tmp_path / "preset"))
         twin = TextClassifier.from_preset(str(tmp_path / "preset"))
+        assert twin.compiled
         assert isinstance(
             keras_hub.models.TextClassifier.from_preset(str(tmp_path / "preset")), TextClassifier
         )
