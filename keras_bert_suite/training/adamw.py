@@ -5,7 +5,12 @@ import re
 import keras
 from keras import ops
 
-from keras_bert_suite.training.fused_updates import sum_slices, tensorflow_adamw, torch_adamw
+from keras_bert_suite.training.fused_updates import (
+    CLIP_BY_GLOBAL_NORM,
+    sum_slices,
+    tensorflow_adamw,
+    torch_adamw,
+)
 
 #: Searched in `variable.path`. Matching `variable.name`, as Keras' own optimizers
 #: do, would find no layer norm: its variables are called `gamma` and `beta`.
@@ -14,7 +19,7 @@ NO_DECAY = (r"(^|/)bias$", r"(^|/)(gamma|beta)$")
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class AdamW(keras.optimizers.Optimizer):
-    """Adam with decoupled weight decay and **without bias correction**.
+    """Adam with decoupled weight decay, by default **without bias correction**.
 
     m = beta_1 m + (1 - beta_1) g;  v = beta_2 v + (1 - beta_2) g^2
     p = p - learning_rate (m / (sqrt(v) + epsilon) + weight_decay p)
@@ -27,10 +32,13 @@ class AdamW(keras.optimizers.Optimizer):
         weight_decay: float.
         beta_1, beta_2, epsilon: float.
         global_clipnorm: float, bound of the norm of all gradients together, or None.
+        bias_correction: bool. BERT was trained without. With a few thousand examples it
+            is better on: without, the first hundreds of steps are three to six times as
+            long (Zhang et al., 2021, https://arxiv.org/abs/2006.05987).
         no_decay: regular expressions searched in `variable.path`; a variable that
             one of them finds is not decayed. Defaults to biases and norms.
-        **kwargs: other arguments of `keras.optimizers.Optimizer`, such as
-            `gradient_accumulation_steps` and `name`.
+        gradient_accumulation_steps: int or None, batches whose mean gradient makes a step.
+        **kwargs: other arguments of `keras.optimizers.Optimizer`.
 
     Raises:
         ValueError: when the optimizer is built, if an expression given in `no_decay`
@@ -47,7 +55,9 @@ class AdamW(keras.optimizers.Optimizer):
         beta_2=0.999,
         epsilon=1e-6,
         global_clipnorm=1.0,
+        bias_correction=False,
         no_decay=NO_DECAY,
+        gradient_accumulation_steps=None,
         name="adamw",
         **kwargs,
     ):
@@ -55,12 +65,14 @@ class AdamW(keras.optimizers.Optimizer):
             learning_rate=learning_rate,
             weight_decay=weight_decay,
             global_clipnorm=global_clipnorm,
+            gradient_accumulation_steps=gradient_accumulation_steps,
             name=name,
             **kwargs,
         )
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.epsilon = epsilon
+        self.bias_correction = bias_correction
         self.no_decay = tuple(no_decay)
 
     def build(self, variables):
@@ -86,9 +98,16 @@ class AdamW(keras.optimizers.Optimizer):
     def _apply_weight_decay(self, variables):
         """Nothing: the decay is part of the update."""
 
+    def step(self):
+        """The number of the coming update, from 1, float32 scalar."""
+        return ops.cast(self.iterations + 1, "float32") / (self.gradient_accumulation_steps or 1)
+
     def _clip_gradients(self, gradients):
-        if keras.config.backend() == "tensorflow":
+        backend = keras.config.backend()
+        if backend == "tensorflow":
             gradients = sum_slices(gradients)
+        if self.global_clipnorm and backend in CLIP_BY_GLOBAL_NORM:
+            return CLIP_BY_GLOBAL_NORM[backend](gradients, self.global_clipnorm)
         return super()._clip_gradients(gradients)
 
     def update_step(self, gradient, variable, learning_rate):
@@ -102,7 +121,11 @@ class AdamW(keras.optimizers.Optimizer):
         gradient = ops.cast(gradient, variable.dtype)
         self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
         self.assign(v, self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient))
-        update = m / (ops.sqrt(v) + self.epsilon) + decay * variable
+        momentum, velocity = m.value, v.value
+        if self.bias_correction:
+            momentum = momentum / (1.0 - ops.power(self.beta_1, self.step()))
+            velocity = velocity / (1.0 - ops.power(self.beta_2, self.step()))
+        update = momentum / (ops.sqrt(velocity) + self.epsilon) + decay * variable
         self.assign_sub(variable, learning_rate * update)
 
     def _backend_update_step(self, grads, trainable_variables, learning_rate):
@@ -133,5 +156,6 @@ class AdamW(keras.optimizers.Optimizer):
             "beta_1": self.beta_1,
             "beta_2": self.beta_2,
             "epsilon": self.epsilon,
+            "bias_correction": self.bias_correction,
             "no_decay": list(self.no_decay),
         }

@@ -1,8 +1,6 @@
 """The update of AdamW as one pass over memory, by each backend's own kernel.
 
-Both kernels were made for Adam with bias correction and are told that the
-correction is over: 1 - beta^t is 1. JAX needs none of this, its compiler fuses the
-formula.
+JAX needs none of this, its compiler fuses the formula.
 """
 
 
@@ -13,19 +11,20 @@ def torch_adamw(variables, gradients, momentums, velocities, learning_rate, deca
         variables, gradients, momentums, velocities: lists of tensors, one to one.
         learning_rate: float scalar tensor.
         decay: float, weight decay of all of these.
-        optimizer: the `AdamW` whose betas and epsilon hold.
+        optimizer: the `AdamW` whose settings hold.
     """
     import torch
 
-    # 0.999 ** 1e9 is 0 in every float type: no correction is left.
-    settled = torch.tensor(1e9, device=variables[0].device)
+    # The kernel corrects the bias by 1 - beta ** step, which is 1 after 1e9 steps.
+    step = optimizer.step() if optimizer.bias_correction else 1e9
+    step = torch.as_tensor(step, dtype=torch.float32, device=variables[0].device)
     torch._fused_adamw_(
         variables,
         gradients,
         momentums,
         velocities,
         [],
-        [settled] * len(variables),
+        [step] * len(variables),
         lr=learning_rate,
         beta1=optimizer.beta_1,
         beta2=optimizer.beta_2,
@@ -44,29 +43,55 @@ def tensorflow_adamw(variable, gradient, momentum, velocity, learning_rate, deca
         gradient: dense tensor of that shape.
         learning_rate: float scalar tensor.
         decay: float, weight decay of this variable.
-        optimizer: the `AdamW` whose betas and epsilon hold.
+        optimizer: the `AdamW` whose settings hold.
     """
     import tensorflow as tf
 
     def scalar(value):
         return tf.cast(value, variable.dtype)
 
-    learning_rate = scalar(learning_rate)
+    learning_rate, epsilon = scalar(learning_rate), scalar(optimizer.epsilon)
     if decay:
         variable.assign(variable * (1.0 - learning_rate * scalar(decay)))
+    # The kernel corrects the bias by 1 - beta ** step, and adds epsilon to the square
+    # root of the velocity before it is corrected; the formula adds it after.
+    powers = [scalar(0.0), scalar(0.0)]
+    if optimizer.bias_correction:
+        powers = [scalar(beta ** optimizer.step()) for beta in (optimizer.beta_1, optimizer.beta_2)]
+        epsilon *= tf.sqrt(1.0 - powers[1])
     tf.raw_ops.ResourceApplyAdam(
         var=variable.handle,
         m=momentum.handle,
         v=velocity.handle,
-        beta1_power=scalar(0.0),
-        beta2_power=scalar(0.0),
+        beta1_power=powers[0],
+        beta2_power=powers[1],
         lr=learning_rate,
         beta1=scalar(optimizer.beta_1),
         beta2=scalar(optimizer.beta_2),
-        epsilon=scalar(optimizer.epsilon),
+        epsilon=epsilon,
         grad=tf.cast(gradient, variable.dtype),
         use_locking=True,
     )
+
+
+def torch_clip(gradients, norm):
+    """Scales PyTorch gradients in place to a global norm of at most `norm`."""
+    import torch
+
+    total = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    # If the norm is not finite all become NaN, as Keras has it.
+    torch._foreach_mul_(gradients, torch.clamp(norm / total, max=1.0) + (total - total))
+    return gradients
+
+
+def tensorflow_clip(gradients, norm):
+    """Returns TensorFlow gradients scaled to a global norm of at most `norm`."""
+    import tensorflow as tf
+
+    return tf.clip_by_global_norm(gradients, norm)[0]
+
+
+CLIP_BY_GLOBAL_NORM = {"torch": torch_clip, "tensorflow": tensorflow_clip}
 
 
 def sum_slices(gradients):

@@ -22,7 +22,7 @@ def model():
     return model
 
 
-def numpy_step(weights, gradients, m, v, step, decays, clip):
+def numpy_step(weights, gradients, m, v, step, decays, clip, bias_correction):
     """One update, in place."""
     norm = np.sqrt(sum((g**2).sum() for g in gradients))
     rate = PEAK * (step / 2 if step < 2 else 1 - step / 20)
@@ -30,15 +30,20 @@ def numpy_step(weights, gradients, m, v, step, decays, clip):
         g = g * min(1.0, clip / norm)
         m[i] = 0.9 * m[i] + 0.1 * g
         v[i] = 0.999 * v[i] + 0.001 * g**2
-        w -= rate * (m[i] / (np.sqrt(v[i]) + 1e-6) + decays[i] * w)
+        first, second = m[i], v[i]
+        if bias_correction:
+            first, second = first / (1 - 0.9 ** (step + 1)), second / (1 - 0.999 ** (step + 1))
+        w -= rate * (first / (np.sqrt(second) + 1e-6) + decays[i] * w)
 
 
+@pytest.mark.parametrize("bias_correction", [False, True])
 @pytest.mark.parametrize("clip", [1.0, 1e9])
-def test_steps_equal_the_formula(model, clip):
+def test_steps_equal_the_formula(model, clip, bias_correction):
     optimizer = AdamW(
         LinearWarmupDecay(PEAK, total_steps=20, warmup_steps=2),
         weight_decay=DECAY,
         global_clipnorm=clip,
+        bias_correction=bias_correction,
     )
     variables = model.trainable_variables
     assert [v.path for v in variables] == [
@@ -50,7 +55,8 @@ def test_steps_equal_the_formula(model, clip):
     for step in range(STEPS):
         gradients = [rng.normal(size=w.shape).astype("float32") for w in weights]
         optimizer.apply([ops.convert_to_tensor(g) for g in gradients], variables)
-        numpy_step(weights, gradients, m, v, step, [DECAY, 0, 0, DECAY, 0], clip)
+        decays = [DECAY, 0, 0, DECAY, 0]
+        numpy_step(weights, gradients, m, v, step, decays, clip, bias_correction)
     for variable, wanted in zip(variables, weights, strict=True):
         np.testing.assert_allclose(ops.convert_to_numpy(variable), wanted, atol=3e-6)
 
