@@ -15,7 +15,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     export_saved_model,
 )
-from keras_bert_suite.cli import ask_saved_model
+from keras_bert_cli import ask_saved_model
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")

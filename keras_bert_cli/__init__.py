@@ -1,0 +1,110 @@
+"""The command line, `keras-bert COMMAND --flags`.
+
+A package beside keras_bert_suite, not a part of it: importing that imports Keras, and
+here nothing does before the flags are read. Help comes at once, and the backend can
+still be chosen.
+"""
+
+import difflib
+import importlib.metadata
+import os
+import sys
+
+from . import convert, demo, export, finetune, predict
+from .backend import choose_backend
+from .command_flags import UsageError, format_command_help, format_overview, parse_flags
+from .log_noise import hide_log_noise
+
+COMMANDS = {
+    "demo": demo,
+    "finetune": finetune,
+    "predict": predict,
+    "export": export,
+    "convert": convert,
+}
+
+
+def main(argv=None):
+    """Runs a command.
+
+    Args:
+        argv: list of str, the command and its flags. Defaults to the process's.
+
+    Returns:
+        int, the exit status: 0; 1 for an error; 2 if the command line itself is wrong;
+        130 if interrupted. An error is one plain message on standard error.
+    """
+    arguments = sys.argv[1:] if argv is None else list(argv)
+    try:
+        name, *rest = arguments or ["help"]
+        if name in ("help", "--help", "-h"):
+            command = find_command(rest[0]) if rest else None
+            print(format_command_help(rest[0], command) if command else format_overview(COMMANDS))
+            return 0 if arguments else 2
+        if name == "--version":
+            print(find_version())
+            return 0
+        command = find_command(name)
+        flags = parse_flags(name, command, rest)
+    except UsageError as error:
+        return _report(error, 2)
+    if flags.help:
+        print(format_command_help(name, command))
+        return 0
+    return _run(command, flags)
+
+
+def find_version():
+    """The installed version. The package knows it too, but imports Keras."""
+    try:
+        return importlib.metadata.version("keras-bert-suite")
+    except importlib.metadata.PackageNotFoundError:
+        return "not installed"
+
+
+def find_command(name):
+    """The module of a command.
+
+    Raises:
+        UsageError: if there is none.
+    """
+    if name in COMMANDS:
+        return COMMANDS[name]
+    if name.startswith("-"):
+        raise UsageError(f"{name} stands before the command; wanted keras-bert COMMAND {name}")
+    similar = difflib.get_close_matches(name, COMMANDS, n=1)
+    hint = f"did you mean {similar[0]!r}?" if similar else f"choose one of {', '.join(COMMANDS)}"
+    raise UsageError(f"unknown command {name!r}; {hint}")
+
+
+def _run(command, flags):
+    try:
+        choose_backend(flags.backend)
+        with hide_log_noise(enabled=not flags.traceback):
+            command.run(flags)
+            sys.stdout.flush()
+        return 0
+    except KeyboardInterrupt:
+        return _report("interrupted", 130)
+    except BrokenPipeError:
+        # Whoever read the output, such as `head`, has enough of it. Python would complain
+        # once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except UsageError as error:
+        return _report(error, 2)
+    except (ValueError, OSError, ImportError, RuntimeError) as error:
+        if flags.traceback:
+            raise
+        return _report(_describe(error), 1)
+
+
+def _describe(error):
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error) or type(error).__name__
+
+
+def _report(message, status):
+    print(f"keras-bert: {message}", file=sys.stderr)
+    return status

@@ -1,0 +1,27 @@
+"""The backend Keras is imported with."""
+
+import os
+import sys
+
+BACKENDS = ("tensorflow", "jax", "torch")
+
+
+def choose_backend(name):
+    """Has Keras use a backend, from before it is imported.
+
+    Args:
+        name: one of `BACKENDS`, or None for what the environment or Keras' own
+            configuration says.
+
+    Raises:
+        ValueError: if Keras is loaded already, with another backend.
+    """
+    if name is None:
+        return
+    keras = sys.modules.get("keras")
+    if keras and keras.config.backend() != name:
+        raise ValueError(
+            f"Keras is already loaded with the backend {keras.config.backend()!r}, wanted "
+            f"{name!r}. Set KERAS_BACKEND={name} before the process starts."
+        )
+    os.environ["KERAS_BACKEND"] = name

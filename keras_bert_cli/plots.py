@@ -1,0 +1,83 @@
+"""Pictures of a training: curves and a confusion matrix."""
+
+import numpy as np
+
+try:
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+except ImportError as error:
+    raise ImportError(
+        "Plots need matplotlib, which the extra 'demo' brings: pip install 'keras-bert-suite[demo]'"
+    ) from error
+
+TRAIN_COLOR, HELD_OUT_COLOR, GRID_COLOR = "#4477aa", "#cc3311", "#dddddd"
+
+
+def plot_training_curves(history, path, held_out_name="test"):
+    """Draws loss and accuracy over the epochs, as PNG.
+
+    Args:
+        history: dict of lists, the `history` of Keras' `History`.
+        path: str or path of the file.
+        held_out_name: str, what the validation data is called.
+    """
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    for axes, name in zip(figure.subplots(1, 2), ("loss", "accuracy"), strict=True):
+        epochs = range(1, len(history[name]) + 1)
+        for key, label, color in (
+            (name, "training", TRAIN_COLOR),
+            (f"val_{name}", held_out_name, HELD_OUT_COLOR),
+        ):
+            if key in history:
+                label = f"{label}, {history[key][-1]:.3f} at the end"
+                axes.plot(epochs, history[key], marker="o", linewidth=2, color=color, label=label)
+        axes.set(xlabel="epoch", title=name.capitalize())
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        axes.set_xlim(0.5, len(epochs) + 0.5)
+        axes.margins(y=0.1)
+        axes.grid(color=GRID_COLOR)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False)
+    figure.savefig(path, dpi=150)
+
+
+def plot_confusion_matrix(label_ids, predicted_ids, label_names, path):
+    """Draws how often each class was taken for each other, as PNG.
+
+    Args:
+        label_ids, predicted_ids: int (N,), what the rows are and were taken for.
+        label_names: list of C strings.
+        path: str or path of the file.
+    """
+    counts = count_confusions(label_ids, predicted_ids, len(label_names))
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    size = 2.6 + 0.9 * len(label_names)
+    figure = Figure(figsize=(size, size), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    for row, column in np.ndindex(counts.shape):
+        axes.text(
+            column,
+            row,
+            f"{counts[row, column]}\n{shares[row, column]:.1%}",
+            ha="center",
+            va="center",
+            color="white" if shares[row, column] > 0.5 else "black",
+        )
+    ticks = range(len(label_names))
+    axes.set_xticks(ticks, label_names)
+    axes.set_yticks(ticks, label_names, rotation=90, va="center")
+    accuracy = np.trace(counts) / max(counts.sum(), 1)
+    axes.set(xlabel="predicted", ylabel="true", title=f"Accuracy {accuracy:.1%}")
+    figure.savefig(path, dpi=150)
+
+
+def count_confusions(label_ids, predicted_ids, num_classes):
+    """int (C, C): rows of class i taken for class j.
+
+    >>> count_confusions([0, 0, 1], [0, 1, 1], 2)
+    array([[1, 1],
+           [0, 1]])
+    """
+    pairs = np.asarray(label_ids) * num_classes + np.asarray(predicted_ids)
+    return np.bincount(pairs, minlength=num_classes**2).reshape(num_classes, num_classes)

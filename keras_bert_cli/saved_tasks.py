@@ -1,0 +1,78 @@
+"""Opening a classifier, wherever it was saved."""
+
+import os
+import zipfile
+from pathlib import Path
+
+
+def open_classifier(path):
+    """Loads a `TextClassifier`.
+
+    Args:
+        path: str. A `.keras` file, the folder of a preset or of a checkpoint with a
+            classification layer, or `hf://owner/name`.
+
+    Raises:
+        FileNotFoundError: if there is nothing at `path`.
+        ValueError: if what is there is not a text classifier.
+    """
+    import keras
+
+    import keras_bert_suite as kbs
+
+    if not has_classifier(path):
+        raise ValueError(
+            f"{path} has no classification layer. Make one with keras-bert finetune "
+            f"--checkpoint {path}"
+        )
+    if not path.endswith(".keras"):
+        return kbs.TextClassifier.from_preset(path)
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is damaged, or was not written by Keras: it is no archive.")
+    try:
+        classifier = keras.saving.load_model(path, compile=False)
+    except TypeError as error:
+        message = str(error).partition(" Full object config")[0]
+        raise ValueError(f"{path} cannot be loaded. {message}") from error
+    if not isinstance(classifier, kbs.TextClassifier):
+        raise ValueError(
+            f"{path} holds a {type(classifier).__name__}, wanted a TextClassifier of "
+            "keras_bert_suite."
+        )
+    return classifier
+
+
+def has_classifier(path):
+    """Whether there is a classification layer in what `open_classifier` takes.
+
+    Raises:
+        FileNotFoundError: if there is nothing at `path`.
+    """
+    from keras_bert_suite.checkpoints import open_checkpoint
+
+    if path.endswith(".keras"):
+        if not os.path.isfile(path):
+            raise FileNotFoundError(f"{path} does not exist, or is not a file.")
+        return True
+    checkpoint = open_checkpoint(path)
+    if checkpoint is None:
+        # Of a preset elsewhere, KerasHub finds out.
+        return "://" in path or (Path(path) / "task.json").is_file()
+    return checkpoint.label_names is not None
+
+
+def is_saved_model(path):
+    """Whether a folder is a SavedModel of TensorFlow."""
+    return (Path(path) / "saved_model.pb").is_file()
+
+
+def predict_probabilities(classifier, x, batch_size=32):
+    """Probabilities, float32 (N, C), whether or not the classifier ends in a softmax."""
+    import keras
+    import numpy as np
+
+    outputs = classifier.predict(x, batch_size=batch_size, verbose=0)
+    if classifier.activation is keras.activations.softmax:
+        return outputs
+    exponentials = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)

@@ -1,0 +1,183 @@
+"""Tables of texts and labels, from TSV and CSV files."""
+
+import csv
+import dataclasses
+import io
+import sys
+from pathlib import Path
+
+#: The file name that stands for standard input.
+STANDARD_INPUT = "-"
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """Some columns of a file.
+
+    Attributes:
+        path: str, the file.
+        columns: dict, name -> list of N strings.
+        line_numbers: list of N ints, the line each row begins in; the header is line 1.
+    """
+
+    path: str
+    columns: dict
+    line_numbers: list
+
+    def __len__(self):
+        return len(self.line_numbers)
+
+    def locate(self, row):
+        """Where a row stands, as an error message says it: "train.tsv, line 7"."""
+        return f"{self.path}, line {self.line_numbers[row]}"
+
+
+def read_table(path, columns, encoding="utf-8"):
+    """Reads named columns of a file whose first line names them.
+
+    A `.tsv` file has tabs between fields, no quoting, and ends a line at a line feed
+    only, so that a text may hold any other character. A `.csv` file has commas and
+    quotes as in RFC 4180. Empty lines at the end are passed over. A field may be empty.
+
+    >>> read_table("examples/data/sentences_test.tsv", ["sentence", "label"]).columns["label"][:2]
+    ['negative', 'positive']
+
+    Args:
+        path: str or path ending in `.tsv` or `.csv`.
+        columns: the names of the columns to read.
+        encoding: str, of the file. A byte order mark is dropped.
+
+    Returns:
+        `Table` of at least one row.
+
+    Raises:
+        ValueError: if the file is empty, has no such column or two, cannot be decoded,
+            or has a row of more or fewer fields than the header, naming the line.
+        OSError: if the file cannot be read.
+    """
+    split_rows = _SPLITTERS.get(Path(path).suffix.lower())
+    if split_rows is None:
+        raise ValueError(
+            f"{path} is neither a .tsv nor a .csv file. Name it after what it is: .tsv if tabs "
+            "separate the fields, .csv if commas do."
+        )
+    rows = split_rows(_read_text(path, encoding), path)
+    header = next(rows, (1, [""]))[1]
+    if not any(header):
+        raise ValueError(
+            f"{path} is empty or begins with an empty line. Wanted a line of column names, "
+            f"{', '.join(columns)} among them, and then a row a line."
+        )
+    places = [_find_column(path, header, column) for column in columns]
+
+    values, line_numbers, empty_line = [[] for _ in columns], [], None
+    for line_number, fields in rows:
+        if len(header) > 1 and fields == [""]:
+            empty_line = empty_line or line_number
+            continue
+        if empty_line or len(fields) != len(header):
+            got = "is empty" if empty_line else f"has {len(fields)} of them"
+            raise ValueError(
+                f"{path}, line {empty_line or line_number}: wanted the {len(header)} fields "
+                f"{_list_names(header)}, and the line {got}. Correct it."
+            )
+        for column, place in zip(values, places, strict=True):
+            column.append(fields[place])
+        line_numbers.append(line_number)
+    if not line_numbers:
+        raise ValueError(f"{path} has a line of column names and no row below it.")
+    return Table(str(path), dict(zip(columns, values, strict=True)), line_numbers)
+
+
+def read_lines(path, encoding="utf-8"):
+    """Reads a file of one text a line, or standard input if `path` is "-".
+
+    Returns:
+        list of at least one string; a line ends at a line feed, or at both a carriage
+        return and a line feed.
+
+    Raises:
+        ValueError: if there is nothing in it or it cannot be decoded.
+        OSError: if the file cannot be read.
+    """
+    text = _read_text(path, encoding)
+    if not text:
+        raise ValueError(f"{_name(path)} is empty. Wanted one text a line.")
+    return [line for _, (line,) in _split_lines(text)]
+
+
+def list_label_names(labels):
+    """The different labels, sorted; by value if all are integers.
+
+    >>> list_label_names(["10", "9", "10"])
+    ['9', '10']
+    """
+    names = set(labels)
+    try:
+        return sorted(names, key=lambda name: (int(name), name))
+    except ValueError:
+        return sorted(names)
+
+
+def _read_text(path, encoding):
+    if path == STANDARD_INPUT:
+        data = sys.stdin.buffer.read()
+    else:
+        data = Path(path).expanduser().read_bytes()
+    try:
+        return data.decode(encoding).removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line_number = data.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{_name(path)} is not {encoding}: byte 0x{data[error.start]:02x} at offset "
+            f"{error.start} (line {line_number}): {error.reason}. Convert the file to UTF-8, or "
+            "name the encoding it is in."
+        ) from None
+    except LookupError as error:
+        raise ValueError(f"{error}. Wanted one that Python knows, e.g. 'utf-8'.") from None
+
+
+def _split_lines(text, path=None):
+    for line_number, line in enumerate(text.removesuffix("\n").split("\n"), 1):
+        yield line_number, [line.removesuffix("\r")]
+
+
+def _split_tsv(text, path):
+    for line_number, (line,) in _split_lines(text):
+        yield line_number, line.split("\t")
+
+
+def _split_csv(text, path):
+    former_limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    line_number = 1
+    try:
+        for fields in reader:
+            yield line_number, fields or [""]
+            line_number = reader.line_num + 1
+    except csv.Error as error:
+        raise ValueError(
+            f"{path}, line {line_number}: {error}. A field that holds a quote or a comma is put in "
+            "quotes, and a quote in it is doubled."
+        ) from None
+    finally:
+        csv.field_size_limit(former_limit)
+
+
+_SPLITTERS = {".tsv": _split_tsv, ".csv": _split_csv}
+
+
+def _find_column(path, header, column):
+    if header.count(column) != 1:
+        problem = "two columns" if column in header else "no column"
+        raise ValueError(f"{path} has {problem} {column!r}. Its columns are {_list_names(header)}.")
+    return header.index(column)
+
+
+def _list_names(header):
+    # The first line of a file without a header is a text, and may be long.
+    return ", ".join(repr(name if len(name) < 60 else name[:57] + "...") for name in header)
+
+
+def _name(path):
+    return "standard input" if path == STANDARD_INPUT else path

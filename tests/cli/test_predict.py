@@ -1,0 +1,117 @@
+"""`keras-bert predict` and `export`."""
+
+import io
+import json
+
+import keras
+import numpy as np
+import pytest
+from cli.small_files import list_files
+
+TEXTS = ["a good film", "it was awful , not good", "", "a [bold]dull[/bold] plot"]
+
+
+@pytest.fixture(scope="module")
+def expected(finetuned):
+    """(N labels, N probabilities) of `TEXTS`, by the methods of Keras."""
+    classifier = keras.saving.load_model(finetuned / "model.keras")
+    logits = classifier.predict(TEXTS, verbose=0)
+    probabilities = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
+    labels = [classifier.label_names[i] for i in logits.argmax(axis=-1)]
+    return labels, probabilities
+
+
+def check_tsv(text, expected):
+    """Compares with the output of `predict`."""
+    header, *lines = text.splitlines()
+    assert header == "label\tprobability"
+    labels, probabilities = zip(*(line.split("\t") for line in lines), strict=True)
+    assert list(labels) == expected[0]
+    np.testing.assert_allclose(np.float64(probabilities), expected[1].max(axis=-1), atol=2e-6)
+
+
+def test_lines_of_standard_input(run, finetuned, expected, monkeypatch):
+    data = "\n".join(TEXTS).encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    status, out, err = run("predict", "--model", finetuned / "model.keras", "--batch_size=3")
+    assert (status, err) == (0, "")
+    check_tsv(out, expected)
+
+
+@pytest.mark.backend_free
+def test_json_lines_of_a_table(run, finetuned, expected, tmp_path):
+    table = tmp_path / "texts.csv"
+    table.write_text("id,film\n" + "".join(f'{i},"{text}"\n' for i, text in enumerate(TEXTS)))
+    output = tmp_path / "answers.jsonl"
+    arguments = ["predict", "--model", finetuned / "model.keras", "--input", table]
+    arguments += ["--text_column=film", "--format=jsonl", "--output", output]
+    assert run(*arguments) == (0, "", "")
+    answers = [json.loads(line) for line in output.read_text().splitlines()]
+    assert [answer["film"] for answer in answers] == TEXTS
+    assert [answer["label"] for answer in answers] == expected[0]
+    got = [[answer["probabilities"][name] for name in ("no", "yes")] for answer in answers]
+    np.testing.assert_allclose(got, expected[1], atol=2e-6)
+    status, out, err = run(*arguments)
+    assert status == 1 and "answers.jsonl exists already" in err
+    assert run(*arguments, "--overwrite")[0] == 0
+    assert list_files(tmp_path) == ["answers.jsonl", "texts.csv"]
+
+
+def test_saved_model(run, finetuned, expected, tmp_path):
+    texts = tmp_path / "texts.txt"
+    texts.write_text("\n".join(TEXTS))
+    status, out, err = run("predict", "--model", finetuned / "saved/1", "--input", texts)
+    assert (status, err) == (0, "")
+    check_tsv(out, expected)
+
+
+@pytest.mark.backend_free
+def test_export(run, finetuned, tmp_path):
+    arguments = ["export", "--model", finetuned / "model.keras", "--output", tmp_path / "pairs/1"]
+    assert run(*arguments, "--inputs=premise,hypothesis")[::2] == (0, "")
+    pairs = tmp_path / "pairs.tsv"
+    pairs.write_text("hypothesis\tpremise\na good film\tit was awful\n")
+    arguments = ["predict", "--model", tmp_path / "pairs/1", "--input", pairs]
+    columns = ["--text_column=premise", "--text_pair_column=hypothesis", "--format=jsonl"]
+    status, out, _ = run(*arguments, *columns)
+    classifier = keras.saving.load_model(finetuned / "model.keras")
+    logits = classifier.predict((["it was awful"], ["a good film"]), verbose=0)
+    expected = keras.ops.convert_to_numpy(keras.ops.softmax(logits))[0]
+    np.testing.assert_allclose(json.loads(out)["probabilities"], expected, atol=2e-6)
+
+    status, _, err = run(*arguments, "--text_column=premise")
+    assert status == 1 and "are hypothesis, premise, got premise." in err
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"model": "absent.keras"}, "absent.keras does not exist"),
+        ({"model": "absent"}, "absent does not exist"),
+        ({"model": "texts.keras"}, "texts.keras is damaged, or was not written by Keras"),
+        ({"model": "cut.keras"}, "cut.keras is damaged"),
+        ({"model": "other.keras"}, "other.keras holds a Sequential, wanted a TextClassifier"),
+        ({"model": "checkpoint"}, "checkpoint has no classification layer. Make one"),
+        ({"input": "empty.txt"}, "empty.txt is empty"),
+        ({"input": "absent.txt"}, "absent.txt: No such file or directory"),
+        ({"input": "table.tsv"}, "table.tsv has no column 'text'"),
+    ],
+)
+def test_bad_input(run, finetuned, workshop, tmp_path, monkeypatch, flags, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "texts.keras").write_text("no archive")
+    (tmp_path / "texts.txt").write_text("a film\n")
+    (tmp_path / "empty.txt").write_text("")
+    (tmp_path / "table.tsv").write_text("film\na\n")
+    (tmp_path / "checkpoint").symlink_to(workshop / "checkpoint")
+    model = (finetuned / "model.keras").read_bytes()
+    (tmp_path / "model.keras").write_bytes(model)
+    (tmp_path / "cut.keras").write_bytes(model[: len(model) // 2])
+    keras.Sequential([keras.Input((2,)), keras.layers.Dense(1)]).save("other.keras")
+    before = list_files(tmp_path)
+    flags = {"model": "model.keras", "input": "texts.txt", "output": "out/answers", **flags}
+    status, out, err = run("predict", *(f"--{name}={value}" for name, value in flags.items()))
+    assert (status, out) == (1, "")
+    assert err.startswith("keras-bert: ") and message in err
+    assert list_files(tmp_path) == before

