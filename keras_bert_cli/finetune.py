@@ -44,6 +44,8 @@ def define_flags(values):
     number("learning_rate", 5e-5, "Learning rate at its peak.")
     number("warmup_ratio", 0.1, "Share of the steps in which the learning rate rises.", 1)
     number("weight_decay", 0.01, "Weight decay; not of biases and norms.")
+    explanation = "Correct the bias of Adam, better with less than some ten thousand texts."
+    flags.DEFINE_boolean("bias_correction", False, explanation, flag_values=values)
     integer("seed", 0, "Seed of the new layer, the order of the texts and the dropout.", 0)
     dtypes = ("float32", "bfloat16", "mixed_bfloat16", "mixed_float16")
     flags.DEFINE_enum("dtype", "float32", dtypes, "Precision.", flag_values=values)
@@ -78,7 +80,13 @@ def run(values):
     )
     set_sequence_length(classifier, values.sequence_length)
     schedule = kbs.LinearWarmupDecay(values.learning_rate, warmup_ratio=values.warmup_ratio)
-    classifier.compile(optimizer=kbs.AdamW(schedule, weight_decay=values.weight_decay))
+    classifier.compile(
+        optimizer=kbs.AdamW(
+            schedule,
+            weight_decay=values.weight_decay,
+            bias_correction=values.bias_correction,
+        )
+    )
     print(f"{len(train)} training texts, labels {', '.join(label_names)}")
     history, seconds = fit(
         classifier,

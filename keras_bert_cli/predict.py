@@ -12,6 +12,7 @@ Example:
 
 import json
 import sys
+from pathlib import Path
 
 from absl import flags
 
@@ -76,13 +77,20 @@ def read_texts(values):
 def predict(values, columns):
     """(N labels, probabilities (N, C), C label names or None if only the labels are known)."""
     if is_saved_model(values.model):
-        return *load_saved_model(values.model)(columns, values.batch_size), None
+        answers = load_saved_model(values.model)(columns, values.batch_size)
+        return *answers, read_label_names(values.model)
     classifier = open_classifier(values.model)
     texts = tuple(columns.values())
     texts = texts if len(texts) > 1 else texts[0]
     probabilities = predict_probabilities(classifier, texts, values.batch_size)
     labels = [classifier.label_names[i] for i in probabilities.argmax(axis=-1)]
     return labels, probabilities, classifier.label_names
+
+
+def read_label_names(saved_model):
+    """The class names that `export_saved_model` leaves beside the graph, or None."""
+    file = Path(saved_model) / "assets.extra" / "label_names.txt"
+    return file.read_text(encoding="utf-8").splitlines() if file.is_file() else None
 
 
 def format_lines(style, columns, labels, probabilities, label_names):

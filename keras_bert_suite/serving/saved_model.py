@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import keras
 
@@ -17,7 +18,8 @@ def export_saved_model(task, path, inputs=("text",)):
 
     Its signature `serving_default` takes string tensors (B,), named as in `inputs`, and
     returns `probabilities` float32 (B, C), `label_ids` int32 (B,) and `labels` string
-    (B,). Each batch is padded to its own longest row.
+    (B,). Each batch is padded to its own longest row. `assets.extra/label_names.txt` names
+    the classes, a line each, in the order of the probabilities.
 
     A task of the JAX or PyTorch backend is rebuilt under TensorFlow in a process of its
     own, from a temporary `.keras` file; its layers must be ones that process can import.
@@ -73,6 +75,9 @@ def write_saved_model(task, directory, inputs):
         autograph=False,
     )
     tf.saved_model.save(module, str(directory), signatures={"serving_default": serve})
+    extra = Path(directory) / "assets.extra"
+    extra.mkdir()
+    (extra / "label_names.txt").write_text("\n".join(task.label_names), encoding="utf-8")
 
 
 def _classify_texts(task):

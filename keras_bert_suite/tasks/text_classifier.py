@@ -68,6 +68,7 @@ class TextClassifier(keras_hub.models.TextClassifier):
         **kwargs,
     ):
         label_names = _resolve_label_names(num_classes, label_names)
+        _check_sequence_length(backbone, preprocessor)
 
         # === Layers ===
         self.backbone = backbone
@@ -367,6 +368,16 @@ def pool_first_token(outputs):
             return outputs["pooled_output"]
         outputs = outputs["sequence_output"]
     return outputs[:, 0, :]
+
+
+def _check_sequence_length(backbone, preprocessor):
+    wanted = getattr(preprocessor, "sequence_length", None)
+    available = getattr(backbone, "max_sequence_length", None)
+    if wanted and available and wanted > available:
+        raise ValueError(
+            f"The preprocessor packs up to sequence_length={wanted} tokens, but the backbone has "
+            f"positions for {available}. Pass a sequence_length of at most {available}."
+        )
 
 
 def _resolve_label_names(num_classes, label_names):

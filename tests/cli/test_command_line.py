@@ -9,6 +9,7 @@ import keras
 import pytest
 
 import keras_bert_cli
+import keras_bert_suite
 from keras_bert_cli import COMMANDS, command_flags, main
 
 pytestmark = pytest.mark.backend_free

@@ -77,7 +77,9 @@ def test_export(run, finetuned, tmp_path):
     classifier = keras.saving.load_model(finetuned / "model.keras")
     logits = classifier.predict((["it was awful"], ["a good film"]), verbose=0)
     expected = keras.ops.convert_to_numpy(keras.ops.softmax(logits))[0]
-    np.testing.assert_allclose(json.loads(out)["probabilities"], expected, atol=2e-6)
+    got = json.loads(out)["probabilities"]
+    assert list(got) == classifier.label_names
+    np.testing.assert_allclose(list(got.values()), expected, atol=2e-6)
 
     status, _, err = run(*arguments, "--text_column=premise")
     assert status == 1 and "are hypothesis, premise, got premise." in err

@@ -8,6 +8,7 @@ import pytest
 from keras import ops
 from small_texts import TINY, VOCABULARY, make_reviews
 
+from keras_bert_cli import ask_saved_model
 from keras_bert_suite import (
     BertBackbone,
     SegmentPacker,
@@ -15,7 +16,6 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     export_saved_model,
 )
-from keras_bert_cli import ask_saved_model
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -68,6 +68,8 @@ def test_a_row_does_not_depend_on_the_others(served):
 
 def test_pairs(classifier, tmp_path):
     export_saved_model(classifier, tmp_path / "1", inputs=("premise", "hypothesis"))
+    names = (tmp_path / "1" / "assets.extra" / "label_names.txt").read_text()
+    assert names.splitlines() == classifier.label_names
     serve = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
     answer = serve(premise=tf.constant(TEXTS), hypothesis=tf.constant(TEXTS[::-1]))
     wanted = probabilities(classifier, (TEXTS, TEXTS[::-1]))

@@ -249,6 +249,12 @@ def test_wrong_input_takes_no_step(x, y, error):
 
 
 @pytest.mark.backend_free
+def test_more_tokens_than_positions():
+    with pytest.raises(ValueError, match="sequence_length=65 .* positions for 64"):
+        make_classifier(sequence_length=65)
+
+
+@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
