@@ -306,7 +306,7 @@ def test_gradients_equal_transformers(size, activation, undrawn):
     for path, gradient in expected.items():
         # The key's bias has no gradient but rounding's.
         scale = max(np.abs(gradient).max(), 0.1)
-        np.testing.assert_allclose(got[path], gradient, rtol=0, atol=2e-5 * scale, err_msg=path)
+        np.testing.assert_allclose(got[path], gradient, rtol=0, atol=1e-5 * scale, err_msg=path)
 
 
 # === Padding ===
