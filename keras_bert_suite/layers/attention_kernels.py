@@ -42,6 +42,7 @@ def _torch_attention(query, key, value, mask=None, dropout_rate=0.0):
 
 
 def _jax_attention(query, key, value, mask=None, dropout_rate=0.0):
+    """Without dropout: `fused_attention` gives no kernel for it here."""
     import jax
 
     # Keras reduces a mask to its first row before the TPU kernel, so there the
@@ -61,14 +62,24 @@ def fused_attention(query, dropout_rate):
     | backend    | no dropout in force                 | dropout in force              |
     | ---------- | ----------------------------------- | ----------------------------- |
     | torch      | scaled_dot_product_attention        | the same on CUDA; CPU: None   |
-    | jax        | cuDNN on GPU, else XLA's fusion     | None                          |
+    | jax        | cuDNN on GPU, else XLA's fusion;    | None                          |
+    |            | float16 on a CPU: None              |                               |
     | tensorflow | None: it has no such kernel         | None                          |
 
     Args:
         query: float (B, heads, L, D), only asked where it lives.
         dropout_rate: float, 0.0 outside training.
     """
-    kernel = _FUSED.get(keras.config.backend())
+    backend = keras.config.backend()
     if dropout_rate and not getattr(query, "is_cuda", False):
         return None
-    return kernel
+    if backend == "jax" and query.dtype == "float16" and _is_jax_on_cpu():
+        return None
+    return _FUSED.get(backend)
+
+
+def _is_jax_on_cpu():
+    """There XLA has no product of float16 summed in float32, which JAX's kernel asks for."""
+    import jax
+
+    return jax.default_backend() == "cpu"

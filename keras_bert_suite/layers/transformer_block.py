@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_bert_suite.layers.activations import gelu_tanh
 from keras_bert_suite.layers.self_attention import SelfAttention
 
 
@@ -12,7 +13,7 @@ class TransformerBlock(keras.layers.Layer):
     Args:
         num_heads: int.
         intermediate_dim: int, inner width of the feed-forward network.
-        activation: name or callable, e.g. `keras_bert_suite.layers.gelu_tanh`.
+        activation: callable, or Keras' name of one. Defaults to `gelu_tanh`, Google's.
         dropout: float, dropout rate of both sublayers' outputs.
         attention_dropout: float, dropout rate of the attention probabilities.
         layer_norm_epsilon: float.
@@ -25,7 +26,7 @@ class TransformerBlock(keras.layers.Layer):
         self,
         num_heads,
         intermediate_dim,
-        activation="gelu",
+        activation=gelu_tanh,
         dropout=0.1,
         attention_dropout=0.1,
         layer_norm_epsilon=1e-12,

@@ -27,6 +27,7 @@ ACTIVATIONS = {
     "relu": keras.activations.relu,
     "tanh": keras.activations.tanh,
     "silu": keras.activations.silu,
+    "swish": keras.activations.silu,
 }
 
 
@@ -98,7 +99,7 @@ class BertBackbone(keras_hub.models.Backbone):
         dtype=None,
         **kwargs,
     ):
-        if hidden_dim % num_heads:
+        if num_heads < 1 or hidden_dim % num_heads:
             raise ValueError(
                 f"num_heads must divide hidden_dim, got num_heads={num_heads} and "
                 f"hidden_dim={hidden_dim}."
@@ -243,8 +244,10 @@ def _get_activation(activation):
     if isinstance(activation, str) and activation in ACTIVATIONS:
         return ACTIVATIONS[activation]
     try:
-        return keras.activations.get(activation)
+        if activation is not None:
+            return keras.activations.get(activation)
     except ValueError:
-        raise ValueError(
-            f"activation must be a callable or one of {', '.join(ACTIVATIONS)}, got {activation!r}."
-        ) from None
+        pass
+    raise ValueError(
+        f"activation must be a callable or one of {', '.join(ACTIVATIONS)}, got {activation!r}."
+    )
