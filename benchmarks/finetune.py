@@ -61,7 +61,7 @@ def run_ours(train, test, epochs, learning_rate):
     classifier = kbs.TextClassifier.from_preset(
         find_minilm(), num_classes=2, sequence_length=SEQUENCE_LENGTH
     )
-    classifier.compile(kbs.AdamW(kbs.LinearWarmupDecay(learning_rate)))
+    classifier.compile(kbs.AdamW(kbs.LinearWarmupDecay(learning_rate), bias_correction=True))
     return measure_keras(classifier, train, test, epochs)
 
 
@@ -182,7 +182,7 @@ def main():
     parser.add_argument("--rows", type=int, default=480)
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--learning_rate", type=float, default=3e-5)
+    parser.add_argument("--learning_rate", type=float, default=1e-4)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:

@@ -27,7 +27,7 @@ test = read_table(data / "sentences_test.tsv", ["sentence", "label"]).columns
 classifier = kbs.TextClassifier.from_preset(
     checkpoint, label_names=["negative", "positive"], sequence_length=128
 )
-classifier.compile(optimizer=kbs.AdamW(kbs.LinearWarmupDecay(3e-5)))
+classifier.compile(optimizer=kbs.AdamW(kbs.LinearWarmupDecay(1e-4), bias_correction=True))
 classifier.fit(train["sentence"], train["label"], batch_size=32, epochs=3)
 classifier.evaluate(test["sentence"], test["label"])
 

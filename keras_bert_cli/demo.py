@@ -26,7 +26,7 @@ RECIPE = {
     "epochs": 3,
     "batch_size": 32,
     "sequence_length": 128,
-    "learning_rate": 3e-5,
+    "learning_rate": 1e-4,
     "seed": 0,
 }
 
@@ -135,7 +135,8 @@ def fine_tune(checkpoint, train, test, quick):
         label_names=list_label_names(train[1]),
         sequence_length=RECIPE["sequence_length"],
     )
-    classifier.compile(optimizer=kbs.AdamW(kbs.LinearWarmupDecay(RECIPE["learning_rate"])))
+    schedule = kbs.LinearWarmupDecay(RECIPE["learning_rate"])
+    classifier.compile(optimizer=kbs.AdamW(schedule, bias_correction=True))
     start = time.perf_counter()
     history, epoch_seconds = fit(
         classifier,

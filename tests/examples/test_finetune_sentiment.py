@@ -46,7 +46,7 @@ def test_notebook_is_generated_from_the_script():
 def test_it_is_the_recipe_of_the_demo():
     source = SCRIPT.read_text(encoding="utf-8")
     assert len(source.splitlines()) < 40
-    assert f"LinearWarmupDecay({RECIPE['learning_rate']})".replace("e-0", "e-") in source
+    assert f"LinearWarmupDecay({RECIPE['learning_rate']:.0e}".replace("e-0", "e-") in source
     assert f"set_random_seed({RECIPE['seed']})" in source
     for name in ("batch_size", "epochs", "sequence_length"):
         assert f"{name}={RECIPE[name]}" in source
