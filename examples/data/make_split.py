@@ -2,18 +2,18 @@
 
     python make_split.py FOLDER_OF_ORIGINAL_FILES
 
-Every fifth line of each original file (line 5, 10, 15, ...) goes to the test part,
-the others to the training part, in the order of `SOURCES` and of their lines. There
-is no random choice, so the split is the same wherever it is made.
+The 3,000 lines, in the order of `SOURCES`, are shuffled by `random.Random(0)`; the first
+2,400 are for training, the last 600 for the test.
 """
 
+import random
 import sys
 from pathlib import Path
 
 SOURCES = ("amazon_cells_labelled.txt", "imdb_labelled.txt", "yelp_labelled.txt")
 LABELS = {"0": "negative", "1": "positive"}
 LINES_PER_SOURCE = 1000
-TEST_EVERY = 5
+TRAINING_ROWS = 2400
 
 
 def read_source(path):
@@ -43,12 +43,10 @@ def write_tsv(path, pairs):
 
 
 def main(source_folder, target_folder):
-    train, test = [], []
-    for name in SOURCES:
-        for index, pair in enumerate(read_source(source_folder / name), start=1):
-            (test if index % TEST_EVERY == 0 else train).append(pair)
-    write_tsv(target_folder / "sentences_train.tsv", train)
-    write_tsv(target_folder / "sentences_test.tsv", test)
+    pairs = [pair for name in SOURCES for pair in read_source(source_folder / name)]
+    random.Random(0).shuffle(pairs)
+    write_tsv(target_folder / "sentences_train.tsv", pairs[:TRAINING_ROWS])
+    write_tsv(target_folder / "sentences_test.tsv", pairs[TRAINING_ROWS:])
 
 
 if __name__ == "__main__":
