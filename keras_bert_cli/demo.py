@@ -9,6 +9,7 @@ Example:
 """
 
 import importlib.util
+import shutil
 import subprocess
 import sys
 import time
@@ -110,11 +111,13 @@ def run(values):
         "written        " + "\n               ".join(map(str, targets.values())) + replaced
     )
     console.print("Next, try:")
+    # `make demo` runs the command of a virtual environment that is not activated.
+    program = "keras-bert" if shutil.which("keras-bert") else sys.argv[0]
     for command in (
-        f"echo 'What a waste of money.' | keras-bert predict --model {targets['model']}",
-        f"keras-bert predict --model {path} --input {folder / 'sentences_test.tsv'} "
+        f"echo 'What a waste of money.' | {program} predict --model {targets['model']}",
+        f"{program} predict --model {path} --input {folder / 'sentences_test.tsv'} "
         "--text_column sentence",
-        "keras-bert finetune --help",
+        f"{program} finetune --help",
     ):
         console.print(f"  {command}", soft_wrap=True)
 
