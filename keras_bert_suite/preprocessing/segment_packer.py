@@ -37,9 +37,9 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             end (Sun et al., 2019, https://arxiv.org/abs/1905.05583).
         head_length: int, for "head_tail".
         padding_lengths: "auto", ascending ints, or None. The lengths a batch may be
-            padded to; `sequence_length` is always one. "auto" is 16, 24, 32, then
-            four an octave: 40, 48, 56, 64, 80, 96, 112, 128, 160 and so on. None pads to
-            the longest row itself. `(sequence_length,)` pads every batch alike.
+            padded to; `sequence_length` is always one. "auto" is 16, 24, 32, 48, 64,
+            96 and so on. None pads to the longest row itself. `(sequence_length,)`
+            pads every batch alike.
 
     Example:
     ```python
@@ -126,8 +126,8 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             return None
         lengths = self.padding_lengths
         if lengths == "auto":
-            octaves = [1 << n for n in range(4, self.sequence_length.bit_length())]
-            lengths = [n for low in octaves for n in range(low, 2 * low, max(8, low // 4))]
+            powers = [1 << n for n in range(4, self.sequence_length.bit_length())]
+            lengths = sorted(powers + [power * 3 // 2 for power in powers])
         return (*(n for n in lengths if n < self.sequence_length), self.sequence_length)
 
     def _pack_texts(self, segments):
