@@ -137,8 +137,7 @@ class SegmentPacker(keras_hub.models.Preprocessor):
         if len(set(sizes)) > 1:
             raise ValueError(f"All segments must have the same number of texts, got {sizes}.")
         ragged = [self.tokenizer.tokenize_flat(segment) for segment in segments]
-        packed = self._pack(NUMPY, ragged, batched)
-        return packed if batched else {name: array[0] for name, array in packed.items()}
+        return self._pack(NUMPY, ragged, batched)
 
     def _pack_tensors(self, segments):
         import tensorflow as tf
@@ -149,11 +148,10 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             segments = [segment[None] for segment in segments]
         ragged = [self.tokenizer.tokenize(segment) for segment in segments]
         ragged = [(ids.flat_values, ids.row_lengths()) for ids in ragged]
-        packed = self._pack(tensorflow_namespace(), ragged, batched)
-        return packed if batched else {name: array[0] for name, array in packed.items()}
+        return self._pack(tensorflow_namespace(), ragged, batched)
 
     def _pack(self, xp, ragged, batched):
-        return pack_segments(
+        packed = pack_segments(
             xp,
             ragged,
             sequence_length=self.sequence_length,
@@ -164,6 +162,7 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             head_length=self.head_length,
             allowed_lengths=self.allowed_lengths(batched),
         )
+        return packed if batched else {name: array[0] for name, array in packed.items()}
 
     @classmethod
     def from_preset(cls, preset, **kwargs):
@@ -177,7 +176,7 @@ class SegmentPacker(keras_hub.models.Preprocessor):
         if checkpoint is None:
             return super().from_preset(preset, **kwargs)
         length = checkpoint.sequence_length or checkpoint.backbone_config["max_sequence_length"]
-        tokenizer = WordPieceTokenizer.from_preset(preset)
+        tokenizer = WordPieceTokenizer(**checkpoint.tokenizer_config)
         return cls(**{"tokenizer": tokenizer, "sequence_length": length, **kwargs})
 
     def get_config(self):
