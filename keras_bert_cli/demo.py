@@ -18,7 +18,8 @@ from pathlib import Path
 from absl import flags
 
 from . import ask_saved_model
-from .outputs import check_export, check_output, write_output
+from .outputs import check_output, write_output
+from .saved_tasks import check_version, export_version
 
 REQUIRED = ()
 
@@ -70,7 +71,7 @@ def run(values):
     targets["model"], targets["saved_model"] = output / "sentiment.keras", Path(values.saved_model)
     for path in targets.values():
         check_output(path, overwrite=True)
-    check_export()
+    check_version(targets["saved_model"], ("text",), overwrite=True)
     replaced = " (in place of an earlier one)" if targets["saved_model"].exists() else ""
 
     from rich.console import Console
@@ -82,7 +83,6 @@ def run(values):
     train, test = (read_sentences(folder, part, values.quick) for part in ("train", "test"))
     classifier, history, seconds = fine_tune(checkpoint, train, test, values.quick)
 
-    from keras_bert_suite import export_saved_model
     from keras_bert_suite.preprocessing.label_encoding import encode_labels
 
     texts, labels = test
@@ -100,7 +100,7 @@ def run(values):
 
     console.rule("Export, and ask the SavedModel in a process without Keras")
     path = targets["saved_model"]
-    write_output(path, lambda path: export_saved_model(classifier, path), True)
+    export_version(classifier, path, ("text",), overwrite=True)
     ask(path)
 
     console.rule("Summary")

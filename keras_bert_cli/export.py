@@ -1,44 +1,57 @@
-"""Export a classifier as a SavedModel that takes strings, for TensorFlow Serving.
+"""Export a classifier for TensorFlow Serving, ONNX Runtime or LiteRT.
 
-The tokenizer is inside the graph. TensorFlow is needed, whatever backend the model
-was trained with.
+A SavedModel takes strings: the tokenizer is inside the graph. An ONNX or LiteRT model takes
+token ids, and the vocabulary lies beside it. TensorFlow is needed, whatever backend the
+model was trained with.
 
 Example:
-  keras-bert export --model sentiment.keras --output saved_models/sentiment/1
+  keras-bert export --model sentiment.keras --output saved_models/sentiment
   keras-bert export --model pairs.keras --output saved_models/pairs/1 \\
       --inputs premise,hypothesis
+  keras-bert export --model sentiment.keras --format onnx --output sentiment_onnx
 """
 
 from absl import flags
 
-from .outputs import check_export, check_output, write_output
-from .saved_tasks import open_classifier
+from .outputs import check_output, write_output
+from .saved_tasks import check_version, export_version, open_classifier
 
 REQUIRED = ("model", "output", "inputs")
+FORMATS = ("saved_model", "onnx", "litert")
 
 
 def define_flags(values):
     """Defines the flags of this command."""
     explanation = "A .keras file, or the folder of a preset or of a checkpoint with a classifier."
     flags.DEFINE_string("model", None, explanation, flag_values=values)
-    explanation = "Folder to write, named like a version: saved_models/sentiment/1."
+    flags.DEFINE_enum("format", "saved_model", FORMATS, "What to write.", flag_values=values)
+    explanation = (
+        "Folder to write. For a SavedModel that of the model, saved_models/sentiment, which gets "
+        "its next version, or of a version, saved_models/sentiment/1."
+    )
     flags.DEFINE_string("output", None, explanation, flag_values=values)
-    explanation = "Names of the inputs, in the order the model takes the texts in."
+    explanation = "Names of a SavedModel's inputs, in the order the model takes the texts in."
     flags.DEFINE_list("inputs", ["text"], explanation, flag_values=values)
-    flags.DEFINE_boolean("overwrite", False, "Replace the folder.", flag_values=values)
+    explanation = "Most rows that a server with batching puts in a batch of a SavedModel."
+    flags.DEFINE_integer("max_batch_size", 32, explanation, 1, flag_values=values)
+    flags.DEFINE_boolean("overwrite", False, "Replace what is there.", flag_values=values)
 
 
 def run(values):
     """Loads and exports."""
+    if values.format == "saved_model":
+        check_version(values.output, values.inputs, values.overwrite)
+        classifier = open_classifier(values.model)
+        path = export_version(
+            classifier, values.output, values.inputs, values.overwrite, values.max_batch_size
+        )
+        print(f"wrote {path}, with the inputs {', '.join(values.inputs)}")
+        return
     check_output(values.output, values.overwrite)
-    check_export(values.inputs)
     classifier = open_classifier(values.model)
 
     import keras_bert_suite as kbs
 
-    path = write_output(
-        values.output,
-        lambda path: kbs.export_saved_model(classifier, path, inputs=tuple(values.inputs)),
-        values.overwrite,
-    )
-    print(f"wrote {path}, with the inputs {', '.join(values.inputs)}")
+    export = {"onnx": kbs.export_onnx, "litert": kbs.export_litert}[values.format]
+    path = write_output(values.output, lambda path: export(classifier, path), values.overwrite)
+    print(f"wrote {path}")

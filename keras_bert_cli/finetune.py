@@ -10,7 +10,8 @@ Example:
 
 from absl import flags
 
-from .outputs import check_export, check_output, write_output
+from .outputs import check_output, write_output
+from .saved_tasks import check_version, export_version
 
 REQUIRED = ("checkpoint", "train", "output")
 
@@ -36,7 +37,7 @@ def define_flags(values):
     text("label_column", "label", "Column of the labels.")
     text("encoding", "utf-8", "Encoding of the files.")
     text("output", None, "Where the model goes: a .keras file, or the folder of a preset.")
-    text("export", None, "Where a SavedModel goes, e.g. saved_models/sentiment/1.")
+    text("export", None, "Where a SavedModel goes: saved_models/sentiment, or .../sentiment/1.")
     flags.DEFINE_boolean("overwrite", False, "Replace what is there.", flag_values=values)
     integer("epochs", 3, "Passes over the training file.", 1)
     integer("batch_size", 32, "Texts in a training step.", 1)
@@ -53,13 +54,11 @@ def define_flags(values):
 
 def run(values):
     """Reads the files, fine-tunes, evaluates, writes."""
-    targets = [path for path in (values.output, values.export) if path]
-    for path in targets:
-        check_output(path, values.overwrite)
+    check_output(values.output, values.overwrite)
     pair = [values.text_column, values.text_pair_column]
     inputs = tuple(pair) if values.text_pair_column else ("text",)
     if values.export:
-        check_export(inputs)
+        check_version(values.export, inputs, values.overwrite)
     train = read_examples(values, values.train)
     label_names = read_label_names(values, train)
     held_out = {
@@ -105,11 +104,7 @@ def run(values):
     save = classifier.save if values.output.endswith(".keras") else classifier.save_to_preset
     print(f"wrote {write_output(values.output, save, values.overwrite)}")
     if values.export:
-        path = write_output(
-            values.export,
-            lambda path: kbs.export_saved_model(classifier, path, inputs=inputs),
-            values.overwrite,
-        )
+        path = export_version(classifier, values.export, inputs, values.overwrite)
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")
 
 

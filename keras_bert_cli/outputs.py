@@ -1,6 +1,5 @@
 """What commands write: aside first, then renamed to its place."""
 
-import importlib.util
 import os
 import shutil
 import uuid
@@ -24,27 +23,6 @@ def check_output(path, overwrite=False):
         raise NotADirectoryError(f"{path} cannot be written, for {folder} is not a folder.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise PermissionError(f"{path} cannot be written: no permission to write to {folder}.")
-
-
-def check_export(inputs=("text",)):
-    """Finds out before training that a SavedModel could not be written.
-
-    Raises:
-        ImportError: if TensorFlow or TensorFlow Text is not installed.
-        ValueError: if a name cannot be that of an input.
-    """
-    for module in ("tensorflow", "tensorflow_text"):
-        if importlib.util.find_spec(module) is None:
-            raise ImportError(
-                f"A SavedModel is written by TensorFlow, and {module} is not installed: "
-                "pip install tensorflow tensorflow-text"
-            )
-    for name in inputs:
-        if not name.isidentifier():
-            raise ValueError(
-                f"{name!r} cannot name an input of a SavedModel. Name it with letters, digits and "
-                "underscores."
-            )
 
 
 def write_output(path, write, overwrite=False):

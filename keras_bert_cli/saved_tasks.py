@@ -1,8 +1,10 @@
-"""Opening a classifier, wherever it was saved."""
+"""Opening a classifier, wherever it was saved, and exporting it."""
 
 import os
 import zipfile
 from pathlib import Path
+
+from .outputs import check_output, write_output
 
 
 def open_classifier(path):
@@ -76,3 +78,39 @@ def predict_probabilities(classifier, x, batch_size=32):
         return outputs
     exponentials = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def check_version(path, inputs, overwrite=False):
+    """Finds out before hours of work that `export_version` would fail.
+
+    Raises:
+        FileExistsError, ImportError, ValueError, OSError: as that does.
+    """
+    from keras_bert_suite.serving import check_export, version_path
+
+    check_output(version_path(path), overwrite)
+    check_export(inputs)
+
+
+def export_version(classifier, path, inputs, overwrite=False, max_batch_size=32):
+    """Writes a version of a SavedModel.
+
+    Args:
+        classifier: `TextClassifier`.
+        path: str, folder of the model or of a version, as `export_saved_model` takes it.
+        inputs: names of the text inputs.
+        overwrite: bool, whether to replace the version.
+        max_batch_size: int, of a server.
+
+    Returns:
+        `pathlib.Path` of the version.
+    """
+    from keras_bert_suite.serving import export_saved_model, version_path
+
+    path = version_path(path)
+
+    def write(aside):
+        name = path.absolute().parent.name
+        export_saved_model(classifier, aside, tuple(inputs), max_batch_size, model_name=name)
+
+    return write_output(path, write, overwrite)

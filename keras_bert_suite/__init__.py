@@ -3,7 +3,7 @@
 from keras_bert_suite.layers import BertEmbeddings, SelfAttention, TransformerBlock
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, WordPieceTokenizer
-from keras_bert_suite.serving import export_saved_model
+from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
 from keras_bert_suite.tasks import TextClassifier
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
@@ -19,5 +19,7 @@ __all__ = [
     "TextClassifier",
     "TransformerBlock",
     "WordPieceTokenizer",
+    "export_litert",
+    "export_onnx",
     "export_saved_model",
 ]

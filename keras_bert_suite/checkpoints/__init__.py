@@ -4,7 +4,7 @@ from keras_bert_suite.checkpoints.atomic_directory import atomic_directory
 from keras_bert_suite.checkpoints.load_weights import load_weights
 from keras_bert_suite.checkpoints.opening import open_checkpoint
 from keras_bert_suite.checkpoints.save_hugging_face import save_hugging_face
-from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary
+from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
 
 __all__ = [
     "atomic_directory",
@@ -12,4 +12,5 @@ __all__ = [
     "load_weights",
     "open_checkpoint",
     "save_hugging_face",
+    "write_tokenizer",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 from keras_bert_suite.checkpoints.atomic_directory import atomic_directory
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.checkpoints.name_tables import HUGGING_FACE
-from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary
+from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
 
 #: The name of an activation function, ours or Keras' -> `hidden_act`.
 _HIDDEN_ACTS = {
@@ -59,20 +59,15 @@ def save_hugging_face(model, path, tokenizer=None, label_names=None):
         raise ValueError(
             f"{model.name!r} has no classifier, so `label_names` must be None, got {label_names!r}."
         )
-    files = {"config.json": config}
     if tokenizer is not None:
-        vocabulary = tokenizer.get_vocabulary()
-        check_vocabulary(len(vocabulary), backbone.vocabulary_size)
+        check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
         config["pad_token_id"] = tokenizer.pad_token_id
-        files["tokenizer_config.json"] = _make_tokenizer_config(tokenizer, backbone)
 
     with atomic_directory(path) as directory:
-        for name, content in files.items():
-            text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-            (directory / name).write_text(text, encoding="utf-8")
+        text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+        (directory / "config.json").write_text(text, encoding="utf-8")
         if tokenizer is not None:
-            with open(directory / "vocab.txt", "w", encoding="utf-8", newline="\n") as file:
-                file.writelines(f"{token}\n" for token in vocabulary)
+            write_tokenizer(tokenizer, backbone.max_sequence_length, directory)
         _write_tensors(dict(_convert(weights)), directory / "model.safetensors")
 
 
@@ -118,21 +113,6 @@ def _label_maps(label_names, num_classes):
     return {
         "id2label": {str(i): name for i, name in enumerate(label_names)},
         "label2id": {name: i for i, name in enumerate(label_names)},
-    }
-
-
-def _make_tokenizer_config(tokenizer, backbone):
-    return {
-        "cls_token": tokenizer.start_token,
-        "do_lower_case": tokenizer.lowercase,
-        "mask_token": tokenizer.mask_token,
-        "model_max_length": backbone.max_sequence_length,
-        "pad_token": tokenizer.pad_token,
-        "sep_token": tokenizer.end_token,
-        "strip_accents": tokenizer.strip_accents,
-        "tokenize_chinese_chars": True,
-        "tokenizer_class": "BertTokenizer",
-        "unk_token": tokenizer.unknown_token,
     }
 
 

@@ -1,5 +1,7 @@
 """What a checkpoint's files say about its tokenizer."""
 
+import json
+
 from keras_bert_suite.checkpoints.config_values import read_json
 
 #: Classes of Hugging Face that split text as BERT does, or as their tokenizer.json says.
@@ -140,6 +142,28 @@ def check_vocabulary(tokenizer_size, backbone_size):
         "added to or removed from its end on purpose, bring vocab.txt to "
         f"{backbone_size} lines, e.g. with [unused1] and so on."
     )
+
+
+def write_tokenizer(tokenizer, max_length, directory):
+    """Writes vocab.txt and tokenizer_config.json, as Hugging Face does.
+
+    Args:
+        tokenizer: `WordPieceTokenizer`.
+        max_length: int, the most tokens in a row.
+        directory: `pathlib.Path`.
+    """
+    config = {
+        "do_lower_case": tokenizer.lowercase,
+        "model_max_length": max_length,
+        "strip_accents": tokenizer.strip_accents,
+        "tokenize_chinese_chars": True,
+        "tokenizer_class": "BertTokenizer",
+        **{theirs: getattr(tokenizer, ours) for theirs, (ours, _) in _SPECIAL_TOKENS.items()},
+    }
+    text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+    (directory / "tokenizer_config.json").write_text(text, encoding="utf-8")
+    with open(directory / "vocab.txt", "w", encoding="utf-8", newline="\n") as file:
+        file.writelines(f"{token}\n" for token in tokenizer.get_vocabulary())
 
 
 def _read_lines(path):

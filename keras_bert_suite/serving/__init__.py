@@ -1,5 +1,7 @@
 """A fitted task as a service."""
 
-from keras_bert_suite.serving.saved_model import export_saved_model
+from keras_bert_suite.serving.portable_formats import export_litert, export_onnx
+from keras_bert_suite.serving.saved_model import check_export, export_saved_model
+from keras_bert_suite.serving.versions import version_path
 
-__all__ = ["export_saved_model"]
+__all__ = ["check_export", "export_litert", "export_onnx", "export_saved_model", "version_path"]

@@ -1,141 +1,120 @@
 """A task as a SavedModel that takes text."""
 
-import importlib.util
-import os
-import subprocess
-import sys
-import tempfile
-from pathlib import Path
-
-import keras
-
 from keras_bert_suite.checkpoints import atomic_directory
-from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.serving.server_files import write_batching_parameters, write_warmup_requests
+from keras_bert_suite.serving.signatures import make_signatures
+from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
+from keras_bert_suite.serving.versions import version_path
 
 
-def export_saved_model(task, path, inputs=("text",)):
-    """Writes a SavedModel with the tokenizer inside its graph.
+def export_saved_model(task, path, inputs=("text",), max_batch_size=32, model_name=None):
+    """Writes a SavedModel with the tokenizer inside its graph, for TensorFlow Serving.
 
-    Its signature `serving_default` takes string tensors (B,), named as in `inputs`, and
-    returns `probabilities` float32 (B, C), `label_ids` int32 (B,) and `labels` string
-    (B,). Each batch is padded to its own longest row. `assets.extra/label_names.txt` names
-    the classes, a line each, in the order of the probabilities.
+    Its signatures are those of `make_signatures`: `serving_default` from texts and
+    `serve_ids` from token ids and `serve_examples` from `tf.train.Example`s to classes,
+    `embed` from texts to vectors. Each batch is padded to its own longest row. Beside the
+    graph lie
+
+    - `assets.extra/label_names.txt`: the classes, a line each, in the order of the
+      probabilities;
+    - `assets.extra/tf_serving_warmup_requests`: what a server asks itself when it loads
+      the version;
+    - `batching_params.pbtxt`: how it joins requests, if it is started with batching.
+
+    The version appears when it is complete: written aside, flushed to disk, renamed.
 
     A task of the JAX or PyTorch backend is rebuilt under TensorFlow in a process of its
     own, from a temporary `.keras` file; its layers must be ones that process can import.
 
     Args:
         task: `TextClassifier` with a preprocessor.
-        path: directory to write, whose name is an integer where TensorFlow Serving is
-            to find it, as in "saved_models/sentiment/1". It appears when it is complete.
+        path: the model's folder, as in "saved_models/sentiment", for the next version
+            there; or a version's, whose name is a whole number, as in
+            "saved_models/sentiment/1".
         inputs: names of the text inputs: one, or two for a classifier of pairs.
+        max_batch_size: int, the most rows a server with batching puts in a batch.
+        model_name: str, what the warm-up requests call the model. Defaults to the name of
+            the model's folder.
+
+    Returns:
+        `pathlib.Path` of the version.
 
     Raises:
-        FileExistsError: if `path` exists; it is left as it is.
-        ImportError: if TensorFlow or tensorflow-text is not installed.
-        ValueError: if the task has no preprocessor, or `inputs` are not names.
+        FileExistsError: if the version exists; it is left as it is.
+        ImportError: if TensorFlow, tensorflow-text or tensorflow-serving-api is not
+            installed.
+        ValueError: if the task has no preprocessor, `inputs` are not names, or
+            `max_batch_size` is not positive.
         RuntimeError: if the process that rebuilds the task fails, with what it said.
 
     Example:
     ```python
-    export_saved_model(classifier, "saved_models/sentiment/1")
-    model = tf.saved_model.load("saved_models/sentiment/1")  # needs `import tensorflow_text`
+    path = export_saved_model(classifier, "saved_models/sentiment")
+    model = tf.saved_model.load(str(path))  # needs `import tensorflow_text`
     model.signatures["serving_default"](text=tf.constant(["a gripping, funny film"]))
     ```
     """
-    inputs = _check_inputs(inputs)
+    inputs = check_export(inputs)
+    if max_batch_size < 1:
+        raise ValueError(f"max_batch_size must be at least 1, got {max_batch_size}.")
     if task.preprocessor is None:
         raise ValueError(
             f"{task.name} has no preprocessor, so there is nothing to turn texts into token ids "
             "with. Set `task.preprocessor` to a SegmentPacker before the export."
         )
-    for module in ("tensorflow", "tensorflow_text"):
-        if importlib.util.find_spec(module) is None:
-            raise ImportError(
-                f"A SavedModel is written by TensorFlow, and {module} is not installed: "
-                "pip install tensorflow tensorflow-text"
-            )
+    path = version_path(path)
     with atomic_directory(path) as directory:
-        if keras.config.backend() == "tensorflow":
-            write_saved_model(task, directory, inputs)
-        else:
-            _write_in_tensorflow_process(task, directory, inputs)
+        write_under_tensorflow(
+            write_saved_model,
+            task,
+            directory,
+            inputs=inputs,
+            max_batch_size=max_batch_size,
+            model_name=model_name or path.absolute().parent.name,
+        )
+    return path
 
 
-def write_saved_model(task, directory, inputs):
+def write_saved_model(task, directory, inputs, max_batch_size, model_name):
     """Writes the files, under the TensorFlow backend."""
     import tensorflow as tf
 
     module = tf.Module()
     # What the graph reads must hang on what is saved.
     module.weights = [weight.value for weight in task.weights]
-    serve = tf.function(
-        _classify_texts(task),
-        input_signature=[tf.TensorSpec([None], tf.string, name=name) for name in inputs],
-        autograph=False,
-    )
-    tf.saved_model.save(module, str(directory), signatures={"serving_default": serve})
-    extra = Path(directory) / "assets.extra"
+    signatures = make_signatures(task, inputs)
+    tf.saved_model.save(module, str(directory), signatures=signatures)
+    extra = directory / "assets.extra"
     extra.mkdir()
     (extra / "label_names.txt").write_text("\n".join(task.label_names), encoding="utf-8")
+    write_warmup_requests(task, extra, inputs, signatures, model_name)
+    write_batching_parameters(directory, max_batch_size)
 
 
-def _classify_texts(task):
-    import tensorflow as tf
+def check_export(inputs=("text",)):
+    """Finds out before hours of training that `export_saved_model` would refuse.
 
-    preprocess = task.preprocess_samples
-    if isinstance(task.preprocessor, SegmentPacker):
-        config = {**task.preprocessor.get_config(), "padding_lengths": None}
-        preprocess = SegmentPacker.from_config({**config, "tokenizer": task.preprocessor.tokenizer})
-    returns_probabilities = task.activation is keras.activations.softmax
+    Args:
+        inputs: a name, or several.
 
-    def classify(*texts):
-        outputs = task(preprocess(*texts), training=False)
-        probabilities = outputs if returns_probabilities else tf.nn.softmax(outputs)
-        label_ids = tf.argmax(probabilities, axis=-1, output_type=tf.int32)
-        return {
-            "probabilities": probabilities,
-            "label_ids": label_ids,
-            "labels": tf.gather(tf.constant(task.label_names), label_ids),
-        }
+    Returns:
+        tuple of the names.
 
-    return classify
-
-
-def _write_in_tensorflow_process(task, directory, inputs):
-    with tempfile.TemporaryDirectory() as scratch:
-        file = os.path.join(scratch, "task.keras")
-        task.save(file)
-        process = subprocess.run(
-            [
-                sys.executable,
-                "-m",
-                "keras_bert_suite.serving.export_process",
-                file,
-                str(directory),
-                *inputs,
-            ],
-            env={
-                **os.environ,
-                "KERAS_BACKEND": "tensorflow",
-                # The memory of an accelerator belongs to the process that trains.
-                "CUDA_VISIBLE_DEVICES": "-1",
-                "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
-            },
-            capture_output=True,
-            text=True,
-        )
-    if process.returncode:
-        raise RuntimeError(
-            f"The export under TensorFlow failed. The process said:\n{process.stderr[-2000:]}"
-        )
-
-
-def _check_inputs(inputs):
+    Raises:
+        ImportError, ValueError: as `export_saved_model`.
+    """
     inputs = (inputs,) if isinstance(inputs, str) else tuple(inputs)
     if not inputs or len(set(inputs)) != len(inputs) or not all(map(str.isidentifier, inputs)):
         raise ValueError(
-            "inputs must be different names, such as ('text',) or ('premise', 'hypothesis'), "
-            f"got {inputs}."
+            "The inputs of a SavedModel must be different names of letters, digits and "
+            f"underscores, such as ('text',) or ('premise', 'hypothesis'), got {inputs}."
         )
+    check_installed(
+        "a SavedModel",
+        {
+            "tensorflow": "tensorflow",
+            "tensorflow_text": "tensorflow-text",
+            "tensorflow_serving": "tensorflow-serving-api",
+        },
+    )
     return inputs

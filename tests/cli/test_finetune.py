@@ -87,8 +87,8 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
         ({"dev": "strange.tsv"}, "strange.tsv, line 3: the label 'maybe' does not occur in "),
         ({"test": "strange.tsv"}, "strange.tsv, line 3: the label 'maybe' does not occur in "),
         ({"output": "one.tsv"}, "one.tsv exists already. Choose another path, or pass --overwrite"),
-        ({"export": "folder"}, "folder exists already"),
-        ({"export": "e", "text_pair_column": "a b"}, "'a b' cannot name an input"),
+        ({"export": "folder/1"}, "folder/1 exists already"),
+        ({"export": "e", "text_pair_column": "a b"}, "must be different names of letters"),
         ({"output": "one.tsv/a.keras"}, "one.tsv is not a folder"),
         ({"checkpoint": "absent"}, "absent does not exist"),
         ({"checkpoint": "folder"}, "holds no checkpoint"),
@@ -106,7 +106,7 @@ def test_bad_input(finetune, workshop, tmp_path, flags, message):
         "strange.tsv": b"sentence\tlabel\nx\tyes\ny\tmaybe\n",
     }.items():
         (tmp_path / name).write_bytes(content)
-    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder/1").mkdir(parents=True)
     (tmp_path / "damaged").mkdir()
     for file in (workshop / "checkpoint").iterdir():
         data = file.read_bytes()

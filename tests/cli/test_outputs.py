@@ -3,7 +3,7 @@
 import pytest
 from cli.small_files import list_files
 
-from keras_bert_cli.outputs import check_export, check_output, write_output
+from keras_bert_cli.outputs import check_output, write_output
 
 pytestmark = pytest.mark.backend_free
 
@@ -71,12 +71,3 @@ def test_places_that_cannot_be_written_to(tmp_path, monkeypatch):
     with pytest.raises(PermissionError, match="no permission"):
         check_output(tmp_path / "a/b")
     assert list_files(tmp_path) == ["file"]
-
-
-def test_a_saved_model_that_cannot_be_written(monkeypatch):
-    check_export(("premise", "hypothesis"))
-    with pytest.raises(ValueError, match="'sentence 1' cannot name an input"):
-        check_export(("sentence 1",))
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="pip install tensorflow tensorflow-text"):
-        check_export()

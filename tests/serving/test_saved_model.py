@@ -1,21 +1,18 @@
 import os
+import resource
+import shutil
 import subprocess
 import sys
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
-from small_texts import TINY, VOCABULARY, make_reviews
+from small_texts import make_reviews
 
 from keras_bert_cli import ask_saved_model
-from keras_bert_suite import (
-    BertBackbone,
-    SegmentPacker,
-    TextClassifier,
-    WordPieceTokenizer,
-    export_saved_model,
-)
+from keras_bert_suite import TextClassifier, export_saved_model
+from keras_bert_suite.serving import check_export, version_path
+from keras_bert_suite.serving.server_files import write_batching_parameters
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -25,17 +22,8 @@ HOSTILE = ["", "   ", "x" * 1_000_000, "good " * 1000, "\x00\ufffd", "GOOD Film\
 
 
 @pytest.fixture(scope="module")
-def classifier():
-    keras.utils.set_random_seed(1)
-    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
-    return TextClassifier(BertBackbone(**TINY), label_names=["no", "yes"], preprocessor=packer)
-
-
-@pytest.fixture(scope="module")
-def served(classifier, tmp_path_factory):
-    path = tmp_path_factory.mktemp("saved_models") / "reviews" / "1"
-    export_saved_model(classifier, path)
-    return tf.saved_model.load(str(path)).signatures["serving_default"]
+def served(saved_model):
+    return tf.saved_model.load(str(saved_model)).signatures["serving_default"]
 
 
 def probabilities(classifier, texts):
@@ -99,20 +87,52 @@ def test_an_existing_version_stays_as_it_is(classifier, tmp_path):
     assert os.listdir(tmp_path) == ["1"]
 
 
-def test_a_failed_export_leaves_nothing(classifier, tmp_path, monkeypatch):
-    def fail(*args, **kwargs):
-        raise OSError(28, "No space left on device")
+def test_a_full_disk_leaves_the_old_version_alone(classifier, saved_model, tmp_path):
+    """No file may grow beyond 20 kB here: to who writes it, the disk is full."""
+    model = tmp_path / "reviews"
+    shutil.copytree(saved_model, model / "1")
+    before = {path: path.read_bytes() for path in model.rglob("*") if path.is_file()}
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limit[1]))
+    try:
+        with pytest.raises(Exception, match="(?i)file too large|failed|could not|write"):
+            export_saved_model(classifier, model)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+    assert {path: path.read_bytes() for path in model.rglob("*") if path.is_file()} == before
+    assert os.listdir(model) == ["1"]
 
-    monkeypatch.setattr("keras_bert_suite.serving.saved_model.write_saved_model", fail)
-    monkeypatch.setattr(TextClassifier, "save", fail)
-    with pytest.raises(OSError, match="No space left"):
-        export_saved_model(classifier, tmp_path / "reviews" / "1")
-    assert os.listdir(tmp_path) == []
+
+def test_versions(classifier, saved_model, tmp_path):
+    assert saved_model.name == "1"
+    assert version_path("saved_models/sentiment").name == "1"
+    for name in ("2", "10", "007", "not-a-version", "11.tmp"):
+        (tmp_path / name).mkdir()
+    assert version_path(tmp_path) == tmp_path / "11"
+    assert version_path(tmp_path / "7") == tmp_path / "7"
 
 
-def test_bad_arguments(classifier, tmp_path):
-    with pytest.raises(ValueError, match="different names"):
-        export_saved_model(classifier, tmp_path / "1", inputs=("a", "a"))
+def test_batching_parameters(saved_model, tmp_path):
+    def read(path):
+        lines = (path / "batching_params.pbtxt").read_text().splitlines()
+        sizes = [int(line.split()[1]) for line in lines if line.startswith("allowed_batch_sizes:")]
+        (most,) = [line for line in lines if line.startswith("max_batch_size")]
+        return sizes, most
+
+    assert read(saved_model) == ([1, 2, 4, 8, 16, 32], "max_batch_size { value: 32 }")
+    write_batching_parameters(tmp_path, 20)
+    assert read(tmp_path) == ([1, 2, 4, 8, 16, 20], "max_batch_size { value: 20 }")
+
+
+def test_bad_arguments(classifier, tmp_path, monkeypatch):
+    for inputs in (("a", "a"), ("sentence 1",), ()):
+        with pytest.raises(ValueError, match="must be different names"):
+            export_saved_model(classifier, tmp_path / "1", inputs=inputs)
+    with pytest.raises(ValueError, match="max_batch_size must be at least 1, got 0"):
+        export_saved_model(classifier, tmp_path / "1", max_batch_size=0)
     bare = TextClassifier(classifier.backbone, num_classes=2)
     with pytest.raises(ValueError, match="no preprocessor"):
         export_saved_model(bare, tmp_path / "1")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="pip install tensorflow tensorflow-text"):
+        check_export()

@@ -1,0 +1,81 @@
+"""What TensorFlow Serving reads beside the graph."""
+
+from keras_bert_suite.serving.signatures import preprocess_in_graph
+
+WARMUP_FILE = "tf_serving_warmup_requests"
+BATCHING_FILE = "batching_params.pbtxt"
+
+
+def write_warmup_requests(task, directory, input_names, signature_names, model_name):
+    """Writes requests that a server answers before it takes real ones.
+
+    The first run of a graph takes many times as long as the next. Each signature is asked
+    about a short text, then about a batch that has one as long as a row can be, so that
+    the memory is there too.
+
+    Args:
+        task: `TextClassifier` under the TensorFlow backend.
+        directory: `pathlib.Path` of the SavedModel's `assets.extra`.
+        input_names: names of the texts of a row.
+        signature_names: of those that `make_signatures` makes.
+        model_name: str, what the server calls the model.
+    """
+    import tensorflow as tf
+    from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
+
+    length = getattr(task.preprocessor, "sequence_length", None) or 512
+    with tf.io.TFRecordWriter(str(directory / WARMUP_FILE)) as writer:
+        for texts in (["text"], ["text", "text " * length]):
+            inputs = _make_inputs(task, texts, input_names)
+            for name in signature_names:
+                request = predict_pb2.PredictRequest()
+                request.model_spec.name = model_name
+                request.model_spec.signature_name = name
+                for key, value in inputs[name].items():
+                    request.inputs[key].CopyFrom(tf.make_tensor_proto(value))
+                log = prediction_log_pb2.PredictLog(request=request)
+                record = prediction_log_pb2.PredictionLog(predict_log=log)
+                writer.write(record.SerializeToString())
+
+
+def _make_inputs(task, texts, input_names):
+    """dict, name of a signature -> its inputs: all of them ask about `texts`."""
+    import tensorflow as tf
+
+    strings = {name: tf.constant(texts) for name in input_names}
+    packed = preprocess_in_graph(task)(*strings.values())
+    examples = []
+    for text in texts:
+        value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
+        features = tf.train.Features(feature={name: value for name in input_names})
+        examples.append(tf.train.Example(features=features).SerializeToString())
+    return {
+        "serving_default": strings,
+        "serve_ids": {name: packed[name] for name in task.backbone.input},
+        "serve_examples": {"examples": examples},
+        "embed": strings,
+    }
+
+
+def write_batching_parameters(directory, max_batch_size):
+    """Writes how a server is to join requests into batches.
+
+    A batch is filled up to the next allowed size with copies of a row. Inputs of unequal
+    length are not padded (`pad_variable_length_inputs`): the server pads with the first
+    element of a tensor, which for a padding mask is 1, so that padding would count as text.
+
+    Args:
+        directory: `pathlib.Path` of the SavedModel.
+        max_batch_size: int, at least 1. A larger request is refused by the server.
+
+    Source: `session_bundle_config.proto` and `batching_util.cc` of tensorflow/serving.
+    """
+    powers = [1 << n for n in range(max_batch_size.bit_length())]
+    sizes = [*(size for size in powers if size < max_batch_size), max_batch_size]
+    lines = [
+        f"max_batch_size {{ value: {max_batch_size} }}",
+        "batch_timeout_micros { value: 2000 }",
+        "max_enqueued_batches { value: 100 }",
+        *(f"allowed_batch_sizes: {size}" for size in sizes),
+    ]
+    (directory / BATCHING_FILE).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,0 +1,98 @@
+"""The functions a SavedModel offers."""
+
+import keras
+
+from keras_bert_suite.preprocessing import SegmentPacker
+
+
+def make_signatures(task, input_names):
+    """The signatures of a text classifier.
+
+    | name | inputs | outputs |
+    | --- | --- | --- |
+    | `serving_default` | string (B,), each named as in `input_names` | classes |
+    | `serve_ids` | int32 (B, L), those of the backbone | classes |
+    | `serve_examples` | `examples` string (B,): `tf.train.Example` with the texts | classes |
+    | `embed` | as `serving_default` | vectors |
+
+    Classes are `probabilities` float32 (B, C), `label_ids` int32 (B,) and `labels` string
+    (B,). Vectors are `sequence_output` float32 (B, L, H), `pooled_output` float32 (B, H) if
+    the backbone has one, and the `token_ids` and `padding_mask` int32 (B, L) they belong to.
+
+    Args:
+        task: `TextClassifier` with a preprocessor, under the TensorFlow backend.
+        input_names: names of the texts of a row.
+
+    Returns:
+        dict of `tf.function`, each with its input signature.
+    """
+    import tensorflow as tf
+
+    preprocess = preprocess_in_graph(task)
+    texts = [tf.TensorSpec([None], tf.string, name=name) for name in input_names]
+    token_inputs = {
+        name: tf.TensorSpec([None, None], tf.int32, name=name) for name in task.backbone.input
+    }
+    features = {name: tf.io.FixedLenFeature([], tf.string) for name in input_names}
+
+    def serve(*texts):
+        return _classify(task, preprocess(*texts))
+
+    def serve_ids(inputs):
+        return _classify(task, inputs)
+
+    def serve_examples(examples):
+        parsed = tf.io.parse_example(examples, features)
+        return serve(*(parsed[name] for name in input_names))
+
+    def embed(*texts):
+        return _embed(task, preprocess(*texts))
+
+    def sign(function, *signature):
+        return tf.function(function, input_signature=signature, autograph=False)
+
+    return {
+        "serving_default": sign(serve, *texts),
+        "serve_ids": sign(serve_ids, token_inputs),
+        "serve_examples": sign(serve_examples, tf.TensorSpec([None], tf.string, name="examples")),
+        "embed": sign(embed, *texts),
+    }
+
+
+def preprocess_in_graph(task):
+    """The task's preprocessor; where it is ours, padding to the longest row of a batch.
+
+    TensorFlow compiles nothing here, so that a ladder of lengths would only be padding.
+    """
+    if not isinstance(task.preprocessor, SegmentPacker):
+        return task.preprocess_samples
+    config = {**task.preprocessor.get_config(), "padding_lengths": None}
+    return SegmentPacker.from_config({**config, "tokenizer": task.preprocessor.tokenizer})
+
+
+def _classify(task, packed):
+    import tensorflow as tf
+
+    outputs = task(packed, training=False)
+    returns_probabilities = task.activation is keras.activations.softmax
+    probabilities = outputs if returns_probabilities else tf.nn.softmax(outputs)
+    label_ids = tf.argmax(probabilities, axis=-1, output_type=tf.int32)
+    return {
+        "probabilities": probabilities,
+        "label_ids": label_ids,
+        "labels": tf.gather(tf.constant(task.label_names), label_ids),
+    }
+
+
+def _embed(task, packed):
+    import tensorflow as tf
+
+    outputs = task.backbone(packed, training=False)
+    if not isinstance(outputs, dict):
+        outputs = {"sequence_output": outputs}
+    vectors = {
+        name: tf.cast(outputs[name], tf.float32)
+        for name in ("sequence_output", "pooled_output")
+        if name in outputs
+    }
+    return {**vectors, **{name: packed[name] for name in ("token_ids", "padding_mask")}}

@@ -1,0 +1,105 @@
+"""ONNX and LiteRT, in their own runtimes."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from small_texts import TINY, make_reviews
+
+import keras_bert_suite as kbs
+
+pytest.importorskip("tensorflow")
+
+TEXTS, _ = make_reviews(20)
+
+
+@pytest.fixture(scope="module")
+def probabilities(classifier):
+    return ops.convert_to_numpy(ops.softmax(classifier.predict(TEXTS, verbose=0)))
+
+
+def rebuild_packer(folder, **kwargs):
+    """The packer, from what lies beside the model alone."""
+    config = json.loads((folder / "tokenizer_config.json").read_text())
+    tokenizer = kbs.WordPieceTokenizer(
+        folder / "vocab.txt",
+        lowercase=config["do_lower_case"],
+        strip_accents=config["strip_accents"],
+    )
+    packing = json.loads((folder / "packing.json").read_text())
+    return kbs.SegmentPacker(tokenizer, **packing, **kwargs)
+
+
+@pytest.mark.parametrize("batch_size", [20, 1])
+def test_onnx(classifier, probabilities, tmp_path_factory, batch_size, onnx_folder):
+    runtime = pytest.importorskip("onnxruntime")
+    session = runtime.InferenceSession(onnx_folder / "model.onnx")
+    inputs = rebuild_packer(onnx_folder)(TEXTS[:batch_size])
+    assert {node.name for node in session.get_inputs()} == set(inputs)
+    (answer,) = session.run(["probabilities"], inputs)
+    np.testing.assert_allclose(answer, probabilities[:batch_size], atol=1e-5)
+    names = (onnx_folder / "label_names.txt").read_text().splitlines()
+    assert names == classifier.label_names
+
+
+@pytest.fixture(scope="module")
+def onnx_folder(classifier, tmp_path_factory):
+    pytest.importorskip("tf2onnx")
+    folder = tmp_path_factory.mktemp("onnx") / "reviews"
+    kbs.export_onnx(classifier, folder)
+    return folder
+
+
+def test_the_tokenizer_beside_it_is_hugging_face_s_too(classifier, onnx_folder):
+    transformers = pytest.importorskip("transformers")
+    theirs = transformers.AutoTokenizer.from_pretrained(onnx_folder)
+    ours = classifier.preprocessor(TEXTS[:1])
+    assert theirs(TEXTS[0])["input_ids"] == ours["token_ids"][ours["padding_mask"] == 1].tolist()
+
+
+def test_litert(classifier, probabilities, tmp_path):
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    kbs.export_litert(classifier, tmp_path / "reviews")
+    # This runtime has no ops of TensorFlow's own.
+    interpreter = litert.Interpreter(str(tmp_path / "reviews" / "model.tflite"))
+    length = classifier.preprocessor.sequence_length
+    packer = rebuild_packer(tmp_path / "reviews", padding_lengths=(length,))
+    for texts in (TEXTS, TEXTS[:1]):
+        answer = interpreter.get_signature_runner()(**packer(texts))
+        np.testing.assert_allclose(answer["probabilities"], probabilities[: len(texts)], atol=1e-5)
+
+
+@pytest.mark.parametrize("export", [kbs.export_onnx, kbs.export_litert])
+def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
+    half = kbs.TextClassifier(
+        kbs.BertBackbone(**TINY, dtype="mixed_bfloat16"),
+        num_classes=2,
+        preprocessor=classifier.preprocessor,
+    )
+    with pytest.raises(ValueError, match="computes in bfloat16.*dtype='float32'"):
+        export(half, tmp_path / "half")
+    bare = kbs.TextClassifier(classifier.backbone, num_classes=2)
+    with pytest.raises(ValueError, match="needs a SegmentPacker"):
+        export(bare, tmp_path / "bare")
+    (tmp_path / "old").mkdir()
+    with pytest.raises(FileExistsError):
+        export(classifier, tmp_path / "old")
+    assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_softmax_is_not_applied_twice(classifier, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    task = kbs.TextClassifier(
+        classifier.backbone,
+        num_classes=2,
+        preprocessor=classifier.preprocessor,
+        activation="softmax",
+    )
+    task.set_weights(classifier.get_weights())
+    kbs.export_onnx(task, tmp_path / "1")
+    session = runtime.InferenceSession(tmp_path / "1" / "model.onnx")
+    (answer,) = session.run(["probabilities"], classifier.preprocessor(TEXTS))
+    wanted = keras.ops.softmax(classifier.predict(TEXTS, verbose=0))
+    np.testing.assert_allclose(answer, wanted, atol=1e-5)

@@ -1,0 +1,126 @@
+"""Every signature of a SavedModel, asked by a server without Python."""
+
+import random
+import sys
+
+import numpy as np
+import pytest
+from keras import ops
+from small_texts import make_reviews
+
+tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow_text")
+
+TEXTS, _ = make_reviews(20)
+
+HOSTILE = [
+    *("", " ", "\t\r\n", "\x00", "a\x00b", "\ufffd", "\ufeffgood", "good\u200bfilm", "\u00ad"),
+    *("[CLS]", "[SEP] [MASK] [PAD]", "[UNK]", "##ly", "#", "unly", "'" * 500, "<script>", "%s%n"),
+    *("GOOD", "g\u0301ood", "\u0301", "\u0301" * 1000, "e" + "\u0301" * 300, "\u1e9e", "\u0130"),
+    *("好电影", "好 good 电影", "\U00020000", "\U0010ffff", "\ue000", "\u0378", "ﬁne", "ＧＯＯＤ"),
+    *("👩‍👩‍👧", "🇩🇪", "\u202egood\u202c", "अच्छा", "ภาพยนตร์", "영화", "ひどい", "ﷺ", "\u2028"),
+    *("a" * 200, "a" * 201, "a" * 100_000, "good " * 10_000, "," * 10_000, "好" * 10_000),
+    *(chr(code) for code in range(0x00, 0x30)),
+]
+BROKEN_UTF8 = [b"\xff", b"good \xc3", b"\xed\xa0\x80film", b"\xf4\x90\x80\x80", b"\x80good\xfe"]
+
+
+def random_texts(count):
+    """Characters of all of Unicode, most of them of its lower planes, with words between."""
+    rng = random.Random(0)
+
+    def character():
+        code = rng.randrange(rng.choice([0x80, 0x800, 0x10000, sys.maxunicode + 1]))
+        return "\ufffe" if 0xD800 <= code < 0xE000 else chr(code)
+
+    return [
+        "".join(rng.choice([character(), " ", "good", "un"]) for _ in range(rng.randint(1, 40)))
+        for _ in range(count)
+    ]
+
+
+def make_example(text):
+    value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
+    features = tf.train.Features(feature={"text": value})
+    return tf.train.Example(features=features).SerializeToString()
+
+
+def test_every_signature_gives_the_numbers_of_the_task(classifier, saved_model, native_server):
+    packed = classifier.preprocessor(TEXTS)
+    logits = classifier.predict(packed, batch_size=len(TEXTS), verbose=0)
+    probabilities = ops.convert_to_numpy(ops.softmax(logits))
+    label_ids = probabilities.argmax(axis=-1)
+    assert set(label_ids) == {0, 1}, "answers that are all alike prove little"
+
+    *classified, embedded = native_server.ask(
+        saved_model,
+        [
+            ("serving_default", {"text": TEXTS}),
+            ("serve_ids", packed),
+            ("serve_examples", {"examples": [make_example(text) for text in TEXTS]}),
+            ("embed", {"text": TEXTS}),
+        ],
+    )
+    for answer in classified:
+        assert set(answer) == {"probabilities", "label_ids", "labels"}
+        np.testing.assert_allclose(answer["probabilities"], probabilities, atol=1e-5)
+        np.testing.assert_array_equal(answer["label_ids"], label_ids)
+        assert [name.decode() for name in answer["labels"]] == [
+            classifier.label_names[i] for i in label_ids
+        ]
+
+    longest = packed["padding_mask"].sum(axis=-1).max()
+    for name in ("token_ids", "padding_mask"):
+        np.testing.assert_array_equal(embedded[name], packed[name][:, :longest])
+    vectors = classifier.backbone.predict(packed, batch_size=len(TEXTS), verbose=0)
+    np.testing.assert_allclose(embedded["pooled_output"], vectors["pooled_output"], atol=1e-5)
+    tokens = embedded["padding_mask"].astype(bool)
+    np.testing.assert_allclose(
+        embedded["sequence_output"][tokens],
+        vectors["sequence_output"][:, :longest][tokens],
+        atol=1e-5,
+    )
+
+
+def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, native_server):
+    assert len(HOSTILE) + len(BROKEN_UTF8) >= 100
+    texts = [*HOSTILE, *BROKEN_UTF8, *random_texts(1000)]
+    embedded, classified = native_server.ask(
+        saved_model, [("embed", {"text": texts}), ("serving_default", {"text": texts})]
+    )
+    packed = classifier.preprocessor(texts)
+    length = embedded["token_ids"].shape[1]
+    for name in ("token_ids", "padding_mask"):
+        np.testing.assert_array_equal(embedded[name], packed[name][:, :length])
+    probabilities = classified["probabilities"]
+    assert probabilities.shape == (len(texts), 2)
+    np.testing.assert_allclose(probabilities.sum(axis=-1), 1, atol=1e-5)
+
+
+def test_every_warmup_request_is_answered(classifier, saved_model, native_server):
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    file = str(saved_model / "assets.extra" / "tf_serving_warmup_requests")
+    questions = []
+    for record in tf.data.TFRecordDataset(file).as_numpy_iterator():
+        log = prediction_log_pb2.PredictionLog.FromString(record)
+        request = log.predict_log.request
+        assert request.model_spec.name == "reviews"
+        inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
+        questions.append((request.model_spec.signature_name, inputs))
+    assert {name for name, _ in questions} == {
+        *("serving_default", "serve_ids", "serve_examples", "embed"),
+    }
+    lengths = [inputs["token_ids"].shape[1] for name, inputs in questions if name == "serve_ids"]
+    assert max(lengths) == classifier.preprocessor.sequence_length
+    for (_, inputs), answer in zip(
+        questions, native_server.ask(saved_model, questions), strict=True
+    ):
+        rows = len(next(iter(inputs.values())))
+        assert all(len(value) == rows for value in answer.values())
+
+
+def test_an_example_without_the_text_is_refused(saved_model):
+    serve = tf.saved_model.load(str(saved_model)).signatures["serve_examples"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="text"):
+        serve(examples=tf.constant([tf.train.Example().SerializeToString()]))
