@@ -38,7 +38,7 @@ def choose_units(begins, eligible, keys, budget):
     """
     num_rows, length = begins.shape
     firsts = np.flatnonzero(begins)
-    sizes = np.zeros(num_rows * length, "int64")
+    sizes = np.zeros(num_rows * length, "int32")
     sizes[firsts] = np.diff(firsts, append=num_rows * length)
     sizes = sizes.reshape(begins.shape) * eligible
 
@@ -50,7 +50,7 @@ def choose_units(begins, eligible, keys, budget):
         # Room only shrinks, so what is too long now is never taken. Of the others all are
         # taken that come before the first that does not fit.
         sizes[sizes > room[:, None]] = 0
-        fits = (sizes > 0) & (np.cumsum(sizes, axis=1) <= room[:, None])
+        fits = (sizes > 0) & (np.cumsum(sizes, axis=1, dtype="int32") <= room[:, None])
         if not fits.any():
             break
         taken |= fits

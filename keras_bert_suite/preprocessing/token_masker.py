@@ -58,14 +58,15 @@ class TokenMasker(keras.layers.Layer):
         "token": every WordPiece by itself.
         "word": a piece and the `##` pieces after it. A word that would exceed the number
             is skipped, not cut (Google's whole word masking).
-        "span": runs of 1 to `max_span_length` words (SpanBERT, Joshi et al., 2020,
-            https://arxiv.org/abs/1907.10529): a length from the geometric distribution,
-            a word chosen at random to begin with. A run ends early at a special token, at
-            an earlier run and where the next word would exceed the number. SpanBERT's
-            code cuts that word, and lets spans grow into each other.
-        "ngram": runs of n words (ALBERT, Lan et al., 2020,
-            https://arxiv.org/abs/1909.11942), shortened by words to fit the number,
-            skipped if they meet an earlier run. Google's code lets them cross [SEP].
+        "span": runs of 1 to `max_span_length` words, their lengths geometrically
+            distributed (SpanBERT, Joshi et al., 2020, https://arxiv.org/abs/1907.10529).
+            A run ends early at a special token, at an earlier run and where the next word
+            would exceed the number; SpanBERT's code cuts that word, and lets runs grow
+            into each other.
+        "ngram": runs of n words, n drawn by `ngram_shares` (ALBERT, Lan et al., 2020,
+            https://arxiv.org/abs/1909.11942). A run that would exceed the number is
+            shortened by words, one that meets an earlier run is skipped. Runs end at
+            special tokens; in Google's code they cross [SEP].
 
     Args:
         tokenizer: `WordPieceTokenizer` whose vocabulary has the mask token. It is
@@ -81,9 +82,9 @@ class TokenMasker(keras.layers.Layer):
         word_segmenter: function from a str to the list of its words, such as
             `jieba.lcut`. It is handed each run of CJK characters, which BERT makes words
             of one character, and its words become the words of every unit but "token".
-            To save and load the layer, register the function with
-            `keras.saving.register_keras_serializable`; to send the layer to other
-            processes, define it at the top of a module.
+            To be saved with the layer, or sent to other processes, it must be a function
+            at the top of a module (a method such as `jieba.lcut` is wrapped in one),
+            registered with `keras.saving.register_keras_serializable`.
         span_probability: float over 0, at most 1, the parameter of the geometric
             distribution: of spans that have not ended, how many end at each word.
         max_span_length: int, in words; the distribution is renormalised over 1 to this.

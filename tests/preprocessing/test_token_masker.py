@@ -146,7 +146,7 @@ def test_what_must_hold_of_every_mask(tokenizer, unit):
 @pytest.mark.backend_free
 @pytest.mark.parametrize("unit", UNITS)
 def test_positions_are_uniform(tokenizer, unit):
-    batch = repeat(pack("the film was good and a bit plot".replace("bit", "dull")), 20_000)
+    batch = repeat(pack("the film was good and a dull plot"), 20_000)
     masked = TokenMasker(tokenizer, unit=unit, max_predictions=1)(batch, np.arange(20_000))
     counts = np.bincount(masked["mask_positions"][:, 0], minlength=9)
     assert counts[0] == 0 and len(counts) == 9
