@@ -2,7 +2,7 @@
 
 from keras_bert_suite.layers import BertEmbeddings, SelfAttention, TransformerBlock
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import SegmentPacker, WordPieceTokenizer
+from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker, WordPieceTokenizer
 from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
 from keras_bert_suite.tasks import TextClassifier
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
@@ -17,6 +17,7 @@ __all__ = [
     "SegmentPacker",
     "SelfAttention",
     "TextClassifier",
+    "TokenMasker",
     "TransformerBlock",
     "WordPieceTokenizer",
     "export_litert",

@@ -1,0 +1,23 @@
+"""Checks of arguments, whose errors name the argument, its value and what it may be."""
+
+import operator
+
+
+def check_choice(name, value, choices):
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
+
+
+def check_share(name, value, positive=False):
+    if not 0 <= value <= 1 or (positive and value == 0):
+        low = "over 0 and at most 1" if positive else "from 0 to 1"
+        raise ValueError(f"{name} must be {low}, got {value}.")
+
+
+def check_integer(name, value, at_least=0):
+    try:
+        valid = operator.index(value) >= at_least
+    except TypeError:
+        valid = False
+    if not valid:
+        raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}.")

@@ -1,0 +1,139 @@
+"""Choosing the units that a masked language model must predict, for all rows at once.
+
+Random numbers in, columns out. B batch, L length, U the most units in a row; what a
+unit is says `mask_units`.
+"""
+
+import numpy as np
+
+
+def shuffle_columns(keys, eligible):
+    """The columns of each row by ascending key, those that are not eligible after the others.
+
+    Args:
+        keys: float (B, L) in [0, 1).
+        eligible: bool (B, L).
+
+    Returns:
+        int64 (B, L).
+    """
+    # Key and column in one integer: sorting these is a fifth of a stable argsort, and
+    # equal keys are no different on another machine.
+    length = keys.shape[1]
+    ranks = np.where(eligible, keys, 1.0) * 2.0**44
+    return np.sort(ranks.astype("int64") * length + np.arange(length), axis=1) % length
+
+
+def choose_units(begins, eligible, keys, budget):
+    """Takes whole units in random order; one that no longer fits is skipped, not cut.
+
+    Args:
+        begins: bool (B, L), where units begin.
+        eligible: bool (B, L), the tokens that may be masked.
+        keys: float (B, L) in [0, 1), random; the order is that of the units' first tokens.
+        budget: int (B,), the most tokens to mask.
+
+    Returns:
+        int64 (B, L): for a chosen token the column of its unit's first token, else -1.
+    """
+    num_rows, length = begins.shape
+    firsts = np.flatnonzero(begins)
+    sizes = np.zeros(num_rows * length, "int32")
+    sizes[firsts] = np.diff(firsts, append=num_rows * length)
+    sizes = sizes.reshape(begins.shape) * eligible
+
+    visit = shuffle_columns(keys, sizes > 0)
+    sizes = np.take_along_axis(sizes, visit, axis=1)
+    taken = np.zeros_like(begins)
+    room = budget
+    while True:
+        # Room only shrinks, so what is too long now is never taken. Of the others all are
+        # taken that come before the first that does not fit.
+        sizes[sizes > room[:, None]] = 0
+        fits = (sizes > 0) & (np.cumsum(sizes, axis=1, dtype="int32") <= room[:, None])
+        if not fits.any():
+            break
+        taken |= fits
+        room = room - np.sum(sizes, axis=1, where=fits)
+        sizes[fits] = 0
+
+    chosen = np.zeros_like(begins)
+    np.put_along_axis(chosen, visit, taken, axis=1)
+    first = np.maximum.accumulate(np.where(begins, np.arange(length), 0), axis=1)
+    return np.where(np.take_along_axis(chosen, first, axis=1), first, -1)
+
+
+def geometric_shares(probability, longest):
+    """How often runs have 1 to `longest` units if each unit ends its run with `probability`.
+
+    >>> geometric_shares(0.5, 3)
+    array([1.  , 0.5 , 0.25])
+    """
+    return (1.0 - probability) ** np.arange(longest)
+
+
+def choose_runs(begins, eligible, keys, lengths, shares, budget, clip):
+    """Takes runs of consecutive units, each starting at a unit chosen at random.
+
+    The units of a row are visited in random order, every one at most once. A run that
+    would exceed the budget is shortened by whole units; if not even its first unit fits
+    it is skipped. Runs do not overlap, nor cross a token that is not eligible:
+
+    clip=True: the run ends before such a token, and before an earlier run.
+    clip=False: the shares are those of the lengths that the units up to such a token
+        allow; a run that would overlap an earlier one is skipped.
+
+    Args:
+        begins: bool (B, L), where units begin.
+        eligible: bool (B, L), the tokens that may be masked.
+        keys: float (B, L) in [0, 1), random; the order is that of the units' first tokens.
+        lengths: float (B, L) in [0, 1), random; gives the length of a run that starts here.
+        shares: float (K,), how often a run has 1 to K units; positive, of any sum.
+        budget: int (B,), the most tokens to mask.
+        clip: bool.
+
+    Returns:
+        int64 (B, L): for a chosen token the column of its run's first token, else -1.
+    """
+    num_rows, length = begins.shape
+    cumulative = np.cumsum(shares)
+    window = np.arange(len(cumulative))
+    # (B, U) arrays over units, with room for a window that reaches over the end.
+    unit_of = np.cumsum(begins, axis=1) - 1
+    num_units = int(unit_of.max(initial=0)) + 1
+    rows, firsts = np.nonzero(begins)
+    units = unit_of[rows, firsts]
+    column = np.full((num_rows, num_units + len(window) + 1), length)
+    column[rows, units] = firsts
+    blocked = np.ones((num_rows, num_units + len(window)), bool)
+    blocked[rows, units] = ~eligible[rows, firsts]
+    barrier = np.where(blocked, np.arange(blocked.shape[1]), blocked.shape[1])
+    barrier = np.minimum.accumulate(barrier[:, ::-1], axis=1)[:, ::-1]
+
+    visit = shuffle_columns(keys, begins & eligible)
+    num_visits = np.sum(begins & eligible, axis=1)
+    run_of = np.full((num_rows, num_units), -1)
+    room = budget.copy()
+    for turn in range(num_visits.max(initial=0)):
+        row = np.flatnonzero((room > 0) & (num_visits > turn))
+        if not len(row):
+            break
+        start = visit[row, turn]
+        unit = unit_of[row, start]
+        left = np.minimum(barrier[row, unit] - unit, len(window))
+        total = cumulative[-1] if clip else cumulative[left - 1]
+        drawn = 1 + np.searchsorted(cumulative, lengths[row, start] * total, side="right")
+
+        cells = row[:, None], unit[:, None] + window
+        sizes = column[cells[0], cells[1] + 1] - start[:, None]
+        wanted = (window < drawn[:, None]) & (sizes <= room[row, None])
+        free = wanted & ~blocked[cells]
+        if clip:
+            run = np.logical_and.accumulate(free, axis=1)
+        else:
+            run = wanted & (free == wanted).all(axis=1, keepdims=True)
+        blocked[cells] |= run
+        room[row] -= np.max(sizes, axis=1, where=run, initial=0)
+        run_rows, offsets = np.nonzero(run)
+        run_of[row[run_rows], unit[run_rows] + offsets] = start[run_rows]
+    return np.take_along_axis(run_of, unit_of, axis=1)

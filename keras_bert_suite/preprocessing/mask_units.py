@@ -1,0 +1,110 @@
+"""Which tokens are masked together: pieces of a word, characters of a Chinese word.
+
+The units of a batch are one boolean array (B, L), true where a unit begins. Special
+tokens and padding, which are never masked, are units of their own, so that no unit
+reaches across them.
+"""
+
+import re
+
+import numpy as np
+
+from keras_bert_suite.preprocessing.unicode_rules import CJK, membership
+from keras_bert_suite.preprocessing.vocabulary import CONTINUATION_PREFIX
+
+
+class MaskVocabulary:
+    """What masking must know of a vocabulary, as tables over its ids.
+
+    Args:
+        tokenizer: tokenizer of a vocabulary that has the mask token.
+        ordinary_only: bool, leave special tokens and `[unused...]` out of `random_ids`.
+
+    Attributes:
+        tokens: list of V str.
+        mask_token_id: int.
+        eligible: bool (V,), all but special tokens.
+        continues: bool (V,), pieces that begin with `##`.
+        cjk: bool (V,), pieces that are one of the characters BERT makes words of their own.
+        random_ids: int32 (n,), what a random token is drawn from.
+
+    Raises:
+        ValueError: if the vocabulary has no mask token, or nothing but special tokens.
+    """
+
+    def __init__(self, tokenizer, ordinary_only):
+        self.tokens = tokenizer.get_vocabulary()
+        self.mask_token_id = tokenizer.mask_token_id
+        if self.mask_token_id is None:
+            raise ValueError(
+                f"The vocabulary of {len(self.tokens)} pieces lacks the mask token, "
+                f"{tokenizer.mask_token!r}. Add it, or name the piece that plays its part with "
+                "`mask_token=...` of the tokenizer."
+            )
+        self.eligible = np.ones(len(self.tokens), bool)
+        self.eligible[tokenizer.special_token_ids] = False
+        self.continues = self._table(lambda token: token.startswith(CONTINUATION_PREFIX))
+        self.cjk = self._table(lambda token: len(token) == 1 and membership(CJK)[ord(token)])
+        unused = self._table(lambda token: re.fullmatch(r"\[unused\d+\]", token) is not None)
+        drawn = self.eligible & ~unused if ordinary_only else np.ones_like(unused)
+        self.random_ids = np.flatnonzero(drawn).astype("int32")
+        if not len(self.random_ids):
+            raise ValueError(
+                f"All {len(self.tokens)} pieces of the vocabulary are special or unused: there is "
+                "nothing to replace a token by. Check that it is the vocabulary of the model."
+            )
+
+    def _table(self, predicate):
+        return np.array([predicate(token) for token in self.tokens], bool)
+
+
+def find_words(eligible, continues):
+    """Where words begin: a piece and the `##` pieces after it are one word.
+
+    A `##` piece that has lost its beginning, by truncation from the front, is a word.
+
+    Args:
+        eligible: bool (B, L), the tokens that may be masked.
+        continues: bool (B, L), the tokens that begin with `##`.
+
+    Returns:
+        bool (B, L).
+    """
+    begins = np.ones_like(eligible)
+    begins[:, 1:] = ~(continues[:, 1:] & eligible[:, 1:] & eligible[:, :-1])
+    return begins
+
+
+def join_characters(begins, token_ids, cjk, tokens, word_segmenter):
+    """Makes one unit of the characters of a Chinese word.
+
+    Args:
+        begins: bool (B, L), where units begin now.
+        token_ids: int (B, L).
+        cjk: bool (B, L), the tokens that are one CJK character and may be masked.
+        tokens: sequence of V str, the vocabulary.
+        word_segmenter: function from str to a list of str that join to it.
+
+    Returns:
+        bool (B, L). Each run of consecutive `cjk` tokens begins a unit where
+        `word_segmenter` begins a word; everywhere else it is `begins`.
+
+    Raises:
+        ValueError: if what the segmenter returns does not join to what it was given.
+    """
+    begins = begins & ~cjk
+    # A false column on either side: no run reaches into the next row.
+    steps = np.diff(np.pad(cjk, ((0, 0), (1, 1))).astype("int8"), axis=1)
+    rows, firsts = np.nonzero(steps == 1)
+    ends = np.nonzero(steps == -1)[1]
+    for row, first, end in zip(rows.tolist(), firsts.tolist(), ends.tolist(), strict=True):
+        text = "".join([tokens[i] for i in token_ids[row, first:end].tolist()])
+        words = word_segmenter(text)
+        if "".join(words) != text:
+            raise ValueError(
+                f"word_segmenter must split {text!r} into words that join to it again, "
+                f"got {words!r}. Leave no character out and add none."
+            )
+        lengths = np.array([len(word) for word in words])
+        begins[row, first + np.cumsum(lengths) - lengths] = True
+    return begins

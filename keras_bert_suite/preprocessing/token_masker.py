@@ -1,0 +1,312 @@
+"""Packed token ids in, masked ones and what to predict out."""
+
+import functools
+import inspect
+
+import keras
+import numpy as np
+
+from keras_bert_suite.preprocessing.argument_checks import (
+    check_choice,
+    check_integer,
+    check_share,
+)
+from keras_bert_suite.preprocessing.mask_choice import choose_runs, choose_units, geometric_shares
+from keras_bert_suite.preprocessing.mask_units import MaskVocabulary, find_words, join_characters
+from keras_bert_suite.preprocessing.masking import (
+    count_predictions,
+    draw_uniforms,
+    list_predictions,
+    replace_tokens,
+)
+from keras_bert_suite.preprocessing.text_inputs import is_tf_tensor
+
+UNITS = ("token", "word", "span", "ngram")
+RANDOM_TOKENS = ("ordinary", "vocabulary")
+OUTPUTS = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class TokenMasker(keras.layers.Layer):
+    """Hides tokens of packed rows, for masked language modelling.
+
+    Of a row of n tokens, special ones included, `max(1, round(rate * n))` are chosen, but
+    at most `max_predictions`; fewer where whole units do not fill that number, none in a
+    row of special tokens. Of the chosen ones 80% become the mask token, 10% a random
+    token, and 10% stay as they are. Special tokens, the unknown one among them, and
+    padding are never chosen.
+
+    A row's masks depend on the seed, the epoch and the row's id alone: not on the other
+    rows, their order, the padding, the backend or the number of workers.
+
+    ```python
+    packer = SegmentPacker(tokenizer, sequence_length=128)
+    masker = TokenMasker(tokenizer, unit="word", max_predictions=20)
+    masker(packer(["a text", "another"]), row_ids=[0, 1], epoch=3)
+    ```
+
+    In `tf.data` the rows are numbered before they are batched, and an epoch is a dataset:
+
+    ```python
+    def mask(row_ids, texts):
+        return masker(packer(texts), row_ids, epoch=epoch)
+
+    dataset = tf.data.TextLineDataset("corpus.txt").enumerate().batch(256).map(mask)
+    ```
+
+    Units:
+        "token": every WordPiece by itself.
+        "word": a piece and the `##` pieces after it. A word that would exceed the number
+            is skipped, not cut (Google's whole word masking).
+        "span": runs of 1 to `max_span_length` words, their lengths geometrically
+            distributed (SpanBERT, Joshi et al., 2020, https://arxiv.org/abs/1907.10529).
+            A run ends early at a special token, at an earlier run and where the next word
+            would exceed the number; SpanBERT's code cuts that word, and lets runs grow
+            into each other.
+        "ngram": runs of n words, n drawn by `ngram_shares` (ALBERT, Lan et al., 2020,
+            https://arxiv.org/abs/1909.11942). A run that would exceed the number is
+            shortened by words, one that meets an earlier run is skipped. Runs end at
+            special tokens; in Google's code they cross [SEP].
+
+    Args:
+        tokenizer: `WordPieceTokenizer` whose vocabulary has the mask token. It is
+            read once, here, or at the first call if the tokenizer has none yet.
+        rate: float over 0, at most 1, the share of tokens to choose.
+        unit: "token", "word", "span" or "ngram".
+        mask_token_rate: float, how many of the chosen tokens become the mask token.
+        random_token_rate: float, how many become a random token; the rest stay. Drawn for
+            each token, also within words and n-grams; with "span" once for each span.
+        max_predictions: int, P, or None for as many as the padded length calls for.
+        random_tokens: "ordinary" draws from the vocabulary without special tokens and
+            `[unused...]`, "vocabulary" from all of it, as Google's code does.
+        word_segmenter: function from a str to the list of its words, such as
+            `jieba.lcut`. It is handed each run of CJK characters, which BERT makes words
+            of one character, and its words become the words of every unit but "token".
+            To be saved with the layer, or sent to other processes, it must be a function
+            at the top of a module (a method such as `jieba.lcut` is wrapped in one),
+            registered with `keras.saving.register_keras_serializable`.
+        span_probability: float over 0, at most 1, the parameter of the geometric
+            distribution: of spans that have not ended, how many end at each word.
+        max_span_length: int, in words; the distribution is renormalised over 1 to this.
+        ngram_shares: floats, how often n-grams of 1, 2 and so on words are drawn;
+            ALBERT's are as 1 to 1/2 to 1/3, MacBERT's `(0.4, 0.3, 0.2, 0.1)`.
+        dynamic: bool; False masks a row alike in every epoch.
+        seed: int, not negative.
+    """
+
+    def __init__(
+        self,
+        tokenizer,
+        rate=0.15,
+        unit="token",
+        mask_token_rate=0.8,
+        random_token_rate=0.1,
+        max_predictions=None,
+        random_tokens="ordinary",
+        word_segmenter=None,
+        span_probability=0.2,
+        max_span_length=10,
+        ngram_shares=(6 / 11, 3 / 11, 2 / 11),
+        dynamic=True,
+        seed=0,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        check_choice("unit", unit, UNITS)
+        check_choice("random_tokens", random_tokens, RANDOM_TOKENS)
+        check_share("rate", rate, positive=True)
+        check_share("mask_token_rate", mask_token_rate)
+        check_share("random_token_rate", random_token_rate)
+        if mask_token_rate + random_token_rate > 1 + 1e-9:
+            raise ValueError(
+                "mask_token_rate and random_token_rate must not sum to more than 1, got "
+                f"{mask_token_rate} and {random_token_rate}. What is left to 1 stays unchanged."
+            )
+        if max_predictions is not None:
+            check_integer("max_predictions", max_predictions, at_least=1)
+        if word_segmenter is not None and unit == "token":
+            raise ValueError(
+                'unit="token" masks pieces by themselves and has no use for word_segmenter; '
+                'choose "word", "span" or "ngram", or leave the segmenter out.'
+            )
+        check_share("span_probability", span_probability, positive=True)
+        check_integer("max_span_length", max_span_length, at_least=1)
+        if not len(ngram_shares) or not min(ngram_shares) > 0:
+            raise ValueError(
+                "ngram_shares must be the positive shares of n-grams of 1, 2 and so on words, "
+                f"got {ngram_shares}."
+            )
+        check_integer("seed", seed)
+        self.tokenizer = tokenizer
+        self.rate = rate
+        self.unit = unit
+        self.mask_token_rate = mask_token_rate
+        self.random_token_rate = random_token_rate
+        self.max_predictions = max_predictions
+        self.random_tokens = random_tokens
+        self.word_segmenter = word_segmenter
+        self.span_probability = span_probability
+        self.max_span_length = max_span_length
+        self.ngram_shares = tuple(ngram_shares)
+        self.dynamic = dynamic
+        self.seed = seed
+        self._vocabulary = None
+        # A tokenizer that is being loaded gets its vocabulary later.
+        if tokenizer.pad_token_id is not None:
+            self._read_vocabulary()
+
+    def __call__(self, inputs, row_ids, epoch=0):
+        # Keras' own `__call__` would convert the arrays to tensors of the backend.
+        return self.call(inputs, row_ids, epoch)
+
+    def call(self, inputs, row_ids, epoch=0):
+        """Masks a batch.
+
+        Args:
+            inputs: dict of what `SegmentPacker` returns: `token_ids` and `padding_mask`,
+                int (B, L), and whatever else, which is passed on. NumPy arrays or
+                TensorFlow tensors; (L,) for a row without a batch.
+            row_ids: int (B,), () without a batch; the number of each row in the data set.
+            epoch: int, not negative; may be a TensorFlow tensor ().
+
+        Returns:
+            dict of `inputs` with `token_ids` masked and, without a batch (P,):
+            `mask_positions` int32 (B, P), ascending;
+            `mask_ids` int32 (B, P), the tokens that were there;
+            `mask_weights` float32 (B, P), 1 for predictions, 0 in slots that are not used,
+            where the others are 0 too. Tensors if anything was a TensorFlow tensor.
+
+        Raises:
+            ValueError: if a key is missing, shapes do not go together, or a row id or the
+                epoch is negative or no integer; inside a TensorFlow graph, what the values
+                decide is `tf.errors.InvalidArgumentError`.
+        """
+        missing = [name for name in ("token_ids", "padding_mask") if name not in inputs]
+        if missing:
+            raise ValueError(
+                f"TokenMasker needs the keys token_ids and padding_mask, got {sorted(inputs)}. "
+                "Hand it what SegmentPacker returns."
+            )
+        arrays = inputs["token_ids"], inputs["padding_mask"], row_ids, epoch
+        run = self._mask_tensors if any(map(is_tf_tensor, arrays)) else self._mask_arrays
+        return {**inputs, **dict(zip(OUTPUTS, run(*arrays), strict=True))}
+
+    def _mask_arrays(self, token_ids, padding_mask, row_ids, epoch):
+        """NumPy arrays in, those named by `OUTPUTS` out."""
+        token_ids, padding_mask, row_ids = map(np.asarray, (token_ids, padding_mask, row_ids))
+        _check_shapes(token_ids.shape, padding_mask.shape, row_ids.shape)
+        if row_ids.dtype.kind not in "iu" or row_ids.min(initial=0) < 0:
+            raise ValueError(
+                "row_ids must be the numbers of the rows in the data set, integers from 0, got "
+                f"{row_ids.dtype} {row_ids.ravel()[:5]}."
+            )
+        check_integer("epoch", epoch)
+        if token_ids.ndim == 1:
+            batch = token_ids[None], padding_mask[None], row_ids[None]
+            return tuple(array[0] for array in self._mask_batch(*batch, int(epoch)))
+        return self._mask_batch(token_ids, padding_mask, row_ids, int(epoch))
+
+    def _mask_batch(self, token_ids, padding_mask, row_ids, epoch):
+        if self._vocabulary is None:
+            self._read_vocabulary()
+        length = token_ids.shape[1]
+        draws = draw_uniforms(self.seed, epoch if self.dynamic else 0, row_ids, length)
+        keys, kinds, fillers, run_lengths = np.moveaxis(draws, -1, 0)
+        eligible = self._vocabulary.eligible[token_ids] & (padding_mask != 0)
+        budget = count_predictions(
+            np.count_nonzero(padding_mask, axis=1), self.rate, self.max_predictions
+        )
+        begins = self._find_units(token_ids, eligible)
+        if self.unit in ("token", "word"):
+            first = choose_units(begins, eligible, keys, budget)
+        else:
+            spans = self.unit == "span"
+            shares = self.ngram_shares
+            if spans:
+                shares = geometric_shares(self.span_probability, self.max_span_length)
+            first = choose_runs(begins, eligible, keys, run_lengths, shares, budget, clip=spans)
+        rows, columns = np.nonzero(first >= 0)
+        originals = token_ids[rows, columns]
+        kind_columns = first[rows, columns] if self.unit == "span" else columns
+        masked = token_ids.copy()
+        masked[rows, columns] = replace_tokens(
+            originals,
+            kinds[rows, kind_columns],
+            fillers[rows, columns],
+            self._vocabulary,
+            self.mask_token_rate,
+            self.random_token_rate,
+        )
+        shape = len(token_ids), self._width(length)
+        return masked, *list_predictions(rows, columns, originals, shape)
+
+    def _read_vocabulary(self):
+        self._vocabulary = MaskVocabulary(self.tokenizer, self.random_tokens == "ordinary")
+
+    def _find_units(self, token_ids, eligible):
+        """bool (B, L), where the units begin that are masked as one."""
+        if self.unit == "token":
+            return np.ones_like(eligible)
+        vocabulary = self._vocabulary
+        begins = find_words(eligible, vocabulary.continues[token_ids])
+        if self.word_segmenter is None:
+            return begins
+        cjk = eligible & vocabulary.cjk[token_ids]
+        return join_characters(begins, token_ids, cjk, vocabulary.tokens, self.word_segmenter)
+
+    def _width(self, length):
+        """P of rows that are padded to L."""
+        return self.max_predictions or int(count_predictions(length, self.rate))
+
+    def _mask_tensors(self, token_ids, padding_mask, row_ids, epoch):
+        """The same inside TensorFlow, as one operation that calls back into Python."""
+        import tensorflow as tf
+
+        token_ids, padding_mask = map(tf.convert_to_tensor, (token_ids, padding_mask))
+        row_ids = tf.convert_to_tensor(row_ids)
+        types = [token_ids.dtype, tf.int32, tf.int32, tf.float32]
+        outputs = tf.numpy_function(
+            self._mask_arrays, [token_ids, padding_mask, row_ids, epoch], types, stateful=False
+        )
+        shape = token_ids.shape
+        if shape.rank is not None:
+            length = shape[-1]
+            known = self.max_predictions or length is not None
+            width = self._width(length) if known else None
+            for output in outputs[1:]:
+                output.set_shape([*shape[:-1], width])
+        outputs[0].set_shape(shape)
+        return outputs
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            **self._arguments(),
+            "ngram_shares": list(self.ngram_shares),
+            "tokenizer": keras.layers.serialize(self.tokenizer),
+            "word_segmenter": keras.saving.serialize_keras_object(self.word_segmenter),
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        for name in ("tokenizer", "word_segmenter"):
+            if isinstance(config[name], dict):
+                config[name] = keras.saving.deserialize_keras_object(config[name])
+        return cls(**config)
+
+    def __reduce__(self):
+        # Keras would pickle a whole archive; data workers need the arguments.
+        return functools.partial(type(self), **self._arguments(), name=self.name), ()
+
+    def _arguments(self):
+        names = inspect.signature(type(self)).parameters
+        return {name: getattr(self, name) for name in names if name != "kwargs"}
+
+
+def _check_shapes(token_ids, padding_mask, row_ids):
+    if len(token_ids) not in (1, 2) or padding_mask != token_ids or row_ids != token_ids[:-1]:
+        raise ValueError(
+            "token_ids and padding_mask must be (B, L) and row_ids (B,), or (L,) and () for one "
+            f"row, got shapes {token_ids}, {padding_mask} and {row_ids}."
+        )
