@@ -1,0 +1,57 @@
+"""A tokenized corpus: documents of sentences of token ids."""
+
+import numpy as np
+
+
+class TokenCorpus:
+    """What pretraining instances are cut from.
+
+    Lengths are in memory, tokens are read when they are asked for. D documents, S sentences.
+
+    Args:
+        sentence_lengths: int32 (S,), tokens of each sentence, document after document; a
+            sentence has at least one.
+        document_starts: int64 (D + 1,), the first sentence of each document, then S; a
+            document has at least one sentence.
+        read_tokens: function from a document, int in [0, D), to the int32 ids of its
+            sentences one after the other.
+
+    Example:
+    ```python
+    corpus = TokenCorpus.from_documents([[[7, 8], [9]], [[5, 6]]])
+    corpus.tokens(0)         # array([7, 8, 9])
+    corpus.sentences(0)      # array([2, 1]), their lengths
+    ```
+    """
+
+    def __init__(self, sentence_lengths, document_starts, read_tokens):
+        self.sentence_lengths = sentence_lengths
+        self.document_starts = document_starts
+        self._read_tokens = read_tokens
+
+    @classmethod
+    def from_documents(cls, documents):
+        """A corpus in memory, from lists of sentences, each a list of token ids.
+
+        Empty sentences, and documents without any other, are left out.
+        """
+        documents = [[sentence for sentence in document if len(sentence)] for document in documents]
+        documents = [document for document in documents if document]
+        lengths = [len(sentence) for document in documents for sentence in document]
+        tokens = [np.concatenate(document).astype("int32") for document in documents]
+        starts = np.cumsum([0, *map(len, documents)])
+        return cls(np.array(lengths, "int32"), starts, tokens.__getitem__)
+
+    @property
+    def num_documents(self):
+        """int D."""
+        return len(self.document_starts) - 1
+
+    def sentences(self, document):
+        """int32, the lengths of a document's sentences."""
+        first, end = self.document_starts[document : document + 2]
+        return self.sentence_lengths[first:end]
+
+    def tokens(self, document):
+        """int32, the ids of a document's sentences one after the other."""
+        return self._read_tokens(document)
