@@ -2,7 +2,7 @@
 
 from keras_bert_suite.layers import BertEmbeddings, SelfAttention, TransformerBlock
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import SegmentPacker, WordPieceTokenizer
+from keras_bert_suite.preprocessing import SegmentPacker, WordPieceTokenizer, train_vocabulary
 from keras_bert_suite.serving import export_saved_model
 from keras_bert_suite.tasks import TextClassifier
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
@@ -20,4 +20,5 @@ __all__ = [
     "TransformerBlock",
     "WordPieceTokenizer",
     "export_saved_model",
+    "train_vocabulary",
 ]

@@ -1,6 +1,7 @@
 """Separate preprocessing layers, from text to arrays."""
 
 from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
+from keras_bert_suite.preprocessing.vocabulary_training import train_vocabulary
 from keras_bert_suite.preprocessing.word_piece_tokenizer import WordPieceTokenizer
 
-__all__ = ["SegmentPacker", "WordPieceTokenizer"]
+__all__ = ["SegmentPacker", "WordPieceTokenizer", "train_vocabulary"]
