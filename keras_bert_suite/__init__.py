@@ -2,7 +2,12 @@
 
 from keras_bert_suite.layers import BertEmbeddings, SelfAttention, TransformerBlock
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker, WordPieceTokenizer
+from keras_bert_suite.preprocessing import (
+    SegmentPacker,
+    TokenMasker,
+    WordPieceTokenizer,
+    train_vocabulary,
+)
 from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
 from keras_bert_suite.tasks import TextClassifier
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
@@ -23,4 +28,5 @@ __all__ = [
     "export_litert",
     "export_onnx",
     "export_saved_model",
+    "train_vocabulary",
 ]

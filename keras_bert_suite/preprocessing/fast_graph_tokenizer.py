@@ -8,7 +8,6 @@ import struct
 
 import numpy as np
 
-from keras_bert_suite.preprocessing.cached_word_piece import MAX_CHARACTERS_PER_WORD
 from keras_bert_suite.preprocessing.graph_corrections import (
     find_unknown_words,
     lower_sigma,
@@ -21,6 +20,7 @@ from keras_bert_suite.preprocessing.word_piece_model import (
     find_length_limit,
     hide_spaces,
 )
+from keras_bert_suite.preprocessing.word_splitting import MAX_CHARACTERS_PER_WORD
 
 MAX_BYTES_PER_CHARACTER = 4
 

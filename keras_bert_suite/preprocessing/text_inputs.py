@@ -23,7 +23,7 @@ def canonicalize_texts(inputs):
     if hasattr(inputs, "tolist"):
         inputs = inputs.tolist()
     if isinstance(inputs, str | bytes):
-        return [_decode(inputs)], False
+        return [decode_text(inputs)], False
     if not isinstance(inputs, list | tuple):
         raise ValueError(
             "A tokenizer takes str, bytes, a list or array of them, or a tf.Tensor of strings. "
@@ -35,8 +35,9 @@ def canonicalize_texts(inputs):
                 "A batch of texts is a flat list of str or bytes. Received "
                 f"{text!r} of type {type(text).__name__} at index {index}."
             )
-    return [_decode(text) for text in inputs], True
+    return [decode_text(text) for text in inputs], True
 
 
-def _decode(text):
+def decode_text(text):
+    """str or bytes -> str, without what is not UTF-8."""
     return text if isinstance(text, str) else text.decode("utf-8", "ignore")

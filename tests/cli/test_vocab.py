@@ -1,0 +1,80 @@
+"""`keras-bert vocab`."""
+
+import pytest
+from cli.small_files import list_files
+
+import keras_bert_suite as kbs
+
+pytestmark = pytest.mark.backend_free
+
+TEXTS = {"a.txt": "Low lowing\nlowing ÉTÉ\r\n", "b.txt": "lowing 我能吞\n\n", "c/d.txt": "low été"}
+
+
+@pytest.fixture
+def corpus(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in TEXTS.items():
+        path = tmp_path / "corpus" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8", newline="")
+    return tmp_path
+
+
+def test_writes_what_the_function_returns(run, corpus):
+    status, out, err = run("vocab", "--input=corpus/**", "--output=out/vocab.txt")
+    assert (status, err) == (0, "")
+    assert "0.0 MB in 3 files: 10 words, 6 different ones of 11 different characters" in out
+    # lowing, low and ete are a piece each: nothing is left to split.
+    assert "of 30,522), 1.000 to a word; 100.00% of the words are one piece, 0.00% are" in out
+    assert out.endswith("wrote out/vocab.txt\n")
+    lines = (corpus / "out" / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    assert lines == kbs.train_vocabulary(TEXTS.values())
+    tokenizer = kbs.WordPieceTokenizer(corpus / "out" / "vocab.txt")
+    assert tokenizer.detokenize(tokenizer("Lowing été 能")) == "lowing ete 能"
+    assert list_files(corpus / "out") == ["vocab.txt"]
+
+
+def test_flags_reach_the_training(run, corpus):
+    arguments = ["vocab", "--input=corpus/a.txt,corpus/b*", "--output=vocab.txt"]
+    arguments += ["--nolowercase", "--min_frequency=1", "--num_unused=2", "--limit_alphabet=7"]
+    status, out, err = run(*arguments, "--strip_accents", "--size=30")
+    assert (status, err) == (0, "")
+    expected = kbs.train_vocabulary(
+        [TEXTS["a.txt"], TEXTS["b.txt"]],
+        size=30,
+        lowercase=False,
+        strip_accents=True,
+        min_frequency=1,
+        num_unused=2,
+        limit_alphabet=7,
+    )
+    lines = (corpus / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    assert lines == expected and "lowing" in lines
+    assert "0.00% are unknown" not in out
+
+    status, out, err = run(*arguments)
+    assert (status, out) == (1, "") and "vocab.txt exists already" in err
+    assert run(*arguments, "--overwrite")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"input": "corpus/*.tsv"}, "--input=corpus/*.tsv matches no file"),
+        ({"input": "corpus"}, "--input=corpus matches no file"),
+        ({"input": "latin1.txt"}, "latin1.txt is not utf-8: byte 0xe9 at offset 5 (line 2)"),
+        ({"encoding": "utf-9"}, "unknown encoding: utf-9"),
+        ({"input": "empty.txt"}, "The texts hold no word"),
+        ({"size": "110"}, "size=110 is less than the 104 special pieces"),
+        ({"output": "latin1.txt"}, "latin1.txt exists already"),
+    ],
+)
+def test_bad_input(run, corpus, flags, message):
+    (corpus / "latin1.txt").write_bytes("low\n1\xe9".encode("latin-1"))
+    (corpus / "empty.txt").write_bytes(b"")
+    before = list_files(corpus)
+    flags = {"input": "corpus/*", "output": "vocab.txt", **flags}
+    status, out, err = run("vocab", *(f"--{name}={value}" for name, value in flags.items()))
+    assert status == 1
+    assert err.startswith("keras-bert: ") and message in err
+    assert list_files(corpus) == before
