@@ -2,9 +2,11 @@
 
 import keras
 import keras_hub
+import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.preprocessing.length_advice import advise_length
 from keras_bert_suite.preprocessing.packing import (
     NUMPY,
     TRUNCATIONS,
@@ -179,6 +181,33 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             "token_indices": indices["token_ids"],
             "row_ids": row_ids,
         }
+
+    def suggest_sequence_length(self, *segments, coverage=0.99):
+        """Finds the smallest sequence length that leaves most rows whole.
+
+        The packer's own `sequence_length` has no say. A sample of some thousand rows tells as much
+        as all of a large corpus.
+
+        ```python
+        advice = packer.suggest_sequence_length(texts)
+        print(advice)
+        packer.sequence_length = advice.sequence_length
+        ```
+
+        Args:
+            *segments: as for `call`, not inside a graph.
+            coverage: float, the share of rows that is to stay whole.
+
+        Returns:
+            `LengthAdvice`.
+
+        Raises:
+            ValueError: as `call`; if there are no texts; if `coverage` is not in (0, 1].
+        """
+        _, ragged, _ = self._tokenize(segments)
+        num_special_tokens = len(segments) + 1
+        num_tokens = sum(np.asarray(lengths, "int64") for _, _, lengths in ragged)
+        return advise_length(num_tokens + num_special_tokens, num_special_tokens, coverage)
 
     def allowed_lengths(self, batched=True):
         """The lengths a batch may be padded to, ascending, or None for any."""
