@@ -57,6 +57,16 @@ def tensorflow_namespace():
     )
 
 
+def count_places(sequence_length, num_segments):
+    """How many places [CLS] and the [SEP]s leave; ValueError if fewer than one."""
+    if sequence_length < num_segments + 2:
+        raise ValueError(
+            f"sequence_length={sequence_length} cannot hold {num_segments} segments with their "
+            f"special tokens; it must be at least {num_segments + 2}."
+        )
+    return sequence_length - 1 - num_segments
+
+
 def kept_lengths(xp, lengths, budget, truncation):
     """How many tokens of each segment fit into `budget` together.
 
@@ -136,7 +146,7 @@ def pack_segments(
         dict of int32 (B, L): `token_ids`, `segment_ids` (s for segment s and its
         [SEP]), `padding_mask` (1 on tokens).
     """
-    budget = sequence_length - 1 - len(segments)
+    budget = count_places(sequence_length, len(segments))
     kept = kept_lengths(xp, [lengths for _, _, lengths in segments], budget, truncation)
     total = sum(kept) + 1 + len(segments)
     if allowed_lengths is not None and len(allowed_lengths) == 1:

@@ -7,13 +7,9 @@ import numpy as np
 from keras_bert_suite import checkpoints
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing.length_advice import advise_length
-from keras_bert_suite.preprocessing.packing import (
-    NUMPY,
-    TRUNCATIONS,
-    pack_segments,
-    tensorflow_namespace,
-)
-from keras_bert_suite.preprocessing.windows import number_tokens, slide_windows
+from keras_bert_suite.preprocessing.packing import TRUNCATIONS, count_places, pack_segments
+from keras_bert_suite.preprocessing.ragged_tokens import tokenize_segments
+from keras_bert_suite.preprocessing.windows import check_stride, number_tokens, slide_windows
 from keras_bert_suite.preprocessing.word_piece_tokenizer import WordPieceTokenizer
 
 
@@ -107,10 +103,10 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             `padding_mask`. NumPy arrays, or TensorFlow tensors for tensors.
 
         Raises:
-            ValueError: if the segments differ in their number of rows, or there is
-                nothing to pack.
+            ValueError: if the segments differ in their number of rows, there are none, or
+                `sequence_length` cannot hold a token of each.
         """
-        xp, ragged, batched = self._tokenize(segments)
+        xp, ragged, batched = tokenize_segments(self.tokenizer, segments)
         packed = self._pack(xp, ragged, batched, self._special_token_ids())
         return packed if batched else {name: array[0] for name, array in packed.items()}
 
@@ -152,23 +148,9 @@ class SegmentPacker(keras_hub.models.Preprocessor):
                 document; if `stride` is less than 1, or more than that room, so that tokens would
                 be lost. Since `query_length` counts, not the queries, no text can raise these.
         """
-        budget = self._budget(segments)
-        num_queries = len(segments) - 1
-        room = budget - query_length * num_queries
-        if query_length < 1 or room < 1:
-            raise ValueError(
-                f"query_length must be from 1 to {(budget - 1) // max(num_queries, 1)}, so that "
-                f"sequence_length={self.sequence_length} leaves room for the document, got "
-                f"{query_length}."
-            )
-        if not 1 <= stride <= room:
-            raise ValueError(
-                f"stride must be from 1 to {room}, the room for the document that "
-                f"{num_queries} queries of query_length={query_length} leave in "
-                f"sequence_length={self.sequence_length}, got {stride}. Lower stride or "
-                "query_length, or raise sequence_length."
-            )
-        xp, ragged, batched = self._tokenize(segments)
+        budget = count_places(self.sequence_length, len(segments))
+        check_stride(stride, query_length, budget, num_queries=len(segments) - 1)
+        xp, ragged, batched = tokenize_segments(self.tokenizer, segments)
         windows, row_ids = slide_windows(xp, ragged, budget, stride, query_length)
         numbered = [
             (number_tokens(xp, segment), starts, lengths)
@@ -204,7 +186,7 @@ class SegmentPacker(keras_hub.models.Preprocessor):
         Raises:
             ValueError: as `call`; if there are no texts; if `coverage` is not in (0, 1].
         """
-        _, ragged, _ = self._tokenize(segments)
+        _, ragged, _ = tokenize_segments(self.tokenizer, segments)
         num_special_tokens = len(segments) + 1
         num_tokens = sum(np.asarray(lengths, "int64") for _, _, lengths in ragged)
         return advise_length(num_tokens + num_special_tokens, num_special_tokens, coverage)
@@ -220,42 +202,6 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             powers = [1 << n for n in range(4, self.sequence_length.bit_length())]
             lengths = sorted(powers + [power * 3 // 2 for power in powers])
         return (*(n for n in lengths if n < self.sequence_length), self.sequence_length)
-
-    def _budget(self, segments):
-        """How many tokens of the segments a row has room for."""
-        if not segments:
-            raise ValueError("SegmentPacker needs at least one segment of texts, got none.")
-        if self.sequence_length < len(segments) + 2:
-            raise ValueError(
-                f"sequence_length={self.sequence_length} cannot hold {len(segments)} segments with "
-                f"their special tokens; it must be at least {len(segments) + 2}."
-            )
-        return self.sequence_length - len(segments) - 1
-
-    def _tokenize(self, segments):
-        """Texts -> (namespace, what `pack_segments` takes, whether the texts were a batch)."""
-        self._budget(segments)
-        if any(_is_tensorflow(segment) for segment in segments):
-            return self._tokenize_tensors(segments)
-        batched = not isinstance(segments[0], (str, bytes))
-        segments = [segment if batched else [segment] for segment in segments]
-        sizes = [len(segment) for segment in segments]
-        if len(set(sizes)) > 1:
-            raise ValueError(f"All segments must have the same number of texts, got {sizes}.")
-        ragged = [self.tokenizer.tokenize_flat(segment) for segment in segments]
-        return NUMPY, [_locate_rows(NUMPY, *segment) for segment in ragged], batched
-
-    def _tokenize_tensors(self, segments):
-        import tensorflow as tf
-
-        segments = [tf.convert_to_tensor(segment) for segment in segments]
-        batched = segments[0].shape.rank != 0
-        if not batched:
-            segments = [segment[None] for segment in segments]
-        xp = tensorflow_namespace()
-        ragged = [self.tokenizer.tokenize(segment) for segment in segments]
-        ragged = [_locate_rows(xp, ids.flat_values, ids.row_lengths()) for ids in ragged]
-        return xp, ragged, batched
 
     def _special_token_ids(self):
         return {
@@ -298,12 +244,3 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             "head_length": self.head_length,
             "padding_lengths": self.padding_lengths,
         }
-
-
-def _locate_rows(xp, ids, lengths):
-    lengths = xp.cast(lengths)
-    return ids, xp.cumsum(lengths) - lengths, lengths
-
-
-def _is_tensorflow(x):
-    return type(x).__module__.split(".")[0] == "tensorflow"

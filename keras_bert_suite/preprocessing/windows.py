@@ -40,6 +40,23 @@ def slide_windows(xp, segments, budget, stride, query_length):
     return [*queries, (ids, repeat(starts) + begin, kept)], row_ids
 
 
+def check_stride(stride, query_length, budget, num_queries):
+    """Raises ValueError if windows could miss tokens of the document, or have no room for any."""
+    room = budget - query_length * num_queries
+    if query_length < 1 or room < 1:
+        raise ValueError(
+            f"query_length must be from 1 to {(budget - 1) // max(num_queries, 1)}, so that the "
+            f"{budget} tokens that a row has room for are not all the queries', got "
+            f"{query_length}."
+        )
+    if not 1 <= stride <= room:
+        raise ValueError(
+            f"stride must be from 1 to {room}, the room for the document that {num_queries} "
+            f"queries of query_length={query_length} leave of {budget} tokens, got {stride}. "
+            "Lower stride or query_length, or raise sequence_length."
+        )
+
+
 def number_tokens(xp, segment):
     """The index of each token within its row: int32, in the order of `ids`.
 

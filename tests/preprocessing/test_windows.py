@@ -157,10 +157,15 @@ def test_one_document(tokenizer):
         (2, {"stride": 62}, r"stride must be from 1 to 61.*Lower stride or query_length"),
         (2, {"query_length": 0}, "query_length must be from 1 to 124.*got 0"),
         (2, {"query_length": 125}, "query_length must be from 1 to 124.*got 125"),
-        (0, {}, "at least one segment"),
+        (0, {"stride": 9}, "at least one segment"),
     ],
 )
 def test_bad_calls(tokenizer, segments, arguments, error):
     packer = SegmentPacker(tokenizer, sequence_length=128)
     with pytest.raises(ValueError, match=error):
         packer.pack_windows(*[["good"]] * segments, **arguments)
+
+
+def test_more_segments_than_a_row_holds(tokenizer):
+    with pytest.raises(ValueError, match="sequence_length=4 cannot hold 3 segments"):
+        SegmentPacker(tokenizer, sequence_length=4).pack_windows(["a"], ["a"], ["a"])
