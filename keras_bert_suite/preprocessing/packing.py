@@ -17,13 +17,15 @@ NUMPY = SimpleNamespace(
     asarray=np.asarray,
     cast=lambda x: np.asarray(x).astype("int32"),
     clip=np.clip,
-    cumsum=np.cumsum,
+    cumsum=lambda x: np.cumsum(x, dtype=x.dtype),
     logical_and=np.logical_and,
     max=lambda x: np.max(x, initial=0),
     maximum=np.maximum,
     min=np.min,
     minimum=np.minimum,
+    searchsorted=np.searchsorted,
     size=np.size,
+    sum=np.sum,
     take=np.take,
     where=np.where,
     zeros_like=np.zeros_like,
@@ -46,11 +48,23 @@ def tensorflow_namespace():
         maximum=tf.maximum,
         min=tf.reduce_min,
         minimum=tf.minimum,
+        searchsorted=tf.searchsorted,
         size=tf.size,
+        sum=tf.reduce_sum,
         take=tf.gather,
         where=tf.where,
         zeros_like=tf.zeros_like,
     )
+
+
+def count_places(sequence_length, num_segments):
+    """How many places [CLS] and the [SEP]s leave; ValueError if fewer than one."""
+    if sequence_length < num_segments + 2:
+        raise ValueError(
+            f"sequence_length={sequence_length} cannot hold {num_segments} segments with their "
+            f"special tokens; it must be at least {num_segments + 2}."
+        )
+    return sequence_length - 1 - num_segments
 
 
 def kept_lengths(xp, lengths, budget, truncation):
@@ -117,8 +131,8 @@ def pack_segments(
 
     Args:
         xp: namespace of array functions.
-        segments: list of S pairs (ids, lengths): the int32 token ids of all rows one
-            after the other, and how many of them each row has, int32 (B,).
+        segments: list of S triples (ids, starts, lengths): int32 token ids, (T,); which
+            of them each row begins with and how many it has, int32 (B,).
         sequence_length: int, the most tokens in a row, special ones included.
         start_token_id, end_token_id, pad_token_id: int.
         truncation: one of `TRUNCATIONS`. Text is cut at its end, except that "tail"
@@ -132,9 +146,8 @@ def pack_segments(
         dict of int32 (B, L): `token_ids`, `segment_ids` (s for segment s and its
         [SEP]), `padding_mask` (1 on tokens).
     """
-    budget = sequence_length - 1 - len(segments)
-    segments = [(ids, xp.cast(lengths)) for ids, lengths in segments]
-    kept = kept_lengths(xp, [lengths for _, lengths in segments], budget, truncation)
+    budget = count_places(sequence_length, len(segments))
+    kept = kept_lengths(xp, [lengths for _, _, lengths in segments], budget, truncation)
     total = sum(kept) + 1 + len(segments)
     if allowed_lengths is not None and len(allowed_lengths) == 1:
         length = sequence_length
@@ -147,11 +160,11 @@ def pack_segments(
     token_ids = xp.where(column == 0, start_token_id, token_ids)
     segment_ids = xp.zeros_like(token_ids)
     begin = xp.zeros_like(total) + 1
-    for (ids, lengths), keep in zip(segments, kept, strict=True):
+    for (ids, starts, lengths), keep in zip(segments, kept, strict=True):
         head = _head_lengths(xp, lengths, keep, truncation, head_length)
         position = column - begin[:, None]
         source = (
-            (xp.cumsum(lengths) - lengths)[:, None]
+            starts[:, None]
             + position
             + xp.where(position < head[:, None], 0, (lengths - keep)[:, None])
         )

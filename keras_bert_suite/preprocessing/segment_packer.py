@@ -2,15 +2,14 @@
 
 import keras
 import keras_hub
+import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing.packing import (
-    NUMPY,
-    TRUNCATIONS,
-    pack_segments,
-    tensorflow_namespace,
-)
+from keras_bert_suite.preprocessing.length_advice import advise_length
+from keras_bert_suite.preprocessing.packing import TRUNCATIONS, count_places, pack_segments
+from keras_bert_suite.preprocessing.ragged_tokens import tokenize_segments
+from keras_bert_suite.preprocessing.windows import check_stride, number_tokens, slide_windows
 from keras_bert_suite.preprocessing.word_piece_tokenizer import WordPieceTokenizer
 
 
@@ -104,19 +103,93 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             `padding_mask`. NumPy arrays, or TensorFlow tensors for tensors.
 
         Raises:
-            ValueError: if the segments differ in their number of rows, or there is
-                nothing to pack.
+            ValueError: if the segments differ in their number of rows, there are none, or
+                `sequence_length` cannot hold a token of each.
         """
-        if not segments:
-            raise ValueError("SegmentPacker needs at least one segment of texts, got none.")
-        if self.sequence_length < len(segments) + 2:
-            raise ValueError(
-                f"sequence_length={self.sequence_length} cannot hold {len(segments)} segments with "
-                f"their special tokens; it must be at least {len(segments) + 2}."
-            )
-        if any(_is_tensorflow(segment) for segment in segments):
-            return self._pack_tensors(segments)
-        return self._pack_texts(segments)
+        xp, ragged, batched = tokenize_segments(self.tokenizer, segments)
+        packed = self._pack(xp, ragged, batched, self._special_token_ids())
+        return packed if batched else {name: array[0] for name, array in packed.items()}
+
+    def pack_windows(self, *segments, stride=128, query_length=64):
+        """Packs documents longer than a row as several rows that overlap.
+
+        The last segment is the document. The segments before it, such as a question, are repeated
+        in each window. Every token of the document is in a window, and no window lies within
+        another: the last is the first to reach the end, as in Google's `run_squad.py` and in
+        Hugging Face's tokenizers. A row without text is one window.
+
+        Nothing is truncated but the segments before the document, so `truncation` has no say.
+
+        ```python
+        packer = SegmentPacker(tokenizer, sequence_length=7)
+        packer.pack_windows(["who ?"], ["a b c"], stride=1, query_length=2)
+        # [CLS] who ? [SEP] a b [SEP]      token_indices  -1 0 1 -1 0 1 -1      row_ids  0
+        # [CLS] who ? [SEP] b c [SEP]                     -1 0 1 -1 1 2 -1               0
+        ```
+
+        Args:
+            *segments: as for `call`. One string, or a scalar tensor, is one row; its windows are
+                padded to `sequence_length`.
+            stride: int, how many tokens after a window the next one starts, Google's `doc_stride`.
+                (Hugging Face's `stride` is the overlap: the room for the document less this one.)
+            query_length: int, the most tokens kept of each segment before the document, from its
+                beginning. Google's 64 holds all but the rarest question, and bounds what a stray
+                document in its place can take from the one behind it.
+
+        Returns:
+            dict of int32 (N, L), for N >= B windows in the order of the rows: `token_ids`,
+            `segment_ids`, `padding_mask`, and `token_indices`, the index of each token among those
+            of its own segment and row, -1 on special tokens and padding. With it
+            `tokenize_with_offsets` gives the token's place in the text. `row_ids`, int32 (N,), is
+            the row each window comes from. NumPy arrays, or TensorFlow tensors for tensors.
+
+        Raises:
+            ValueError: as `call`; if `query_length` is less than 1 or leaves no room for the
+                document; if `stride` is less than 1, or more than that room, so that tokens would
+                be lost. Since `query_length` counts, not the queries, no text can raise these.
+        """
+        budget = count_places(self.sequence_length, len(segments))
+        check_stride(stride, query_length, budget, num_queries=len(segments) - 1)
+        xp, ragged, batched = tokenize_segments(self.tokenizer, segments)
+        windows, row_ids = slide_windows(xp, ragged, budget, stride, query_length)
+        numbered = [
+            (number_tokens(xp, segment), starts, lengths)
+            for segment, (_, starts, lengths) in zip(ragged, windows, strict=True)
+        ]
+        special_token_ids = self._special_token_ids()
+        indices = self._pack(xp, numbered, batched, dict.fromkeys(special_token_ids, -1))
+        return {
+            **self._pack(xp, windows, batched, special_token_ids),
+            "token_indices": indices["token_ids"],
+            "row_ids": row_ids,
+        }
+
+    def suggest_sequence_length(self, *segments, coverage=0.99):
+        """Finds the smallest sequence length that leaves most rows whole.
+
+        The packer's own `sequence_length` has no say. A sample of some thousand rows tells as much
+        as all of a large corpus.
+
+        ```python
+        advice = packer.suggest_sequence_length(texts)
+        print(advice)
+        packer.sequence_length = advice.sequence_length
+        ```
+
+        Args:
+            *segments: as for `call`, not inside a graph.
+            coverage: float, the share of rows that is to stay whole.
+
+        Returns:
+            `LengthAdvice`.
+
+        Raises:
+            ValueError: as `call`; if there are no texts; if `coverage` is not in (0, 1].
+        """
+        _, ragged, _ = tokenize_segments(self.tokenizer, segments)
+        num_special_tokens = len(segments) + 1
+        num_tokens = sum(np.asarray(lengths, "int64") for _, _, lengths in ragged)
+        return advise_length(num_tokens + num_special_tokens, num_special_tokens, coverage)
 
     def allowed_lengths(self, batched=True):
         """The lengths a batch may be padded to, ascending, or None for any."""
@@ -130,39 +203,23 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             lengths = sorted(powers + [power * 3 // 2 for power in powers])
         return (*(n for n in lengths if n < self.sequence_length), self.sequence_length)
 
-    def _pack_texts(self, segments):
-        batched = not isinstance(segments[0], (str, bytes))
-        segments = [segment if batched else [segment] for segment in segments]
-        sizes = [len(segment) for segment in segments]
-        if len(set(sizes)) > 1:
-            raise ValueError(f"All segments must have the same number of texts, got {sizes}.")
-        ragged = [self.tokenizer.tokenize_flat(segment) for segment in segments]
-        return self._pack(NUMPY, ragged, batched)
+    def _special_token_ids(self):
+        return {
+            "start_token_id": self.tokenizer.start_token_id,
+            "end_token_id": self.tokenizer.end_token_id,
+            "pad_token_id": self.tokenizer.pad_token_id,
+        }
 
-    def _pack_tensors(self, segments):
-        import tensorflow as tf
-
-        segments = [tf.convert_to_tensor(segment) for segment in segments]
-        batched = segments[0].shape.rank != 0
-        if not batched:
-            segments = [segment[None] for segment in segments]
-        ragged = [self.tokenizer.tokenize(segment) for segment in segments]
-        ragged = [(ids.flat_values, ids.row_lengths()) for ids in ragged]
-        return self._pack(tensorflow_namespace(), ragged, batched)
-
-    def _pack(self, xp, ragged, batched):
-        packed = pack_segments(
+    def _pack(self, xp, ragged, batched, special_token_ids):
+        return pack_segments(
             xp,
             ragged,
             sequence_length=self.sequence_length,
-            start_token_id=self.tokenizer.start_token_id,
-            end_token_id=self.tokenizer.end_token_id,
-            pad_token_id=self.tokenizer.pad_token_id,
+            **special_token_ids,
             truncation=self.truncation,
             head_length=self.head_length,
             allowed_lengths=self.allowed_lengths(batched),
         )
-        return packed if batched else {name: array[0] for name, array in packed.items()}
 
     @classmethod
     def from_preset(cls, preset, **kwargs):
@@ -187,7 +244,3 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             "head_length": self.head_length,
             "padding_lengths": self.padding_lengths,
         }
-
-
-def _is_tensorflow(x):
-    return type(x).__module__.split(".")[0] == "tensorflow"

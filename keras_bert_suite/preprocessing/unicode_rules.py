@@ -116,9 +116,10 @@ class CharacterMap(dict):
         for moves, group in itertools.groupby(parts, lambda part: part[2] > 0):
             visible = [part for part in group if strip_nonspacing(part[0])]
             ordered = sorted(visible, key=lambda part: part[2]) if moves else visible
+            moved = ordered != visible
             for character, index, _ in ordered:
                 characters.append(character)
-                origins.append(index if ordered == visible else visible[0][1])
+                origins.append(visible[0][1] if moved else index)
         return "".join(characters), origins
 
 

@@ -1,0 +1,53 @@
+"""Segments of texts to the ragged token ids that `packing` takes, in NumPy or TensorFlow."""
+
+from keras_bert_suite.preprocessing.packing import NUMPY, tensorflow_namespace
+
+
+def tokenize_segments(tokenizer, segments):
+    """Tokenizes each segment of B rows, with TensorFlow if one of them is a tensor.
+
+    Args:
+        tokenizer: `WordPieceTokenizer`.
+        segments: S lists or arrays of B strings, or tensors (B,); or S strings or scalars.
+
+    Returns:
+        `(xp, ragged, batched)`: the namespace of array functions; list of S triples (ids, starts,
+        lengths), int32, the rows one after the other; False if there was one row without a batch.
+
+    Raises:
+        ValueError: if there are no segments, or they differ in their number of rows.
+    """
+    if not segments:
+        raise ValueError("SegmentPacker needs at least one segment of texts, got none.")
+    if any(_is_tensorflow(segment) for segment in segments):
+        xp = tensorflow_namespace()
+        ragged, batched = _tokenize_tensors(tokenizer, segments)
+    else:
+        xp = NUMPY
+        ragged, batched = _tokenize_texts(tokenizer, segments)
+    ragged = [(ids, xp.cast(lengths)) for ids, lengths in ragged]
+    return xp, [(ids, xp.cumsum(n) - n, n) for ids, n in ragged], batched
+
+
+def _tokenize_texts(tokenizer, segments):
+    batched = not isinstance(segments[0], (str, bytes))
+    segments = [segment if batched else [segment] for segment in segments]
+    sizes = [len(segment) for segment in segments]
+    if len(set(sizes)) > 1:
+        raise ValueError(f"All segments must have the same number of texts, got {sizes}.")
+    return [tokenizer.tokenize_flat(segment) for segment in segments], batched
+
+
+def _tokenize_tensors(tokenizer, segments):
+    import tensorflow as tf
+
+    segments = [tf.convert_to_tensor(segment) for segment in segments]
+    batched = segments[0].shape.rank != 0
+    if not batched:
+        segments = [segment[None] for segment in segments]
+    ragged = [tokenizer.tokenize(segment) for segment in segments]
+    return [(ids.flat_values, ids.row_lengths()) for ids in ragged], batched
+
+
+def _is_tensorflow(x):
+    return type(x).__module__.split(".")[0] == "tensorflow"

@@ -1,0 +1,79 @@
+"""Windows over documents that are longer than a row, as index arithmetic.
+
+Written once for NumPy and TensorFlow, as `packing` is. A window is a slice of the document's
+tokens, so windows that overlap share them.
+"""
+
+
+def slide_windows(xp, segments, budget, stride, query_length):
+    """Cuts the last segment of each row into windows and repeats the others in each of them.
+
+    A row has the windows that begin at 0, `stride`, 2 `stride` and so on, up to the first that
+    reaches its end; that is one for a row without tokens.
+
+    Args:
+        xp: namespace of array functions.
+        segments: list of S triples (ids, starts, lengths), as `pack_segments` takes them, for B
+            rows; starts and lengths int32.
+        budget: int, tokens available to all segments of a window.
+        stride: int, from the start of a window to that of the next.
+        query_length: int, the most tokens kept of each segment but the last.
+
+    Returns:
+        `(segments, row_ids)`: the same for N windows; int32 (N,), the row each was cut from.
+    """
+    queries = [(ids, starts, xp.minimum(n, query_length)) for ids, starts, n in segments[:-1]]
+    ids, starts, lengths = segments[-1]
+    room = xp.zeros_like(lengths) + budget - sum(n for _, _, n in queries)
+    beyond_first = xp.maximum(lengths - room, xp.zeros_like(lengths))
+    num_windows = (beyond_first + stride - 1) // stride + 1
+
+    row_ids = find_rows(xp, num_windows, xp.sum(num_windows))
+    first_window = xp.take(xp.cumsum(num_windows) - num_windows, row_ids)
+    begin = (xp.cast(xp.arange(xp.size(row_ids))) - first_window) * stride
+
+    def repeat(values):
+        return xp.take(values, row_ids)
+
+    kept = xp.minimum(repeat(lengths) - begin, repeat(room))
+    queries = [(ids, repeat(starts), repeat(n)) for ids, starts, n in queries]
+    return [*queries, (ids, repeat(starts) + begin, kept)], row_ids
+
+
+def check_stride(stride, query_length, budget, num_queries):
+    """Raises ValueError if windows could miss tokens of the document, or have no room for any."""
+    room = budget - query_length * num_queries
+    if query_length < 1 or room < 1:
+        raise ValueError(
+            f"query_length must be from 1 to {(budget - 1) // max(num_queries, 1)}, so that the "
+            f"{budget} tokens that a row has room for are not all the queries', got "
+            f"{query_length}."
+        )
+    if not 1 <= stride <= room:
+        raise ValueError(
+            f"stride must be from 1 to {room}, the room for the document that {num_queries} "
+            f"queries of query_length={query_length} leave of {budget} tokens, got {stride}. "
+            "Lower stride or query_length, or raise sequence_length."
+        )
+
+
+def number_tokens(xp, segment):
+    """The index of each token within its row: int32, in the order of `ids`.
+
+    >>> number_tokens(NUMPY, (np.array([7, 8, 9]), np.array([0, 2, 2]), np.array([2, 0, 1])))
+    array([0, 1, 0])
+
+    Args:
+        xp: namespace of array functions.
+        segment: triple (ids, starts, lengths) of rows that lie one after the other.
+    """
+    ids, starts, lengths = segment
+    position = xp.cast(xp.arange(xp.size(ids)))
+    return position - xp.take(starts, find_rows(xp, lengths, xp.size(ids)))
+
+
+def find_rows(xp, lengths, total):
+    """Which row each of `total` = sum(`lengths`) elements is in: [2, 0, 1] -> [0, 0, 2]."""
+    # `tf.repeat` would make a grid of all rows by the longest.
+    position = xp.cast(xp.arange(total))
+    return xp.cast(xp.searchsorted(xp.cumsum(lengths), position, side="right"))
