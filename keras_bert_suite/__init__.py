@@ -1,6 +1,11 @@
 """Pretrain, fine-tune, compress and serve BERT-family encoders with Keras 3."""
 
-from keras_bert_suite.layers import BertEmbeddings, SelfAttention, TransformerBlock
+from keras_bert_suite.layers import (
+    BertEmbeddings,
+    MaskedLMHead,
+    SelfAttention,
+    TransformerBlock,
+)
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import (
     SegmentPacker,
@@ -9,8 +14,8 @@ from keras_bert_suite.preprocessing import (
     train_vocabulary,
 )
 from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
-from keras_bert_suite.tasks import TextClassifier
-from keras_bert_suite.training import AdamW, LinearWarmupDecay
+from keras_bert_suite.tasks import Pretrainer, TextClassifier
+from keras_bert_suite.training import AdamW, Lamb, LinearWarmupDecay, MaskedLMLoss
 
 __version__ = "0.1.0"
 
@@ -18,7 +23,11 @@ __all__ = [
     "AdamW",
     "BertBackbone",
     "BertEmbeddings",
+    "Lamb",
     "LinearWarmupDecay",
+    "MaskedLMHead",
+    "MaskedLMLoss",
+    "Pretrainer",
     "SegmentPacker",
     "SelfAttention",
     "TextClassifier",

@@ -74,6 +74,12 @@ def _within(ours, theirs, rows):
     return tuple((ours + path, theirs + name, transform) for path, name, transform in rows)
 
 
+#: Parts that a file may lack: a model that has them keeps its own.
+OPTIONAL = (r"pooler/.*", r"masked_lm/.*", r"next_sentence/.*")
+
+#: Parts that a model may lack.
+HEADS = (r"classifier/.*", r"masked_lm/.*", r"next_sentence/.*")
+
 GOOGLE_TF1 = NameTable(
     rows=(
         *_within(
@@ -111,17 +117,24 @@ GOOGLE_TF1 = NameTable(
         ),
         ("pooler/kernel", "bert/pooler/dense/kernel", same),
         ("pooler/bias", "bert/pooler/dense/bias", same),
+        ("masked_lm/transform/kernel", "cls/predictions/transform/dense/kernel", same),
+        ("masked_lm/transform/bias", "cls/predictions/transform/dense/bias", same),
+        ("masked_lm/layer_norm/gamma", "cls/predictions/transform/LayerNorm/gamma", same),
+        ("masked_lm/layer_norm/beta", "cls/predictions/transform/LayerNorm/beta", same),
+        ("masked_lm/bias", "cls/predictions/output_bias", same),
+        ("next_sentence/kernel", "cls/seq_relationship/output_weights", transposed),
+        ("next_sentence/bias", "cls/seq_relationship/output_bias", same),
         # run_classifier.py writes its head at the root.
         ("classifier/kernel", "output_weights", transposed),
         ("classifier/bias", "output_bias", same),
     ),
     ignored=(
-        r"cls/.*",
+        r"cls/squad/.*",
         r"(.*/)?(adam_[mv]|Adam(_1)?)",
         r"global_step|beta[12]_power|loss_scale|good_steps",
     ),
-    optional=(r"pooler/.*",),
-    heads=(r"classifier/.*",),
+    optional=OPTIONAL,
+    heads=HEADS,
 )
 
 HUGGING_FACE = NameTable(
@@ -165,6 +178,13 @@ HUGGING_FACE = NameTable(
         ),
         ("pooler/kernel", "bert.pooler.dense.weight", transposed),
         ("pooler/bias", "bert.pooler.dense.bias", same),
+        ("masked_lm/transform/kernel", "cls.predictions.transform.dense.weight", transposed),
+        ("masked_lm/transform/bias", "cls.predictions.transform.dense.bias", same),
+        ("masked_lm/layer_norm/gamma", "cls.predictions.transform.LayerNorm.weight", same),
+        ("masked_lm/layer_norm/beta", "cls.predictions.transform.LayerNorm.bias", same),
+        ("masked_lm/bias", "cls.predictions.bias", same),
+        ("next_sentence/kernel", "cls.seq_relationship.weight", transposed),
+        ("next_sentence/bias", "cls.seq_relationship.bias", same),
         ("classifier/kernel", "classifier.weight", transposed),
         ("classifier/bias", "classifier.bias", same),
     ),
@@ -176,10 +196,10 @@ HUGGING_FACE = NameTable(
     ),
     ignored=(
         r"bert\.embeddings\.(position_ids|token_type_ids)",
-        r"cls\..*",
+        r"cls\.predictions\.decoder\..*",  # the embeddings, and the bias once more
         r"qa_outputs\..*",
         r"lm_head\..*",
     ),
-    optional=(r"pooler/.*",),
-    heads=(r"classifier/.*",),
+    optional=OPTIONAL,
+    heads=HEADS,
 )

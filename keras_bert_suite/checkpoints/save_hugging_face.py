@@ -22,14 +22,16 @@ _HIDDEN_ACTS = {
 
 
 def save_hugging_face(model, path, tokenizer=None, label_names=None):
-    """Writes a directory that `transformers` loads as BertModel or as a text classifier.
+    """Writes a directory that `transformers` loads as the model it is.
+
+    That is BertModel, BertForSequenceClassification, BertForPreTraining or BertForMaskedLM.
 
     It holds config.json, model.safetensors in float32, and with a tokenizer vocab.txt
     and tokenizer_config.json. It appears whole or, on any error, not at all.
 
     Args:
         model: `BertBackbone`, or a task with a `.backbone` and no weights of its own but
-            those of a layer called "classifier" on the pooled output.
+            those of a `Pretrainer`, or of a layer called "classifier" on the pooled output.
         path: str or path of the directory, which must not exist.
         tokenizer: `WordPieceTokenizer`, or None to write none.
         label_names: list of str, the classes in the order of their ids. Defaults to the
@@ -51,8 +53,8 @@ def save_hugging_face(model, path, tokenizer=None, label_names=None):
             f"Hugging Face's BERT has no place for these weights of {model.name!r}: "
             f"{', '.join(strangers)}. Save its `backbone` alone, or use `model.save`."
         )
+    config["architectures"] = [_find_architecture(weights)]
     if "classifier/kernel" in weights:
-        config["architectures"] = ["BertForSequenceClassification"]
         label_names = label_names or getattr(model, "label_names", None)
         config.update(_label_maps(label_names, weights["classifier/kernel"].shape[-1]))
     elif label_names is not None:
@@ -71,6 +73,18 @@ def save_hugging_face(model, path, tokenizer=None, label_names=None):
         _write_tensors(dict(_convert(weights)), directory / "model.safetensors")
 
 
+def _find_architecture(weights):
+    """The class of `transformers` that has these weights."""
+    for path, name in (
+        ("classifier/kernel", "BertForSequenceClassification"),
+        ("next_sentence/kernel", "BertForPreTraining"),
+        ("masked_lm/bias", "BertForMaskedLM"),
+    ):
+        if path in weights:
+            return name
+    return "BertModel"
+
+
 def _make_config(backbone):
     if backbone.embedding_dim != backbone.hidden_dim:
         raise ValueError(
@@ -84,7 +98,6 @@ def _make_config(backbone):
             f"{', '.join(_HIDDEN_ACTS)}. Use `model.save`."
         )
     return {
-        "architectures": ["BertModel"],
         "attention_probs_dropout_prob": backbone.attention_dropout,
         "hidden_act": _HIDDEN_ACTS[activation],
         "hidden_dropout_prob": backbone.dropout,

@@ -2,7 +2,15 @@
 
 from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
 from keras_bert_suite.layers.bert_embeddings import BertEmbeddings
+from keras_bert_suite.layers.masked_lm_head import MaskedLMHead
 from keras_bert_suite.layers.self_attention import SelfAttention
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 
-__all__ = ["BertEmbeddings", "SelfAttention", "TransformerBlock", "gelu_erf", "gelu_tanh"]
+__all__ = [
+    "BertEmbeddings",
+    "MaskedLMHead",
+    "SelfAttention",
+    "TransformerBlock",
+    "gelu_erf",
+    "gelu_tanh",
+]

@@ -50,6 +50,8 @@ class BertEmbeddings(keras.layers.Layer):
             vocabulary_size,
             self.embedding_dim,
             embeddings_initializer=initializer,
+            # Within another layer Keras would compute the way back in float32.
+            reverse_dtype=self.compute_dtype,
             dtype=self.dtype_policy,
             name="token_embedding",
         )

@@ -1,6 +1,8 @@
-"""Optimizers and schedules."""
+"""Optimizers, schedules and losses."""
 
 from keras_bert_suite.training.adamw import AdamW
+from keras_bert_suite.training.lamb import Lamb
+from keras_bert_suite.training.losses import MaskedLMLoss
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 
-__all__ = ["AdamW", "LinearWarmupDecay"]
+__all__ = ["AdamW", "Lamb", "LinearWarmupDecay", "MaskedLMLoss"]

@@ -7,6 +7,7 @@ from keras_bert_suite.checkpoints.hugging_face import ACTIVATIONS as HUGGING_FAC
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1, HUGGING_FACE, matches_any
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.models.bert_backbone import ACTIVATIONS
+from keras_bert_suite.tasks import Pretrainer, TextClassifier
 
 pytestmark = pytest.mark.backend_free
 
@@ -18,9 +19,11 @@ def test_every_weight_has_one_name_and_back(table):
     backbone = BertBackbone(
         vocabulary_size=9, num_layers=12, num_heads=2, hidden_dim=4, intermediate_dim=8
     )
-    paths = [weight.path for weight in backbone.weights] + ["classifier/kernel", "classifier/bias"]
+    tasks = Pretrainer(backbone), TextClassifier(backbone, num_classes=2)
+    paths = list(dict.fromkeys(weight.path for task in tasks for weight in task.weights))
+    paths = [path for path in paths if "seed_generator" not in path]
     names = [table.their_name(path)[0] for path in paths]
-    assert len(set(names)) == len(paths) == 5 + 12 * 16 + 2 + 2
+    assert len(set(names)) == len(paths) == 5 + 12 * 16 + 2 + 7 + 2
     assert [table.our_path(name)[0] for name in names] == paths
     assert not any(matches_any(name, table.ignored) for name in names)
     assert [table.spell(name) for name in names] == names

@@ -47,9 +47,7 @@ def test_default_compile_is_berts():
     # 6 steps: the warm-up is shorter than a step, and the rate has come to 0.
     assert int(optimizer.iterations) == 6
     assert float(ops.convert_to_numpy(optimizer.learning_rate)) == 0.0
-    decays = {
-        v.path: optimizer._decay_of[optimizer._var_key(v)] for v in classifier.trainable_weights
-    }
+    decays = {v.path: optimizer.decay_of(v) for v in classifier.trainable_weights}
     no_decay = {path for path, decay in decays.items() if decay == 0}
     assert len(decays) == 41 and len(no_decay) == 24
     assert all(path.endswith(("bias", "gamma", "beta")) for path in no_decay)

@@ -1,0 +1,89 @@
+"""The head that guesses masked tokens."""
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class MaskedLMHead(keras.layers.Layer):
+    """Gathers the masked positions and scores every token of the vocabulary for each.
+
+    A dense layer, an activation and a norm; then the product with the token embedding,
+    whose matrix it shares, and a bias a token.
+
+    Args:
+        token_embedding: `keras.layers.ReversibleEmbedding` (V, E) of the backbone.
+        activation: function.
+        layer_norm_epsilon: float, added to the variance.
+        initializer_range: float, standard deviation of the truncated normal.
+
+    Source: google-research/bert, run_pretraining.py, `get_masked_lm_output`.
+    """
+
+    def __init__(
+        self,
+        token_embedding,
+        activation,
+        layer_norm_epsilon=1e-12,
+        initializer_range=0.02,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.token_embedding = token_embedding
+        self.activation = activation
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+        self.transform = keras.layers.Dense(
+            token_embedding.output_dim,
+            activation=activation,
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+            dtype=self.dtype_policy,
+            name="transform",
+        )
+        self.layer_norm = keras.layers.LayerNormalization(
+            epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
+        )
+
+    def build(self, sequence_output_shape, mask_positions_shape=None):
+        self.transform.build(sequence_output_shape)
+        self.layer_norm.build((None, None, self.token_embedding.output_dim))
+        self.bias = self.add_weight(
+            shape=(self.token_embedding.input_dim,), initializer="zeros", name="bias"
+        )
+
+    def call(self, sequence_output, mask_positions):
+        """Scores the vocabulary at some positions.
+
+        Args:
+            sequence_output: float (B, L, H).
+            mask_positions: int32 (B, P), in [0, L).
+
+        Returns:
+            float (B, P, V) in the compute dtype, logits.
+        """
+        x = ops.take_along_axis(sequence_output, mask_positions[:, :, None], axis=1)
+        x = self.layer_norm(self.transform(x))
+        logits = self.token_embedding(x, reverse=True)
+        return logits + ops.cast(self.bias, logits.dtype)
+
+    def compute_output_shape(self, sequence_output_shape, mask_positions_shape):
+        return (*mask_positions_shape, self.token_embedding.input_dim)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "token_embedding": keras.layers.serialize(self.token_embedding),
+            "activation": keras.activations.serialize(self.activation),
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "initializer_range": self.initializer_range,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(
+            **{
+                **config,
+                "token_embedding": keras.layers.deserialize(config["token_embedding"]),
+                "activation": keras.activations.deserialize(config["activation"]),
+            }
+        )

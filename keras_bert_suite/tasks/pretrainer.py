@@ -1,0 +1,142 @@
+"""A corpus to a BERT: masked language modelling and next sentence prediction."""
+
+import keras
+import keras_hub
+from keras import ops
+
+from keras_bert_suite import checkpoints
+from keras_bert_suite.layers import MaskedLMHead, gelu_tanh
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.tasks.row_task import RowTask
+from keras_bert_suite.tasks.text_classifier import pool_first_token
+from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMLoss
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class Pretrainer(RowTask, keras_hub.models.Task):
+    """A text encoder that learns to guess masked tokens, and which sentences follow each other.
+
+    Inputs, a dictionary: what the backbone takes, int32 (B, L), and `mask_positions`, int32
+    (B, P). Outputs, a dictionary: `mlm`, logits (B, P, V), and with `next_sentence` also
+    `nsp`, logits (B, 2). Labels and sample weights have the same keys: `mlm` int32 (B, P) with
+    the weights float32 (B, P), and `nsp` int32 (B,), 0 for the actual next text and 1 for a
+    random one.
+
+    `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches.
+
+    Args:
+        backbone: `BertBackbone`, or any KerasHub text encoder with a `token_embedding`.
+        next_sentence: bool, whether there is a head for pairs of texts.
+
+    Example:
+    ```python
+    pretrainer = Pretrainer(BertBackbone.from_size("tiny", vocabulary_size=30522))
+    pretrainer.compile(AdamW(LinearWarmupDecay(1e-4, total_steps=10_000)))
+    pretrainer.fit(batches)
+    pretrainer.backbone.save_to_preset("tiny_bert")
+    ```
+
+    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 3.1, and
+    google-research/bert, run_pretraining.py.
+    """
+
+    backbone_cls = BertBackbone
+
+    def __init__(self, backbone, next_sentence=True, preprocessor=None, **kwargs):
+        # === Layers ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        initializer_range = getattr(backbone, "initializer_range", 0.02)
+        self.masked_lm = MaskedLMHead(
+            backbone.token_embedding,
+            activation=getattr(backbone, "activation", gelu_tanh),
+            layer_norm_epsilon=getattr(backbone, "layer_norm_epsilon", 1e-12),
+            initializer_range=initializer_range,
+            dtype=backbone.dtype_policy,
+            name="masked_lm",
+        )
+        self.next_sentence = None
+        if next_sentence:
+            self.next_sentence = keras.layers.Dense(
+                2,
+                kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+                dtype=backbone.dtype_policy,
+                name="next_sentence",
+            )
+
+        # === Functional Model ===
+        mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
+        encoded = backbone(backbone.input)
+        sequence_output = encoded["sequence_output"] if isinstance(encoded, dict) else encoded
+        outputs = {"mlm": self.masked_lm(sequence_output, mask_positions)}
+        if next_sentence:
+            outputs["nsp"] = self.next_sentence(pool_first_token(encoded))
+        super().__init__(
+            inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs
+        )
+
+    @classmethod
+    def from_preset(cls, preset, load_weights=True, next_sentence=True, dtype=None, **kwargs):
+        """Builds a pretrainer from a checkpoint, to go on where it was left.
+
+        Heads that the checkpoint has are loaded, those that it lacks are new, with a warning.
+
+        Args:
+            preset: what `BertBackbone.from_preset` takes.
+            load_weights: bool, whether to load weights or only the configuration.
+            next_sentence: bool, whether there is a head for pairs of texts.
+            dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
+            **kwargs: other arguments of the constructor.
+
+        Raises:
+            ValueError: if the checkpoint is not one, or lacks a tensor of the backbone or a
+                part of a head, or holds a surplus or misshapen one.
+        """
+        checkpoint = checkpoints.open_checkpoint(preset)
+        if checkpoint is None:
+            if dtype is not None:
+                kwargs["dtype"] = dtype
+            return super().from_preset(preset, load_weights=load_weights, **kwargs)
+        backbone = BertBackbone(**checkpoint.backbone_config, dtype=dtype)
+        task = cls(backbone, next_sentence=next_sentence, **kwargs)
+        if load_weights:
+            checkpoints.load_weights(task, checkpoint)
+        return task
+
+    def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
+        """Configures training, by default as BERT was pretrained.
+
+        Args:
+            optimizer: "auto" is `AdamW` at 1e-4 with linear warm-up over the first hundredth
+                of the steps that `fit` takes, and linear decay over the rest.
+            loss: "auto" is Google's: the weighted mean over the masked tokens, and the mean
+                over the pairs, added.
+            weighted_metrics: "auto" is the accuracy of both. `perplexity`, the exponential of
+                the loss of the masked tokens, is always there.
+            **kwargs: see `keras.Model.compile`.
+        """
+        if isinstance(optimizer, str) and optimizer == "auto":
+            optimizer = AdamW(LinearWarmupDecay(1e-4, warmup_ratio=0.01))
+        if isinstance(loss, str) and loss == "auto":
+            loss = {"mlm": MaskedLMLoss()}
+            if self.next_sentence is not None:
+                loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+        if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
+            weighted_metrics = {
+                name: [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+                for name in self.output
+            }
+        super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+
+    def get_metrics_result(self):
+        """The metrics, and the perplexity of the masked tokens among them."""
+        results = super().get_metrics_result()
+        loss = results.get("mlm_loss", results.get("loss"))
+        return results if loss is None else {**results, "perplexity": ops.exp(loss)}
+
+    def preprocess_samples(self, x, y=None, sample_weight=None):
+        """Passes packed and masked batches on."""
+        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
+
+    def get_config(self):
+        return {**super().get_config(), "next_sentence": self.next_sentence is not None}

@@ -1,0 +1,172 @@
+"""What training, evaluation and prediction of every task have in common."""
+
+import keras
+import numpy as np
+
+from keras_bert_suite.data.input_dataset import (
+    evaluation_batches,
+    gather_columns,
+    is_dataset,
+    num_batches,
+    preprocess_batches,
+    split_rows,
+    training_batches,
+)
+from keras_bert_suite.data.row_batches import as_array, map_columns
+from keras_bert_suite.training import LinearWarmupDecay
+
+DEFAULT_BATCH_SIZE = 32
+
+
+class RowTask:
+    """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
+
+    Rows in memory are batched with rows of similar length, in a fresh order each epoch. A
+    schedule that has left its length open is laid over the steps that `fit` takes. Mixed in
+    before a class of `keras_hub.models`; a task that has labels of its own kind overrides
+    `encode_labels`.
+    """
+
+    def compile_from_config(self, config):
+        """Restores what `compile` was called with; Keras leaves out a `compile` of one's own."""
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.optimizer is not None:
+            self.optimizer.build(self.trainable_variables)
+
+    def fit(
+        self,
+        x=None,
+        y=None,
+        batch_size=None,
+        epochs=1,
+        sample_weight=None,
+        validation_data=None,
+        validation_split=None,
+        shuffle=True,
+        steps_per_epoch=None,
+        validation_steps=None,
+        initial_epoch=0,
+        **kwargs,
+    ):
+        """Trains the task; see `keras.Model.fit`.
+
+        Args:
+            x: texts, pairs of texts, packed arrays, or a dataset of `(x, y)` batches.
+            y: the labels, one a row, as the task takes them; None for a dataset.
+            batch_size: int, 32 by default; None for a dataset.
+            validation_data: `(x, y)`, `(x, y, sample_weight)` or a dataset.
+            validation_split: float, share of the last rows to validate on.
+            shuffle: bool, whether rows in memory come in a fresh order each epoch.
+            epochs, sample_weight, steps_per_epoch, validation_steps, initial_epoch,
+                **kwargs: as in Keras.
+
+        Returns:
+            `keras.callbacks.History`.
+
+        Raises:
+            ValueError: before any step is taken, if the rows are in memory and a label is
+                one the task does not know.
+        """
+        validation_batch_size = batch_size
+        if not is_dataset(x):
+            columns = self._gather_columns(x, y, sample_weight)
+            if validation_split and validation_data is None:
+                columns, held_out = split_rows(columns, validation_split)
+                validation_data = keras.utils.unpack_x_y_sample_weight(held_out)
+            x = training_batches(columns, batch_size or DEFAULT_BATCH_SIZE, shuffle)
+            y = sample_weight = batch_size = None
+        elif validation_split:
+            raise ValueError(
+                "validation_split needs rows in memory. With a dataset, pass `validation_data`."
+            )
+        steps_per_epoch = steps_per_epoch or num_batches(x)
+        self._span_schedule(steps_per_epoch, epochs - initial_epoch)
+        if isinstance(validation_data, (tuple, list)):
+            validation_data, _ = self._evaluation_batches(validation_batch_size, *validation_data)
+        if validation_data is not None:
+            validation_steps = validation_steps or num_batches(validation_data)
+            validation_data = preprocess_batches(validation_data, self.preprocess_samples, epochs)
+        return super().fit(
+            x=preprocess_batches(x, self.preprocess_samples, epochs - initial_epoch),
+            y=y,
+            batch_size=batch_size,
+            sample_weight=sample_weight,
+            validation_data=validation_data,
+            validation_steps=validation_steps,
+            epochs=epochs,
+            steps_per_epoch=steps_per_epoch,
+            initial_epoch=initial_epoch,
+            shuffle=False,  # done
+            **kwargs,
+        )
+
+    def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, steps=None, **kwargs):
+        """Returns the loss and metrics; arguments as in `fit`, others as in `keras.Model`."""
+        if not kwargs.get("_use_cached_eval_dataset"):
+            if not is_dataset(x):
+                x, _ = self._evaluation_batches(batch_size, x, y, sample_weight, steps is None)
+                y = sample_weight = batch_size = None
+            steps = steps or num_batches(x)
+            x = preprocess_batches(x, self.preprocess_samples)
+        return super().evaluate(
+            x=x, y=y, batch_size=batch_size, sample_weight=sample_weight, steps=steps, **kwargs
+        )
+
+    def predict(self, x=None, batch_size=None, steps=None, **kwargs):
+        """Returns the outputs in the order of the N rows; arguments as in `fit`."""
+        rows = None
+        if not is_dataset(x):
+            x, rows = self._evaluation_batches(batch_size, x, by_length=steps is None)
+            batch_size = None
+        steps = steps or num_batches(x)
+        x = preprocess_batches(x, self.preprocess_samples)
+        visited = super().predict(x, batch_size=batch_size, steps=steps, **kwargs)
+        if rows is None:
+            return visited
+        # `steps` may have ended it early; the rows then come as they are.
+        order = np.argsort(rows[: len(keras.tree.flatten(visited)[0])])
+        return keras.tree.map_structure(lambda output: output[order], visited)
+
+    def encode_labels(self, labels):
+        """Turns labels, as users write them, into what the loss takes."""
+        return labels
+
+    def _gather_columns(self, x, y=None, sample_weight=None):
+        y = None if y is None else self.encode_labels(map_columns(as_array, y))
+        return gather_columns(x, y, sample_weight)
+
+    def _evaluation_batches(self, batch_size, x, y=None, sample_weight=None, by_length=True):
+        columns = self._gather_columns(x, y, sample_weight)
+        return evaluation_batches(columns, batch_size or DEFAULT_BATCH_SIZE, by_length)
+
+    def _span_schedule(self, steps_per_epoch, epochs):
+        """Lays a schedule without a length over the steps that `fit` is about to take."""
+        optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+        schedule = getattr(optimizer, "_learning_rate", None)
+        if isinstance(schedule, LinearWarmupDecay) and schedule.total_steps is None:
+            if steps_per_epoch is None:
+                raise ValueError(
+                    "The length of this dataset is unknown, and so is that of the learning rate "
+                    "schedule. Pass `steps_per_epoch`, or compile with "
+                    "LinearWarmupDecay(..., total_steps=...)."
+                )
+            schedule.span(int(optimizer.iterations), steps_per_epoch * epochs)
+            # The compiled step holds the former length.
+            self.train_function = None
+
+    def save_task_weights(self, filepath):
+        """Saves the head alone; KerasHub would save the optimizer's state with it."""
+        keras.saving.save_weights(self, filepath, objects_to_skip=self._not_task_weights())
+
+    def load_task_weights(self, filepath):
+        """Loads what `save_task_weights` saved."""
+        keras.saving.load_weights(self, filepath, objects_to_skip=self._not_task_weights())
+
+    def _not_task_weights(self):
+        optimizer = [self.optimizer] if self.compiled else []
+        return [*self.backbone._flatten_layers(), *optimizer]
+
+    @classmethod
+    def from_config(cls, config):
+        # What is loaded is compiled as it was saved, or not at all.
+        return super().from_config({"compile": False, **config})

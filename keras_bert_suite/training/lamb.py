@@ -1,0 +1,51 @@
+"""The optimizer for large batches."""
+
+import keras
+from keras import ops
+
+from keras_bert_suite.training.bert_optimizer import BertOptimizer
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class Lamb(BertOptimizer):
+    """Adam with decoupled weight decay whose steps are in proportion to the weights.
+
+    u = m / (sqrt(v) + epsilon) + weight_decay p, m and v with their bias corrected
+    p = p - learning_rate |p| / |u| u
+
+    The ratio of the norms is each variable's own, and 1 where one of them is 0. For what
+    `no_decay` finds it is 1 too, as in the authors' code. (`keras.optimizers.Lamb` leaves
+    the decay out of u, and scales every variable.)
+
+    Args: those of `AdamW`. `bias_correction` is on, and the learning rate is the authors' for
+        batches of 512; it grows with the square root of the batch size.
+
+    Source: You et al., 2020 (https://arxiv.org/abs/1904.00962), algorithm 2 and table 4.
+    """
+
+    def __init__(
+        self,
+        learning_rate=6.25e-4,
+        weight_decay=0.01,
+        bias_correction=True,
+        name="lamb",
+        **kwargs,
+    ):
+        super().__init__(
+            learning_rate, weight_decay, bias_correction=bias_correction, name=name, **kwargs
+        )
+
+    def update_step(self, gradient, variable, learning_rate):
+        learning_rate = ops.cast(learning_rate, variable.dtype)
+        update = self.adam_update(gradient, variable)
+        if self._var_key(variable) not in self._found_by_no_decay:
+            learning_rate = learning_rate * _trust_ratio(variable, update)
+        self.assign_sub(variable, learning_rate * update)
+
+
+def _trust_ratio(variable, update):
+    weight_norm = ops.sqrt(ops.sum(ops.square(variable)))
+    update_norm = ops.sqrt(ops.sum(ops.square(update)))
+    both = ops.logical_and(weight_norm > 0, update_norm > 0)
+    # The other branch is computed too, and must not divide by 0.
+    return ops.where(both, weight_norm / ops.where(both, update_norm, 1.0), 1.0)

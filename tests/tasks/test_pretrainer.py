@@ -1,0 +1,290 @@
+"""Against transformers' `BertForPreTraining`: outputs, losses, and the weights step by step."""
+
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import convert_transformers, random_array, to_numpy
+from small_texts import TINY
+
+from keras_bert_suite import AdamW, BertBackbone, LinearWarmupDecay, Pretrainer
+from keras_bert_suite.checkpoints import load_weights, open_checkpoint, save_hugging_face
+
+#: Paths of the heads -> names in transformers, beside those of `peer_weights`.
+HEADS = {
+    "masked_lm/transform/kernel": "cls.predictions.transform.dense.weight",
+    "masked_lm/transform/bias": "cls.predictions.transform.dense.bias",
+    "masked_lm/layer_norm/gamma": "cls.predictions.transform.LayerNorm.weight",
+    "masked_lm/layer_norm/beta": "cls.predictions.transform.LayerNorm.bias",
+    "masked_lm/bias": "cls.predictions.bias",
+    "next_sentence/kernel": "cls.seq_relationship.weight",
+    "next_sentence/bias": "cls.seq_relationship.bias",
+}
+NO_DROPOUT = {**TINY, "dropout": 0.0, "activation": "gelu_erf"}
+B, L, P = 4, 12, 3
+
+
+def make_batch(seed):
+    """(x, y, sample weights), the last row with a slot that does not count."""
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(6, L + 1, B)
+    padding_mask = (np.arange(L) < lengths[:, None]).astype("int32")
+    x = {
+        "token_ids": rng.integers(5, TINY["vocabulary_size"], (B, L)).astype("int32")
+        * padding_mask,
+        "segment_ids": (np.arange(L) >= 4).astype("int32") * padding_mask,
+        "padding_mask": padding_mask,
+        "mask_positions": np.sort(
+            [rng.choice(np.arange(1, n), P, replace=False) for n in lengths]
+        ).astype("int32"),
+    }
+    weights = np.ones((B, P), "float32")
+    weights[-1, -1] = 0
+    x["mask_positions"][-1, -1] = 0
+    labels = rng.integers(5, TINY["vocabulary_size"], (B, P)).astype("int32")
+    y = {"mlm": labels, "nsp": rng.integers(0, 2, B).astype("int32")}
+    return x, y, {"mlm": weights, "nsp": np.ones(B, "float32")}
+
+
+@pytest.fixture(scope="module")
+def peer():
+    torch = pytest.importorskip("torch")
+    transformers = pytest.importorskip("transformers")
+    config = transformers.BertConfig(
+        vocab_size=TINY["vocabulary_size"],
+        hidden_size=TINY["hidden_dim"],
+        num_hidden_layers=TINY["num_layers"],
+        num_attention_heads=TINY["num_heads"],
+        intermediate_size=TINY["intermediate_dim"],
+        max_position_embeddings=TINY["max_sequence_length"],
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
+        attn_implementation="eager",
+    )
+    model = transformers.BertForPreTraining(config)
+    rng = np.random.default_rng(0)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(torch.from_numpy(random_array(rng, name, tuple(parameter.shape))))
+    return model
+
+
+@pytest.fixture
+def pretrainer(peer, tmp_path):
+    peer.save_pretrained(tmp_path / "peer")
+    return Pretrainer.from_preset(tmp_path / "peer")
+
+
+def weights_of(peer):
+    """{path of our weight: array}, without the package's own tables."""
+    backbone = {
+        name.removeprefix("bert."): tensor
+        for name, tensor in peer.named_parameters()
+        if name.startswith("bert.")
+    }
+    arrays = convert_transformers(backbone)
+    parameters = dict(peer.named_parameters())
+    for path, name in HEADS.items():
+        array = parameters[name].detach().numpy()
+        arrays[path] = array.T if path.endswith("kernel") else array
+    return arrays
+
+
+def peer_outputs(peer, x):
+    import torch
+
+    return peer(
+        input_ids=torch.from_numpy(x["token_ids"]).long(),
+        token_type_ids=torch.from_numpy(x["segment_ids"]).long(),
+        attention_mask=torch.from_numpy(x["padding_mask"]),
+    )
+
+
+def peer_loss(peer, x, y, weights):
+    """Its own loss: labels of -100 where there is no prediction."""
+    import torch
+
+    labels = np.full(x["token_ids"].shape, -100)
+    rows, slots = np.nonzero(weights["mlm"])
+    labels[rows, x["mask_positions"][rows, slots]] = y["mlm"][rows, slots]
+    return peer(
+        input_ids=torch.from_numpy(x["token_ids"]).long(),
+        token_type_ids=torch.from_numpy(x["segment_ids"]).long(),
+        attention_mask=torch.from_numpy(x["padding_mask"]),
+        labels=torch.from_numpy(labels),
+        next_sentence_label=torch.from_numpy(y["nsp"]).long(),
+    ).loss
+
+
+def test_outputs(peer, pretrainer):
+    x, _, _ = make_batch(0)
+    ours = pretrainer.predict(x, verbose=0)
+    theirs = peer_outputs(peer.eval(), x)
+    scores = theirs.prediction_logits.detach().numpy()
+    scores = np.take_along_axis(scores, x["mask_positions"][..., None], axis=1)
+    np.testing.assert_allclose(ours["mlm"], scores, atol=2e-5)
+    np.testing.assert_allclose(ours["nsp"], theirs.seq_relationship_logits.detach(), atol=2e-5)
+
+
+def test_twenty_steps(peer, pretrainer):
+    """Same weights, batches and optimizer, no dropout: the same losses and weights after it."""
+    import copy
+
+    import torch
+
+    peer = copy.deepcopy(peer).train()
+    decayed = [p for n, p in peer.named_parameters() if p.ndim > 1]
+    others = [p for n, p in peer.named_parameters() if p.ndim == 1]
+    adamw = torch.optim.AdamW(
+        [{"params": decayed, "weight_decay": 0.01}, {"params": others, "weight_decay": 0.0}],
+        lr=1e-3,
+        eps=1e-6,
+    )
+    schedule = LinearWarmupDecay(1e-3, total_steps=40, warmup_steps=4)
+    pretrainer.compile(AdamW(schedule, bias_correction=True))
+    for step in range(20):
+        x, y, weights = make_batch(step)
+        loss = peer_loss(peer, x, y, weights)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(peer.parameters(), 1.0)
+        adamw.param_groups[0]["lr"] = adamw.param_groups[1]["lr"] = float(schedule(step))
+        adamw.step()
+        adamw.zero_grad()
+        logs = pretrainer.fit(x, y, sample_weight=weights, shuffle=False, verbose=0).history
+        assert logs["loss"][0] == pytest.approx(loss.item(), abs=1e-4), f"step {step}"
+    trained = {weight.path: to_numpy(weight) for weight in pretrainer.trainable_weights}
+    wanted = weights_of(peer)
+    assert trained.keys() == wanted.keys()
+    for path, array in trained.items():
+        np.testing.assert_allclose(array, wanted[path], atol=1e-4, err_msg=path)
+
+
+def test_metrics(pretrainer):
+    x, y, weights = make_batch(0)
+    outputs = pretrainer.predict(x, verbose=0)
+    pretrainer.compile()
+    logs = pretrainer.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)
+    right = (outputs["mlm"].argmax(-1) == y["mlm"]) * weights["mlm"]
+    assert logs["mlm_accuracy"] == pytest.approx(right.sum() / weights["mlm"].sum())
+    assert logs["nsp_accuracy"] == pytest.approx((outputs["nsp"].argmax(-1) == y["nsp"]).mean())
+    assert logs["loss"] == pytest.approx(logs["mlm_loss"] + logs["nsp_loss"], rel=1e-5)
+    assert logs["perplexity"] == pytest.approx(np.exp(logs["mlm_loss"]), rel=1e-4)
+
+
+def test_without_next_sentences():
+    task = Pretrainer(BertBackbone(**TINY), next_sentence=False)
+    task.compile()
+    x, y, weights = make_batch(0)
+    y, weights = {"mlm": y["mlm"]}, {"mlm": weights["mlm"]}
+    logs = task.evaluate(x, y, sample_weight=weights, verbose=0, return_dict=True)
+    assert "nsp_accuracy" not in logs
+    assert logs["perplexity"] == pytest.approx(np.exp(logs["loss"]), rel=1e-4)
+    assert set(task.predict(x, verbose=0)) == {"mlm"}
+
+
+def test_the_embedding_is_shared():
+    task = Pretrainer(BertBackbone(**TINY))
+    tables = [w for w in task.weights if tuple(w.shape) == (TINY["vocabulary_size"], 16)]
+    assert [w.path for w in tables] == ["embeddings/token_embedding/embeddings"]
+    decays = AdamW()
+    decays.build(task.trainable_weights)
+    assert {w.path for w in task.trainable_weights if decays.decay_of(w)} >= {
+        *("masked_lm/transform/kernel", "next_sentence/kernel"),
+    }
+    assert not any(decays.decay_of(w) for w in task.trainable_weights if len(w.shape) == 1)
+
+
+def test_keras_file_round_trip(pretrainer, tmp_path):
+    x, y, weights = make_batch(0)
+    pretrainer.compile()
+    pretrainer.fit(x, y, sample_weight=weights, verbose=0)
+    pretrainer.save(tmp_path / "p.keras")
+    twin = keras.saving.load_model(tmp_path / "p.keras")
+    for name, array in pretrainer.predict(x, verbose=0).items():
+        np.testing.assert_array_equal(twin.predict(x, verbose=0)[name], array)
+    assert int(twin.optimizer.iterations) == 1
+
+
+def test_preset_round_trip(pretrainer, tmp_path):
+    x, _, _ = make_batch(0)
+    pretrainer.save_to_preset(str(tmp_path / "preset"))
+    twin = Pretrainer.from_preset(str(tmp_path / "preset"))
+    for name, array in pretrainer.predict(x, verbose=0).items():
+        np.testing.assert_array_equal(twin.predict(x, verbose=0)[name], array)
+
+
+def test_hugging_face_round_trip(peer, pretrainer, tmp_path):
+    import transformers
+
+    save_hugging_face(pretrainer, tmp_path / "back")
+    back = transformers.AutoModelForPreTraining.from_pretrained(tmp_path / "back")
+    assert back.config.architectures == ["BertForPreTraining"]
+    for name, tensor in peer.state_dict().items():
+        np.testing.assert_array_equal(back.state_dict()[name], tensor, err_msg=name)
+
+
+def test_heads_that_a_checkpoint_lacks_are_new(peer, tmp_path):
+    peer.bert.save_pretrained(tmp_path / "bare")
+    with pytest.warns(UserWarning, match="no weights for masked_lm/.*next_sentence/"):
+        task = Pretrainer.from_preset(tmp_path / "bare")
+    assert to_numpy(task.next_sentence.bias).tolist() == [0, 0]
+    # A backbone alone takes what it needs from a checkpoint with heads.
+    peer.save_pretrained(tmp_path / "heads")
+    BertBackbone.from_preset(tmp_path / "heads")
+
+
+def test_a_head_with_a_part_missing_is_refused(peer, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    peer.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    del tensors["cls.predictions.transform.LayerNorm.bias"]
+    save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ValueError, match="LayerNorm.bias: missing"):
+        Pretrainer.from_preset(tmp_path)
+
+
+def test_google_checkpoint():
+    google_tf1_toy = Path(__file__).resolve().parents[1] / "data" / "google_tf1_toy"
+    task = Pretrainer.from_preset(google_tf1_toy)
+    checkpoint = open_checkpoint(google_tf1_toy)
+    table = checkpoint.tensor("cls/seq_relationship/output_weights")
+    np.testing.assert_array_equal(to_numpy(task.next_sentence.kernel), table.T)
+    bias = checkpoint.tensor("cls/predictions/output_bias")
+    np.testing.assert_array_equal(to_numpy(task.masked_lm.bias), bias)
+    load_weights(task.backbone, checkpoint)
+
+
+def test_bfloat16(pretrainer):
+    config = {**pretrainer.backbone.get_config(), "dtype": "mixed_bfloat16"}
+    task = Pretrainer(BertBackbone.from_config(config))
+    task.set_weights(pretrainer.get_weights())
+    x, y, weights = make_batch(0)
+    task.compile()
+    pretrainer.compile()
+    half, full = (t.evaluate(x, y, sample_weight=weights, verbose=0) for t in (task, pretrainer))
+    assert half[0] == pytest.approx(full[0], rel=0.02)
+    assert keras.backend.standardize_dtype(task(x)["mlm"].dtype) == "bfloat16"
+
+
+def test_it_learns():
+    """Rows of one word each, which the others tell of the masked one."""
+    task = Pretrainer(BertBackbone(**{**TINY, "dropout": 0.0}))
+    rng = np.random.default_rng(0)
+    words = rng.integers(5, 15, (512, 1)).astype("int32")
+    token_ids = np.repeat(words, 8, axis=1)
+    positions = rng.integers(0, 8, (512, 1)).astype("int32")
+    np.put_along_axis(token_ids, positions, 4, axis=1)
+    x = {
+        "token_ids": token_ids,
+        "segment_ids": np.zeros_like(token_ids),
+        "padding_mask": np.ones_like(token_ids),
+        "mask_positions": positions,
+    }
+    y = {"mlm": words, "nsp": (words[:, 0] > 9).astype("int32")}
+    task.compile(AdamW(LinearWarmupDecay(3e-3), bias_correction=True))
+    task.fit(x, y, batch_size=32, epochs=20, verbose=0)
+    logs = task.evaluate(x, y, verbose=0, return_dict=True)
+    assert logs["mlm_accuracy"] > 0.95 and logs["nsp_accuracy"] > 0.95
+    assert logs["perplexity"] < 2

@@ -1,0 +1,41 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert_suite import MaskedLMLoss
+
+RNG = np.random.default_rng(0)
+LABELS = RNG.integers(0, 7, (4, 3))
+LOGITS = RNG.normal(size=(4, 3, 7)).astype("float32")
+WEIGHTS = np.array([[1, 1, 0], [1, 0, 0], [0, 0, 0], [1, 1, 1]], "float32")
+
+
+def cross_entropy():
+    exponentials = np.exp(LOGITS.astype("float64"))
+    chosen = np.take_along_axis(exponentials, LABELS[..., None], axis=-1)[..., 0]
+    return -np.log(chosen / exponentials.sum(axis=-1))
+
+
+def test_it_is_the_mean_over_what_counts():
+    loss = MaskedLMLoss()
+    wanted = (WEIGHTS * cross_entropy()).sum() / (WEIGHTS.sum() + 1e-5)
+    assert float(loss(LABELS, LOGITS, WEIGHTS)) == pytest.approx(wanted, rel=1e-6)
+    assert float(loss(LABELS, LOGITS)) == pytest.approx(cross_entropy().mean(), rel=1e-5)
+
+
+def test_a_batch_without_predictions_costs_nothing():
+    assert float(MaskedLMLoss()(LABELS, LOGITS, np.zeros_like(WEIGHTS))) == 0.0
+
+
+def test_half_precision_logits_are_summed_in_float32():
+    logits = ops.cast(LOGITS * 30, "bfloat16")
+    loss = MaskedLMLoss()(LABELS, logits, WEIGHTS)
+    assert keras.backend.standardize_dtype(loss.dtype) == "float32"
+    wanted = MaskedLMLoss()(LABELS, ops.cast(logits, "float32"), WEIGHTS)
+    assert float(loss) == float(wanted)
+
+
+def test_config_round_trip():
+    twin = keras.losses.deserialize(keras.losses.serialize(MaskedLMLoss(name="x")))
+    assert isinstance(twin, MaskedLMLoss) and twin.name == "x"
