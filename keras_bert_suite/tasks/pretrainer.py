@@ -9,7 +9,7 @@ from keras_bert_suite.layers import MaskedLMHead, gelu_tanh
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks.row_task import RowTask
 from keras_bert_suite.tasks.text_classifier import pool_first_token
-from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMLoss
+from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -122,10 +122,9 @@ class Pretrainer(RowTask, keras_hub.models.Task):
             if self.next_sentence is not None:
                 loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
-            weighted_metrics = {
-                name: [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
-                for name in self.output
-            }
+            weighted_metrics = {"mlm": [MaskedLMAccuracy()]}
+            if self.next_sentence is not None:
+                weighted_metrics["nsp"] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
 
     def get_metrics_result(self):

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_bert_suite.training.cross_entropy import sparse_cross_entropy
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class MaskedLMLoss(keras.losses.Loss):
@@ -29,27 +31,3 @@ class MaskedLMLoss(keras.losses.Loss):
         if sample_weight is not None:
             weights = ops.cast(sample_weight, losses.dtype)
         return ops.sum(weights * losses) / (ops.sum(weights) + 1e-5)
-
-
-def sparse_cross_entropy(labels, logits):
-    """Cross-entropy of class ids and logits, computed in float32.
-
-    Args:
-        labels: int (...).
-        logits: float (..., V).
-
-    Returns:
-        float32 (...).
-    """
-    logits = ops.cast(logits, "float32")
-    if keras.config.backend() == "torch":
-        import torch
-
-        # Keras would make a one-hot array as large as the logits.
-        flat = torch.nn.functional.cross_entropy(
-            logits.reshape(-1, logits.shape[-1]),
-            ops.cast(labels, "int64").reshape(-1),
-            reduction="none",
-        )
-        return flat.reshape(tuple(logits.shape[:-1]))
-    return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)

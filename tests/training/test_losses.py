@@ -36,6 +36,21 @@ def test_half_precision_logits_are_summed_in_float32():
     assert float(loss) == float(wanted)
 
 
+def test_gradient():
+    """Softmax less one-hot, of the jitted step too, under every policy's dtype."""
+    tokens, table = keras.Input((3, 5)), keras.layers.Dense(7, name="scores")
+    model = keras.Model(tokens, table(tokens))
+    x = RNG.normal(size=(4, 3, 5)).astype("float32")
+    logits = ops.convert_to_numpy(model(x)).astype("float64")
+    before = ops.convert_to_numpy(table.kernel).copy()
+    softmax = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    by_logit = (softmax - np.eye(7)[LABELS]) * WEIGHTS[..., None] / (WEIGHTS.sum() + 1e-5)
+    wanted = np.einsum("bph,bpv->hv", x, by_logit)
+    model.compile(keras.optimizers.SGD(1.0), MaskedLMLoss())
+    model.train_on_batch(x, LABELS, WEIGHTS)
+    np.testing.assert_allclose(before - ops.convert_to_numpy(table.kernel), wanted, atol=1e-6)
+
+
 def test_config_round_trip():
     twin = keras.losses.deserialize(keras.losses.serialize(MaskedLMLoss(name="x")))
     assert isinstance(twin, MaskedLMLoss) and twin.name == "x"
