@@ -232,9 +232,30 @@ class SegmentPacker(keras_hub.models.Preprocessor):
         checkpoint = checkpoints.open_checkpoint(preset)
         if checkpoint is None:
             return super().from_preset(preset, **kwargs)
-        length = checkpoint.sequence_length or checkpoint.backbone_config["max_sequence_length"]
-        tokenizer = WordPieceTokenizer(**checkpoint.tokenizer_config)
-        return cls(**{"tokenizer": tokenizer, "sequence_length": length, **kwargs})
+        return cls.from_checkpoint(checkpoint, **kwargs)
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint, sequence_length=None, lowercase=None, **kwargs):
+        """Builds a packer with the tokenizer of a checkpoint that is open.
+
+        Args:
+            checkpoint: what `checkpoints.open_checkpoint` returned.
+            sequence_length: int. Defaults to what the checkpoint says, and to the number of
+                its positions.
+            lowercase: bool, overrides what the checkpoint says of its vocabulary.
+            **kwargs: other arguments of the constructor.
+
+        Raises:
+            ValueError: if the vocabulary has another size than the model.
+        """
+        config = dict(checkpoint.tokenizer_config)
+        if lowercase is not None:
+            config["lowercase"] = lowercase
+        tokenizer = WordPieceTokenizer(**config)
+        sizes = checkpoint.backbone_config
+        checkpoints.check_vocabulary(tokenizer.vocabulary_size(), sizes["vocabulary_size"])
+        length = sequence_length or checkpoint.sequence_length or sizes["max_sequence_length"]
+        return cls(tokenizer, sequence_length=length, **kwargs)
 
     def get_config(self):
         return {

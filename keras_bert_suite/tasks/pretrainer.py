@@ -7,6 +7,8 @@ from keras import ops
 from keras_bert_suite import checkpoints
 from keras_bert_suite.layers import MaskedLMHead, gelu_tanh
 from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.mask_filling import fill_masks
 from keras_bert_suite.tasks.row_task import RowTask
 from keras_bert_suite.tasks.text_classifier import pool_first_token
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
@@ -27,6 +29,8 @@ class Pretrainer(RowTask, keras_hub.models.Task):
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a `token_embedding`.
         next_sentence: bool, whether there is a head for pairs of texts.
+        preprocessor: `SegmentPacker`, whose tokenizer goes into presets and reads the texts
+            of `fill_mask`; or None.
 
     Example:
     ```python
@@ -41,6 +45,7 @@ class Pretrainer(RowTask, keras_hub.models.Task):
     """
 
     backbone_cls = BertBackbone
+    preprocessor_cls = SegmentPacker
 
     def __init__(self, backbone, next_sentence=True, preprocessor=None, **kwargs):
         # === Layers ===
@@ -76,7 +81,16 @@ class Pretrainer(RowTask, keras_hub.models.Task):
         )
 
     @classmethod
-    def from_preset(cls, preset, load_weights=True, next_sentence=True, dtype=None, **kwargs):
+    def from_preset(
+        cls,
+        preset,
+        load_weights=True,
+        next_sentence=True,
+        sequence_length=None,
+        lowercase=None,
+        dtype=None,
+        **kwargs,
+    ):
         """Builds a pretrainer from a checkpoint, to go on where it was left.
 
         Heads that the checkpoint has are loaded, those that it lacks are new, with a warning.
@@ -85,6 +99,7 @@ class Pretrainer(RowTask, keras_hub.models.Task):
             preset: what `BertBackbone.from_preset` takes.
             load_weights: bool, whether to load weights or only the configuration.
             next_sentence: bool, whether there is a head for pairs of texts.
+            sequence_length, lowercase: as for `TextClassifier.from_preset`.
             dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
             **kwargs: other arguments of the constructor.
 
@@ -96,8 +111,15 @@ class Pretrainer(RowTask, keras_hub.models.Task):
         if checkpoint is None:
             if dtype is not None:
                 kwargs["dtype"] = dtype
-            return super().from_preset(preset, load_weights=load_weights, **kwargs)
+            task = super().from_preset(preset, load_weights=load_weights, **kwargs)
+            if sequence_length is not None:
+                task.preprocessor.sequence_length = sequence_length
+            return task
         backbone = BertBackbone(**checkpoint.backbone_config, dtype=dtype)
+        if "preprocessor" not in kwargs:
+            kwargs["preprocessor"] = SegmentPacker.from_checkpoint(
+                checkpoint, sequence_length=sequence_length, lowercase=lowercase
+            )
         task = cls(backbone, next_sentence=next_sentence, **kwargs)
         if load_weights:
             checkpoints.load_weights(task, checkpoint)
@@ -132,6 +154,31 @@ class Pretrainer(RowTask, keras_hub.models.Task):
         results = super().get_metrics_result()
         loss = results.get("mlm_loss", results.get("loss"))
         return results if loss is None else {**results, "perplexity": ops.exp(loss)}
+
+    def fill_mask(self, texts, top_k=5):
+        """Guesses the tokens that are masked in texts.
+
+        >>> pretrainer.fill_mask(["Paris is the [MASK] of France."], top_k=2)
+        [[[("capital", 0.97), ("heart", 0.01)]]]
+
+        Args:
+            texts: list of str, in which the tokenizer's `mask_token` stands for a token.
+            top_k: int, guesses for each.
+
+        Returns:
+            for each text a list, for each of its masks a list of `top_k` pairs (token,
+            probability), the most probable first.
+
+        Raises:
+            ValueError: if there is no preprocessor, a text has no mask, or one of its masks is
+                beyond the packer's `sequence_length`.
+        """
+        if self.preprocessor is None:
+            raise ValueError(
+                f"{self.name} has no preprocessor to read texts with. Set `preprocessor` to a "
+                "SegmentPacker with the tokenizer of the corpus."
+            )
+        return fill_masks(self, self.preprocessor, texts, top_k)
 
     def preprocess_samples(self, x, y=None, sample_weight=None):
         """Passes packed and masked batches on."""

@@ -6,7 +6,7 @@ import keras_hub
 from keras_bert_suite import checkpoints
 from keras_bert_suite.data.row_batches import map_columns
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import SegmentPacker, WordPieceTokenizer
+from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.label_encoding import encode_labels
 from keras_bert_suite.tasks.row_task import RowTask
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
@@ -151,17 +151,13 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
                 "get a new one."
             )
         backbone = BertBackbone(**checkpoint.backbone_config, dtype=dtype)
-        tokenizer_config = dict(checkpoint.tokenizer_config)
-        if lowercase is not None:
-            tokenizer_config["lowercase"] = lowercase
-        tokenizer = WordPieceTokenizer(**tokenizer_config)
-        checkpoints.check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
-        length = sequence_length or checkpoint.sequence_length or backbone.max_sequence_length
         task = cls(
             backbone=backbone,
             num_classes=num_classes,
             label_names=label_names if new_head else checkpoint.label_names,
-            preprocessor=SegmentPacker(tokenizer, sequence_length=length),
+            preprocessor=SegmentPacker.from_checkpoint(
+                checkpoint, sequence_length=sequence_length, lowercase=lowercase
+            ),
             **kwargs,
         )
         if load_weights:

@@ -5,10 +5,17 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from peer_weights import convert_transformers, random_array, to_numpy
-from small_texts import TINY
+from peer_weights import convert_transformers, random_array, randomize, to_numpy
+from small_texts import TINY, VOCABULARY
 
-from keras_bert_suite import AdamW, BertBackbone, LinearWarmupDecay, Pretrainer
+from keras_bert_suite import (
+    AdamW,
+    BertBackbone,
+    LinearWarmupDecay,
+    Pretrainer,
+    SegmentPacker,
+    WordPieceTokenizer,
+)
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint, save_hugging_face
 
 #: Paths of the heads -> names in transformers, beside those of `peer_weights`.
@@ -73,7 +80,7 @@ def peer():
 @pytest.fixture
 def pretrainer(peer, tmp_path):
     peer.save_pretrained(tmp_path / "peer")
-    return Pretrainer.from_preset(tmp_path / "peer")
+    return Pretrainer.from_preset(tmp_path / "peer", preprocessor=None)
 
 
 def weights_of(peer):
@@ -227,7 +234,7 @@ def test_hugging_face_round_trip(peer, pretrainer, tmp_path):
 def test_heads_that_a_checkpoint_lacks_are_new(peer, tmp_path):
     peer.bert.save_pretrained(tmp_path / "bare")
     with pytest.warns(UserWarning, match="no weights for masked_lm/.*next_sentence/"):
-        task = Pretrainer.from_preset(tmp_path / "bare")
+        task = Pretrainer.from_preset(tmp_path / "bare", preprocessor=None)
     assert to_numpy(task.next_sentence.bias).tolist() == [0, 0]
     # A backbone alone takes what it needs from a checkpoint with heads.
     peer.save_pretrained(tmp_path / "heads")
@@ -242,7 +249,7 @@ def test_a_head_with_a_part_missing_is_refused(peer, tmp_path):
     del tensors["cls.predictions.transform.LayerNorm.bias"]
     save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
     with pytest.raises(ValueError, match="LayerNorm.bias: missing"):
-        Pretrainer.from_preset(tmp_path)
+        Pretrainer.from_preset(tmp_path, preprocessor=None)
 
 
 def test_google_checkpoint():
@@ -288,3 +295,39 @@ def test_it_learns():
     logs = task.evaluate(x, y, verbose=0, return_dict=True)
     assert logs["mlm_accuracy"] > 0.95 and logs["nsp_accuracy"] > 0.95
     assert logs["perplexity"] < 2
+
+
+def test_fill_mask(tmp_path):
+    task = make_reader()
+    first, second = task.fill_mask(["the [MASK] was [MASK]!", "a [MASK]"], top_k=3)
+    assert [len(first), len(second)] == [2, 1] and all(len(guesses) == 3 for guesses in first)
+    packed = task.preprocessor(["a x"])
+    packed["token_ids"][0, 2] = task.preprocessor.tokenizer.mask_token_id
+    logits = task.predict({**packed, "mask_positions": np.array([[2]])}, verbose=0)["mlm"][0, 0]
+    softmax = np.exp(logits) / np.exp(logits).sum()
+    tokens = np.argsort(-softmax)[:3]
+    names = task.preprocessor.tokenizer.get_vocabulary()
+    assert [token for token, _ in second[0]] == [names[token] for token in tokens]
+    np.testing.assert_allclose([p for _, p in second[0]], softmax[tokens], rtol=1e-4)
+    task.save_to_preset(str(tmp_path / "preset"))
+    twin = Pretrainer.from_preset(str(tmp_path / "preset"))
+    (again,) = twin.fill_mask(["a [MASK]"], top_k=3)
+    assert [token for token, _ in again[0]] == [token for token, _ in second[0]]
+
+
+def test_fill_mask_of_bad_texts():
+    task = make_reader()
+    with pytest.raises(ValueError, match="'a film' has no \\[MASK\\]"):
+        task.fill_mask(["a film"])
+    with pytest.raises(ValueError, match="is token 31, beyond sequence_length=16"):
+        task.fill_mask(["film " * 30 + "[MASK]"])
+    task.preprocessor = None
+    with pytest.raises(ValueError, match="no preprocessor"):
+        task.fill_mask(["a [MASK]"])
+
+
+def make_reader():
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
+    task = Pretrainer(BertBackbone(**TINY), preprocessor=packer)
+    randomize(task)
+    return task

@@ -1,0 +1,61 @@
+"""What a pretrained model puts in the place of masked tokens."""
+
+import numpy as np
+
+from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
+
+
+def fill_masks(pretrainer, packer, texts, top_k):
+    """See `Pretrainer.fill_mask`."""
+    tokenizer = packer.tokenizer
+    rows = [_tokenize(tokenizer, text) for text in texts]
+    for text, row in zip(texts, rows, strict=True):
+        positions = 1 + np.flatnonzero(row == tokenizer.mask_token_id)
+        if not len(positions):
+            raise ValueError(
+                f"{text!r} has no {tokenizer.mask_token}. Put one where a token is to be guessed."
+            )
+        if positions[-1] > packer.sequence_length - 2:
+            raise ValueError(
+                f"The last {tokenizer.mask_token} of {text[:40]!r} is token {positions[-1]}, "
+                f"beyond sequence_length={packer.sequence_length}. Shorten the text."
+            )
+    lengths = np.array([len(row) for row in rows])
+    packed = pack_segments(
+        NUMPY,
+        [(np.concatenate(rows), np.cumsum(lengths) - lengths, lengths)],
+        sequence_length=packer.sequence_length,
+        start_token_id=tokenizer.start_token_id,
+        end_token_id=tokenizer.end_token_id,
+        pad_token_id=tokenizer.pad_token_id,
+        allowed_lengths=packer.allowed_lengths(),
+    )
+    masked = packed["token_ids"] == tokenizer.mask_token_id
+    slots = np.arange(masked.sum(axis=1).max()) < masked.sum(axis=1)[:, None]
+    positions = np.zeros(slots.shape, "int32")
+    positions[slots] = np.nonzero(masked)[1]
+
+    logits = pretrainer.predict({**packed, "mask_positions": positions}, verbose=0)["mlm"]
+    logits = np.asarray(logits, "float32")
+    probabilities = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    probabilities /= probabilities.sum(axis=-1, keepdims=True)
+    best = np.argsort(-probabilities, axis=-1, kind="stable")[..., :top_k]
+    return [
+        [
+            [
+                (tokenizer.id_to_token(int(token)), float(probabilities[row, slot, token]))
+                for token in best[row, slot]
+            ]
+            for slot in range(slots[row].sum())
+        ]
+        for row in range(len(rows))
+    ]
+
+
+def _tokenize(tokenizer, text):
+    """int32 ids; the mask token, which would be split as text, is itself."""
+    parts = [tokenizer.tokenize(part) for part in text.split(tokenizer.mask_token)]
+    ids = parts[0]
+    for part in parts[1:]:
+        ids = [*ids, tokenizer.mask_token_id, *part]
+    return np.array(ids, "int32")
