@@ -70,7 +70,6 @@ class PretrainingBatches(grain.MapDataset):
         self._ranges = TokenRanges(corpus, tokenizer.end_token_id)
         self._pack = functools.partial(
             pack_segments,
-            NUMPY,
             sequence_length=sequence_length,
             start_token_id=tokenizer.start_token_id,
             end_token_id=tokenizer.end_token_id,
@@ -113,7 +112,7 @@ class PretrainingBatches(grain.MapDataset):
             self._ranges.read(starts, lengths)
             for starts, lengths in zip(plan.starts[rows].T, plan.lengths[rows].T, strict=True)
         ]
-        masked = self._masker(self._pack(segments), row_ids=rows, epoch=epoch)
+        masked = self._masker(self._pack(NUMPY, segments), row_ids=rows, epoch=epoch)
         labels = None if plan.labels is None else plan.labels[rows].astype("int32")
         return name_arrays(masked, labels)
 
