@@ -21,16 +21,16 @@ class PretrainingBatches(grain.MapDataset):
     as `repeat` asks for them.
 
     An epoch is as many full batches as the instances of epoch 0 fill, so that it has the
-    same number of steps each time. Later epochs have a few instances more or fewer, by
-    the draw: what is left over is not visited in that epoch, what is missing is made up
-    for by its first instances once more.
+    same number of steps each time. How many instances there are varies: by some percent
+    with a thousand documents, by less the more there are. Those over are not visited in
+    that epoch; if there are too few, its first are visited once more.
 
     With a masker of `dynamic=False` an epoch is the same instances and masks in another
-    order. To evaluate, read epoch 0, as `evaluate` does: it is the same each time.
+    order. `evaluate` begins at element 0 each time, so it sees the same in any case.
 
     The instances of an epoch are planned before its first batch, and those of the next one
-    on a thread from the middle of the epoch on. A plan takes 33 bytes an instance, two are
-    kept, and 16 bytes for each sentence of the corpus while it is made.
+    on a thread, from the middle of the epoch on. Memory: two plans of 33 bytes an instance,
+    and 8 bytes for each sentence of the corpus.
 
     Args:
         corpus: `TokenCorpus`.

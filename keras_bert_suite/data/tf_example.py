@@ -3,11 +3,10 @@
 Source: tensorflow/core/lib/io/record_writer.h, tensorflow/core/example/{example,feature}.proto.
 """
 
+import functools
 import struct
 
 import numpy as np
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
-from google.protobuf.message import DecodeError
 
 from keras_bert_suite.checkpoints.string_table import masked_checksum
 
@@ -65,8 +64,10 @@ def parse_example(record):
     Raises:
         ValueError: if it is none.
     """
+    from google.protobuf.message import DecodeError
+
     try:
-        features = _Example.FromString(record).features.feature
+        features = _example_class().FromString(record).features.feature
     except DecodeError as error:
         raise ValueError("it is no tf.train.Example") from error
     arrays = {}
@@ -86,7 +87,7 @@ def serialize_example(features):
     Args:
         features: dict of 1-D arrays by name, of ints or floats.
     """
-    example = _Example()
+    example = _example_class()()
     for name, values in features.items():
         feature = example.features.feature.add(key=name)
         kind = "float_list" if values.dtype.kind == "f" else "int64_list"
@@ -94,12 +95,15 @@ def serialize_example(features):
     return example.SerializeToString()
 
 
-def _build_example():
+@functools.cache
+def _example_class():
     """The message class of `tf.train.Example`.
 
     TensorFlow's has a map of features. On the wire a map is a list of entries, and as a
     list it keeps the order it is written in.
     """
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
     file = descriptor_pb2.FileDescriptorProto(name="example.proto", syntax="proto3")
     kinds = descriptor_pb2.FieldDescriptorProto
 
@@ -124,6 +128,3 @@ def _build_example():
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("Example"))
-
-
-_Example = _build_example()

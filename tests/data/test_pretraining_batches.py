@@ -6,7 +6,7 @@ import pytest
 from small_texts import VOCABULARY, make_reviews
 
 from keras_bert_suite import TokenMasker, WordPieceTokenizer
-from keras_bert_suite.data.instance_plans import MODES
+from keras_bert_suite.data.instance_plans import MODES, InstancePlanner
 from keras_bert_suite.data.pretraining_batches import PretrainingBatches
 from keras_bert_suite.data.token_corpus import TokenCorpus
 
@@ -124,7 +124,8 @@ def test_an_epoch_visits_its_instances_once():
 def test_epochs_with_fewer_instances_begin_again():
     corpus = make_corpus(num_documents=4)
     batches = make_batches(corpus, batch_size=1, short_seq_prob=0.5)
-    sizes = [len(batches._plans(epoch)[0]) for epoch in range(20)]
+    planner = InstancePlanner(corpus, 24, short_seq_prob=0.5)
+    sizes = [len(planner.plan(epoch)) for epoch in range(20)]
     assert len(batches) == sizes[0]
     epoch = next(e for e, size in enumerate(sizes) if size < sizes[0])
     first, after = epoch * sizes[0], epoch * sizes[0] + sizes[epoch]
