@@ -19,7 +19,7 @@ ALLOWED = {
     "models": {"layers", "checkpoints"},
     # KerasHub has a preprocessor name the class of its backbone.
     "preprocessing": {"models", "checkpoints"},
-    "data": {"preprocessing"},
+    "data": {"preprocessing", "checkpoints"},
     "tasks": {"layers", "models", "preprocessing", "data", "training", "checkpoints"},
     "serving": {"models", "preprocessing", "data", "tasks", "checkpoints"},
     "__init__": {

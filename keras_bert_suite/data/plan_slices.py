@@ -1,0 +1,139 @@
+"""The instances of some documents, planned at once.
+
+Every sentence is asked where an instance that begins with it would end, and where the
+next one would begin; the answers are then followed from the first sentence on. What the
+modes mean says `InstancePlanner`. D documents, S sentences, N instances.
+"""
+
+import numpy as np
+
+from keras_bert_suite.preprocessing.packing import NUMPY, kept_lengths
+
+PAIR_MODES = ("pairs", "sop")
+ROW_MODES = ("full_sentences", "doc_sentences")
+
+
+def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq_prob, mode):
+    """Pairs of segments.
+
+    Args:
+        rng: `np.random.Generator`.
+        tokens_before: int64 (S + 1,), the tokens before each sentence of the corpus.
+        document_starts: int64 (D + 1,), the first sentence of each document, then S.
+        documents: `(first, end)`, which documents to plan.
+        budget: int, the most tokens of a row, without special ones.
+        short_seq_prob: float.
+        mode: one of `PAIR_MODES`.
+
+    Returns:
+        starts int64 (N, 2), lengths (N, 2) and labels bool (N,), as in `InstancePlan`.
+    """
+    bounds = document_starts[documents[0] : documents[1] + 1]
+    first, end = bounds[0], bounds[-1]
+    num_sentences = np.diff(bounds)
+    targets = draw_targets(rng, len(num_sentences), budget, short_seq_prob)
+    targets = np.repeat(targets, num_sentences)
+    begins = np.arange(first, end)
+    # A gathering is the sentences from `begins` to `ends`, A those to `a_ends`.
+    ends = first + np.searchsorted(tokens_before[first : end + 1], tokens_before[begins] + targets)
+    ends = np.minimum(ends, np.repeat(bounds[1:], num_sentences))
+    sizes = ends - begins
+    a_ends = begins + 1 + (rng.random(len(begins)) * (sizes - 1)).astype("int64")
+    labels = (sizes == 1) | (rng.random(len(begins)) < 0.5)
+    random_next = labels if mode == "pairs" else sizes == 1
+
+    chosen = follow(np.where(random_next, a_ends, ends) - first)
+    begins, ends, a_ends = begins[chosen], ends[chosen], a_ends[chosen]
+    targets, labels, random_next = targets[chosen], labels[chosen], random_next[chosen]
+    a_lengths = tokens_before[a_ends] - tokens_before[begins]
+    b_begins, b_ends = a_ends.copy(), ends
+    b_begins[random_next], b_ends[random_next] = _draw_next(
+        rng,
+        tokens_before,
+        document_starts,
+        begins[random_next],
+        (targets - a_lengths)[random_next],
+    )
+    starts = np.stack([tokens_before[begins], tokens_before[b_begins]], axis=1)
+    lengths = np.stack([a_lengths, tokens_before[b_ends] - tokens_before[b_begins]], axis=1)
+    swapped = labels & ~random_next  # of "pairs" none
+    starts[swapped] = starts[swapped, ::-1]
+    lengths[swapped] = lengths[swapped, ::-1]
+
+    kept = np.stack(kept_lengths(NUMPY, list(lengths.T), budget, "longest_first"), axis=1)
+    starts += rng.binomial(lengths - kept, 0.5)  # of the tokens cut, those at the front
+    return starts, kept, labels
+
+
+def _draw_next(rng, tokens_before, document_starts, begins, targets):
+    """A random B for instances that begin with the sentences `begins`, (n,).
+
+    Returns:
+        int64 (n,) twice: its first sentence and the one after its last.
+    """
+    documents = np.searchsorted(document_starts, begins, side="right") - 1
+    num_documents = len(document_starts) - 1
+    if num_documents > 1:
+        others = rng.integers(0, num_documents - 1, len(begins))
+        documents = others + (others >= documents)
+    document_ends = document_starts[documents + 1]
+    first = rng.integers(document_starts[documents], document_ends)
+    ends = np.searchsorted(tokens_before, tokens_before[first] + np.maximum(targets, 1))
+    return first, np.minimum(ends, document_ends)
+
+
+def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_prob, mode):
+    """Rows of whole sentences; the arguments are those of `plan_pairs`.
+
+    Returns:
+        starts int64 (N, 1) and lengths (N, 1).
+    """
+    bounds = document_starts[documents[0] : documents[1] + 1]
+    lengths = np.diff(tokens_before[bounds[0] : bounds[-1] + 1])
+    # Pieces are sentences, and the parts of sentences that no row can hold.
+    num_pieces = -(-lengths // budget)
+    piece_ends = np.cumsum(num_pieces)
+    pieces = np.full(piece_ends[-1], budget)
+    pieces[piece_ends - 1] = lengths - (num_pieces - 1) * budget
+    document_begins = np.append(0, piece_ends)[bounds - bounds[0]]
+    # The [SEP] between documents is counted with the piece after it.
+    separators = np.zeros_like(pieces)
+    if mode == "full_sentences":
+        separators[document_begins[:-1]] = 1
+    places = np.append(0, np.cumsum(pieces + separators))
+    targets = draw_targets(rng, len(pieces), budget, short_seq_prob)
+    ends = np.searchsorted(places, places[:-1] + separators + targets, side="right") - 1
+    ends = np.maximum(ends, np.arange(len(pieces)) + 1)
+    if mode == "doc_sentences":
+        ends = np.minimum(ends, np.repeat(document_begins[1:], np.diff(document_begins)))
+
+    begins = follow(ends)
+    before = tokens_before[bounds[0]] + np.append(0, np.cumsum(pieces))
+    starts = before[begins]
+    return starts[:, None], (before[ends[begins]] - starts)[:, None]
+
+
+def draw_targets(rng, count, budget, short_seq_prob):
+    """int64 (count,), how many tokens to aim at: `budget`, or at times fewer, from 2 on."""
+    short = rng.random(count) < short_seq_prob
+    return np.where(short, rng.integers(2, budget, count, endpoint=True), budget)
+
+
+def follow(successors):
+    """The numbers met on the way from 0 along `successors` to its end.
+
+    >>> follow(np.array([2, 2, 3, 5, 5]))
+    array([0, 2, 3])
+
+    Args:
+        successors: int (n,), for each number a greater one, at most n.
+
+    Returns:
+        int64 array.
+    """
+    successors = successors.tolist()
+    met, number = [], 0
+    while number < len(successors):
+        met.append(number)
+        number = successors[number]
+    return np.array(met, "int64")
