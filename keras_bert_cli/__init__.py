@@ -10,18 +10,20 @@ import importlib.metadata
 import os
 import sys
 
-from . import convert, demo, export, finetune, predict, vocab
+from . import convert, demo, export, fill_mask, finetune, predict, pretrain, vocab
 from .backend import choose_backend
 from .command_flags import UsageError, format_command_help, format_overview, parse_flags
 from .log_noise import hide_log_noise
 
 COMMANDS = {
     "demo": demo,
+    "vocab": vocab,
+    "pretrain": pretrain,
+    "fill-mask": fill_mask,
     "finetune": finetune,
     "predict": predict,
     "export": export,
     "convert": convert,
-    "vocab": vocab,
 }
 
 

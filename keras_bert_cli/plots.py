@@ -41,6 +41,49 @@ def plot_training_curves(history, path, held_out_name="test"):
     figure.savefig(path, dpi=150)
 
 
+def plot_pretraining(rows, path):
+    """Draws losses, accuracies and the learning rate over the steps, as PNG.
+
+    Args:
+        rows: list of dicts, the lines of a run's log, with numbers or their strings.
+        path: str or path of the file.
+    """
+    steps = [int(row["step"]) for row in rows]
+    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    loss_axes, accuracy_axes, rate_axes = figure.subplots(1, 3)
+
+    def draw(axes, name, label, color, **style):
+        if rows and name in rows[-1]:
+            values = [float(row[name]) for row in rows]
+            label = f"{label}, {values[-1]:.3f} at the end"
+            axes.plot(steps, values, linewidth=2, color=color, label=label, **style)
+
+    alone = "mlm_loss" not in rows[-1]
+    draw(loss_axes, "loss" if alone else "mlm_loss", "masked tokens", TRAIN_COLOR)
+    draw(loss_axes, "val_loss" if alone else "val_mlm_loss", "held out", HELD_OUT_COLOR)
+    draw(loss_axes, "nsp_loss", "pairs", TRAIN_COLOR, linestyle=":")
+    draw(loss_axes, "val_nsp_loss", "pairs held out", HELD_OUT_COLOR, linestyle=":")
+    accuracy = "accuracy" if alone else "mlm_accuracy"
+    draw(accuracy_axes, accuracy, "masked tokens", TRAIN_COLOR)
+    draw(accuracy_axes, f"val_{accuracy}", "held out", HELD_OUT_COLOR)
+    draw(accuracy_axes, "nsp_accuracy", "pairs", TRAIN_COLOR, linestyle=":")
+    draw(accuracy_axes, "val_nsp_accuracy", "pairs held out", HELD_OUT_COLOR, linestyle=":")
+    rates = [float(row["learning_rate"]) for row in rows]
+    rate_axes.plot(steps, rates, linewidth=2, color=TRAIN_COLOR)
+    for axes, title in (
+        (loss_axes, "Loss"),
+        (accuracy_axes, "Accuracy"),
+        (rate_axes, "Learning rate"),
+    ):
+        axes.set(xlabel="step", title=title)
+        axes.set_ylim(bottom=0)
+        axes.grid(color=GRID_COLOR)
+        axes.spines[["top", "right"]].set_visible(False)
+        if axes is not rate_axes:
+            axes.legend(frameon=False, fontsize="small")
+    figure.savefig(path, dpi=150)
+
+
 def plot_confusion_matrix(label_ids, predicted_ids, label_names, path):
     """Draws how often each class was taken for each other, as PNG.
 

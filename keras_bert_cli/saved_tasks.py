@@ -1,4 +1,4 @@
-"""Opening a classifier, wherever it was saved, and exporting it."""
+"""Opening tasks, wherever they were saved, and exporting them."""
 
 import os
 import zipfile
@@ -42,6 +42,34 @@ def open_classifier(path):
             "keras_bert_suite."
         )
     return classifier
+
+
+def open_pretrainer(path, tokenizer=None, sequence_length=None, dtype=None):
+    """Loads a `Pretrainer`.
+
+    Args:
+        path: str, folder of a preset or of a checkpoint, or `hf://owner/name`.
+        tokenizer: `WordPieceTokenizer` that the checkpoint's own must equal, or None.
+        sequence_length, dtype: as for `Pretrainer.from_preset`.
+
+    Raises:
+        ValueError: if the vocabularies differ.
+    """
+    import keras_bert_suite as kbs
+
+    pretrainer = kbs.Pretrainer.from_preset(path, sequence_length=sequence_length, dtype=dtype)
+    theirs = pretrainer.preprocessor.tokenizer
+    if tokenizer is not None:
+        for name, ours, other in (
+            ("vocabulary", tokenizer.get_vocabulary(), theirs.get_vocabulary()),
+            ("lowercase", tokenizer.lowercase, theirs.lowercase),
+        ):
+            if ours != other:
+                raise ValueError(
+                    f"The corpus and {path} have tokenizers of different {name}. Prepare the "
+                    "corpus with the vocab.txt and the settings of the checkpoint."
+                )
+    return pretrainer
 
 
 def has_classifier(path):

@@ -1,0 +1,31 @@
+"""Look at what a pretrained model guesses for masked tokens.
+
+Example:
+  keras-bert fill-mask --model run/model --text 'Paris is the [MASK] of France.'
+"""
+
+from absl import flags
+
+from .saved_tasks import open_pretrainer
+
+REQUIRED = ("model", "text")
+
+
+def define_flags(values):
+    """Defines the flags of this command."""
+    explanation = "Folder of a preset or of a checkpoint with its head, or hf://..."
+    flags.DEFINE_string("model", None, explanation, flag_values=values)
+    explanation = "Text with [MASK] in the place of tokens; may be given more than once."
+    flags.DEFINE_multi_string("text", None, explanation, flag_values=values)
+    flags.DEFINE_integer("top_k", 5, "Guesses for each.", 1, flag_values=values)
+
+
+def run(values):
+    """Loads, guesses, prints."""
+    pretrainer = open_pretrainer(values.model)
+    for text, masks in zip(
+        values.text, pretrainer.fill_mask(values.text, values.top_k), strict=True
+    ):
+        print(text)
+        for guesses in masks:
+            print("  " + "  ".join(f"{token} {share:.3f}" for token, share in guesses))

@@ -1,0 +1,240 @@
+"""Pretrain a BERT on a prepared corpus.
+
+Masked tokens, and pairs of texts or not. Everything goes to one folder: checkpoints, a
+log in CSV, a plot of it, and at the end the model as a preset. A run that was stopped, by
+whatever, is continued by the same command. Part of the corpus is held out to evaluate on.
+
+Example:
+  keras-bert prepare --input 'corpus/*' --vocab vocab.txt --output shards
+  keras-bert pretrain --corpus shards --size tiny --steps 20000 --output run
+  keras-bert fill-mask --model run/model --text 'Paris is the [MASK] of France.'
+
+  # The second phase of the paper: long sequences, from the weights of the first.
+  keras-bert pretrain --corpus shards --checkpoint run/model --sequence_length 512 \\
+      --max_predictions 77 --batch_size 8 --steps 2000 --output run512
+"""
+
+import json
+from pathlib import Path
+
+from absl import flags
+
+from .command_flags import UsageError
+from .outputs import write_output
+
+REQUIRED = ("corpus", "output", "steps")
+
+SIZES = ("tiny", "mini", "small", "medium", "base", "large")
+MODES = ("pairs", "sop", "full_sentences", "doc_sentences")
+
+#: Flags that may change from one start of a run to the next.
+MAY_CHANGE = ("keep", "checkpoint_every", "tensorboard", "backend", "traceback", "help")
+
+
+def define_flags(values):
+    """Defines the flags of this command."""
+
+    def text(name, default, explanation):
+        flags.DEFINE_string(name, default, explanation, flag_values=values)
+
+    def choice(name, default, choices, explanation):
+        flags.DEFINE_enum(name, default, choices, explanation, flag_values=values)
+
+    def integer(name, default, explanation, lower_bound=1):
+        flags.DEFINE_integer(name, default, explanation, lower_bound, flag_values=values)
+
+    def number(name, default, explanation, upper_bound=None):
+        flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
+
+    text("corpus", None, "Folder that keras-bert prepare wrote.")
+    text("output", None, "Folder of the run, new or to go on with.")
+    integer("steps", None, "Training steps in all.")
+    choice("size", "base", SIZES, "Size of a new model.")
+    text("checkpoint", None, "Checkpoint to go on from, instead of a new model of --size.")
+    integer("batch_size", 32, "Sequences in a step.")
+    integer("accumulate", 1, "Steps whose mean gradient makes one update.")
+    integer("sequence_length", 128, "Tokens in a sequence.", 16)
+    integer("max_predictions", 20, "Most masked tokens in a sequence.")
+    number("masking_rate", 0.15, "Share of tokens to mask.", 1)
+    choice("unit", "token", ("token", "word", "span", "ngram"), "What is masked as one.")
+    choice("mode", "pairs", MODES, "What a sequence is made of; sop is pairs, swapped or not.")
+    number("short_seq_prob", 0.1, "How often to aim at a shorter sequence.", 1)
+    choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
+    number("learning_rate", 1e-4, "Learning rate at its peak.")
+    integer("warmup_steps", None, "Updates in which it rises. Default: a hundredth of all.", 0)
+    number("weight_decay", 0.01, "Weight decay; not of biases and norms.")
+    dtypes = ("float32", "mixed_bfloat16", "mixed_float16")
+    choice("dtype", "float32", dtypes, "Precision.")
+    number("held_out", 0.02, "Share of the documents to evaluate on.", 0.5)
+    integer("evaluation_batches", 50, "Most batches of an evaluation.")
+    integer("report_every", None, "Steps from one line of the log to the next. Default: 50 lines.")
+    integer("checkpoint_every", 1000, "Steps from one checkpoint to the next.")
+    integer("keep", 3, "Checkpoints to keep.")
+    integer("seed", 0, "Seed of weights, dropout, instances and masks.", 0)
+    explanation = "Also log for TensorBoard, which needs TensorFlow."
+    flags.DEFINE_boolean("tensorboard", False, explanation, flag_values=values)
+
+
+def run(values):
+    """Opens the corpus, builds the model, trains or goes on, writes."""
+    report_every = find_report_every(values.steps, values.report_every)
+    output = Path(values.output).expanduser()
+    claim_folder(output, settings_of(values))
+    if (output / "model").exists():
+        print(f"{output} is finished: {values.steps} steps, the model is {output / 'model'}")
+        return
+
+    import keras
+
+    import keras_bert_suite as kbs
+    from keras_bert_suite.data import open_corpus, read_tokenizer
+
+    from .pretraining_report import PretrainingReport
+    from .saved_tasks import open_pretrainer
+
+    corpus, tokenizer = open_corpus(values.corpus), read_tokenizer(values.corpus)
+    keras.utils.set_random_seed(values.seed)
+    if values.checkpoint:
+        pretrainer = open_pretrainer(
+            values.checkpoint, tokenizer, values.sequence_length, values.dtype
+        )
+    else:
+        packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
+        backbone = kbs.BertBackbone.from_size(
+            values.size,
+            vocabulary_size=tokenizer.vocabulary_size(),
+            max_sequence_length=max(512, values.sequence_length),
+            dtype=values.dtype,
+        )
+        next_sentence = values.mode in ("pairs", "sop")
+        pretrainer = kbs.Pretrainer(backbone, next_sentence, preprocessor=packer)
+    training, held_out = make_batches(values, corpus, tokenizer)
+    pretrainer.compile(make_optimizer(values))
+    print(
+        f"{pretrainer.count_params():,} parameters, {corpus.num_documents:,} documents, "
+        f"{len(training):,} batches an epoch, {keras.config.backend()}"
+    )
+
+    report = PretrainingReport(
+        output,
+        tokens_per_step=values.batch_size * values.sequence_length,
+        steps_per_epoch=report_every,
+        total_steps=values.steps,
+    )
+    checkpoints = kbs.TrainingCheckpoint(
+        output / "checkpoints", every=values.checkpoint_every, keep=values.keep
+    )
+    callbacks = [report, checkpoints]
+    if values.tensorboard:
+        callbacks.append(keras.callbacks.TensorBoard(output / "tensorboard"))
+    pretrainer.fit(
+        training,
+        steps_per_epoch=report_every,
+        epochs=values.steps // report_every,
+        validation_data=held_out,
+        callbacks=callbacks,
+        verbose=0,
+    )
+    if checkpoints.terminated:
+        print("stopped; the same command goes on")
+        return
+    report.plot()
+    write_output(output / "model", pretrainer.save_to_preset)
+    print(f"wrote {output / 'model'}, {report.log_file} and {report.plot_file}")
+
+
+def find_report_every(steps, wanted):
+    """Steps between two lines of the log: `wanted`, or what makes about 50 of equal length."""
+    if wanted is None:
+        return next(n for n in range(max(1, steps // 50), 0, -1) if steps % n == 0)
+    if steps % wanted:
+        raise UsageError(
+            f"--report_every={wanted} does not divide --steps={steps}; choose one that does, such "
+            f"as {find_report_every(steps, None)}"
+        )
+    return wanted
+
+
+def settings_of(values):
+    """dict of the flags that make a run what it is."""
+    return {name: values[name].value for name in values if name not in MAY_CHANGE}
+
+
+def claim_folder(output, settings):
+    """Notes the settings of a new run, or compares them with those of the run to go on with.
+
+    Raises:
+        ValueError: if there is a run with other settings, naming them.
+        FileExistsError: if there is something else.
+    """
+    file = output / "settings.json"
+    if file.is_file():
+        before = json.loads(file.read_text(encoding="utf-8"))
+        differences = [
+            f"--{name} was {before.get(name)!r} and is {settings.get(name)!r}"
+            for name in sorted({*before, *settings} - {"output"})
+            if before.get(name) != settings.get(name)
+        ]
+        if differences:
+            raise ValueError(
+                f"{output} holds a run with other settings: {'; '.join(differences)}. Give it the "
+                "same flags to go on, or choose another --output."
+            )
+        return
+    if output.exists() and any(output.iterdir()):
+        raise FileExistsError(
+            f"{output} holds something that is no run of keras-bert pretrain. Choose another path."
+        )
+    output.mkdir(parents=True, exist_ok=True)
+    aside = output / "settings.json.tmp"
+    aside.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    aside.replace(file)
+
+
+def make_batches(values, corpus, tokenizer):
+    """(batches to train on, batches to evaluate on or None)."""
+    import keras_bert_suite as kbs
+    from keras_bert_suite.data import PretrainingBatches, hold_out
+
+    masker = kbs.TokenMasker(
+        tokenizer,
+        rate=values.masking_rate,
+        unit=values.unit,
+        max_predictions=values.max_predictions,
+        seed=values.seed,
+    )
+
+    def make(part):
+        return PretrainingBatches(
+            part,
+            masker,
+            sequence_length=values.sequence_length,
+            batch_size=values.batch_size,
+            mode=values.mode,
+            short_seq_prob=values.short_seq_prob,
+            seed=values.seed,
+        )
+
+    if not values.held_out:
+        return make(corpus), None
+    training, held_out = map(make, hold_out(corpus, values.held_out, values.seed))
+    return training, held_out[: values.evaluation_batches]
+
+
+def make_optimizer(values):
+    """The optimizer with its schedule, whose steps are updates."""
+    import keras_bert_suite as kbs
+
+    updates = max(1, values.steps // values.accumulate)
+    schedule = kbs.LinearWarmupDecay(
+        values.learning_rate,
+        total_steps=updates,
+        warmup_steps=values.warmup_steps,
+        warmup_ratio=0.01,
+    )
+    optimizer = {"adamw": kbs.AdamW, "lamb": kbs.Lamb}[values.optimizer]
+    return optimizer(
+        schedule,
+        values.weight_decay,
+        gradient_accumulation_steps=values.accumulate if values.accumulate > 1 else None,
+    )

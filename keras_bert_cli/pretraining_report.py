@@ -1,0 +1,120 @@
+"""What a pretraining run shows and writes down while it runs."""
+
+import csv
+import sys
+import time
+
+import keras
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+#: Columns of the log, and their short names in a line of output.
+COLUMNS = {
+    "loss": "loss",
+    "mlm_loss": "mlm",
+    "mlm_accuracy": "mlm acc",
+    "nsp_accuracy": "nsp acc",
+    "val_mlm_loss": "held-out mlm",
+    "val_mlm_accuracy": "held-out mlm acc",
+    "val_nsp_accuracy": "held-out nsp acc",
+}
+
+
+class PretrainingReport(keras.callbacks.Callback):
+    """A bar on a terminal; a line of output and a row of `log.csv` for each epoch of Keras.
+
+    Rows of the epoch it goes on with, and of later ones, are written anew.
+
+    Args:
+        output: `pathlib.Path` of the run.
+        tokens_per_step: int, padding included.
+        steps_per_epoch, total_steps: int.
+    """
+
+    def __init__(self, output, tokens_per_step, steps_per_epoch, total_steps):
+        super().__init__()
+        self.log_file = output / "log.csv"
+        self.plot_file = output / "curves.png"
+        self.tokens_per_step = tokens_per_step
+        self.steps_per_epoch = steps_per_epoch
+        self.total_steps = total_steps
+        self._bar = None
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._epoch, self._steps = epoch, 0
+        self._begin = self._end = time.perf_counter()
+        if self._bar is None and sys.stdout.isatty():
+            self._bar = Progress(
+                BarColumn(),
+                TextColumn("{task.completed}/{task.total} steps"),
+                TextColumn("{task.fields[rate]:,.0f} tokens/s"),
+                TimeRemainingColumn(),
+                transient=True,
+            )
+            self._task = self._bar.add_task("", total=self.total_steps, rate=0.0)
+            self._bar.start()
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._steps += 1
+        self._end = time.perf_counter()
+        if self._bar is not None:
+            completed = self._epoch * self.steps_per_epoch + self._steps
+            self._bar.update(self._task, completed=completed, rate=self._rate())
+
+    def on_epoch_end(self, epoch, logs=None):
+        step = (epoch + 1) * self.steps_per_epoch
+        row = {"step": step, "tokens/s": round(self._rate())}
+        row.update({name: read_number(value) for name, value in (logs or {}).items()})
+        row["learning_rate"] = read_number(self.model.optimizer.learning_rate)
+        rows = [old for old in self.read_log() if int(old["step"]) < step]
+        self._write_log([*rows, row])
+        figures = [f"{title} {row[name]:.4f}" for name, title in COLUMNS.items() if name in row]
+        left = (self.total_steps - step) * self.tokens_per_step / max(self._rate(), 1e-9)
+        print(
+            f"step {step}/{self.total_steps}  {'  '.join(figures)}  "
+            f"{row['tokens/s']:,} tokens/s  {format_seconds(left)} left",
+            flush=True,
+        )
+
+    def on_train_end(self, logs=None):
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def read_log(self):
+        """The rows written so far, dicts of str."""
+        if not self.log_file.is_file():
+            return []
+        with open(self.log_file, encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def plot(self):
+        """Draws the log."""
+        from .plots import plot_pretraining
+
+        plot_pretraining(self.read_log(), self.plot_file)
+
+    def _write_log(self, rows):
+        names = list(dict.fromkeys(name for row in rows for name in row))
+        aside = self.log_file.with_suffix(".tmp")
+        with open(aside, "w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, names)
+            writer.writeheader()
+            writer.writerows(rows)
+        aside.replace(self.log_file)
+
+    def _rate(self):
+        """float, tokens a second of this epoch."""
+        return self._steps * self.tokens_per_step / max(self._end - self._begin, 1e-9)
+
+
+def read_number(value):
+    """float of a number or a scalar tensor."""
+    return float(keras.ops.convert_to_numpy(value))
+
+
+def format_seconds(seconds):
+    """>>> format_seconds(3700)
+    '1 h 01 min'
+    """
+    minutes = round(seconds / 60)
+    return f"{minutes // 60} h {minutes % 60:02} min" if minutes >= 60 else f"{minutes} min"
