@@ -10,7 +10,7 @@ import importlib.metadata
 import os
 import sys
 
-from . import convert, demo, export, finetune, predict, vocab
+from . import convert, demo, export, finetune, predict, prepare, vocab
 from .backend import choose_backend
 from .command_flags import UsageError, format_command_help, format_overview, parse_flags
 from .log_noise import hide_log_noise
@@ -22,6 +22,7 @@ COMMANDS = {
     "export": export,
     "convert": convert,
     "vocab": vocab,
+    "prepare": prepare,
 }
 
 
