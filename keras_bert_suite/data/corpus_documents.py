@@ -102,10 +102,10 @@ def _read(read, path):
 
 def _parse_text(line, path, offset, text_key):
     try:
-        document = json.loads(_decode(line, path, offset))
+        document = json.loads(_decode(line.rstrip(b"\r\n"), path, offset))
     except json.JSONDecodeError as error:
         raise ValueError(
-            f"{_locate(path, offset)} is not JSON: {error.msg} at character {error.pos + 1}. "
+            f"{_locate(path, offset)} is not JSON: {error.msg} (character {error.pos + 1}). "
             "Correct the line or remove it."
         ) from None
     if not isinstance(document, dict) or not isinstance(document.get(text_key), str):

@@ -87,6 +87,7 @@ def plan_slices(folder, names, format, slice_bytes):
     Returns:
         list of `CorpusSlice`, which holds every byte of the files once, in order.
     """
+    format_of("", format)
     if slice_bytes < 1:
         raise ValueError(f"`slice_bytes` must be at least 1. Received: {slice_bytes}.")
     slices, parts, size = [], [], 0

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from keras_bert_suite.data.atomic_file import ASIDE, atomic_file
-from keras_bert_suite.data.corpus_files import find_files, format_of, plan_slices
+from keras_bert_suite.data.corpus_files import find_files, plan_slices
 from keras_bert_suite.data.token_shards import ShardWriter, token_dtype, write_json
 
 #: Raised when the same input gives other shards.
@@ -77,7 +77,6 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, format="auto", text_key=
         FileExistsError: if it holds something else.
         FileNotFoundError: if there is no input.
     """
-    format_of("", format)
     folder, names = find_files(inputs)
     output = Path(output).expanduser().absolute()
     vocabulary = "".join(token + "\n" for token in tokenizer.get_vocabulary()).encode()
@@ -94,9 +93,9 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, format="auto", text_key=
     }
     slices = plan_slices(folder, names, format, slice_bytes)
     output.mkdir(parents=True, exist_ok=True)
+    _check_same(output, description)
     for file in output.glob(f".*{ASIDE}"):
         file.unlink(missing_ok=True)
-    _check_same(output, description)
     write_json(output / PLAN_FILE, description)
     with atomic_file(output / VOCABULARY_FILE) as aside:
         aside.write_bytes(vocabulary)
@@ -105,7 +104,7 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, format="auto", text_key=
 
 def _check_same(output, description):
     """Raises unless the folder is empty or has the corpus of `description`, done or not."""
-    if not any(output.iterdir()):
+    if all(file.suffix == ASIDE for file in output.iterdir()):
         return
     file = output / PLAN_FILE
     if not file.exists():
@@ -136,5 +135,5 @@ def _show_difference(found, wanted):
         for index in range(max(len(found), len(wanted))):
             pair = found[index : index + 1], wanted[index : index + 1]
             if pair[0] != pair[1]:
-                return (f"{list(side[0])}" if side else "(no more)" for side in pair)
+                return [f"{list(side[0])}" if side else "no more" for side in pair]
     return repr(found), repr(wanted)

@@ -30,7 +30,7 @@ _STARTERS = frozenset(
     "Though To Under Until We What When Where Which While Who Why With You Your".split()
 )
 _WORD = re.compile(r"\w+")
-_DOTTED_LETTERS = re.compile(r"[^\W\d_](\.[^\W\d_])*")
+_DOTTED_LETTERS = re.compile(r"[^\W\d_](\.[^\W\d_])+")
 
 
 def split_sentences(text):
@@ -86,7 +86,8 @@ def _is_abbreviation(line, start, stop, end):
     small = word.lower()
     if small in _NEVER_LAST or (small in _BEFORE_NUMBER and line[end].isdigit()):
         return True
-    if small in _SELDOM_LAST or (word != "" and _DOTTED_LETTERS.fullmatch(word)):
+    initial = len(word) == 1 and word.isupper()
+    if initial or small in _SELDOM_LAST or _DOTTED_LETTERS.fullmatch(word):
         following = _WORD.match(line, end)
         return following is not None and following[0] not in _STARTERS
     # The number of a list item.
