@@ -61,7 +61,7 @@ def run(values):
             values.input,
             tokenizer,
             values.output,
-            workers=values.workers or os.cpu_count(),
+            workers=values.workers or count_cores(),
             slice_bytes=max(1, round(values.slice_mb * (1 << 20))),
             format=values.format,
             text_key=values.text_key,
@@ -69,6 +69,11 @@ def run(values):
         )
     print(summarize(manifest, progress))
     print(f"wrote {values.output}")
+
+
+def count_cores():
+    """int, the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def summarize(manifest, progress):

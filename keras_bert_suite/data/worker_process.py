@@ -56,8 +56,8 @@ class WorkerProcess:
         except (EOFError, BrokenPipeError, pickle.UnpicklingError):
             status = self._process.wait()
             raise RuntimeError(
-                f"A worker process ended with status {status} at {argument}. If that is "
-                f"-{signal.SIGKILL.value} memory may have run out: take fewer workers. What is "
+                f"A worker process ended with status {status} at {argument}. If it printed no "
+                "error it was killed, and memory may have run out: take fewer workers. What is "
                 "finished is kept; run again to go on."
             ) from None
         if error is not None:

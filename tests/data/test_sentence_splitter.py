@@ -10,7 +10,7 @@ pytestmark = pytest.mark.backend_free
 ENGLISH = [
     "It rained. | We left! | Why? | Nobody knew.",
     "Mr. and Mrs. Smith met Dr. No. | They talked.",
-    "J. R. R. Tolkien wrote it. | George W. Bush did not.",
+    "J. R. R. Tolkien wrote it. | George W. Bush and Newton P. 'Stalky' S. did.",
     "The U.S. Army left the U.S. | The rest stayed.",
     "Some fruit, e.g. Apples, i.e. food. | See Fig. 3 and pp. 5 on Jan. 7. | No. | Five left.",
     "It costs $3.50. | Version 2.0.1 is out. | Visit example.com today.",
