@@ -237,6 +237,21 @@ def test_bad_input_in_a_worker(tmp_path):
     assert not (output / "manifest.json").exists()
 
 
+@pytest.mark.skipif(os.name == "nt", reason="there are no limits of resources")
+def test_full_disk(tmp_path):
+    import resource
+
+    (tmp_path / "a.txt").write_text("good film\n")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, limits[1]))
+    try:
+        with pytest.raises(OSError, match="cannot be written: .*File too large.*make room"):
+            prepare_corpus(tmp_path / "a.txt", make_tokenizer(), tmp_path / "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert set(read_folder(tmp_path / "out")) == {"plan.json", "vocab.txt"}
+
+
 def test_sentences_without_a_token(tmp_path):
     (tmp_path / "a.txt").write_text("\x01\ngood film\n\u200b\n\n\u200b\n\ngreat\n", "utf-8")
     prepare_corpus(tmp_path / "a.txt", make_tokenizer(), tmp_path / "out")
