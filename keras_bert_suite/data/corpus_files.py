@@ -23,6 +23,10 @@ class CorpusSlice:
     folder: str
     parts: tuple
 
+    def __str__(self):
+        name, start, _ = self.parts[0]
+        return f"slice {self.number}, from byte {start:,} of {name}"
+
     @property
     def num_bytes(self):
         """int, bytes of input."""

@@ -75,8 +75,8 @@ class ShardWriter:
             return None
         if summary.get("input") != source:
             raise ValueError(
-                f"{path} was made from other input: {summary.get('input')} and now {source}. "
-                "The corpus has changed: write to another folder."
+                f"{path} was made of other text than there is now in {corpus_slice}. The corpus "
+                "has changed: write to another folder."
             )
         intact = all(
             is_intact(shard_path(self.output, corpus_slice.number, kind), description)
