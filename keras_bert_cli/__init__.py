@@ -10,7 +10,17 @@ import importlib.metadata
 import os
 import sys
 
-from . import convert, demo, export, fill_mask, finetune, predict, pretrain, vocab
+from . import (
+    convert,
+    demo,
+    export,
+    fill_mask,
+    finetune,
+    predict,
+    prepare,
+    pretrain,
+    vocab,
+)
 from .backend import choose_backend
 from .command_flags import UsageError, format_command_help, format_overview, parse_flags
 from .log_noise import hide_log_noise
@@ -18,6 +28,7 @@ from .log_noise import hide_log_noise
 COMMANDS = {
     "demo": demo,
     "vocab": vocab,
+    "prepare": prepare,
     "pretrain": pretrain,
     "fill-mask": fill_mask,
     "finetune": finetune,

@@ -1,0 +1,37 @@
+"""Files that are there whole or not at all."""
+
+import contextlib
+import os
+import uuid
+
+#: Ends the names of files being written; they begin with a dot.
+ASIDE = ".tmp"
+
+
+@contextlib.contextmanager
+def atomic_file(path):
+    """Yields a temporary path; what is written there replaces `path` when the block ends.
+
+    It is flushed to disk, then renamed. If the block raises it is removed; a process that is
+    killed leaves it behind, hidden as `.NAME.*.tmp`.
+
+    Args:
+        path: `pathlib.Path` in an existing folder.
+    """
+    aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}{ASIDE}")
+    try:
+        yield aside
+        _flush(aside)
+        os.replace(aside, path)
+    finally:
+        aside.unlink(missing_ok=True)
+    if os.name != "nt":  # Windows does not open directories.
+        _flush(path.parent)
+
+
+def _flush(path):
+    descriptor = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,57 @@
+"""`prepare_corpus` under Apache Beam, for corpora beyond one machine."""
+
+import json
+
+from keras_bert_suite.data.corpus_plan import plan_corpus
+from keras_bert_suite.data.corpus_preparation import SLICE_BYTES
+from keras_bert_suite.data.token_shards import shard_path
+
+
+def prepare_corpus_with_beam(
+    inputs,
+    tokenizer,
+    output,
+    options=None,
+    slice_bytes=SLICE_BYTES,
+    format="auto",
+    text_key="text",
+):
+    """Tokenizes a corpus with the runner of Beam's choice; the folder is `prepare_corpus`'s.
+
+    The same function makes the same shards, so that either may continue what the other began.
+    Input and output are folders that this machine and Beam's workers see under the same path,
+    such as a mounted bucket; the workers need this package.
+
+    ```python
+    options = apache_beam.options.pipeline_options.PipelineOptions(["--runner=FlinkRunner", ...])
+    prepare_corpus_with_beam("/corpus/*.jsonl", tokenizer, "/tokens", options)
+    ```
+
+    Args:
+        inputs, tokenizer, output, slice_bytes, format, text_key: as for `prepare_corpus`.
+        options: Beam's `PipelineOptions`; None runs it here.
+
+    Returns:
+        dict, the manifest.
+
+    Raises:
+        ImportError: if Beam is not installed.
+        ValueError, OSError: as `prepare_corpus`, where the runner hands them on.
+    """
+    try:
+        import apache_beam as beam
+    except ImportError:
+        raise ImportError(
+            "Apache Beam is not installed: pip install 'keras-bert-suite[beam]'"
+        ) from None
+
+    plan = plan_corpus(inputs, tokenizer, output, slice_bytes, format, text_key)
+    write_shard = plan.write_shard
+    with beam.Pipeline(options=options) as pipeline:
+        slices = pipeline | "Slices" >> beam.Create(plan.slices)
+        # Or one worker would be handed all of them along with the pipeline.
+        spread = slices | "Spread" >> beam.Reshuffle()
+        # Nothing is handed back: a summary lies beside its shard.
+        spread | "Shards" >> beam.Map(lambda piece: write_shard(piece)[1])  # noqa: B018
+    paths = [shard_path(write_shard.output, piece.number, "summary") for piece in plan.slices]
+    return plan.finish([json.loads(path.read_text(encoding="utf-8")) for path in paths])

@@ -1,0 +1,119 @@
+"""`keras-bert prepare`."""
+
+import pytest
+from cli.small_files import list_files
+from data.small_corpus import (
+    check_same_corpus,
+    make_documents,
+    make_tokenizer,
+    read_folder,
+    tokenize_in_memory,
+    write_jsonl,
+    write_sentences,
+)
+
+from keras_bert_cli import prepare
+from keras_bert_suite.data.corpus_preparation import prepare_corpus
+from keras_bert_suite.data.shard_reader import open_corpus
+
+pytestmark = pytest.mark.backend_free
+
+DOCUMENTS = make_documents(40)
+
+
+@pytest.fixture
+def workshop(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    make_tokenizer().save_assets(tmp_path)
+    (tmp_path / "corpus").mkdir()
+    write_sentences(tmp_path / "corpus" / "a.txt", DOCUMENTS[:20])
+    write_jsonl(tmp_path / "corpus" / "b.jsonl", DOCUMENTS[20:], key="body")
+    return tmp_path
+
+
+ARGUMENTS = ["prepare", "--input=corpus/*", "--vocab=vocab.txt", "--output=out/shards"]
+OPTIONS = ["--text_key=body", "--slice_mb=0.001"]
+
+
+def test_writes_what_the_function_writes(run, workshop):
+    status, out, err = run(*ARGUMENTS, *OPTIONS, "--workers=2")
+    assert (status, err) == (0, "")
+    prepare_corpus("corpus", make_tokenizer(), "ours", slice_bytes=1049, text_key="body")
+    assert read_folder(workshop / "out" / "shards") == read_folder(workshop / "ours")
+    corpus = open_corpus("out/shards")
+    check_same_corpus(corpus, tokenize_in_memory(DOCUMENTS, make_tokenizer()))
+
+    counts = f"40 documents, {sum(map(len, DOCUMENTS))} sentences, {corpus.manifest['tokens']:,} "
+    assert f"{counts}tokens, 0.00% of them unknown\n" in out
+    shards = len(corpus.manifest["shards"])
+    assert f"\n{shards} shards, " in out and " bytes a token; 0.0 MB in " in out
+    assert out.endswith("wrote out/shards\n")
+
+    status, out, err = run(*ARGUMENTS, *OPTIONS, "--workers=1")
+    assert (status, err) == (0, "") and "0.0 MB (0.0 MB were done before) in " in out
+    assert read_folder(workshop / "out" / "shards") == read_folder(workshop / "ours")
+
+
+def test_flags_reach_the_tokenizer_and_the_reader(run, workshop):
+    arguments = [*ARGUMENTS[:1], "--input=corpus/a.txt", *ARGUMENTS[2:], "--workers=1"]
+    options = ["--nolowercase", "--strip_accents", "--format=files"]
+    assert run(*arguments, *options)[::2] == (0, "")
+    manifest = open_corpus("out/shards").manifest
+    assert manifest["documents"] == 1 and manifest["unknown_tokens"] > 20
+    assert manifest["tokenizer"]["lowercase"] is False
+    assert manifest["tokenizer"]["strip_accents"] is True
+
+
+@pytest.mark.parametrize(
+    "changes, status, message",
+    [
+        (["--input=absent/*"], 1, "No file matches 'absent/*'"),
+        (["--vocab=absent.txt"], 1, "absent.txt: No such file"),
+        (["--text_key=txt"], 1, "b.jsonl, line 1: wanted an object with a string under 'txt'"),
+        (["--output=corpus"], 1, "corpus holds files already"),
+        (["--workers=0"], 2, "--workers=0"),
+        (["--format=xml"], 2, "--format=xml"),
+        (["--slice_mb=-1"], 2, "--slice_mb=-1"),
+    ],
+)
+def test_bad_arguments(run, workshop, changes, status, message):
+    before = list_files(workshop / "corpus")
+    result, out, err = run(*ARGUMENTS, *OPTIONS, "--workers=1", *changes)
+    assert (result, out) == (status, "") and message in err
+    assert list_files(workshop / "corpus") == before
+
+
+def test_other_flags_on_the_same_folder(run, workshop):
+    assert run(*ARGUMENTS, *OPTIONS, "--workers=1")[0] == 0
+    status, out, err = run(*ARGUMENTS, *OPTIONS, "--workers=1", "--nolowercase")
+    assert (status, out) == (1, "") and "holds a corpus made with tokenizer" in err
+
+
+def test_lines_of_progress(monkeypatch, capsys):
+    clock = [100.0]
+    monkeypatch.setattr(prepare.time, "monotonic", lambda: clock[0])
+    with prepare.make_progress(on_terminal=False) as progress:
+        for seconds, *figures in (
+            (0, 0, 0, 9_000_000),
+            (5, 3_000_000, 3_000_000, 9_000_000),
+            (10, 5_000_000, 3_000_000, 9_000_000),
+            (15, 6_000_000, 3_000_000, 9_000_000),
+            (20, 9_000_000, 3_000_000, 9_000_000),
+        ):
+            clock[0] = 100.0 + seconds
+            progress.show(*figures)
+    clock[0] = 900.0
+    assert capsys.readouterr().out.splitlines() == [
+        "5.0 of 9.0 MB, 0.2 MB/s, 20 s left",
+        "9.0 of 9.0 MB, 0.3 MB/s, 0 s left",
+    ]
+    assert progress.seconds == 20 and progress.rate == 300_000
+
+
+def test_bar(capsys):
+    with prepare.make_progress(on_terminal=True) as progress:
+        progress.show(0, 0, 9_000_000)
+        progress.show(4_500_000, 0, 9_000_000)
+        (task,) = progress._bar.tasks
+        assert (task.completed, task.total) == (4_500_000, 9_000_000)
+    assert progress.done == 4_500_000 and progress.rate > 0
