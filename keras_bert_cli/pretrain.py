@@ -1,11 +1,10 @@
-"""Pretrain a BERT on a prepared corpus.
+"""Pretrain a BERT on a corpus that keras-bert prepare has tokenized.
 
 Masked tokens, and pairs of texts or not. Everything goes to one folder: checkpoints, a
 log in CSV, a plot of it, and at the end the model as a preset. A run that was stopped, by
 whatever, is continued by the same command. Part of the corpus is held out to evaluate on.
 
 Example:
-  keras-bert prepare --input 'corpus/*' --vocab vocab.txt --output shards
   keras-bert pretrain --corpus shards --size tiny --steps 20000 --output run
   keras-bert fill-mask --model run/model --text 'Paris is the [MASK] of France.'
 

@@ -54,7 +54,7 @@ def test_version(run):
     ("arguments", "message"),
     [
         (["finetun"], "unknown command 'finetun'; did you mean 'finetune'?"),
-        (["fly"], "unknown command 'fly'; choose one of demo, finetune,"),
+        (["fly"], "unknown command 'fly'; choose one of demo, vocab,"),
         (["help", "fly"], "unknown command 'fly'"),
         (["--backend=jax", "demo"], "stands before the command"),
         (["finetune", "--epoch=3"], "Unknown command line flag 'epoch'. Did you mean: epochs"),
