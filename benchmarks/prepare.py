@@ -1,0 +1,137 @@
+"""From raw text to masked batches: ours, and Google's create_pretraining_data.py.
+
+    git clone https://github.com/google-research/bert
+    python benchmarks/prepare.py --google=bert --corpus=enwiki.jsonl --vocabulary=vocab.txt
+
+Both read the same file, a sentence a line and an empty line between documents, which is made
+from the corpus first, and end with every batch of one pass at 128 tokens with 20 predictions:
+ours by `prepare_corpus` with one worker and then all batches of an epoch, on one core;
+Google's script, a process of its own under TensorFlow 2's compat.v1, with dupe_factor 1, by
+writing TFRecords. `start` is what a script takes that does nothing but import. Our shards
+serve every pass; Google's TFRecords are one.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from side_processes import describe_run, measure_in_turn
+
+LENGTH, PREDICTIONS, BATCH_SIZE = 128, 20, 256
+
+RUN_UNDER_TENSORFLOW_2 = """
+import runpy, sys
+import tensorflow.compat.v1 as tensorflow
+sys.modules["tensorflow"] = tensorflow
+runpy.run_path("create_pretraining_data.py", run_name="__main__")
+"""
+
+
+def write_sentences(corpus, path):
+    """The documents of a jsonl file, a sentence a line."""
+    from keras_bert_suite.data.sentence_splitter import split_sentences
+
+    with open(corpus, encoding="utf-8") as file, open(path, "w", encoding="utf-8") as out:
+        for line in file:
+            sentences = split_sentences(json.loads(line)["text"])
+            out.write("\n".join(sentences) + "\n\n")
+
+
+def measure_ours(options, text):
+    begin = time.perf_counter()
+    import keras_bert_suite as kbs
+    from keras_bert_suite.data import PretrainingBatches, open_corpus, prepare_corpus
+
+    start = time.perf_counter() - begin
+    with tempfile.TemporaryDirectory() as folder:
+        begin = time.perf_counter()
+        tokenizer = kbs.WordPieceTokenizer(options.vocabulary)
+        prepare_corpus([str(text)], tokenizer, folder, workers=1, format="sentences")
+        prepared = time.perf_counter() - begin
+        masker = kbs.TokenMasker(tokenizer, max_predictions=PREDICTIONS)
+        batches = PretrainingBatches(open_corpus(folder), masker, LENGTH, BATCH_SIZE)
+        for index in range(len(batches)):
+            batches[index]
+        seconds = time.perf_counter() - begin
+        stored = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
+    return {"seconds": seconds, "of it prepare": prepared, "start": start, "bytes": stored}
+
+
+def measure_google(options, text):
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "examples.tfrecord"
+        flags = {
+            "input_file": text,
+            "output_file": output,
+            "vocab_file": Path(options.vocabulary).absolute(),
+            "max_seq_length": LENGTH,
+            "max_predictions_per_seq": PREDICTIONS,
+            "dupe_factor": 1,
+        }
+        arguments = [f"--{name}={value}" for name, value in flags.items()]
+        begin = time.perf_counter()
+        run_python("import tensorflow.compat.v1", [], options.google)
+        start = time.perf_counter() - begin
+        begin = time.perf_counter()
+        run_python(RUN_UNDER_TENSORFLOW_2, arguments, options.google)
+        seconds = time.perf_counter() - begin - start
+        return {
+            "seconds": seconds,
+            "of it prepare": seconds,
+            "start": start,
+            "bytes": output.stat().st_size,
+        }
+
+
+def run_python(code, arguments, folder):
+    subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=folder, check=True, capture_output=True
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--google", required=True, help="clone of google-research/bert")
+    parser.add_argument("--corpus", required=True, help="jsonl file with texts under 'text'")
+    parser.add_argument("--vocabulary", required=True)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--text", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        # One core, for what the libraries do in threads too.
+        if hasattr(os, "sched_setaffinity"):
+            os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+        measure = {"ours": measure_ours, "google": measure_google}[options.child]
+        print(json.dumps(measure(options, options.text)))
+        return
+
+    with tempfile.TemporaryDirectory() as folder:
+        text = Path(folder) / "corpus.txt"
+        write_sentences(options.corpus, text)
+        megabytes = text.stat().st_size / 1e6
+        sides = [("ours", "jax"), ("google", "tensorflow")]
+        arguments = ["--google", options.google, "--corpus", options.corpus]
+        arguments += ["--vocabulary", options.vocabulary, "--text", text]
+        measured = measure_in_turn(__file__, sides, options.rounds, arguments)
+    ours, google = (measured[side] for side in sides)
+    print(f"{describe_run(options.rounds)} One core, {megabytes:.1f} MB of text, one pass.\n")
+    print("| side | seconds | of it prepare | start | MB/s | MB on disk |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for name, figures in (("ours", ours), ("Google's script", google)):
+        cells = [f"{figures[key]:.2f}" for key in ("seconds", "of it prepare", "start")]
+        rate, stored = megabytes / figures["seconds"], figures["bytes"] / 1e6
+        print(f"| {name} | {' | '.join(cells)} | {rate:.2f} | {stored:.2f} |")
+    print(
+        f"\nOurs is {google['seconds'] / ours['seconds']:.1f} times as fast, on "
+        f"{google['bytes'] / ours['bytes']:.1f} times less disk."
+    )
+
+
+if __name__ == "__main__":
+    main()
