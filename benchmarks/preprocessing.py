@@ -186,11 +186,12 @@ def compare_packing(texts, vocabulary):
     shape = 2, BATCH_SIZE, SEQUENCE_LENGTH // 2
     pair = np.resize(ids, shape)  # repeats a text that is too short
     lengths = np.full(BATCH_SIZE, shape[-1], "int32")
+    starts = np.cumsum(lengths, dtype="int32") - lengths
 
     def pack():
         return pack_segments(
             NUMPY,
-            [(segment.ravel(), lengths) for segment in pair],
+            [(segment.ravel(), starts, lengths) for segment in pair],
             sequence_length=SEQUENCE_LENGTH,
             start_token_id=tokenizer.start_token_id,
             end_token_id=tokenizer.end_token_id,
