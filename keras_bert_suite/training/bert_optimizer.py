@@ -76,7 +76,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
 
     def step(self):
         """The number of the coming update, from 1, float32 scalar."""
-        return ops.cast(self.iterations + 1, "float32") / (self.gradient_accumulation_steps or 1)
+        return ops.cast(self.iterations + 1, "float32")
 
     def adam_update(self, gradient, variable):
         """Updates the moments; returns m / (sqrt(v) + epsilon) + weight_decay p."""

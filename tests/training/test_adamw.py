@@ -106,7 +106,7 @@ def test_a_pattern_that_finds_nothing_is_an_error(model):
 def test_accumulated_batches_are_one_step(model, optimizer_cls):
     """Equal batches, three to a step, are the steps of one of them, bias correction and all."""
     variables = model.trainable_variables
-    twins = [keras.Variable(v.value) for v in variables]
+    twins = [keras.Variable(ops.convert_to_numpy(v).copy()) for v in variables]
     rng = np.random.default_rng(1)
     three = optimizer_cls(1e-2, gradient_accumulation_steps=3, bias_correction=True, no_decay=())
     one = optimizer_cls(1e-2, bias_correction=True, no_decay=())
