@@ -103,7 +103,7 @@ def assign_variables(model, arrays, source):
     }
     differences = [
         f"{name}: {found.get(name, 'missing')}, wanted {wanted.get(name, 'none')}"
-        for name in sorted(wanted.keys() | found.keys())
+        for name in sorted(wanted.keys() | found.keys(), key=lambda n: (n[:5] != "model", n))
         if wanted.get(name) != found.get(name)
     ]
     if differences:

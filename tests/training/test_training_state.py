@@ -61,7 +61,9 @@ def test_bfloat16_stays():
 
 
 def test_another_model_is_refused(trained):
-    wider = Pretrainer(BertBackbone(**{**TINY, "intermediate_dim": 40}), next_sentence=False)
+    wider = Pretrainer(
+        BertBackbone(**{**TINY, "num_layers": 1, "intermediate_dim": 40}), next_sentence=False
+    )
     wider.compile(AdamW(1e-3))
     wider.fit(SmallBatches(), verbose=0, steps_per_epoch=1)
     before = all_arrays(wider)
