@@ -15,7 +15,13 @@ from keras_bert_suite.preprocessing import (
 )
 from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
 from keras_bert_suite.tasks import Pretrainer, TextClassifier
-from keras_bert_suite.training import AdamW, Lamb, LinearWarmupDecay, MaskedLMLoss
+from keras_bert_suite.training import (
+    AdamW,
+    Lamb,
+    LinearWarmupDecay,
+    MaskedLMLoss,
+    TrainingCheckpoint,
+)
 
 __version__ = "0.1.0"
 
@@ -32,6 +38,7 @@ __all__ = [
     "SelfAttention",
     "TextClassifier",
     "TokenMasker",
+    "TrainingCheckpoint",
     "TransformerBlock",
     "WordPieceTokenizer",
     "export_litert",

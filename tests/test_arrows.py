@@ -14,8 +14,8 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 #: room -> the rooms it may import from. A file beside the rooms is a room of its own.
 ALLOWED = {
     "layers": set(),
-    "training": set(),
     "checkpoints": set(),
+    "training": {"checkpoints"},
     "models": {"layers", "checkpoints"},
     # KerasHub has a preprocessor name the class of its backbone.
     "preprocessing": {"models", "checkpoints"},

@@ -4,7 +4,6 @@ import sys
 
 import grain
 import keras
-import numpy as np
 
 from keras_bert_suite.data.row_batches import (
     RowBatches,
@@ -48,14 +47,10 @@ def gather_columns(x, y=None, sample_weight=None):
     return columns
 
 
-def training_batches(columns, batch_size, shuffle):
-    """Batches in a fresh order each epoch, of rows of similar length.
-
-    The seed is drawn from NumPy's generator, which `keras.utils.set_random_seed` sets.
-    """
+def training_batches(columns, batch_size, shuffle, seed):
+    """Batches in a fresh order each epoch, of rows of similar length."""
     num_rows = len(list_columns(columns)[0])
     lengths = text_lengths(_inputs(columns))
-    seed = int(np.random.randint(2**31))
     if not shuffle:
         order = in_order(num_rows)
     elif lengths is None:
@@ -107,7 +102,7 @@ def num_batches(dataset):
     return None
 
 
-def preprocess_batches(dataset, preprocess_samples, epochs=1):
+def preprocess_batches(dataset, preprocess_samples, epochs=1, first=0):
     """Maps `preprocess_samples(x, y, sample_weight)` over a Grain dataset of batches.
 
     Args:
@@ -115,6 +110,8 @@ def preprocess_batches(dataset, preprocess_samples, epochs=1):
         preprocess_samples: function, run on threads that read ahead.
         epochs: int, how many passes to lay end to end. Keras draws all epochs from one
             iterator when it is told the steps of each.
+        first: int, how many batches of these passes to leave out; only for a
+            `grain.MapDataset`. If that is all of them, none is.
 
     Returns:
         `grain.IterDataset`; under the TensorFlow backend a `tf.data.Dataset`.
@@ -128,6 +125,8 @@ def preprocess_batches(dataset, preprocess_samples, epochs=1):
     if isinstance(dataset, grain.MapDataset):
         if finite and epochs > 1:
             dataset = dataset.repeat(epochs)
+        if 0 < first < len(dataset):  # Keras looks at batches even when none is asked for.
+            dataset = dataset[first:]
         dataset = dataset.to_iter_dataset(
             grain.ReadOptions(
                 num_threads=READ_AHEAD_BATCHES, prefetch_buffer_size=READ_AHEAD_BATCHES

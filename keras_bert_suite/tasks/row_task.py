@@ -1,5 +1,7 @@
 """What training, evaluation and prediction of every task have in common."""
 
+import contextlib
+
 import keras
 import numpy as np
 
@@ -13,7 +15,7 @@ from keras_bert_suite.data.input_dataset import (
     training_batches,
 )
 from keras_bert_suite.data.row_batches import as_array, map_columns
-from keras_bert_suite.training import LinearWarmupDecay
+from keras_bert_suite.training import LinearWarmupDecay, Progress, find_training_checkpoint
 
 DEFAULT_BATCH_SIZE = 32
 
@@ -46,6 +48,7 @@ class RowTask:
         steps_per_epoch=None,
         validation_steps=None,
         initial_epoch=0,
+        callbacks=None,
         **kwargs,
     ):
         """Trains the task; see `keras.Model.fit`.
@@ -57,6 +60,8 @@ class RowTask:
             validation_data: `(x, y)`, `(x, y, sample_weight)` or a dataset.
             validation_split: float, share of the last rows to validate on.
             shuffle: bool, whether rows in memory come in a fresh order each epoch.
+            callbacks: list of `keras.callbacks.Callback`; with a `TrainingCheckpoint` among
+                them a training that was interrupted goes on where it was.
             epochs, sample_weight, steps_per_epoch, validation_steps, initial_epoch,
                 **kwargs: as in Keras.
 
@@ -68,37 +73,53 @@ class RowTask:
                 one the task does not know.
         """
         validation_batch_size = batch_size
+        checkpoint, callbacks = find_training_checkpoint(callbacks)
+        progress = Progress(
+            first_step=int(getattr(self.optimizer, "iterations", 0)),
+            # From the generator that `keras.utils.set_random_seed` sets.
+            seed=int(np.random.randint(2**31)),
+        )
+        if checkpoint is not None:
+            progress = checkpoint.find_progress(progress)
         if not is_dataset(x):
             columns = self._gather_columns(x, y, sample_weight)
             if validation_split and validation_data is None:
                 columns, held_out = split_rows(columns, validation_split)
                 validation_data = keras.utils.unpack_x_y_sample_weight(held_out)
-            x = training_batches(columns, batch_size or DEFAULT_BATCH_SIZE, shuffle)
+            x = training_batches(columns, batch_size or DEFAULT_BATCH_SIZE, shuffle, progress.seed)
             y = sample_weight = batch_size = None
         elif validation_split:
             raise ValueError(
                 "validation_split needs rows in memory. With a dataset, pass `validation_data`."
             )
         steps_per_epoch = steps_per_epoch or num_batches(x)
-        self._span_schedule(steps_per_epoch, epochs - initial_epoch)
+        self._span_schedule(progress.first_step, steps_per_epoch, epochs - initial_epoch)
         if isinstance(validation_data, (tuple, list)):
             validation_data, _ = self._evaluation_batches(validation_batch_size, *validation_data)
         if validation_data is not None:
             validation_steps = validation_steps or num_batches(validation_data)
             validation_data = preprocess_batches(validation_data, self.preprocess_samples, epochs)
-        return super().fit(
-            x=preprocess_batches(x, self.preprocess_samples, epochs - initial_epoch),
-            y=y,
-            batch_size=batch_size,
-            sample_weight=sample_weight,
-            validation_data=validation_data,
-            validation_steps=validation_steps,
-            epochs=epochs,
-            steps_per_epoch=steps_per_epoch,
-            initial_epoch=initial_epoch,
-            shuffle=False,  # done
-            **kwargs,
+        batches = preprocess_batches(
+            x, self.preprocess_samples, epochs - initial_epoch, progress.batches
         )
+        resumed = contextlib.nullcontext()
+        if checkpoint is not None:
+            resumed = checkpoint.resume(self, x, batches, steps_per_epoch, initial_epoch)
+        with resumed:
+            return super().fit(
+                x=batches,
+                y=y,
+                batch_size=batch_size,
+                sample_weight=sample_weight,
+                validation_data=validation_data,
+                validation_steps=validation_steps,
+                epochs=epochs,
+                steps_per_epoch=steps_per_epoch,
+                initial_epoch=initial_epoch + progress.epoch,
+                shuffle=False,  # done
+                callbacks=callbacks,
+                **kwargs,
+            )
 
     def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, steps=None, **kwargs):
         """Returns the loss and metrics; arguments as in `fit`, others as in `keras.Model`."""
@@ -139,7 +160,7 @@ class RowTask:
         columns = self._gather_columns(x, y, sample_weight)
         return evaluation_batches(columns, batch_size or DEFAULT_BATCH_SIZE, by_length)
 
-    def _span_schedule(self, steps_per_epoch, epochs):
+    def _span_schedule(self, first_step, steps_per_epoch, epochs):
         """Lays a schedule without a length over the steps that `fit` is about to take."""
         optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
         schedule = getattr(optimizer, "_learning_rate", None)
@@ -150,7 +171,7 @@ class RowTask:
                     "schedule. Pass `steps_per_epoch`, or compile with "
                     "LinearWarmupDecay(..., total_steps=...)."
                 )
-            schedule.span(int(optimizer.iterations), steps_per_epoch * epochs)
+            schedule.span(first_step, steps_per_epoch * epochs)
             # The compiled step holds the former length.
             self.train_function = None
 

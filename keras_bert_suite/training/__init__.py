@@ -1,9 +1,23 @@
-"""Optimizers, schedules, losses and metrics."""
+"""Optimizers, schedules, losses, metrics and checkpoints."""
 
 from keras_bert_suite.training.adamw import AdamW
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import MaskedLMLoss
 from keras_bert_suite.training.metrics import MaskedLMAccuracy
 from keras_bert_suite.training.schedules import LinearWarmupDecay
+from keras_bert_suite.training.training_checkpoint import (
+    TrainingCheckpoint,
+    find_training_checkpoint,
+)
+from keras_bert_suite.training.training_state import Progress
 
-__all__ = ["AdamW", "Lamb", "LinearWarmupDecay", "MaskedLMAccuracy", "MaskedLMLoss"]
+__all__ = [
+    "AdamW",
+    "Lamb",
+    "LinearWarmupDecay",
+    "MaskedLMAccuracy",
+    "MaskedLMLoss",
+    "Progress",
+    "TrainingCheckpoint",
+    "find_training_checkpoint",
+]

@@ -45,17 +45,17 @@ class AdamW(BertOptimizer):
             index = self._get_variable_index(variable)
             m, v = self._momentums[index].value, self._velocities[index].value
             decay = self.decay_of(variable)
-            tensorflow_adamw(variable, gradient, m, v, learning_rate, decay, self)
+            tensorflow_adamw(variable, gradient, m, v, learning_rate, decay, self.finite, self)
             return
         learning_rate = ops.cast(learning_rate, variable.dtype)
         self.assign_sub(variable, learning_rate * self.adam_update(gradient, variable))
 
-    def _backend_update_step(self, grads, trainable_variables, learning_rate):
+    def update_all(self, gradients, variables, learning_rate):
         if keras.config.backend() != "torch":
-            super()._backend_update_step(grads, trainable_variables, learning_rate)
+            super().update_all(gradients, variables, learning_rate)
             return
         by_decay = {}
-        for gradient, variable in zip(grads, trainable_variables, strict=True):
+        for gradient, variable in zip(gradients, variables, strict=True):
             by_decay.setdefault(self.decay_of(variable), []).append((gradient, variable))
         for decay, pairs in by_decay.items():
             indices = [self._get_variable_index(variable) for _, variable in pairs]
@@ -66,5 +66,6 @@ class AdamW(BertOptimizer):
                 [self._velocities[i].value for i in indices],
                 learning_rate,
                 decay,
+                self.finite,
                 self,
             )

@@ -15,8 +15,14 @@ NO_DECAY = (r"(^|/)bias$", r"(^|/)(gamma|beta)$")
 class BertOptimizer(keras.optimizers.Optimizer):
     """The moments of Adam, clipping by the global norm, and no decay for biases and norms.
 
+    A step whose gradients have a norm that is not finite is skipped: weights, moments and
+    `iterations` stay as they are. Of accumulated gradients the whole group is dropped.
+
     Args: see `AdamW`.
     """
+
+    #: During a step: bool scalar tensor, whether the gradients are finite.
+    finite = None
 
     def __init__(
         self,
@@ -70,15 +76,17 @@ class BertOptimizer(keras.optimizers.Optimizer):
 
     def step(self):
         """The number of the coming update, from 1, float32 scalar."""
-        return ops.cast(self.iterations + 1, "float32") / (self.gradient_accumulation_steps or 1)
+        return ops.cast(self.iterations + 1, "float32")
 
     def adam_update(self, gradient, variable):
         """Updates the moments; returns m / (sqrt(v) + epsilon) + weight_decay p."""
         index = self._get_variable_index(variable)
         m, v = self._momentums[index], self._velocities[index]
         gradient = ops.cast(gradient, variable.dtype)
-        self.assign(m, self.beta_1 * m + (1 - self.beta_1) * gradient)
-        self.assign(v, self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient))
+        momentum = self.beta_1 * m + (1 - self.beta_1) * gradient
+        velocity = self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient)
+        self.assign(m, ops.where(self.finite, momentum, m.value))
+        self.assign(v, ops.where(self.finite, velocity, v.value))
         momentum, velocity = m.value, v.value
         if self.bias_correction:
             momentum = momentum / (1.0 - ops.power(self.beta_1, self.step()))
@@ -93,9 +101,21 @@ class BertOptimizer(keras.optimizers.Optimizer):
         backend = keras.config.backend()
         if backend == "tensorflow":
             gradients = sum_slices(gradients)
-        if self.global_clipnorm and backend in CLIP_BY_GLOBAL_NORM:
-            return CLIP_BY_GLOBAL_NORM[backend](gradients, self.global_clipnorm)
-        return super()._clip_gradients(gradients)
+        clip = CLIP_BY_GLOBAL_NORM[backend]
+        gradients, self.finite = clip(gradients, self.global_clipnorm)
+        return gradients if self.global_clipnorm else super()._clip_gradients(gradients)
+
+    def _backend_update_step(self, grads, trainable_variables, learning_rate):
+        self.update_all(grads, trainable_variables, learning_rate)
+        # Keras is about to count this step, and has counted the rest of its group.
+        group = self.gradient_accumulation_steps or 1
+        self._iterations.assign_sub(ops.where(self.finite, 0, group))
+        self.finite = None
+
+    def update_all(self, gradients, variables, learning_rate):
+        """Makes the update of each variable; none if the gradients are not finite."""
+        learning_rate = ops.where(self.finite, ops.convert_to_tensor(learning_rate), 0.0)
+        super()._backend_update_step(gradients, variables, learning_rate)
 
     def get_config(self):
         return {

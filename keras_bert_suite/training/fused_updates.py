@@ -1,16 +1,22 @@
 """The update of AdamW as one pass over memory, by each backend's own kernel.
 
-JAX needs none of this, its compiler fuses the formula.
+JAX needs none of this, its compiler fuses the formula. A step whose gradients are not finite
+changes nothing; it is no branch, which would make a GPU wait for the answer.
 """
 
+from keras import ops
 
-def torch_adamw(variables, gradients, momentums, velocities, learning_rate, decay, optimizer):
+
+def torch_adamw(
+    variables, gradients, momentums, velocities, learning_rate, decay, finite, optimizer
+):
     """Updates PyTorch parameters in place.
 
     Args:
         variables, gradients, momentums, velocities: lists of tensors, one to one.
         learning_rate: float scalar tensor.
         decay: float, weight decay of all of these.
+        finite: bool scalar tensor, false to leave all as it is.
         optimizer: the `AdamW` whose settings hold.
     """
     import torch
@@ -32,10 +38,13 @@ def torch_adamw(variables, gradients, momentums, velocities, learning_rate, deca
         eps=optimizer.epsilon,
         amsgrad=False,
         maximize=False,
+        found_inf=torch.logical_not(finite).float(),
     )
 
 
-def tensorflow_adamw(variable, gradient, momentum, velocity, learning_rate, decay, optimizer):
+def tensorflow_adamw(
+    variable, gradient, momentum, velocity, learning_rate, decay, finite, optimizer
+):
     """Updates one `tf.Variable` in place.
 
     Args:
@@ -43,6 +52,8 @@ def tensorflow_adamw(variable, gradient, momentum, velocity, learning_rate, deca
         gradient: dense tensor of that shape.
         learning_rate: float scalar tensor.
         decay: float, weight decay of this variable.
+        finite: bool scalar tensor, false to leave all as it is; the gradient and the learning
+            rate are then 0.
         optimizer: the `AdamW` whose settings hold.
     """
     import tensorflow as tf
@@ -66,32 +77,52 @@ def tensorflow_adamw(variable, gradient, momentum, velocity, learning_rate, deca
         beta1_power=powers[0],
         beta2_power=powers[1],
         lr=learning_rate,
-        beta1=scalar(optimizer.beta_1),
-        beta2=scalar(optimizer.beta_2),
+        beta1=tf.where(finite, scalar(optimizer.beta_1), 1),
+        beta2=tf.where(finite, scalar(optimizer.beta_2), 1),
         epsilon=epsilon,
         grad=tf.cast(gradient, variable.dtype),
         use_locking=True,
     )
 
 
-def torch_clip(gradients, norm):
-    """Scales PyTorch gradients in place to a global norm of at most `norm`."""
+def torch_clip(gradients, bound):
+    """Scales PyTorch gradients in place, and says whether they were finite.
+
+    Args:
+        gradients: list of float tensors.
+        bound: float, largest global norm, or None.
+
+    Returns:
+        (gradients, bool scalar tensor: whether their global norm was finite).
+    """
     import torch
 
-    total = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
-    # If the norm is not finite all become NaN, as Keras has it.
-    torch._foreach_mul_(gradients, torch.clamp(norm / total, max=1.0) + (total - total))
-    return gradients
+    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    if bound:
+        torch._foreach_mul_(gradients, torch.clamp(bound / norm, max=1.0))
+    return gradients, torch.isfinite(norm)
 
 
-def tensorflow_clip(gradients, norm):
-    """Returns TensorFlow gradients scaled to a global norm of at most `norm`."""
+def tensorflow_clip(gradients, bound):
+    """The same for TensorFlow's; what is not finite comes back as zeros."""
     import tensorflow as tf
 
-    return tf.clip_by_global_norm(gradients, norm)[0]
+    norm = tf.linalg.global_norm(gradients)
+    finite = tf.math.is_finite(norm)
+    scale = tf.where(finite, tf.minimum(bound / norm, 1.0) if bound else 1.0, 0.0)
+    return [tf.math.multiply_no_nan(g, tf.cast(scale, g.dtype)) for g in gradients], finite
 
 
-CLIP_BY_GLOBAL_NORM = {"torch": torch_clip, "tensorflow": tensorflow_clip}
+def jax_clip(gradients, bound):
+    """The same for JAX's, which come back as new arrays."""
+    norm = ops.sqrt(sum(ops.sum(ops.square(ops.cast(g, "float32"))) for g in gradients))
+    if bound:
+        scale = ops.minimum(bound / norm, 1.0)
+        gradients = [gradient * ops.cast(scale, gradient.dtype) for gradient in gradients]
+    return gradients, ops.isfinite(norm)
+
+
+CLIP_BY_GLOBAL_NORM = {"torch": torch_clip, "tensorflow": tensorflow_clip, "jax": jax_clip}
 
 
 def sum_slices(gradients):

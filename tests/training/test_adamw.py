@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert_suite import AdamW, LinearWarmupDecay
+from keras_bert_suite import AdamW, Lamb, LinearWarmupDecay
 
 STEPS, PEAK, DECAY = 6, 1e-2, 0.1
 
@@ -100,3 +100,21 @@ def test_config_round_trip():
 def test_a_pattern_that_finds_nothing_is_an_error(model):
     with pytest.raises(ValueError, match="'LayerNorm' finds none of the 5 variables"):
         AdamW(no_decay=["bias", "LayerNorm"]).build(model.trainable_variables)
+
+
+@pytest.mark.parametrize("optimizer_cls", [AdamW, Lamb])
+def test_accumulated_batches_are_one_step(model, optimizer_cls):
+    """Equal batches, three to a step, are the steps of one of them, bias correction and all."""
+    variables = model.trainable_variables
+    twins = [keras.Variable(ops.convert_to_numpy(v).copy()) for v in variables]
+    rng = np.random.default_rng(1)
+    three = optimizer_cls(1e-2, gradient_accumulation_steps=3, bias_correction=True, no_decay=())
+    one = optimizer_cls(1e-2, bias_correction=True, no_decay=())
+    for _ in range(4):
+        gradients = [rng.normal(size=v.shape).astype("float32") for v in variables]
+        for _ in range(3):
+            three.apply([ops.convert_to_tensor(g) for g in gradients], variables)
+        one.apply([ops.convert_to_tensor(g) for g in gradients], twins)
+    for variable, twin in zip(variables, twins, strict=True):
+        found, wanted = ops.convert_to_numpy(variable), ops.convert_to_numpy(twin)
+        np.testing.assert_allclose(found, wanted, atol=1e-5)

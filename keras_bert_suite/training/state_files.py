@@ -1,0 +1,147 @@
+"""The checkpoints of a training: a folder each, whole or not at all, with its checksums.
+
+```
+checkpoints/
+  step-00001000/
+    SHA256SUMS              of the two files below; `sha256sum -c SHA256SUMS` checks them
+    manifest.json           where the run stood, and what wrote it
+    variables.safetensors   weights, random states, optimizer, metrics
+  step-00002000/
+```
+"""
+
+import dataclasses
+import hashlib
+import json
+import shutil
+import uuid
+import warnings
+
+import keras
+
+from keras_bert_suite.checkpoints import atomic_directory
+from keras_bert_suite.training.training_state import Progress
+
+FORMAT = 1
+MANIFEST, VARIABLES, CHECKSUMS = "manifest.json", "variables.safetensors", "SHA256SUMS"
+
+
+def write_checkpoint(directory, progress, arrays, keep):
+    """Writes one more checkpoint, then removes those older than the newest `keep`.
+
+    Args:
+        directory: `pathlib.Path` of all checkpoints.
+        progress: `Progress`.
+        arrays: dict of name -> array.
+        keep: int.
+
+    Returns:
+        int, `progress.batches`.
+
+    Raises:
+        OSError: if it could not be written, a full disk above all. Those before are intact.
+    """
+    path = directory / f"step-{progress.batches:08d}"
+    if path.exists():
+        # It was found damaged: this run began at one before it.
+        _remove(path)
+    manifest = {
+        "format": FORMAT,
+        "progress": dataclasses.asdict(progress),
+        "backend": keras.config.backend(),
+        "keras": keras.__version__,
+    }
+    with atomic_directory(path) as folder:
+        _write_tensors(arrays, folder / VARIABLES)
+        (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        (folder / CHECKSUMS).write_text(_checksums(folder), encoding="utf-8")
+    for old in [p for p in _list_checkpoints(directory) if p.name <= path.name][:-keep]:
+        _remove(old)
+    return progress.batches
+
+
+def find_checkpoint(directory):
+    """The newest checkpoint that is valid; what is not, is named in a warning.
+
+    Args:
+        directory: `pathlib.Path`; leftovers of killed runs in there are removed.
+
+    Returns:
+        (path, `Progress`), or None if there is no checkpoint at all.
+
+    Raises:
+        ValueError: if there are checkpoints but none is valid.
+    """
+    for leftover in directory.glob(".step-*.tmp"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    damages = []
+    for path in reversed(_list_checkpoints(directory)):
+        try:
+            progress = _read_progress(path)
+        except (OSError, ValueError) as error:
+            damages.append(f"{path}: {error}")
+            continue
+        for damage in damages:
+            warnings.warn(f"Checkpoint passed over, {damage}. {path} is used.", stacklevel=2)
+        return path, progress
+    if damages:
+        raise ValueError(
+            f"No checkpoint in {directory} is valid: {'; '.join(damages)}. To train from the "
+            "start, move the directory away or choose another."
+        )
+    return None
+
+
+def read_arrays(path):
+    """dict of name -> array, of a checkpoint that `find_checkpoint` has found."""
+    from safetensors.numpy import load_file
+
+    return load_file(path / VARIABLES)
+
+
+def _read_progress(path):
+    """The `Progress` of a checkpoint; OSError or ValueError if anything is wrong with it."""
+    missing = [name for name in (MANIFEST, VARIABLES, CHECKSUMS) if not (path / name).is_file()]
+    if missing:
+        raise ValueError(f"{', '.join(missing)} missing")
+    found = _checksums(path).encode().splitlines()
+    wanted = (path / CHECKSUMS).read_bytes().splitlines()
+    for name, line in zip((MANIFEST, VARIABLES), found, strict=True):
+        if line not in wanted:
+            size = (path / name).stat().st_size
+            raise ValueError(f"{name}, {size:,} bytes, does not have the sha256 in {CHECKSUMS}")
+    manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+    if manifest["format"] != FORMAT:
+        raise ValueError(f"{MANIFEST} has format {manifest['format']}, wanted {FORMAT}")
+    return Progress(**manifest["progress"])
+
+
+def _checksums(folder):
+    """What `sha256sum` prints of the files of a checkpoint."""
+    lines = []
+    for name in (MANIFEST, VARIABLES):
+        with open(folder / name, "rb") as file:
+            lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {name}\n")
+    return "".join(lines)
+
+
+def _write_tensors(arrays, path):
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
+    try:
+        save_file(arrays, path)
+    except SafetensorError as error:
+        raise OSError(f"{path} could not be written: {error}") from error
+
+
+def _list_checkpoints(directory):
+    """Paths, oldest first."""
+    return sorted(path for path in directory.glob("step-" + "[0-9]" * 8) if path.is_dir())
+
+
+def _remove(path):
+    """Removes a checkpoint; killed halfway it leaves none that looks damaged."""
+    hidden = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    path.rename(hidden)
+    shutil.rmtree(hidden, ignore_errors=True)

@@ -1,0 +1,123 @@
+"""All the variables of a training as arrays, and back."""
+
+import collections
+import dataclasses
+import re
+
+import keras
+import ml_dtypes  # noqa: F401  NumPy then knows bfloat16.
+import numpy as np
+from keras import ops
+
+#: The number Keras gives to what has no name; it depends on what was built before.
+_AUTOMATIC_NUMBER = re.compile(r"(?<=seed_generator)_\d+|(?<=loss_scale_optimizer)_\d+")
+
+
+@dataclasses.dataclass(frozen=True)
+class Progress:
+    """Where a run stands. A run is all the calls of `fit` that share a checkpoint directory.
+
+    Args:
+        batches: int, batches trained on since the run began.
+        steps_per_epoch: int, or None before the run has begun.
+        first_step: int, optimizer steps before the run began; its schedule counts from there.
+        seed: int, of the order in which rows in memory come.
+    """
+
+    first_step: int
+    seed: int
+    batches: int = 0
+    steps_per_epoch: int | None = None
+
+    @property
+    def epoch(self):
+        """int, epochs that are complete."""
+        return self.batches // self.steps_per_epoch if self.batches else 0
+
+
+def named_variables(model):
+    """The state of a compiled model, under names that do not depend on what was built before.
+
+    Returns:
+        dict of name -> variable: weights and random states as `model/...`, the optimizer's
+        variables as `optimizer/...`, the metrics' as `metrics/...`.
+    """
+    groups = {
+        "metrics": model.metrics_variables,
+        "optimizer": model.optimizer.variables,
+        "model": model.variables,
+    }
+    named, known = {}, set()
+    for group, variables in groups.items():
+        repeats = collections.Counter()
+        for variable in variables:
+            if id(variable) in known:
+                continue
+            known.add(id(variable))
+            name = f"{group}/{_AUTOMATIC_NUMBER.sub('', variable.path)}"
+            repeats[name] += 1
+            named[name if repeats[name] == 1 else f"{name}#{repeats[name]}"] = variable
+    return named
+
+
+def copy_variables(model):
+    """dict of name -> array, a copy of all variables at this moment.
+
+    Raises:
+        FloatingPointError: if a weight is not finite; such a state is not worth keeping.
+    """
+    # During an epoch Keras' JAX trainer keeps the state outside of the variables.
+    if keras.config.backend() == "jax":
+        model.jax_state_sync()
+    arrays = {}
+    for name, variable in named_variables(model).items():
+        dtype = keras.backend.standardize_dtype(variable.dtype)
+        array = np.array(ops.convert_to_numpy(variable), dtype, order="C")
+        if name.startswith("model/") and not np.isfinite(array).all():
+            raise FloatingPointError(
+                f"{variable.path} holds values that are not finite. Nothing was saved; the last "
+                "checkpoint is as it was. Train with `AdamW` or `Lamb` of keras_bert_suite, which "
+                "skip such steps, or lower the learning rate."
+            )
+        arrays[name] = array
+    return arrays
+
+
+def assign_variables(model, arrays, source):
+    """Brings a model to a state that `copy_variables` has copied, on any backend.
+
+    Args:
+        model: a compiled and built model.
+        arrays: dict of name -> array; names of other groups are left alone.
+        source: where they come from, for the error.
+
+    Raises:
+        ValueError: if names, shapes or dtypes are not the model's; nothing is assigned then.
+    """
+    variables = named_variables(model)
+    wanted = {name: _kind(v.shape, v.dtype) for name, v in variables.items()}
+    found = {
+        name: _kind(array.shape, array.dtype.name)
+        for name, array in arrays.items()
+        if name.startswith(("model/", "optimizer/", "metrics/"))
+    }
+    differences = [
+        f"{name}: {found.get(name, 'missing')}, wanted {wanted.get(name, 'none')}"
+        for name in sorted(wanted.keys() | found.keys(), key=lambda n: (n[:5] != "model", n))
+        if wanted.get(name) != found.get(name)
+    ]
+    if differences:
+        more = f" and {len(differences) - 5} more" if len(differences) > 5 else ""
+        raise ValueError(
+            f"{source} holds the state of another model or optimizer: "
+            f"{'; '.join(differences[:5])}{more}. Build and compile the one it was saved from, or "
+            "choose another directory."
+        )
+    for name, variable in variables.items():
+        variable.assign(arrays[name].astype(keras.backend.standardize_dtype(variable.dtype)))
+
+
+def _kind(shape, dtype):
+    """Shape and dtype; backends count in integers of different width."""
+    dtype = re.sub(r"^u?int\d+$", "int", keras.backend.standardize_dtype(dtype))
+    return f"{dtype} {tuple(shape)}"

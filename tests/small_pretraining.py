@@ -1,0 +1,98 @@
+"""A pretraining small enough to be killed fifty times in a test."""
+
+import os
+
+import grain
+import keras
+import numpy as np
+from small_texts import TINY
+
+from keras_bert_suite import AdamW, BertBackbone, LinearWarmupDecay, Pretrainer
+
+B, L, P, STEPS_PER_EPOCH, EPOCHS = 2, 8, 2, 7, 4
+
+
+class SmallBatches(grain.MapDataset):
+    """Batch i is a function of i; its first label is i, modulo the size of the vocabulary.
+
+    Args:
+        bad: container of the i whose loss is not a number.
+    """
+
+    def __init__(self, bad=()):
+        super().__init__()
+        self._bad = bad
+
+    def __len__(self):
+        return STEPS_PER_EPOCH
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return self.slice(index)
+        rng = np.random.default_rng(index)
+        ids = rng.integers(5, TINY["vocabulary_size"], (B, L)).astype("int32")
+        x = {
+            "token_ids": ids,
+            "segment_ids": np.zeros_like(ids),
+            "padding_mask": np.ones_like(ids),
+            "mask_positions": np.sort(rng.integers(0, L, (B, P))).astype("int32"),
+        }
+        y = rng.integers(0, TINY["vocabulary_size"], (B, P)).astype("int32")
+        y[0, 0] = index % TINY["vocabulary_size"]
+        weights = np.full((B, P), np.nan if index in self._bad else 1, "float32")
+        return x, {"mlm": y}, {"mlm": weights}
+
+
+class FirstLabel(keras.metrics.Metric):
+    """The first label of the last batch: which batch it was."""
+
+    def __init__(self, name="first_label", **kwargs):
+        super().__init__(name=name, **kwargs)
+        self.last = self.add_variable((), "zeros", dtype="int32", name="last")
+
+    def update_state(self, y_true, y_pred, sample_weight=None):
+        self.last.assign(keras.ops.cast(y_true[0, 0], "int32"))
+
+    def result(self):
+        return self.last.value
+
+
+class StepLog(keras.callbacks.Callback):
+    """Appends number, first label and loss so far, to the bit, of each batch to a file."""
+
+    def __init__(self, path, checkpoint):
+        super().__init__()
+        self._path, self._checkpoint = path, checkpoint
+
+    def on_train_begin(self, logs=None):
+        self._write(f"from {self._checkpoint.progress.batches}")
+
+    def on_train_batch_end(self, batch, logs=None):
+        loss, label = float(logs["loss"]), int(logs["first_label"])
+        self._write(f"{self._checkpoint.progress.batches} {label} {loss.hex()}")
+
+    def _write(self, line):
+        with open(self._path, "ab", buffering=0) as file:
+            file.write(line.encode() + b"\n")
+
+
+def build_pretrainer(**optimizer_arguments):
+    """A pretrainer with dropout, compiled with a schedule that has left its length open."""
+    keras.utils.set_random_seed(1)
+    task = Pretrainer(BertBackbone(**{**TINY, "num_layers": 1}), next_sentence=False)
+    optimizer = AdamW(LinearWarmupDecay(1e-3), **optimizer_arguments)
+    task.compile(optimizer, weighted_metrics={"mlm": [FirstLabel()]})
+    return task
+
+
+def all_arrays(task):
+    """Every weight, random state and optimizer variable."""
+    variables = [*task.variables, *task.optimizer.variables]
+    return [np.array(keras.ops.convert_to_numpy(v)) for v in variables]
+
+
+def save_arrays(task, path):
+    """Writes them to a file that is there whole or not at all."""
+    with open(f"{path}.tmp", "wb") as file:
+        np.savez(file, *all_arrays(task))
+    os.replace(f"{path}.tmp", path)

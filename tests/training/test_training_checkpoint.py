@@ -1,0 +1,244 @@
+"""Interrupted, then resumed: the same training as one that was not."""
+
+import os
+import signal
+import threading
+
+import keras
+import numpy as np
+import pytest
+from small_pretraining import EPOCHS, STEPS_PER_EPOCH, SmallBatches, all_arrays, build_pretrainer
+
+from keras_bert_suite import TrainingCheckpoint
+from keras_bert_suite.training import training_checkpoint
+
+STEPS = EPOCHS * STEPS_PER_EPOCH
+
+
+class At(keras.callbacks.Callback):
+    """Calls `function` at the end of one batch of this `fit`, counted from 1."""
+
+    def __init__(self, batch, function):
+        super().__init__()
+        self._left, self._function = batch, function
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._left -= 1
+        if self._left == 0:
+            self._function()
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def terminate():
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def fit(task, *callbacks, data=None, **arguments):
+    arguments = {"epochs": EPOCHS, "verbose": 0, **arguments}
+    return task.fit(data or SmallBatches(), callbacks=list(callbacks), **arguments).history
+
+
+def assert_same(task, wanted):
+    for found, array in zip(all_arrays(task), wanted, strict=True):
+        np.testing.assert_array_equal(found, array)
+
+
+def names(directory):
+    return sorted(os.listdir(directory))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """Logs and all variables after EPOCHS, of the same command left alone."""
+    task, checkpoint = build_pretrainer(), TrainingCheckpoint(tmp_path_factory.mktemp("alone"))
+    return fit(task, checkpoint, validation_data=SmallBatches()), all_arrays(task)
+
+
+@pytest.fixture
+def directory(tmp_path):
+    return tmp_path / "checkpoints"
+
+
+@pytest.mark.parametrize(("stop", "every"), [(STEPS_PER_EPOCH, 7), (STEPS_PER_EPOCH + 2, 2)])
+def test_resumed_is_uninterrupted(directory, uninterrupted, stop, every):
+    """Interrupted at the end of an epoch, before its validation, and within one."""
+    logs, arrays = uninterrupted
+    validated = {"validation_data": SmallBatches()}
+    with pytest.raises(KeyboardInterrupt):
+        fit(
+            build_pretrainer(),
+            TrainingCheckpoint(directory, every=every),
+            At(stop, interrupt),
+            **validated,
+        )
+    task, checkpoint = build_pretrainer(), TrainingCheckpoint(directory, every=100)
+    resumed = fit(task, checkpoint, **validated)
+    assert_same(task, arrays)
+    assert checkpoint.progress.batches == STEPS and not checkpoint.terminated
+    assert resumed.keys() == logs.keys()
+    for name, values in resumed.items():
+        assert values == logs[name][-len(values) :]
+    assert len(resumed["loss"]) == EPOCHS - 1
+
+    # The same command once more.
+    again = build_pretrainer()
+    assert fit(again, TrainingCheckpoint(directory)) == {}
+    assert_same(again, arrays)
+
+
+def test_a_finished_run_may_be_extended(directory):
+    logs = []
+    for epochs in (1, 2):
+        logs.append(fit(build_pretrainer(), TrainingCheckpoint(directory), epochs=epochs))
+    assert [len(log["loss"]) for log in logs] == [1, 1]
+
+
+def test_rows_in_memory_and_accumulated_gradients(directory):
+    """Their order is that of the run, also when NumPy's generator has moved on."""
+    x, y, weights = SmallBatches()[0]
+    rows = 10
+    x = {name: np.resize(array, (rows, array.shape[1])) for name, array in x.items()}
+    x["token_ids"] = np.random.default_rng(0).integers(5, 28, x["token_ids"].shape, "int32")
+    y, weights = np.resize(y["mlm"], (rows, 2)), np.ones((rows, 2), "float32")
+
+    def train(*callbacks):
+        task = build_pretrainer(gradient_accumulation_steps=2)
+        keras.utils.set_random_seed(int(callbacks != ()))
+        task.fit(
+            x, {"mlm": y}, sample_weight={"mlm": weights}, batch_size=2, epochs=3, verbose=0,
+            callbacks=list(callbacks),
+        )  # fmt: skip
+        return task
+
+    with pytest.raises(KeyboardInterrupt):
+        train(TrainingCheckpoint(directory, every=1), At(8, interrupt))
+    resumed = train(TrainingCheckpoint(directory, every=1))
+    other = directory.with_name("other")
+    assert_same(resumed, all_arrays(train(TrainingCheckpoint(other))))
+
+
+def test_sigterm(directory, uninterrupted):
+    before = signal.getsignal(signal.SIGTERM)
+    checkpoint = TrainingCheckpoint(directory, every=100)
+    logs = fit(build_pretrainer(), checkpoint, At(STEPS_PER_EPOCH + 3, terminate))
+    assert checkpoint.terminated and len(logs["loss"]) == 2
+    assert signal.getsignal(signal.SIGTERM) == before
+    # The signal came after this callback had seen the batch; it ends the one after it.
+    assert names(directory) == [f"step-{STEPS_PER_EPOCH + 4:08d}"]
+    task = build_pretrainer()
+    fit(task, checkpoint)
+    assert not checkpoint.terminated
+    assert_same(task, uninterrupted[1])
+
+
+def test_in_another_thread(directory, uninterrupted):
+    task = build_pretrainer()
+    thread = threading.Thread(target=fit, args=(task, TrainingCheckpoint(directory)))
+    thread.start()
+    thread.join()
+    assert_same(task, uninterrupted[1])
+
+
+def test_saved_every_so_many_batches_of_the_run(directory):
+    fit(build_pretrainer(), TrainingCheckpoint(directory, every=5, keep=100), epochs=3)
+    assert names(directory) == [f"step-{n:08d}" for n in (5, 10, 15, 20, 21)]
+
+
+def test_the_end_of_a_resumed_epoch_is_not_the_end_another_asks_for(directory):
+    class StopInSecondEpoch(keras.callbacks.Callback):
+        def on_epoch_end(self, epoch, logs=None):
+            self.model.stop_training = epoch == 1
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(
+            build_pretrainer(),
+            TrainingCheckpoint(directory, every=1),
+            At(STEPS_PER_EPOCH + 2, interrupt),
+        )
+    checkpoint = TrainingCheckpoint(directory)
+    fit(build_pretrainer(), StopInSecondEpoch(), checkpoint)
+    assert checkpoint.progress.batches == 2 * STEPS_PER_EPOCH
+
+
+def test_bad_batches_are_skipped_and_counted(directory, uninterrupted):
+    checkpoint = TrainingCheckpoint(directory, max_skipped=3)
+    task = build_pretrainer()
+    logs = fit(task, checkpoint, data=SmallBatches(bad={2, 9, 10}))
+    assert logs["skipped_steps"] == [1, 3, 3, 3] and checkpoint.skipped == 3
+    assert int(task.optimizer.iterations) == STEPS - 3
+    assert all(np.isfinite(array).all() for array in all_arrays(task))
+    assert np.isnan(logs["loss"][0]) and np.isfinite(logs["loss"][-1])
+
+
+def test_a_run_of_bad_batches_stops_the_training(directory):
+    checkpoint = TrainingCheckpoint(directory, every=4, max_skipped=3)
+    task = build_pretrainer()
+    with pytest.raises(FloatingPointError, match="No step was taken in batches 6 to 9 of the run"):
+        fit(task, checkpoint, data=SmallBatches(bad=range(6, 100)))
+    assert names(directory) == ["step-00000004", "step-00000008"]
+    # The same command, and other data: it goes on from there.
+    task = build_pretrainer()
+    fit(task, TrainingCheckpoint(directory))
+    assert int(task.optimizer.iterations) == STEPS - 2
+
+
+def test_weights_that_are_not_finite_are_not_saved(directory):
+    """Keras' own optimizers do not skip."""
+    task = build_pretrainer()
+    task.compile(keras.optimizers.SGD(0.1), loss=task.loss)
+    with pytest.raises(FloatingPointError, match="holds values that are not finite"):
+        fit(task, TrainingCheckpoint(directory, every=2), data=SmallBatches(bad={3}))
+    assert names(directory) == ["step-00000002"]
+
+
+def test_a_full_disk(directory, monkeypatch, uninterrupted):
+    """While it is full training goes on, with the checkpoints it had."""
+    write, full = training_checkpoint.write_checkpoint, {"full": False}
+
+    def write_if_there_is_room(*arguments):
+        if full["full"]:
+            raise OSError(28, "No space left on device")
+        return write(*arguments)
+
+    monkeypatch.setattr(training_checkpoint, "write_checkpoint", write_if_there_is_room)
+    task = build_pretrainer()
+    with pytest.warns(UserWarning, match="could not be written.*No space left.*Make room"):
+        with pytest.raises(OSError, match="No space left"):
+            fit(
+                task,
+                TrainingCheckpoint(directory, every=5),
+                At(7, lambda: full.update(full=True)),
+            )
+    assert names(directory) == ["step-00000005"]
+    assert_same(task, uninterrupted[1])
+    full["full"] = False
+    task = build_pretrainer()
+    fit(task, TrainingCheckpoint(directory))
+    assert_same(task, uninterrupted[1])
+
+
+def test_what_cannot_be_resumed_is_refused(directory):
+    task = build_pretrainer()
+    stream = SmallBatches().to_iter_dataset()
+    with pytest.raises(ValueError, match="grain.MapDataset of batches, got"):
+        fit(task, TrainingCheckpoint(directory), data=stream, steps_per_epoch=3)
+    with pytest.raises(ValueError, match="Pass `steps_per_epoch`"):
+        task.compile(keras.optimizers.SGD(0.1), loss=task.loss)
+        fit(task, TrainingCheckpoint(directory), data=SmallBatches().repeat())
+    with pytest.raises(RuntimeError, match="without a second one"):
+        fit(task, TrainingCheckpoint(directory), TrainingCheckpoint(directory))
+    with pytest.raises(ValueError, match="every must be at least 1, got 0"):
+        TrainingCheckpoint(directory, every=0)
+
+
+def test_other_data_and_other_models_are_refused(directory):
+    fit(build_pretrainer(), TrainingCheckpoint(directory), epochs=1)
+    with pytest.raises(ValueError, match="with 7 batches an epoch, got 5"):
+        fit(build_pretrainer(), TrainingCheckpoint(directory), steps_per_epoch=5)
+    task = build_pretrainer()
+    task.compile(keras.optimizers.SGD(0.1), loss=task.loss)
+    with pytest.raises(ValueError, match="state of another model or optimizer.*none"):
+        fit(task, TrainingCheckpoint(directory))
