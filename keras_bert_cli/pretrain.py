@@ -60,7 +60,7 @@ def define_flags(values):
     number("short_seq_prob", 0.1, "How often to aim at a shorter sequence.", 1)
     choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
     number("learning_rate", 1e-4, "Learning rate at its peak.")
-    integer("warmup_steps", None, "Updates in which it rises. Default: a hundredth of all.", 0)
+    integer("warmup_steps", None, "Steps in which it rises. Default: a hundredth of all.", 0)
     number("weight_decay", 0.01, "Weight decay; not of biases and norms.")
     dtypes = ("float32", "mixed_bfloat16", "mixed_float16")
     choice("dtype", "float32", dtypes, "Precision.")
@@ -221,13 +221,12 @@ def make_batches(values, corpus, tokenizer):
 
 
 def make_optimizer(values):
-    """The optimizer with its schedule, whose steps are updates."""
+    """The optimizer with its schedule."""
     import keras_bert_suite as kbs
 
-    updates = max(1, values.steps // values.accumulate)
     schedule = kbs.LinearWarmupDecay(
         values.learning_rate,
-        total_steps=updates,
+        total_steps=values.steps,
         warmup_steps=values.warmup_steps,
         warmup_ratio=0.01,
     )

@@ -171,7 +171,9 @@ class RowTask:
                     "schedule. Pass `steps_per_epoch`, or compile with "
                     "LinearWarmupDecay(..., total_steps=...)."
                 )
-            schedule.span(first_step, steps_per_epoch * epochs)
+            # Keras hands a schedule the number of batches, also of accumulated ones.
+            first_batch = first_step * (optimizer.gradient_accumulation_steps or 1)
+            schedule.span(first_batch, steps_per_epoch * epochs)
             # The compiled step holds the former length.
             self.train_function = None
 
