@@ -14,7 +14,7 @@ NOISE = re.compile(
     rb"[IW]\d{4} \d\d:\d\d:\d\d|[IW]\d{4} 00:00:\d+"
     rb"|WARNING: All log messages before absl::InitializeLog"
     rb"|To enable the following instructions:"
-    rb"|E\d{4} .*cuInit"
+    rb"|E\d{4} .*(cuInit|oneDNN supports .* only on)"
 )
 
 

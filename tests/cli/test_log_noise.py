@@ -17,6 +17,7 @@ I0000 00:00:1795153546.779238   18293 port.cc:153] oneDNN custom operations are 
 To enable the following instructions: AVX2 FMA, in other operations, rebuild TensorFlow.
 W0000 00:00:1795153546.779238   18293 gpu_device.cc:2342] Cannot dlopen some GPU libraries.
 E0000 00:00:1795153546.779238   18293 cuda_platform.cc:52] failed call to cuInit: UNKNOWN
+E0000 00:00:1795171617.755587   14475 util.cc:131] oneDNN supports DT_INT64 only on platforms with
 """
 
 
