@@ -18,6 +18,10 @@ READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
 #: A process may have some 1,000 files open.
 MAX_OPEN_SHARDS = 512
 
+#: Bytes of documents kept in memory. To read one is to unpack its neighbours too, and an
+#: instance reads two; a corpus of up to 100 million tokens is read once.
+CACHE_BYTES = 256 << 20
+
 
 class ShardedCorpus(TokenCorpus):
     """A `TokenCorpus` on disk. Threads may share it; pickled, it is opened anew.
@@ -43,12 +47,29 @@ class ShardedCorpus(TokenCorpus):
         self._shard_starts = np.cumsum([0, *map(len, documents)])
         self._dtype = np.dtype(self.manifest["token_dtype"]).newbyteorder("<")
         self._readers = collections.OrderedDict()
+        self._cache, self._cached_bytes = collections.OrderedDict(), 0
         self._lock = threading.Lock()
 
     def __reduce__(self):
         return type(self), (self.path,)
 
     def _read_document(self, document):
+        with self._lock:
+            tokens = self._cache.get(document)
+            if tokens is not None:
+                self._cache.move_to_end(document)
+                return tokens.astype("int32")
+        tokens = self._unpack_document(document)
+        with self._lock:
+            if document not in self._cache:
+                self._cache[document] = tokens
+                self._cached_bytes += tokens.nbytes
+            while self._cached_bytes > CACHE_BYTES:
+                self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
+        return tokens.astype("int32")
+
+    def _unpack_document(self, document):
+        """The tokens of a document as they are stored."""
         if not 0 <= document < self.num_documents:
             raise IndexError(f"document {document} of a corpus of {self.num_documents:,}")
         shard = int(np.searchsorted(self._shard_starts, document, side="right")) - 1
@@ -62,7 +83,7 @@ class ShardedCorpus(TokenCorpus):
         if len(tokens) != wanted:
             reason = f"document {document} has {len(tokens)} tokens, wanted {wanted}"
             raise _damaged(shard_path(self.path, shard, "tokens"), reason)
-        return tokens.astype("int32")
+        return tokens
 
     def _reader(self, shard):
         with self._lock:

@@ -19,6 +19,7 @@ from data.small_corpus import (
     write_sentences,
 )
 
+from keras_bert_suite.data import shard_reader
 from keras_bert_suite.data.corpus_preparation import prepare_corpus
 from keras_bert_suite.data.shard_reader import open_corpus, read_tokenizer, verify_corpus
 
@@ -101,6 +102,7 @@ PROGRAM = """
 import sys
 sys.modules.update(tensorflow=None, tensorflow_text=None)
 from data.small_corpus import make_tokenizer
+from keras_bert_suite.data import shard_reader
 from keras_bert_suite.data.corpus_preparation import prepare_corpus
 if __name__ == "__main__":
     inputs, output = sys.argv[1:]
@@ -291,3 +293,16 @@ def test_manifest_names_no_place(prepared, corpus):
     text = (prepared / "manifest.json").read_text()
     assert str(corpus) not in text and str(prepared) not in text
     assert json.loads(text)["inputs"][0][0] == "a.txt"
+
+
+def test_documents_are_kept_up_to_a_limit(prepared, monkeypatch):
+    """Whatever is kept, the same tokens come out."""
+    wanted = [open_corpus(prepared).tokens(document).tolist() for document in range(20)]
+    monkeypatch.setattr(shard_reader, "CACHE_BYTES", 100)
+    corpus = open_corpus(prepared)
+    for document in [*range(20), 3, 3, 19, 0]:
+        assert corpus.tokens(document).tolist() == wanted[document]
+        assert corpus._cached_bytes == sum(array.nbytes for array in corpus._cache.values()) <= 100
+    monkeypatch.setattr(shard_reader, "CACHE_BYTES", 1 << 20)
+    monkeypatch.setattr(corpus, "_unpack_document", None)  # not read again
+    assert corpus.tokens(0).tolist() == wanted[0]
