@@ -185,9 +185,10 @@ def claim_folder(output, settings):
             f"{output} holds something that is no run of keras-bert pretrain. Choose another path."
         )
     output.mkdir(parents=True, exist_ok=True)
-    aside = output / "settings.json.tmp"
-    aside.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-    aside.replace(file)
+    from keras_bert_suite.data.atomic_file import atomic_file
+
+    with atomic_file(file) as aside:
+        aside.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
 
 def make_batches(values, corpus, tokenizer):

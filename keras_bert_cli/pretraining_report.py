@@ -7,6 +7,8 @@ import time
 import keras
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from keras_bert_suite.data.atomic_file import atomic_file
+
 #: Columns of the log, and their short names in a line of output.
 COLUMNS = {
     "loss": "loss",
@@ -95,12 +97,11 @@ class PretrainingReport(keras.callbacks.Callback):
 
     def _write_log(self, rows):
         names = list(dict.fromkeys(name for row in rows for name in row))
-        aside = self.log_file.with_suffix(".tmp")
-        with open(aside, "w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, names)
-            writer.writeheader()
-            writer.writerows(rows)
-        aside.replace(self.log_file)
+        with atomic_file(self.log_file) as aside:
+            with open(aside, "w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, names)
+                writer.writeheader()
+                writer.writerows(rows)
 
     def _rate(self):
         """float, tokens a second of this epoch."""

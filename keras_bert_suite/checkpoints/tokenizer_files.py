@@ -162,8 +162,7 @@ def write_tokenizer(tokenizer, max_length, directory):
     }
     text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
     (directory / "tokenizer_config.json").write_text(text, encoding="utf-8")
-    with open(directory / "vocab.txt", "w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{token}\n" for token in tokenizer.get_vocabulary())
+    tokenizer.save_assets(directory)
 
 
 def _read_lines(path):
