@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_bert_suite.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class BertEmbeddings(keras.layers.Layer):
@@ -72,7 +74,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.layer_norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
         )
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.projection = None
         if self.embedding_dim != hidden_dim:
             self.projection = keras.layers.Dense(

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_bert_suite.layers.bias import add_bias
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class MaskedLMHead(keras.layers.Layer):
@@ -63,8 +65,10 @@ class MaskedLMHead(keras.layers.Layer):
         """
         x = ops.take_along_axis(sequence_output, mask_positions[:, :, None], axis=1)
         x = self.layer_norm(self.transform(x))
-        logits = self.token_embedding(x, reverse=True)
-        return logits + ops.cast(self.bias, logits.dtype)
+        # One row a prediction: XLA would copy what has three axes before the backward products.
+        logits = self.token_embedding(ops.reshape(x, (-1, x.shape[-1])), reverse=True)
+        logits = add_bias(logits, ops.cast(self.bias, logits.dtype))
+        return ops.reshape(logits, (*ops.shape(x)[:-1], logits.shape[-1]))
 
     def compute_output_shape(self, sequence_output_shape, mask_positions_shape):
         return (*mask_positions_shape, self.token_embedding.input_dim)

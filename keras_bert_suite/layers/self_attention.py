@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.layers.attention_kernels import fused_attention, plain_attention
+from keras_bert_suite.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -29,7 +30,7 @@ class SelfAttention(keras.layers.Layer):
         self.num_heads = num_heads
         self.dropout_rate = dropout
         self.initializer_range = initializer_range
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, hidden_shape):
         hidden_dim = hidden_shape[-1]

@@ -3,6 +3,7 @@
 import keras
 
 from keras_bert_suite.layers.activations import gelu_tanh
+from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.self_attention import SelfAttention
 
 
@@ -55,7 +56,7 @@ class TransformerBlock(keras.layers.Layer):
         self.feedforward_norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="feedforward_norm"
         )
-        self.dropout = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, hidden_shape):
         hidden_dim = hidden_shape[-1]

@@ -5,6 +5,7 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.data.row_batches import map_columns
+from keras_bert_suite.layers import Dropout
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.label_encoding import encode_labels
@@ -64,9 +65,7 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
-        self.dropout = keras.layers.Dropout(
-            dropout, dtype=backbone.dtype_policy, name="classifier_dropout"
-        )
+        self.dropout = Dropout(dropout, dtype=backbone.dtype_policy, name="classifier_dropout")
         self.classifier = keras.layers.Dense(
             len(label_names),
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.02),
