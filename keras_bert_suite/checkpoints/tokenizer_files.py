@@ -1,8 +1,6 @@
 """What a checkpoint's files say about its tokenizer."""
 
-import json
-
-from keras_bert_suite.checkpoints.config_values import read_json
+from keras_bert_suite.checkpoints.config_values import read_json, write_json
 
 #: Classes of Hugging Face that split text as BERT does, or as their tokenizer.json says.
 _BERT_CLASSES = (
@@ -160,8 +158,7 @@ def write_tokenizer(tokenizer, max_length, directory):
         "tokenizer_class": "BertTokenizer",
         **{theirs: getattr(tokenizer, ours) for theirs, (ours, _) in _SPECIAL_TOKENS.items()},
     }
-    text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-    (directory / "tokenizer_config.json").write_text(text, encoding="utf-8")
+    write_json(config, directory / "tokenizer_config.json")
     tokenizer.save_assets(directory)
 
 
