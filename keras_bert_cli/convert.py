@@ -1,8 +1,8 @@
-"""Convert a checkpoint to Hugging Face's format, or to a preset of Keras.
+"""Convert a checkpoint to Hugging Face's format, to Google's, or to a preset of Keras.
 
 Reads what --checkpoint of finetune reads: a folder of Hugging Face, of Google's TF1
 code or of a preset, a .keras file, or hf://owner/name. A classification layer and its
-label names are kept.
+label names are kept; Google's format has no place for the names.
 
 Example:
   keras-bert convert --input uncased_L-12_H-768_A-12 --to huggingface --output bert-base
@@ -20,7 +20,7 @@ def define_flags(values):
     """Defines the flags of this command."""
     flags.DEFINE_string("input", None, "What to convert.", flag_values=values)
     flags.DEFINE_string("output", None, "Folder to write.", flag_values=values)
-    formats = ("huggingface", "preset")
+    formats = ("huggingface", "google_tf1", "preset")
     flags.DEFINE_enum("to", None, formats, "Format to write.", flag_values=values)
     flags.DEFINE_boolean("overwrite", False, "Replace the folder.", flag_values=values)
 
@@ -30,17 +30,18 @@ def run(values):
     check_output(values.output, values.overwrite)
     model, preprocessor = open_model(values.input)
 
-    def write_preset(path):
-        model.save_to_preset(path)
-        if not hasattr(model, "preprocessor"):
-            preprocessor.save_to_preset(path)
+    def write(path):
+        from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
 
-    def write_hugging_face(path):
-        from keras_bert_suite.checkpoints import save_hugging_face
+        if values.to == "huggingface":
+            save_hugging_face(model, path, tokenizer=preprocessor.tokenizer)
+        elif values.to == "google_tf1":
+            save_google_tf1(model, path, tokenizer=preprocessor.tokenizer)
+        else:
+            model.save_to_preset(path)
+            if not hasattr(model, "preprocessor"):
+                preprocessor.save_to_preset(path)
 
-        save_hugging_face(model, path, tokenizer=preprocessor.tokenizer)
-
-    write = write_preset if values.to == "preset" else write_hugging_face
     print(f"wrote {write_output(values.output, write, values.overwrite)}")
 
 

@@ -3,6 +3,7 @@
 from keras_bert_suite.checkpoints.atomic_directory import atomic_directory
 from keras_bert_suite.checkpoints.load_weights import load_weights
 from keras_bert_suite.checkpoints.opening import open_checkpoint
+from keras_bert_suite.checkpoints.save_google_tf1 import save_google_tf1
 from keras_bert_suite.checkpoints.save_hugging_face import save_hugging_face
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
 
@@ -11,6 +12,7 @@ __all__ = [
     "check_vocabulary",
     "load_weights",
     "open_checkpoint",
+    "save_google_tf1",
     "save_hugging_face",
     "write_tokenizer",
 ]

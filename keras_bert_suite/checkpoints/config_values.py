@@ -1,4 +1,4 @@
-"""Reading a checkpoint's JSON files, every value checked."""
+"""A checkpoint's JSON files: written, and read with every value checked."""
 
 import json
 
@@ -19,6 +19,12 @@ def read_json(path):
             "checkpoint again."
         )
     return value
+
+
+def write_json(values, path):
+    """Writes a dict as a JSON file."""
+    text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    path.write_text(text, encoding="utf-8")
 
 
 class ConfigValues:

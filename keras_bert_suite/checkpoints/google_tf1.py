@@ -8,6 +8,9 @@ from keras_bert_suite.checkpoints.tokenizer_files import read_google_tokenizer
 #: `hidden_act` -> our name. Their "gelu" is the tanh approximation.
 ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh"}
 
+#: That of tf.contrib's layer_norm, built in.
+LAYER_NORM_EPSILON = 1e-12
+
 # What TensorFlow 2's `tf.train.Checkpoint` writes beside the tensors.
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
@@ -43,8 +46,9 @@ class GoogleCheckpoint:
                 f"{prefix.parent} has the checkpoint {prefix.name} but no bert_config.json. Copy "
                 "bert_config.json and vocab.txt from the checkpoint it was fine-tuned from."
             )
-        # layer_norm of tf.contrib had its epsilon, 1e-12, built in.
-        self.backbone_config = read_backbone_config(ConfigValues(config_path), ACTIVATIONS, 1e-12)
+        self.backbone_config = read_backbone_config(
+            ConfigValues(config_path), ACTIVATIONS, LAYER_NORM_EPSILON
+        )
         self._tensors = TensorBundle(prefix)
         if _OBJECT_GRAPH in self._tensors.shapes():
             raise ValueError(

@@ -1,14 +1,12 @@
 """Writing a model as a Hugging Face checkpoint."""
 
-import json
-
-import keras
-import numpy as np
-
 from keras_bert_suite.checkpoints.atomic_directory import atomic_directory
-from keras_bert_suite.checkpoints.load_weights import weights_by_path
+from keras_bert_suite.checkpoints.config_values import write_json
 from keras_bert_suite.checkpoints.name_tables import HUGGING_FACE
+from keras_bert_suite.checkpoints.saving import collect_weights, convert_weights, make_config
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
+
+_OWNER = "Hugging Face's BERT"
 
 #: The name of an activation function, ours or Keras' -> `hidden_act`.
 _HIDDEN_ACTS = {
@@ -45,14 +43,13 @@ def save_hugging_face(model, path, tokenizer=None, label_names=None):
             vocabulary or labels are not the model's.
     """
     backbone = getattr(model, "backbone", model)
-    weights = weights_by_path(model)
-    config = _make_config(backbone)
-    strangers = [weight for weight in weights if HUGGING_FACE.their_name(weight) is None]
-    if strangers:
-        raise ValueError(
-            f"Hugging Face's BERT has no place for these weights of {model.name!r}: "
-            f"{', '.join(strangers)}. Save its `backbone` alone, or use `model.save`."
-        )
+    config = {
+        **make_config(backbone, _HIDDEN_ACTS, _OWNER),
+        "layer_norm_eps": backbone.layer_norm_epsilon,
+        "model_type": "bert",
+        "pad_token_id": 0,
+    }
+    weights = collect_weights(model, HUGGING_FACE, _OWNER)
     config["architectures"] = [_find_architecture(weights)]
     if "classifier/kernel" in weights:
         label_names = label_names or getattr(model, "label_names", None)
@@ -66,11 +63,12 @@ def save_hugging_face(model, path, tokenizer=None, label_names=None):
         config["pad_token_id"] = tokenizer.pad_token_id
 
     with atomic_directory(path) as directory:
-        text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-        (directory / "config.json").write_text(text, encoding="utf-8")
+        write_json(config, directory / "config.json")
         if tokenizer is not None:
             write_tokenizer(tokenizer, backbone.max_sequence_length, directory)
-        _write_tensors(dict(_convert(weights)), directory / "model.safetensors")
+        _write_tensors(
+            dict(convert_weights(weights, HUGGING_FACE)), directory / "model.safetensors"
+        )
 
 
 def _find_architecture(weights):
@@ -85,36 +83,6 @@ def _find_architecture(weights):
     return "BertModel"
 
 
-def _make_config(backbone):
-    if backbone.embedding_dim != backbone.hidden_dim:
-        raise ValueError(
-            "Hugging Face's BERT has embeddings as wide as its hidden states, got embedding_dim="
-            f"{backbone.embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
-        )
-    activation = getattr(backbone.activation, "__name__", None)
-    if activation not in _HIDDEN_ACTS:
-        raise ValueError(
-            f"Hugging Face's BERT has no activation {backbone.activation!r}; wanted one of "
-            f"{', '.join(_HIDDEN_ACTS)}. Use `model.save`."
-        )
-    return {
-        "attention_probs_dropout_prob": backbone.attention_dropout,
-        "hidden_act": _HIDDEN_ACTS[activation],
-        "hidden_dropout_prob": backbone.dropout,
-        "hidden_size": backbone.hidden_dim,
-        "initializer_range": backbone.initializer_range,
-        "intermediate_size": backbone.intermediate_dim,
-        "layer_norm_eps": backbone.layer_norm_epsilon,
-        "max_position_embeddings": backbone.max_sequence_length,
-        "model_type": "bert",
-        "num_attention_heads": backbone.num_heads,
-        "num_hidden_layers": backbone.num_layers,
-        "pad_token_id": 0,
-        "type_vocab_size": backbone.num_segments,
-        "vocab_size": backbone.vocabulary_size,
-    }
-
-
 def _label_maps(label_names, num_classes):
     if label_names is None:
         label_names = [f"LABEL_{i}" for i in range(num_classes)]
@@ -127,14 +95,6 @@ def _label_maps(label_names, num_classes):
         "id2label": {str(i): name for i, name in enumerate(label_names)},
         "label2id": {name: i for i, name in enumerate(label_names)},
     }
-
-
-def _convert(weights):
-    """Yields their (name, tensor) for each of our weights."""
-    for path, weight in weights.items():
-        name, transform = HUGGING_FACE.their_name(path)
-        value = keras.ops.convert_to_numpy(keras.ops.cast(weight, "float32"))
-        yield name, np.ascontiguousarray(transform(value))
 
 
 def _write_tensors(tensors, path):

@@ -57,6 +57,34 @@ def _read_block(data, offset, size):
         position += value_size
 
 
+def make_table(pairs):
+    """A table of (key, value) pairs of bytes, whose keys are in order and all different.
+
+    They are one block, each key spelled out: a reader allows blocks of any size, and a
+    checkpoint has but some hundred names.
+    """
+    pairs = list(pairs)
+    data = _make_block(pairs)
+    handle = make_varint(0) + make_varint(len(data) - _BLOCK_TRAILER_SIZE)
+    footer = b""
+    # Any key that is not below the last one of a block may stand for it in the index.
+    for block in (_make_block([]), _make_block([(pairs[-1][0], handle)])):
+        footer += make_varint(len(data)) + make_varint(len(block) - _BLOCK_TRAILER_SIZE)
+        data += block
+    return data + footer.ljust(_FOOTER_SIZE - 8, b"\0") + struct.pack("<Q", _MAGIC)
+
+
+def _make_block(pairs):
+    """A block with its trailer."""
+    block, restarts = bytearray(), []
+    for key, value in pairs:
+        restarts.append(len(block))  # where a key is spelled out, for binary search
+        block += make_varint(0) + make_varint(len(key)) + make_varint(len(value)) + key + value
+    block += struct.pack(f"<{len(restarts) + 1}I", *restarts, len(restarts))
+    block += b"\0"  # not compressed
+    return bytes(block + struct.pack("<I", masked_checksum(bytes(block))))
+
+
 def read_varint(data, position):
     """The unsigned integer at `position`, seven bits a byte, and the position after it."""
     value = shift = 0
@@ -67,6 +95,19 @@ def read_varint(data, position):
         if byte < 0x80:
             return value, position
         shift += 7
+
+
+def make_varint(value):
+    """What `read_varint` reads, bytes.
+
+    Args:
+        value: int, at least 0.
+    """
+    data = bytearray()
+    while value >= 0x80:
+        data.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*data, value])
 
 
 def masked_checksum(data):

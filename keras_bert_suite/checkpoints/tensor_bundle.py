@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoint files ("tensor bundles"), read without TensorFlow.
+"""TensorFlow's checkpoint files ("tensor bundles"), read and written without TensorFlow.
 
 A bundle is `PREFIX.index`, a sorted string table that maps tensor names to
 BundleEntryProto messages, and `PREFIX.data-00000-of-0000N`, the bytes.
@@ -16,6 +16,8 @@ import numpy as np
 
 from keras_bert_suite.checkpoints.damage import damaged
 from keras_bert_suite.checkpoints.string_table import (
+    make_table,
+    make_varint,
     masked_checksum,
     read_table,
     read_varint,
@@ -34,6 +36,10 @@ _DTYPES = {
     14: np.dtype(ml_dtypes.bfloat16),
     19: np.dtype("float16"),
 }
+
+
+_FLOAT32 = 1
+_VERSION = 1  # of the format; kTensorBundleVersion
 
 
 class _Entry(NamedTuple):
@@ -115,6 +121,42 @@ class TensorBundle:
         if masked_checksum(data) != entry.checksum:
             raise damaged(path, f"the checksum of {name} is wrong")
         return data.view(dtype).reshape(entry.shape)
+
+
+def write_bundle(prefix, tensors):
+    """Writes a checkpoint with one data file, a tensor at a time.
+
+    Args:
+        prefix: `pathlib.Path` of the files without `.index` or `.data-...`.
+        tensors: iterable of (name, float32 array), each name once.
+
+    Raises:
+        OSError: if a file cannot be written.
+    """
+    # The header has the empty name: number of data files, and version.
+    entries = {b"": _make_message([(1, 1), (3, _make_message([(1, _VERSION)]))])}
+    offset = 0
+    with open(prefix.with_name(f"{prefix.name}.data-00000-of-00001"), "wb") as file:
+        for name, tensor in tensors:
+            data = tensor.astype("<f4", copy=False).tobytes()
+            dims = [(2, _make_message([(1, dim)])) for dim in tensor.shape]
+            entry = [(1, _FLOAT32), (2, _make_message(dims)), (4, offset), (5, len(data))]
+            checksum = struct.pack("<BI", 6 << 3 | 5, masked_checksum(data))
+            entries[name.encode()] = _make_message(entry) + checksum
+            offset += file.write(data)
+    index_path = prefix.with_name(prefix.name + ".index")
+    index_path.write_bytes(make_table(sorted(entries.items())))
+
+
+def _make_message(fields):
+    """A protocol buffer of (field number, int or bytes) pairs, without the zeros."""
+    data = b""
+    for number, value in fields:
+        if isinstance(value, bytes):
+            data += make_varint(number << 3 | 2) + make_varint(len(value)) + value
+        elif value:
+            data += make_varint(number << 3) + make_varint(value)
+    return data
 
 
 def _parse_message(data):

@@ -1,8 +1,6 @@
 """What a checkpoint's files say about its tokenizer."""
 
-import json
-
-from keras_bert_suite.checkpoints.config_values import read_json
+from keras_bert_suite.checkpoints.config_values import read_json, write_json
 
 #: Classes of Hugging Face that split text as BERT does, or as their tokenizer.json says.
 _BERT_CLASSES = (
@@ -14,7 +12,7 @@ _BERT_CLASSES = (
 
 
 #: Hugging Face's name of a special token -> (ours, BERT's piece).
-_SPECIAL_TOKENS = {
+SPECIAL_TOKENS = {
     "unk_token": ("unknown_token", "[UNK]"),
     "cls_token": ("start_token", "[CLS]"),
     "sep_token": ("end_token", "[SEP]"),
@@ -110,7 +108,7 @@ def read_hugging_face_tokenizer(directory):
     arguments = {"vocabulary": vocabulary, "lowercase": lowercase}
     if strip_accents not in (None, lowercase):
         arguments["strip_accents"] = strip_accents
-    for theirs, (ours, usual) in _SPECIAL_TOKENS.items():
+    for theirs, (ours, usual) in SPECIAL_TOKENS.items():
         token = config.get(theirs) or usual
         token = token.get("content") if isinstance(token, dict) else token
         if token != usual:
@@ -158,10 +156,9 @@ def write_tokenizer(tokenizer, max_length, directory):
         "strip_accents": tokenizer.strip_accents,
         "tokenize_chinese_chars": True,
         "tokenizer_class": "BertTokenizer",
-        **{theirs: getattr(tokenizer, ours) for theirs, (ours, _) in _SPECIAL_TOKENS.items()},
+        **{theirs: getattr(tokenizer, ours) for theirs, (ours, _) in SPECIAL_TOKENS.items()},
     }
-    text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-    (directory / "tokenizer_config.json").write_text(text, encoding="utf-8")
+    write_json(config, directory / "tokenizer_config.json")
     tokenizer.save_assets(directory)
 
 

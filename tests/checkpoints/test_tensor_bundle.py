@@ -4,7 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle
+from keras_bert_suite.checkpoints.string_table import read_table
+from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle, write_bundle
 
 pytestmark = pytest.mark.backend_free
 
@@ -72,6 +73,48 @@ def test_index_of_many_blocks(tf, write):
     assert bundle.shapes() == {name: (1,) for name in tensors}
     for name in list(tensors)[::501]:
         np.testing.assert_array_equal(bundle.tensor(name), tensors[name])
+
+
+def test_what_is_written(tf, tmp_path):
+    """TensorFlow reads it: every rank, sizes of one, two and three bytes, and no elements."""
+    rng = np.random.default_rng(0)
+    shapes = ((), (3,), (2, 5), (2, 1, 4), (0, 4), (127, 3), (128, 3), (70_000,))
+    tensors = {f"scope/{i}": rng.normal(size=s).astype("float32") for i, s in enumerate(shapes)}
+    # The names of the checkpoint are sorted, and these are not.
+    tensors |= {"Z": np.float32([1]), "a": np.ones((2, 3), ">f4"), "é": np.float32([2])}
+    write_bundle(tmp_path / "model.ckpt", tensors.items())
+    reader = tf.train.load_checkpoint(str(tmp_path / "model.ckpt"))
+    assert reader.get_variable_to_shape_map() == {
+        name: list(tensor.shape) for name, tensor in tensors.items()
+    }
+    for name, tensor in tensors.items():
+        assert reader.get_tensor(name).dtype == "float32"
+        np.testing.assert_array_equal(reader.get_tensor(name), tensor)
+    check_equal_to_tensorflow(tf, tmp_path / "model.ckpt")
+
+
+def test_entries_are_tensorflows(write, tmp_path):
+    """Header and entries, with their checksums and offsets, byte for byte."""
+    tensors = {"a": np.zeros((), "float32"), "b": np.ones((3, 0, 300), "float32")}
+    tensors |= {"c": np.arange(12, dtype="float32").reshape(3, 4), "d": np.ones(70_000, "float32")}
+    write_bundle(tmp_path / "ours", tensors.items())
+    write(tensors, "theirs")
+    for suffix in ("data-00000-of-00001", "index"):
+        got, wanted = ((tmp_path / f"{name}.{suffix}").read_bytes() for name in ("ours", "theirs"))
+        if suffix == "index":  # Blocks may be cut and keys be shortened in other ways.
+            got, wanted = list(read_table(got)), list(read_table(wanted))
+        assert got == wanted
+
+
+def test_index_of_many_names_is_written(tf, tmp_path):
+    """More than TensorFlow itself would put into one block of 256 KB."""
+    tensors = {f"{'scope/' * 40}{i:05d}": np.float32([i]) for i in range(5000)}
+    write_bundle(tmp_path / "model.ckpt", reversed(tensors.items()))
+    assert (tmp_path / "model.ckpt.index").stat().st_size > 4 * 256 * 1024
+    reader = tf.train.load_checkpoint(str(tmp_path / "model.ckpt"))
+    assert reader.get_variable_to_shape_map() == {name: [1] for name in tensors}
+    for name in list(tensors)[::501]:
+        np.testing.assert_array_equal(reader.get_tensor(name), tensors[name])
 
 
 def test_shards(tf, write):

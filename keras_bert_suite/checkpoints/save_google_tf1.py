@@ -1,0 +1,73 @@
+"""Writing a model as a checkpoint of the original google-research/bert."""
+
+from keras_bert_suite.checkpoints.atomic_directory import atomic_directory
+from keras_bert_suite.checkpoints.config_values import write_json
+from keras_bert_suite.checkpoints.google_tf1 import ACTIVATIONS, LAYER_NORM_EPSILON
+from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
+from keras_bert_suite.checkpoints.saving import collect_weights, convert_weights, make_config
+from keras_bert_suite.checkpoints.tensor_bundle import write_bundle
+from keras_bert_suite.checkpoints.tokenizer_files import SPECIAL_TOKENS, check_vocabulary
+
+_OWNER = "Google's BERT"
+
+
+def save_google_tf1(model, path, tokenizer=None):
+    """Writes a directory laid out as the models that Google released.
+
+    Its `bert_model.ckpt` is what run_pretraining.py, run_classifier.py and others take as
+    `--init_checkpoint`. It is written without TensorFlow.
+
+    It holds bert_config.json, bert_model.ckpt.index and bert_model.ckpt.data-00000-of-00001
+    in float32, and with a tokenizer vocab.txt. It appears whole or, on any error, not at all.
+
+    The format does not store the names of labels, nor whether text is lowercased, which
+    Google's scripts are told with `--do_lower_case`.
+
+    Args:
+        model: `BertBackbone`, or a task with a `.backbone` and no weights of its own but
+            those of a `Pretrainer`, or of a layer called "classifier" on the pooled output.
+        path: str or path of the directory, which must not exist.
+        tokenizer: `WordPieceTokenizer`, or None to write none.
+
+    Raises:
+        FileExistsError: if `path` exists.
+        OSError: if the disk is full.
+        ValueError: if the format has no place for what the model is: an `embedding_dim`
+            other than `hidden_dim`, a `layer_norm_epsilon` other than 1e-12, another
+            activation than "gelu_tanh", "relu" and "tanh", other weights; or for what the
+            tokenizer is; or if the sizes of vocabulary and embeddings differ.
+    """
+    backbone = getattr(model, "backbone", model)
+    hidden_acts = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
+    config = make_config(backbone, hidden_acts, _OWNER)
+    if backbone.layer_norm_epsilon != LAYER_NORM_EPSILON:
+        raise ValueError(
+            f"{_OWNER} normalises with an epsilon of {LAYER_NORM_EPSILON}, got layer_norm_epsilon="
+            f"{backbone.layer_norm_epsilon}. Use `model.save`."
+        )
+    weights = collect_weights(model, GOOGLE_TF1, _OWNER)
+    if tokenizer is not None:
+        check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
+        _check_settings(tokenizer)
+
+    with atomic_directory(path) as directory:
+        write_json(config, directory / "bert_config.json")
+        if tokenizer is not None:
+            tokenizer.save_assets(directory)
+        write_bundle(directory / "bert_model.ckpt", convert_weights(weights, GOOGLE_TF1))
+
+
+def _check_settings(tokenizer):
+    """Checks that a tokenizer is what Google's scripts have built in."""
+    wanted = dict(SPECIAL_TOKENS.values())
+    got = {name: getattr(tokenizer, name) for name in wanted}
+    if tokenizer.strip_accents is not None:
+        wanted["strip_accents"] = tokenizer.lowercase
+        got["strip_accents"] = tokenizer.strip_accents
+    wrong = [f"{name}={got[name]!r}" for name in wanted if got[name] != wanted[name]]
+    if wrong:
+        usual = ", ".join(f"{name}={value!r}" for name, value in wanted.items())
+        raise ValueError(
+            f"{_OWNER} has no place for {', '.join(wrong)} of the tokenizer; wanted {usual}. "
+            "Use `save_hugging_face`, or `model.save`."
+        )

@@ -1,0 +1,79 @@
+"""What it takes to write a model in any other library's format."""
+
+import keras
+import numpy as np
+
+from keras_bert_suite.checkpoints.load_weights import weights_by_path
+
+
+def make_config(backbone, hidden_acts, owner):
+    """The fields of a configuration that Google and Hugging Face share.
+
+    `config_values.read_backbone_config` is the way back.
+
+    Args:
+        backbone: `BertBackbone`.
+        hidden_acts: dict of the name of an activation function -> their `hidden_act`.
+        owner: str, whose format it is, such as "Google's BERT".
+
+    Raises:
+        ValueError: if the format cannot say the activation or the width of the embeddings.
+    """
+    if backbone.embedding_dim != backbone.hidden_dim:
+        raise ValueError(
+            f"{owner} has embeddings as wide as its hidden states, got embedding_dim="
+            f"{backbone.embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
+        )
+    activation = getattr(backbone.activation, "__name__", None)
+    if activation not in hidden_acts:
+        raise ValueError(
+            f"{owner} has no activation {backbone.activation!r}; wanted one of "
+            f"{', '.join(hidden_acts)}. Use `model.save`."
+        )
+    return {
+        "attention_probs_dropout_prob": backbone.attention_dropout,
+        "hidden_act": hidden_acts[activation],
+        "hidden_dropout_prob": backbone.dropout,
+        "hidden_size": backbone.hidden_dim,
+        "initializer_range": backbone.initializer_range,
+        "intermediate_size": backbone.intermediate_dim,
+        "max_position_embeddings": backbone.max_sequence_length,
+        "num_attention_heads": backbone.num_heads,
+        "num_hidden_layers": backbone.num_layers,
+        "type_vocab_size": backbone.num_segments,
+        "vocab_size": backbone.vocabulary_size,
+    }
+
+
+def collect_weights(model, table, owner):
+    """The weights of a model by their path, all of which have a name in the table.
+
+    Args:
+        model: `keras.Model`, built.
+        table: `NameTable` of the format.
+        owner: as for `make_config`.
+
+    Raises:
+        ValueError: if the format has no place for some of them, naming them all.
+    """
+    weights = weights_by_path(model)
+    strangers = [path for path in weights if table.their_name(path) is None]
+    if strangers:
+        raise ValueError(
+            f"{owner} has no place for these weights of {model.name!r}: {', '.join(strangers)}. "
+            "Save its `backbone` alone, or use `model.save`."
+        )
+    return weights
+
+
+def convert_weights(weights, table):
+    """Yields their (name, float32 array) for each of our weights, one in memory at a time.
+
+    Args:
+        weights: dict of path -> weight, as `collect_weights` returns.
+        table: `NameTable` of the format.
+    """
+    for path, weight in weights.items():
+        name, transform = table.their_name(path)
+        value = keras.ops.convert_to_numpy(keras.ops.cast(weight, "float32"))
+        yield name, np.ascontiguousarray(transform(value))
