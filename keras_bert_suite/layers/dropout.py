@@ -1,4 +1,4 @@
-"""Dropout whose random numbers cost little under JAX too."""
+"""Dropout whose random numbers cost little where a backend's own cost much."""
 
 import math
 
@@ -7,28 +7,50 @@ import keras
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Dropout(keras.layers.Dropout):
-    """`keras.layers.Dropout`, with a faster source of masks under JAX.
+    """`keras.layers.Dropout`, with faster masks under JAX, and under PyTorch on a CPU.
 
-    JAX' own generator takes a fifth of the time of training a small BERT on a CPU: it writes its
-    numbers to memory and reads them again. Here each element's number is a hash of its index and
-    the layer's seed, which the compiler folds into the multiplication, and makes anew for the
-    gradient instead of keeping the mask.
+    There the backend's own take a fifth and a tenth of the time of training a small BERT.
+    TensorFlow, and PyTorch on a GPU, have kernels of their own.
 
     Args:
-        rate: float in [0, 1), share of elements that are set to 0.
+        rate: float in [0, 1), share of elements that are set to 0. Under PyTorch on a CPU it is
+            rounded to a multiple of 2^-16.
         seed: int, or None for a random one.
     """
 
     def call(self, inputs, training=False):
         """Drops elements of a float array of any shape, and scales the others up."""
-        if keras.config.backend() != "jax" or not training or not self.rate:
-            return super().call(inputs, training=training)
-        import jax.numpy as jnp
+        if training and self.rate:
+            backend = keras.config.backend()
+            if backend == "jax":
+                return _jax_dropout(inputs, self.rate, self.seed_generator.next())
+            if backend == "torch" and self.seed is None and inputs.device.type == "cpu":
+                return _torch_dropout(inputs, self.rate)
+        return super().call(inputs, training=training)
 
-        index = jnp.arange(math.prod(inputs.shape), dtype="uint32").reshape(inputs.shape)
-        bits = hash_words(index, *self.seed_generator.next())
-        keep = 1.0 - self.rate
-        return jnp.where(bits < jnp.uint32(keep * 2**32), inputs / keep, 0)
+
+def _jax_dropout(x, rate, seed):
+    """Hashes each element's index with the seed.
+
+    JAX' generator writes its numbers to memory and reads them again. A hash is folded into the
+    multiplication, and made anew for the gradient instead of keeping the mask.
+    """
+    import jax.numpy as jnp
+
+    index = jnp.arange(math.prod(x.shape), dtype="uint32").reshape(x.shape)
+    keep = 1.0 - rate
+    return jnp.where(hash_words(index, *seed) < jnp.uint32(keep * 2**32), x / keep, 0)
+
+
+def _torch_dropout(x, rate):
+    """Draws 16 bits an element from PyTorch's generator, four elements at once."""
+    import torch
+
+    num_draws = math.ceil(x.numel() / 4)
+    draws = torch.empty(num_draws, dtype=torch.int64).random_(-(2**63), None)
+    bits = draws.view(torch.int16)[: x.numel()].view(x.shape)
+    keep = min(round((1.0 - rate) * 2**16), 2**16 - 1)
+    return x * (bits < keep - 2**15).to(x.dtype).mul_(2**16 / keep)
 
 
 def hash_words(a, b, c):

@@ -1,4 +1,4 @@
-"""What a mask must be, on every backend; JAX' are our own hash."""
+"""What a mask must be, on every backend; under JAX and PyTorch they are made here."""
 
 import keras
 import numpy as np
@@ -22,22 +22,27 @@ def deviations(masks, expected):
     return (masks.mean(axis=1) - expected) / np.sqrt(expected * (1 - expected) / masks.shape[1])
 
 
-@pytest.fixture(scope="module")
-def masks():
-    """32 masks: 8 calls of 4 layers whose seeds are near each other.
-
-    Not nearer: under PyTorch Keras adds the number of the call to the seed.
-    """
-    return np.stack([drawn(layer) for layer in map(make_layer, (0, 10, 20, 30)) for _ in range(8)])
-
-
-def make_layer(seed):
+def make_layer(seed=None):
     return Dropout(RATE, seed=seed)
 
 
-def test_what_stays_is_scaled():
-    outputs = to_numpy(make_layer(0)(np.full((100, 10), 3.0, "float32"), training=True))
-    assert set(np.round(np.unique(outputs), 4)) == {0.0, np.float32(3.3333)}
+@pytest.fixture(scope="module", params=["seeded", "unseeded"])
+def masks(request):
+    """32 masks: 8 calls of 4 layers whose seeds, if any, are near each other.
+
+    Not nearer: under PyTorch Keras adds the number of the call to the seed.
+    """
+    keras.utils.set_random_seed(0)
+    seeds = (0, 10, 20, 30) if request.param == "seeded" else (None,) * 4
+    return np.stack([drawn(layer) for layer in map(make_layer, seeds) for _ in range(8)])
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+@pytest.mark.parametrize("shape", [(101, 11), (7,)])
+def test_what_stays_is_scaled(seed, shape):
+    outputs = to_numpy(make_layer(seed)(np.full(shape, 3.0, "float32"), training=True))
+    assert outputs.shape == shape
+    np.testing.assert_allclose(outputs[outputs != 0], 3.0 / (1 - RATE), rtol=2e-5)
 
 
 @pytest.mark.parametrize("training, rate", [(False, RATE), (True, 0.0)])
@@ -70,6 +75,13 @@ def test_the_seed_decides():
     first, second = make_layer(7), make_layer(7)
     for _ in range(2):
         np.testing.assert_array_equal(drawn(first), drawn(second))
+
+
+@pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
+def test_it_computes_in_its_own_dtype(dtype):
+    outputs = Dropout(RATE, dtype=dtype)(np.ones((50, 40), "float32"), training=True)
+    assert keras.backend.standardize_dtype(outputs.dtype) == dtype.removeprefix("mixed_")
+    np.testing.assert_allclose(to_numpy(ops.cast(outputs, "float32")).mean(), 1.0, atol=0.05)
 
 
 def test_the_gradient_has_the_same_mask():
