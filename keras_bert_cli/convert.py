@@ -1,8 +1,9 @@
 """Convert a checkpoint to Hugging Face's format, to Google's, or to a preset of Keras.
 
 Reads what --checkpoint of finetune reads: a folder of Hugging Face, of Google's TF1
-code or of a preset, a .keras file, or hf://owner/name. A classification layer and its
-label names are kept; Google's format has no place for the names.
+code or of a preset, a .keras file, or hf://owner/name. Heads are kept, those of
+pretraining and a classification layer with its label names, for which Google's format
+has no place.
 
 Example:
   keras-bert convert --input uncased_L-12_H-768_A-12 --to huggingface --output bert-base
@@ -11,7 +12,7 @@ Example:
 from absl import flags
 
 from .outputs import check_output, write_output
-from .saved_tasks import has_classifier, open_classifier
+from .saved_tasks import find_task, open_classifier, open_pretrainer
 
 REQUIRED = ("input", "output", "to")
 
@@ -46,10 +47,12 @@ def run(values):
 
 
 def open_model(path):
-    """(classifier, or backbone if there is no classification layer; its preprocessor)."""
-    if has_classifier(path):
-        classifier = open_classifier(path)
-        return classifier, classifier.preprocessor
+    """(the task, or the backbone if there is no head; its preprocessor)."""
+    open_task = {"TextClassifier": open_classifier, "Pretrainer": open_pretrainer}
+    task = find_task(path)
+    if task is not None:
+        model = open_task[task](path)
+        return model, model.preprocessor
 
     import keras_bert_suite as kbs
 

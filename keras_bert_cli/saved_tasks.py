@@ -1,5 +1,6 @@
 """Opening tasks, wherever they were saved, and exporting them."""
 
+import json
 import os
 import zipfile
 from pathlib import Path
@@ -44,20 +45,22 @@ def open_classifier(path):
     return classifier
 
 
-def open_pretrainer(path, tokenizer=None, sequence_length=None, dtype=None):
+def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=None, dtype=None):
     """Loads a `Pretrainer`.
 
     Args:
         path: str, folder of a preset or of a checkpoint, or `hf://owner/name`.
         tokenizer: `WordPieceTokenizer` that the checkpoint's own must equal, or None.
-        sequence_length, dtype: as for `Pretrainer.from_preset`.
+        next_sentence, sequence_length, dtype: as for `Pretrainer.from_preset`.
 
     Raises:
         ValueError: if the vocabularies differ.
     """
     import keras_bert_suite as kbs
 
-    pretrainer = kbs.Pretrainer.from_preset(path, sequence_length=sequence_length, dtype=dtype)
+    pretrainer = kbs.Pretrainer.from_preset(
+        path, next_sentence=next_sentence, sequence_length=sequence_length, dtype=dtype
+    )
     theirs = pretrainer.preprocessor.tokenizer
     if tokenizer is not None:
         for name, ours, other in (
@@ -73,22 +76,40 @@ def open_pretrainer(path, tokenizer=None, sequence_length=None, dtype=None):
 
 
 def has_classifier(path):
-    """Whether there is a classification layer in what `open_classifier` takes.
+    """Whether `open_classifier` would find a classification layer in what it takes.
 
     Raises:
         FileNotFoundError: if there is nothing at `path`.
     """
-    from keras_bert_suite.checkpoints import open_checkpoint
+    return find_task(path) == "TextClassifier"
+
+
+def find_task(path):
+    """The task that is saved at a path: "TextClassifier", "Pretrainer" or None, a backbone.
+
+    Args:
+        path: as for `open_classifier`.
+
+    Raises:
+        FileNotFoundError: if there is nothing at `path`.
+    """
+    from keras_bert_suite.checkpoints import find_heads, open_checkpoint
 
     if path.endswith(".keras"):
         if not os.path.isfile(path):
             raise FileNotFoundError(f"{path} does not exist, or is not a file.")
-        return True
+        return "TextClassifier"
     checkpoint = open_checkpoint(path)
-    if checkpoint is None:
-        # Of a preset elsewhere, KerasHub finds out.
-        return "://" in path or (Path(path) / "task.json").is_file()
-    return checkpoint.label_names is not None
+    if checkpoint is not None:
+        if checkpoint.label_names is not None:
+            return "TextClassifier"
+        return "Pretrainer" if "masked_lm" in find_heads(checkpoint) else None
+    file = Path(path) / "task.json"
+    if file.is_file():
+        name = json.loads(file.read_text(encoding="utf-8"))["class_name"]
+        return "Pretrainer" if name == "Pretrainer" else "TextClassifier"
+    # Of a preset elsewhere, KerasHub finds out.
+    return "TextClassifier" if "://" in path else None
 
 
 def is_saved_model(path):

@@ -79,6 +79,16 @@ def weights_by_path(model):
     return weights
 
 
+def find_heads(checkpoint):
+    """The heads of a `Pretrainer` that a checkpoint has: "masked_lm", "next_sentence" or both."""
+    shapes = spelled_shapes(checkpoint)
+    return [
+        head
+        for head in ("masked_lm", "next_sentence")
+        if checkpoint.name_table.their_name(f"{head}/bias")[0] in shapes
+    ]
+
+
 def spelled_shapes(checkpoint):
     """dict of a tensor's name as the name table spells it -> (name in the file, shape)."""
     shapes = {}

@@ -85,7 +85,7 @@ class Pretrainer(RowTask, keras_hub.models.Task):
         cls,
         preset,
         load_weights=True,
-        next_sentence=True,
+        next_sentence=None,
         sequence_length=None,
         lowercase=None,
         dtype=None,
@@ -98,7 +98,8 @@ class Pretrainer(RowTask, keras_hub.models.Task):
         Args:
             preset: what `BertBackbone.from_preset` takes.
             load_weights: bool, whether to load weights or only the configuration.
-            next_sentence: bool, whether there is a head for pairs of texts.
+            next_sentence: bool, whether there is a head for pairs of texts. None: unless the
+                checkpoint has the head for masked tokens alone.
             sequence_length, lowercase: as for `TextClassifier.from_preset`.
             dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
             **kwargs: other arguments of the constructor.
@@ -114,15 +115,25 @@ class Pretrainer(RowTask, keras_hub.models.Task):
             task = super().from_preset(preset, load_weights=load_weights, **kwargs)
             if sequence_length is not None:
                 task.preprocessor.sequence_length = sequence_length
-            return task
+            return task._with_next_sentence(next_sentence)
         backbone = BertBackbone(**checkpoint.backbone_config, dtype=dtype)
         if "preprocessor" not in kwargs:
             kwargs["preprocessor"] = SegmentPacker.from_checkpoint(
                 checkpoint, sequence_length=sequence_length, lowercase=lowercase
             )
+        if next_sentence is None:
+            next_sentence = checkpoints.find_heads(checkpoint) != ["masked_lm"]
         task = cls(backbone, next_sentence=next_sentence, **kwargs)
         if load_weights:
             checkpoints.load_weights(task, checkpoint)
+        return task
+
+    def _with_next_sentence(self, next_sentence):
+        """Itself, or one with the same weights that has a new head for pairs, or none."""
+        if next_sentence in (None, self.next_sentence is not None):
+            return self
+        task = type(self)(self.backbone, next_sentence, preprocessor=self.preprocessor)
+        task.masked_lm.set_weights(self.masked_lm.get_weights())
         return task
 
     def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):

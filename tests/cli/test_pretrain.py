@@ -4,10 +4,13 @@ import csv
 import json
 import random
 
+import numpy as np
 import pytest
 from cli.small_files import list_files, save_tiny_checkpoint
+from peer_weights import to_numpy
 from small_texts import VOCABULARY, WORDS
 
+import keras_bert_suite as kbs
 from keras_bert_cli import main
 
 SETTINGS = ("--size=tiny", "--batch_size=4", "--sequence_length=16", "--max_predictions=3")
@@ -72,6 +75,35 @@ def test_fill_mask(run, pretrained):
     assert text == "the [MASK] was good" and len(tokens) == 2 and set(tokens) <= set(VOCABULARY)
     status, _, err = run("fill-mask", "--model", pretrained / "model", "--text=no mask")
     assert status == 1 and "has no [MASK]" in err
+
+
+@pytest.mark.parametrize("to", ["huggingface", "google_tf1", "preset"])
+def test_heads_go_along(run, pretrained, tmp_path, to):
+    arguments = ["--input", pretrained / "model", "--to", to, "--output", tmp_path / "model"]
+    assert run("convert", *arguments)[::2] == (0, "")
+    guess = ("fill-mask", "--text=the [MASK] was good", "--model")
+    assert run(*guess, tmp_path / "model") == run(*guess, pretrained / "model")
+
+
+def test_a_run_goes_on_without_pairs(run, corpus, pretrained, tmp_path):
+    """And with longer sequences: the second phase of Google's recipe."""
+    status, out, err = run(
+        *("pretrain", "--corpus", corpus, "--checkpoint", pretrained / "model"),
+        *("--output", tmp_path / "run", "--steps=2", "--batch_size=4", "--sequence_length=48"),
+        *("--held_out=0", "--mode=full_sentences"),
+    )
+    assert status == 0, err
+    before, after = (
+        kbs.Pretrainer.from_preset(str(run_folder / "model"))
+        for run_folder in (pretrained, tmp_path / "run")
+    )
+    assert after.next_sentence is None and after.preprocessor.sequence_length == 48
+    moved = [
+        np.abs(to_numpy(new) - to_numpy(old)).max(axis=-1)
+        for old, new in zip(before.backbone.weights, after.backbone.weights, strict=True)
+        if "position_embedding" in old.path
+    ]
+    assert (moved[0][:48] > 1e-5).all() and not (moved[0][48:] > 1e-5).any()
 
 
 def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path):

@@ -221,6 +221,29 @@ def test_preset_round_trip(pretrainer, tmp_path):
         np.testing.assert_array_equal(twin.predict(x, verbose=0)[name], array)
 
 
+def test_the_head_for_pairs_of_a_preset_comes_and_goes(pretrainer, tmp_path):
+    x, _, _ = make_batch(0)
+    pretrainer.save_to_preset(str(tmp_path / "preset"))
+    without = Pretrainer.from_preset(str(tmp_path / "preset"), next_sentence=False)
+    assert without.next_sentence is None
+    outputs = pretrainer.predict(x, verbose=0)
+    np.testing.assert_array_equal(without.predict(x, verbose=0)["mlm"], outputs["mlm"])
+    without.save_to_preset(str(tmp_path / "without"))
+    assert Pretrainer.from_preset(str(tmp_path / "without")).next_sentence is None
+    again = Pretrainer.from_preset(str(tmp_path / "without"), next_sentence=True)
+    np.testing.assert_array_equal(again.predict(x, verbose=0)["mlm"], outputs["mlm"])
+
+
+def test_a_checkpoint_of_masked_tokens_alone(peer, tmp_path):
+    import transformers
+
+    alone = transformers.BertForMaskedLM(peer.config)
+    alone.save_pretrained(tmp_path)
+    with pytest.warns(UserWarning, match="no weights for pooler"):
+        task = Pretrainer.from_preset(tmp_path, preprocessor=None)
+    assert task.next_sentence is None
+
+
 def test_hugging_face_round_trip(peer, pretrainer, tmp_path):
     import transformers
 
