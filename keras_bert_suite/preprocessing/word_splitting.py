@@ -49,7 +49,8 @@ class WordSplitter:
     def split_segment(self, segment):
         """The words of a segment, list of str: mostly one."""
         if segment.isascii():
-            return word_pattern().findall(segment.translate(self._characters))
+            for_ascii, *_ = _segment_patterns()
+            return for_ascii.findall(segment.translate(self._characters))
         return word_pattern().findall(self.normalize(segment)[0])
 
     def normalize(self, segment):
