@@ -1,4 +1,4 @@
-"""Convert a checkpoint to Hugging Face's format, to Google's, or to a preset of Keras.
+"""Convert a checkpoint to the format of Hugging Face, of Google, or of Keras.
 
 Reads what --checkpoint of finetune reads: a folder of Hugging Face, of Google's TF1
 code or of a preset, a .keras file, or hf://owner/name. Heads are kept, those of

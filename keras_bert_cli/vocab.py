@@ -1,23 +1,25 @@
 """Learn the vocabulary of a new BERT from plain-text files.
 
 The file written is the vocab.txt of WordPieceTokenizer, laid out as Google's. The texts
-are read once, a line at a time; memory holds their different words. How well the pieces
-cover the texts is printed.
+are those that keras-bert prepare reads, once, a document at a time; memory holds their
+different words. How well the pieces cover the texts is printed.
 
 Example:
   keras-bert vocab --input 'corpus/*.txt' --output vocab.txt
-  keras-bert vocab --input 'corpus/**' --output vocab.txt --nolowercase --size 8000
+  keras-bert vocab --input wiki.jsonl --output vocab.txt --nolowercase --size 8000
 """
 
-import glob
-import os
 import sys
 
 from absl import flags
 
+from .corpus_input import define_input_flags, make_progress
 from .outputs import check_output, write_output
 
 REQUIRED = ("input", "output")
+
+#: What is read between two looks at the progress.
+SLICE_BYTES = 1 << 20
 
 
 def define_flags(values):
@@ -29,11 +31,9 @@ def define_flags(values):
     def switch(name, default, explanation):
         flags.DEFINE_boolean(name, default, explanation, flag_values=values)
 
-    explanation = "Files to learn from: paths, or patterns in quotes, separated by commas."
-    flags.DEFINE_list("input", None, explanation, flag_values=values)
+    define_input_flags(values)
     flags.DEFINE_string("output", None, "File to write.", flag_values=values)
     switch("overwrite", False, "Replace the file.")
-    flags.DEFINE_string("encoding", "utf-8", "Encoding of the texts.", flag_values=values)
     integer("size", 30522, "Most pieces.", 1)
     switch("lowercase", True, "Lower case, as for an uncased BERT.")
     switch("strip_accents", None, "Drop accents, or --nostrip_accents. Default: as --lowercase.")
@@ -49,8 +49,8 @@ def define_flags(values):
 def run(values):
     """Counts, learns, writes, measures."""
     check_output(values.output, values.overwrite)
-    paths = find_files(values.input)
 
+    from keras_bert_suite.data.corpus_files import find_files, plan_slices
     from keras_bert_suite.preprocessing.vocabulary import Vocabulary
     from keras_bert_suite.preprocessing.vocabulary_training import learn_pieces
     from keras_bert_suite.preprocessing.word_counts import (
@@ -59,12 +59,14 @@ def run(values):
         measure_coverage,
     )
 
-    lines = read_corpus(paths, values.encoding)
-    word_counts = count_words(lines, values.lowercase, values.strip_accents)
-    num_bytes = sum(map(os.path.getsize, paths))
+    folder, names = find_files(values.input)
+    slices = plan_slices(folder, names, values.format, SLICE_BYTES)
+    with make_progress(sys.stdout.isatty()) as progress:
+        texts = read_texts(slices, values.format, values.text_key, progress)
+        word_counts = count_words(texts, values.lowercase, values.strip_accents)
     num_characters = len(count_characters(word_counts))
     print(
-        f"{num_bytes / 1e6:,.1f} MB in {len(paths):,} files: {word_counts.total():,} words, "
+        f"{progress.done / 1e6:,.1f} MB in {len(names):,} files: {word_counts.total():,} words, "
         f"{len(word_counts):,} different ones of {num_characters:,} different characters"
     )
     pieces = learn_pieces(
@@ -84,41 +86,14 @@ def run(values):
     print(f"wrote {path}")
 
 
-def find_files(patterns):
-    """The files that any of the patterns matches, sorted.
+def read_texts(slices, format, text_key, progress):
+    """Yields the sentences of a corpus, and shows how far it is."""
+    from keras_bert_suite.data.corpus_documents import read_documents
 
-    Raises:
-        FileNotFoundError: if a pattern matches none.
-    """
-    paths = set()
-    for pattern in patterns:
-        pattern = os.path.expanduser(pattern)
-        found = [pattern] if os.path.isfile(pattern) else glob.glob(pattern, recursive=True)
-        found = list(filter(os.path.isfile, found))
-        if not found:
-            raise FileNotFoundError(
-                f"--input={pattern} matches no file. Wanted a path, or a pattern such as "
-                "'corpus/*.txt' in quotes."
-            )
-        paths.update(found)
-    return sorted(paths)
-
-
-def read_corpus(paths, encoding):
-    """Yields the lines of all files, with a bar on a terminal."""
-    from rich import progress
-
-    from keras_bert_suite.data.decoding import stream_lines
-
-    columns = [
-        progress.BarColumn(),
-        progress.DownloadColumn(),
-        progress.TransferSpeedColumn(),
-        progress.TimeRemainingColumn(),
-    ]
-    # Not on standard error, which `hide_log_noise` reads along.
-    with progress.Progress(*columns, transient=True, disable=not sys.stdout.isatty()) as bar:
-        task = bar.add_task("", total=sum(map(os.path.getsize, paths)))
-        for path in paths:
-            with bar.open(path, "rb", task_id=task) as file:
-                yield from stream_lines(file, encoding)
+    done, total = 0, sum(piece.num_bytes for piece in slices)
+    progress.show(0, 0, total)
+    for piece in slices:
+        for sentences in read_documents(piece, format, text_key):
+            yield from sentences
+        done += piece.num_bytes
+        progress.show(done, 0, total)

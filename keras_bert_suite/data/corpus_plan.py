@@ -11,7 +11,7 @@ from keras_bert_suite.data.corpus_files import find_files, plan_slices
 from keras_bert_suite.data.token_shards import ShardWriter, token_dtype, write_json
 
 #: Raised when the same input gives other shards.
-VERSION = 1
+VERSION = 2
 
 PLAN_FILE, MANIFEST_FILE, VOCABULARY_FILE = "plan.json", "manifest.json", "vocab.txt"
 

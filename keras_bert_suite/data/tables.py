@@ -6,8 +6,6 @@ import io
 import sys
 from pathlib import Path
 
-from keras_bert_suite.data.decoding import undecodable, unknown_encoding
-
 #: The file name that stands for standard input.
 STANDARD_INPUT = "-"
 
@@ -130,9 +128,13 @@ def _read_text(path, encoding):
         return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line_number = data.count(b"\n", 0, error.start) + 1
-        raise undecodable(_name(path), encoding, error, error.start, line_number) from None
+        raise ValueError(
+            f"{_name(path)} is not {encoding}: byte 0x{data[error.start]:02x} at offset "
+            f"{error.start} (line {line_number}): {error.reason}. Convert the file to UTF-8, or "
+            "name the encoding it is in."
+        ) from None
     except LookupError as error:
-        raise unknown_encoding(error) from None
+        raise ValueError(f"{error}. Wanted one that Python knows, e.g. 'utf-8'.") from None
 
 
 def _split_lines(text, path=None):

@@ -65,7 +65,7 @@ def test_version(run):
         (["finetune", "--epochs"], "Missing value for flag --epochs"),
         (["finetune", "--train=a.tsv"], "finetune needs --checkpoint and --output"),
         (["finetune", "--train="], "finetune needs --checkpoint and --train and --output"),
-        (["convert", "--to=onnx"], "value should be one of <huggingface|preset>"),
+        (["convert", "--to=onnx"], "value should be one of <huggingface|google_tf1|preset>"),
         (["demo", "--backend=caffe"], "value should be one of <tensorflow|jax|torch>"),
         (["predict", "--model=a", "b.txt"], "predict takes flags only, got 'b.txt'"),
         (["predict", "--model=a", "--text_column=t"], "need an --input ending in .tsv or .csv"),

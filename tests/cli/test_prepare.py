@@ -12,7 +12,6 @@ from data.small_corpus import (
     write_sentences,
 )
 
-from keras_bert_cli import prepare
 from keras_bert_suite.data.corpus_preparation import prepare_corpus
 from keras_bert_suite.data.shard_reader import open_corpus
 
@@ -87,33 +86,3 @@ def test_other_flags_on_the_same_folder(run, workshop):
     assert run(*ARGUMENTS, *OPTIONS, "--workers=1")[0] == 0
     status, out, err = run(*ARGUMENTS, *OPTIONS, "--workers=1", "--nolowercase")
     assert (status, out) == (1, "") and "holds a corpus made with tokenizer" in err
-
-
-def test_lines_of_progress(monkeypatch, capsys):
-    clock = [100.0]
-    monkeypatch.setattr(prepare.time, "monotonic", lambda: clock[0])
-    with prepare.make_progress(on_terminal=False) as progress:
-        for seconds, *figures in (
-            (0, 0, 0, 9_000_000),
-            (5, 3_000_000, 3_000_000, 9_000_000),
-            (10, 5_000_000, 3_000_000, 9_000_000),
-            (15, 6_000_000, 3_000_000, 9_000_000),
-            (20, 9_000_000, 3_000_000, 9_000_000),
-        ):
-            clock[0] = 100.0 + seconds
-            progress.show(*figures)
-    clock[0] = 900.0
-    assert capsys.readouterr().out.splitlines() == [
-        "5.0 of 9.0 MB, 0.2 MB/s, 20 s left",
-        "9.0 of 9.0 MB, 0.3 MB/s, 0 s left",
-    ]
-    assert progress.seconds == 20 and progress.rate == 300_000
-
-
-def test_bar(capsys):
-    with prepare.make_progress(on_terminal=True) as progress:
-        progress.show(0, 0, 9_000_000)
-        progress.show(4_500_000, 0, 9_000_000)
-        (task,) = progress._bar.tasks
-        assert (task.completed, task.total) == (4_500_000, 9_000_000)
-    assert progress.done == 4_500_000 and progress.rate > 0

@@ -1,5 +1,7 @@
 """`keras-bert vocab`."""
 
+import json
+
 import pytest
 from cli.small_files import list_files
 
@@ -57,13 +59,22 @@ def test_flags_reach_the_training(run, corpus):
     assert run(*arguments, "--overwrite")[0] == 0
 
 
+def test_it_reads_what_prepare_reads(run, corpus):
+    """Not the syntax of JSON: a line feed is no letter n."""
+    text = "low\nlowing été"
+    (corpus / "a.jsonl").write_text(json.dumps({"body": text, "title": "no"}) + "\n")
+    arguments = ["--input=a.jsonl", "--text_key=body", "--output=vocab.txt", "--min_frequency=1"]
+    assert run("vocab", *arguments)[::2] == (0, "")
+    lines = (corpus / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    assert lines == kbs.train_vocabulary([text], min_frequency=1)
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"input": "corpus/*.tsv"}, "--input=corpus/*.tsv matches no file"),
-        ({"input": "corpus"}, "--input=corpus matches no file"),
-        ({"input": "latin1.txt"}, "latin1.txt is not utf-8: byte 0xe9 at offset 5 (line 2)"),
-        ({"encoding": "utf-9"}, "unknown encoding: utf-9"),
+        ({"input": "corpus/*.tsv"}, "No file matches 'corpus/*.tsv'"),
+        ({"input": "latin1.txt"}, "latin1.txt, line 2 is not UTF-8: byte 0xe9"),
+        ({"input": "corpus/a.txt", "format": "jsonl"}, "a.txt, line 1 is not JSON"),
         ({"input": "empty.txt"}, "The texts hold no word"),
         ({"size": "110"}, "size=110 is less than the 104 special pieces"),
         ({"output": "latin1.txt"}, "latin1.txt exists already"),

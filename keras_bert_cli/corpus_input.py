@@ -1,0 +1,93 @@
+"""What the commands that read a corpus of plain text have in common."""
+
+import time
+
+from absl import flags
+
+SECONDS_BETWEEN_LINES = 10
+
+
+def define_input_flags(values):
+    """Defines the flags that say what to read."""
+    explanation = "Files, folders, or patterns in quotes, separated by commas; .gz is unpacked."
+    flags.DEFINE_list("input", None, explanation, flag_values=values)
+    explanation = (
+        "How files hold documents: a sentence a line and blank lines between documents, a document "
+        "a file, or a JSON object a line. auto takes the first, and the last for .jsonl."
+    )
+    formats = ("auto", "sentences", "files", "jsonl")
+    flags.DEFINE_enum("format", "auto", formats, explanation, flag_values=values)
+    explanation = "Key of the text in a JSON object."
+    flags.DEFINE_string("text_key", "text", explanation, flag_values=values)
+
+
+def make_progress(on_terminal):
+    """The way to show progress: a context manager with a method `show`."""
+    return Bar() if on_terminal else Lines()
+
+
+class Lines:
+    """A line now and then, for logs.
+
+    Attributes:
+        done, kept, total: int, bytes of input done, those of them by an earlier run, and all.
+    """
+
+    def __init__(self):
+        self.done = self.kept = self.total = 0
+        self._start = self._last_line = time.monotonic()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exception):
+        self._end = time.monotonic()
+
+    @property
+    def seconds(self):
+        """float, from the start until now or the end."""
+        return getattr(self, "_end", time.monotonic()) - self._start
+
+    @property
+    def rate(self):
+        """float, bytes of input a second that this run has done."""
+        return (self.done - self.kept) / max(self.seconds, 1e-9)
+
+    def show(self, done, kept, total):
+        """Takes the latest figures."""
+        self.done, self.kept, self.total = done, kept, total
+        now = time.monotonic()
+        if now - self._last_line >= SECONDS_BETWEEN_LINES:
+            self._last_line = now
+            left = f", {(total - done) / self.rate:,.0f} s left" if done > kept else ""
+            print(
+                f"{done / 1e6:,.1f} of {total / 1e6:,.1f} MB, {self.rate / 1e6:,.1f} MB/s{left}",
+                flush=True,
+            )
+
+
+class Bar(Lines):
+    """A bar, for a terminal."""
+
+    def __enter__(self):
+        from rich import progress
+
+        columns = [
+            progress.BarColumn(),
+            progress.DownloadColumn(),
+            progress.TransferSpeedColumn(),
+            progress.TimeRemainingColumn(),
+        ]
+        # On standard output: `hide_log_noise` reads standard error along.
+        self._bar = progress.Progress(*columns, transient=True)
+        self._bar.start()
+        self._task = self._bar.add_task("", total=None)
+        return self
+
+    def __exit__(self, *exception):
+        self._bar.stop()
+        super().__exit__(*exception)
+
+    def show(self, done, kept, total):
+        self.done, self.kept, self.total = done, kept, total
+        self._bar.update(self._task, completed=done, total=total)
