@@ -1,0 +1,81 @@
+"""The loss of pretraining in bfloat16 and float16, beside that of float32 and its noise.
+
+    python benchmarks/precision.py --corpus shards --backends tensorflow torch
+
+Tiny is trained on the same batches with each policy. What another seed of weights and dropout
+does to float32 is the noise that a policy is to stay within. Losses are those of the masked
+tokens on held-out text, at each tenth of the run.
+"""
+
+import argparse
+import json
+
+import numpy as np
+from side_processes import describe_run, measure_in_turn
+
+SIDES = {
+    "float32": ("float32", 0),
+    "float32, other seed": ("float32", 1),
+    "mixed_bfloat16": ("mixed_bfloat16", 0),
+    "mixed_float16": ("mixed_float16", 0),
+}
+BATCH_SIZE, LENGTH, PREDICTIONS, POINTS = 32, 128, 20, 10
+
+
+def train(side, corpus, steps):
+    """Held-out losses, by number of the point."""
+    import keras
+
+    import keras_bert_suite as kbs
+    from keras_bert_suite.data import PretrainingBatches, hold_out, open_corpus, read_tokenizer
+
+    dtype, seed = SIDES[side]
+    keras.utils.set_random_seed(seed)
+    tokenizer = read_tokenizer(corpus)
+    masker = kbs.TokenMasker(tokenizer, max_predictions=PREDICTIONS)
+    training, held_out = (
+        PretrainingBatches(part, masker, LENGTH, BATCH_SIZE)
+        for part in hold_out(open_corpus(corpus), 0.05, seed=0)
+    )
+    vocabulary_size = tokenizer.vocabulary_size()
+    backbone = kbs.BertBackbone.from_size("tiny", vocabulary_size=vocabulary_size, dtype=dtype)
+    pretrainer = kbs.Pretrainer(backbone)
+    pretrainer.compile(kbs.AdamW(kbs.LinearWarmupDecay(2e-3, total_steps=steps, warmup_ratio=0.1)))
+    history = pretrainer.fit(
+        training,
+        steps_per_epoch=steps // POINTS,
+        epochs=POINTS,
+        validation_data=held_out[:20],
+        verbose=0,
+    ).history
+    return dict(enumerate(history["val_mlm_loss"]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--corpus", required=True, help="folder that keras-bert prepare wrote")
+    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        print(json.dumps(train(options.child, options.corpus, options.steps)))
+        return
+
+    sides = [(side, backend) for backend in options.backends for side in SIDES]
+    arguments = ["--corpus", options.corpus, "--steps", options.steps]
+    measured = measure_in_turn(__file__, sides, 1, arguments)
+    print(f"{describe_run(1)} {options.steps} steps of {BATCH_SIZE} x {LENGTH}.\n")
+    print("| backend | policy | last loss | mean difference to float32 | largest |")
+    print("| --- | --- | --- | --- | --- |")
+    for side, backend in sides:
+        losses, reference = (
+            np.array(list(measured[name, backend].values())) for name in (side, "float32")
+        )
+        distance = np.abs(losses - reference)
+        cells = [f"{figure:.4f}" for figure in (losses[-1], distance.mean(), distance.max())]
+        print(f"| {backend} | {side} | {' | '.join(cells)} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+# %% [markdown]
+"""
+# Pretrain a BERT on a corpus of one's own
+
+    python examples/pretrain_corpus.py
+
+From plain text to a BERT that fills in masked words: a vocabulary, tokens, sentence pairs,
+training. The text is 59 addresses of presidents. Stop it and run it again: it goes on.
+"""
+
+# %%
+import gzip
+import json
+from pathlib import Path
+
+import keras
+
+import keras_bert_suite as kbs
+from keras_bert_suite.data import PretrainingBatches, hold_out, open_corpus, prepare_corpus
+
+keras.utils.set_random_seed(0)
+corpus = Path(globals().get("__file__", "")).parent / "data" / "inaugural.jsonl.gz"
+output = Path("pretrained_inaugural")
+
+# %%
+with gzip.open(corpus, "rt", encoding="utf-8") as file:
+    vocabulary = kbs.train_vocabulary([json.loads(line)["text"] for line in file], size=5000)
+tokenizer = kbs.WordPieceTokenizer(vocabulary)
+prepare_corpus(corpus, tokenizer, output / "shards")
+
+# %%
+masker = kbs.TokenMasker(tokenizer, max_predictions=20)
+training, held_out = (
+    PretrainingBatches(part, masker, sequence_length=128, batch_size=32)
+    for part in hold_out(open_corpus(output / "shards"), 0.1)
+)
+backbone = kbs.BertBackbone.from_size("tiny", vocabulary_size=len(vocabulary))
+pretrainer = kbs.Pretrainer(backbone, preprocessor=kbs.SegmentPacker(tokenizer, 128))
+pretrainer.compile(kbs.AdamW(kbs.LinearWarmupDecay(2e-3, warmup_ratio=0.1)))
+checkpoints = kbs.TrainingCheckpoint(output / "checkpoints", every=100)
+pretrainer.fit(training, validation_data=held_out, epochs=40, callbacks=[checkpoints], verbose=2)
+
+# %%
+texts = ["We the [MASK] of the United States.", "God bless you, and God bless [MASK]."]
+for text, masks in zip(texts, pretrainer.fill_mask(texts), strict=True):
+    print(text, ", ".join(f"{token} {share:.2f}" for token, share in masks[0]))
+pretrainer.save_to_preset(output / "model")  # TextClassifier.from_preset goes on from here
