@@ -1,6 +1,6 @@
 """Writes inaugural.jsonl.gz from the corpus as NLTK distributes it.
 
-    python make_inaugural.py inaugural.zip
+python make_inaugural.py inaugural.zip
 """
 
 import gzip

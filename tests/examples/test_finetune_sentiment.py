@@ -34,15 +34,6 @@ def test_notebook_runs(examples):
 
 
 @pytest.mark.backend_free
-def test_notebook_is_generated_from_the_script():
-    make_notebook = runpy.run_path(str(REPOSITORY / "scripts" / "make_notebooks.py"))[
-        "make_notebook"
-    ]
-    written = SCRIPT.with_suffix(".ipynb").read_text(encoding="utf-8")
-    assert make_notebook(SCRIPT) == written, "run: python scripts/make_notebooks.py"
-
-
-@pytest.mark.backend_free
 def test_it_is_the_recipe_of_the_demo():
     source = SCRIPT.read_text(encoding="utf-8")
     assert len(source.splitlines()) < 40
