@@ -5,6 +5,7 @@ from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import MaskedLMLoss
 from keras_bert_suite.training.metrics import MaskedLMAccuracy
 from keras_bert_suite.training.schedules import LinearWarmupDecay
+from keras_bert_suite.training.termination import WholeEpochs
 from keras_bert_suite.training.training_checkpoint import (
     TrainingCheckpoint,
     find_training_checkpoint,
@@ -19,5 +20,6 @@ __all__ = [
     "MaskedLMLoss",
     "Progress",
     "TrainingCheckpoint",
+    "WholeEpochs",
     "find_training_checkpoint",
 ]

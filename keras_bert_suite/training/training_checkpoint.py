@@ -2,8 +2,6 @@
 
 import contextlib
 import dataclasses
-import signal
-import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +10,7 @@ import grain
 import keras
 
 from keras_bert_suite.training.state_files import find_checkpoint, read_arrays, write_checkpoint
+from keras_bert_suite.training.termination import on_sigterm
 from keras_bert_suite.training.torch_generators import copy_generators, restore_generators
 from keras_bert_suite.training.training_state import (
     assign_variables,
@@ -28,10 +27,11 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     checkpoint; on a CPU, and with the same backend, every batch, loss and weight is then that of
     a run that was never killed. A run that has finished returns at once.
 
-    SIGTERM ends the training after the batch at hand, saved, and `fit` returns. A checkpoint that
-    cannot be written, as on a full disk, is warned about and training goes on with those before;
-    only the last one, at the end, must succeed. The number of skipped steps, those with a loss or
-    gradient that was not finite, is the epoch's log `skipped_steps`.
+    SIGTERM ends the training after the batch at hand, saved, and `fit` returns. The epoch that it
+    cuts short is neither validated nor logged; of a validation that it cuts short nothing is
+    logged. A checkpoint that cannot be written, as on a full disk, is warned about and training
+    goes on with those before; only the last one, at the end, must succeed. The number of skipped
+    steps, those with a loss or gradient that was not finite, is the epoch's log `skipped_steps`.
 
     What other callbacks remember is not restored. Weights and optimizer go from one backend to
     another, and the dropout that follows is then another.
@@ -109,12 +109,17 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._last_check = self._saved, int(model.optimizer.iterations)
         self.terminated = self._signalled = False
         self._failure = None
-        with _on_sigterm(self._remember_signal), ThreadPoolExecutor(1) as self._writer:
+        with on_sigterm(self._remember_signal), ThreadPoolExecutor(1) as self._writer:
             try:
                 yield
             finally:
                 self._finish_writing()
                 self._writer = None
+
+    @property
+    def within_epoch(self):
+        """bool, whether batches are left of the epoch at hand."""
+        return self.progress.batches < self._epoch_end
 
     def on_train_begin(self, logs=None):
         if self._writer is None:
@@ -143,6 +148,10 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         # leaves out; so what validation draws must not matter.
         self._generators = copy_generators()
 
+    def on_test_batch_end(self, batch, logs=None):
+        if self._signalled:
+            self.terminated = self.model.stop_evaluating = True
+
     def on_train_batch_end(self, batch, logs=None):
         before, now = self.progress.batches, self._epoch_begin + batch + 1
         self.progress = dataclasses.replace(self.progress, batches=now)
@@ -151,14 +160,15 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if self._signalled or now // self.every > before // self.every:
             self._save()
         # Keras does not know that a resumed epoch is shorter.
-        if self._signalled or self._resumed and now >= self._epoch_end:
+        if self._signalled or self._resumed and not self.within_epoch:
             self.model.stop_training = True
+        self.terminated = self._signalled
 
     def on_epoch_end(self, epoch, logs=None):
         self._count_steps()
         if logs is not None:
             logs["skipped_steps"] = self.skipped
-        if self._resumed and self.progress.batches >= self._epoch_end:
+        if self._resumed and not self.within_epoch:
             self.model.stop_training = False
         if self._signalled:
             self.model.stop_training = self.terminated = True
@@ -200,7 +210,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def _save(self):
         self._finish_writing()
-        arrays = {**copy_variables(self.model), **copy_generators()}
+        # After a validation, those from before it.
+        arrays = {**copy_variables(self.model), **(self._generators or copy_generators())}
         self._writing = self._writer.submit(
             write_checkpoint, self.directory, self.progress, arrays, self.keep
         )
@@ -262,16 +273,3 @@ def find_training_checkpoint(callbacks):
         return None, callbacks
     first = sorted(callbacks, key=lambda callback: not isinstance(callback, TrainingCheckpoint))
     return (first[0] if first and isinstance(first[0], TrainingCheckpoint) else None), first
-
-
-@contextlib.contextmanager
-def _on_sigterm(handler):
-    """Handles SIGTERM until the block ends; Python lets the main thread do so only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = signal.signal(signal.SIGTERM, handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former or signal.SIG_DFL)

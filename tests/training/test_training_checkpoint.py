@@ -1,53 +1,26 @@
 """Interrupted, then resumed: the same training as one that was not."""
 
-import os
-import signal
 import threading
 
 import keras
 import numpy as np
 import pytest
-from small_pretraining import EPOCHS, STEPS_PER_EPOCH, SmallBatches, all_arrays, build_pretrainer
+from small_pretraining import (
+    EPOCHS,
+    STEPS,
+    STEPS_PER_EPOCH,
+    At,
+    SmallBatches,
+    all_arrays,
+    assert_same,
+    build_pretrainer,
+    fit,
+    interrupt,
+    list_names,
+)
 
 from keras_bert_suite import TrainingCheckpoint
 from keras_bert_suite.training import training_checkpoint
-
-STEPS = EPOCHS * STEPS_PER_EPOCH
-
-
-class At(keras.callbacks.Callback):
-    """Calls `function` at the end of one batch of this `fit`, counted from 1."""
-
-    def __init__(self, batch, function):
-        super().__init__()
-        self._left, self._function = batch, function
-
-    def on_train_batch_end(self, batch, logs=None):
-        self._left -= 1
-        if self._left == 0:
-            self._function()
-
-
-def interrupt():
-    raise KeyboardInterrupt
-
-
-def terminate():
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def fit(task, *callbacks, data=None, **arguments):
-    arguments = {"epochs": EPOCHS, "verbose": 0, **arguments}
-    return task.fit(data or SmallBatches(), callbacks=list(callbacks), **arguments).history
-
-
-def assert_same(task, wanted):
-    for found, array in zip(all_arrays(task), wanted, strict=True):
-        np.testing.assert_array_equal(found, array)
-
-
-def names(directory):
-    return sorted(os.listdir(directory))
 
 
 @pytest.fixture(scope="module")
@@ -120,20 +93,6 @@ def test_rows_in_memory_and_accumulated_gradients(directory):
     assert_same(resumed, all_arrays(train(TrainingCheckpoint(other))))
 
 
-def test_sigterm(directory, uninterrupted):
-    before = signal.getsignal(signal.SIGTERM)
-    checkpoint = TrainingCheckpoint(directory, every=100)
-    logs = fit(build_pretrainer(), checkpoint, At(STEPS_PER_EPOCH + 3, terminate))
-    assert checkpoint.terminated and len(logs["loss"]) == 2
-    assert signal.getsignal(signal.SIGTERM) == before
-    # The signal came after this callback had seen the batch; it ends the one after it.
-    assert names(directory) == [f"step-{STEPS_PER_EPOCH + 4:08d}"]
-    task = build_pretrainer()
-    fit(task, checkpoint)
-    assert not checkpoint.terminated
-    assert_same(task, uninterrupted[1])
-
-
 def test_in_another_thread(directory, uninterrupted):
     task = build_pretrainer()
     thread = threading.Thread(target=fit, args=(task, TrainingCheckpoint(directory)))
@@ -144,7 +103,7 @@ def test_in_another_thread(directory, uninterrupted):
 
 def test_saved_every_so_many_batches_of_the_run(directory):
     fit(build_pretrainer(), TrainingCheckpoint(directory, every=5, keep=100), epochs=3)
-    assert names(directory) == [f"step-{n:08d}" for n in (5, 10, 15, 20, 21)]
+    assert list_names(directory) == [f"step-{n:08d}" for n in (5, 10, 15, 20, 21)]
 
 
 def test_the_end_of_a_resumed_epoch_is_not_the_end_another_asks_for(directory):
@@ -178,7 +137,7 @@ def test_a_run_of_bad_batches_stops_the_training(directory):
     task = build_pretrainer()
     with pytest.raises(FloatingPointError, match="No step was taken in batches 6 to 9 of the run"):
         fit(task, checkpoint, data=SmallBatches(bad=range(6, 100)))
-    assert names(directory) == ["step-00000004", "step-00000008"]
+    assert list_names(directory) == ["step-00000004", "step-00000008"]
     # The same command, and other data: it goes on from there.
     task = build_pretrainer()
     fit(task, TrainingCheckpoint(directory))
@@ -191,7 +150,7 @@ def test_weights_that_are_not_finite_are_not_saved(directory):
     task.compile(keras.optimizers.SGD(0.1), loss=task.loss)
     with pytest.raises(FloatingPointError, match="holds values that are not finite"):
         fit(task, TrainingCheckpoint(directory, every=2), data=SmallBatches(bad={3}))
-    assert names(directory) == ["step-00000002"]
+    assert list_names(directory) == ["step-00000002"]
 
 
 def test_a_full_disk(directory, monkeypatch, uninterrupted):
@@ -212,7 +171,7 @@ def test_a_full_disk(directory, monkeypatch, uninterrupted):
                 TrainingCheckpoint(directory, every=5),
                 At(7, lambda: full.update(full=True)),
             )
-    assert names(directory) == ["step-00000005"]
+    assert list_names(directory) == ["step-00000005"]
     assert_same(task, uninterrupted[1])
     full["full"] = False
     task = build_pretrainer()
