@@ -104,10 +104,9 @@ class RowTask:
             validation_data, _ = self._evaluation_batches(validation_batch_size, *validation_data)
         if validation_data is not None:
             validation_steps = validation_steps or num_batches(validation_data)
-            validation_data = preprocess_batches(validation_data, self.preprocess_samples, epochs)
-        batches = preprocess_batches(
-            x, self.preprocess_samples, epochs - initial_epoch, progress.batches
-        )
+            validation_data = preprocess_batches(validation_data, self.preprocess_samples)
+        total = steps_per_epoch and steps_per_epoch * (epochs - initial_epoch)
+        batches = preprocess_batches(x, self.preprocess_samples, total, progress.batches)
         resumed = contextlib.nullcontext()
         if checkpoint is not None:
             resumed = checkpoint.resume(self, x, batches, steps_per_epoch, initial_epoch)

@@ -18,6 +18,7 @@ from small_pretraining import (
     interrupt,
     list_names,
 )
+from small_texts import TINY
 
 from keras_bert_suite import TrainingCheckpoint
 from keras_bert_suite.training import training_checkpoint
@@ -67,6 +68,28 @@ def test_a_finished_run_may_be_extended(directory):
     for epochs in (1, 2):
         logs.append(fit(build_pretrainer(), TrainingCheckpoint(directory), epochs=epochs))
     assert [len(log["loss"]) for log in logs] == [1, 1]
+
+
+def test_epochs_longer_than_the_data(directory):
+    """Their length need not be a multiple of that of the data, either."""
+    steps, arguments = 17, {"steps_per_epoch": 17, "epochs": 2}
+    assert steps > STEPS_PER_EPOCH
+    wanted = build_pretrainer()
+    logs = fit(wanted, TrainingCheckpoint(directory.with_name("other")), **arguments)
+    assert logs["first_label"] == [16, 33 - TINY["vocabulary_size"]]
+    assert int(wanted.optimizer.iterations) == 2 * steps
+    with pytest.raises(KeyboardInterrupt):
+        fit(
+            build_pretrainer(),
+            TrainingCheckpoint(directory, every=1),
+            At(steps + 9, interrupt),
+            **arguments,
+        )
+    task, checkpoint = build_pretrainer(), TrainingCheckpoint(directory)
+    resumed = fit(task, checkpoint, **arguments)
+    assert checkpoint.progress.batches == 2 * steps
+    assert resumed["loss"] == logs["loss"][1:] and resumed["first_label"] == logs["first_label"][1:]
+    assert_same(task, all_arrays(wanted))
 
 
 def test_rows_in_memory_and_accumulated_gradients(directory):
