@@ -20,6 +20,7 @@ from keras_bert_suite.training import (
     Progress,
     WholeEpochs,
     find_training_checkpoint,
+    track_finite_losses,
 )
 
 DEFAULT_BATCH_SIZE = 32
@@ -33,6 +34,12 @@ class RowTask:
     before a class of `keras_hub.models`; a task that has labels of its own kind overrides
     `encode_labels`.
     """
+
+    def compile(self, optimizer, loss, **kwargs):
+        """Configures training; see `keras.Model.compile`. Logged losses are finite means."""
+        super().compile(optimizer=optimizer, loss=loss, **kwargs)
+        if loss is not None:
+            track_finite_losses(self)
 
     def compile_from_config(self, config):
         """Restores what `compile` was called with; Keras leaves out a `compile` of one's own."""

@@ -3,7 +3,7 @@
 from keras_bert_suite.training.adamw import AdamW
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import MaskedLMLoss
-from keras_bert_suite.training.metrics import MaskedLMAccuracy
+from keras_bert_suite.training.metrics import FiniteMean, MaskedLMAccuracy, track_finite_losses
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 from keras_bert_suite.training.termination import WholeEpochs
 from keras_bert_suite.training.training_checkpoint import (
@@ -14,6 +14,7 @@ from keras_bert_suite.training.training_state import Progress
 
 __all__ = [
     "AdamW",
+    "FiniteMean",
     "Lamb",
     "LinearWarmupDecay",
     "MaskedLMAccuracy",
@@ -22,4 +23,5 @@ __all__ = [
     "TrainingCheckpoint",
     "WholeEpochs",
     "find_training_checkpoint",
+    "track_finite_losses",
 ]

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import grain
 import keras
 import numpy as np
 import pytest
@@ -177,6 +178,25 @@ def test_metrics(pretrainer):
     assert logs["nsp_accuracy"] == pytest.approx((outputs["nsp"].argmax(-1) == y["nsp"]).mean())
     assert logs["loss"] == pytest.approx(logs["mlm_loss"] + logs["nsp_loss"], rel=1e-5)
     assert logs["perplexity"] == pytest.approx(np.exp(logs["mlm_loss"]), rel=1e-4)
+
+
+def test_losses_in_logs_are_means_over_finite_batches(pretrainer):
+    good, other = make_batch(0), make_batch(1)
+    bad = (good[0], good[1], {**good[2], "mlm": np.full_like(good[2]["mlm"], np.nan)})
+
+    pretrainer.compile(AdamW(0.0))
+
+    def mean_losses(*batches):
+        logs = pretrainer.fit(grain.MapDataset.source(batches), verbose=0).history
+        return {name: values[0] for name, values in logs.items() if "accuracy" not in name}
+
+    found, wanted = mean_losses(bad, good, bad, other), mean_losses(good, other)
+    assert found.keys() == {"loss", "mlm_loss", "nsp_loss", "perplexity"}
+    for name in ("loss", "mlm_loss", "perplexity"):
+        assert found[name] == pytest.approx(wanted[name], rel=1e-6), name
+    # This one was finite.
+    assert found["nsp_loss"] == pytest.approx(mean_losses(good, good, good, other)["nsp_loss"])
+    assert np.isnan(mean_losses(bad)["loss"])
 
 
 def test_without_next_sentences():

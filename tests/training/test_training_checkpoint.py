@@ -152,7 +152,7 @@ def test_bad_batches_are_skipped_and_counted(directory, uninterrupted):
     assert logs["skipped_steps"] == [1, 3, 3, 3] and checkpoint.skipped == 3
     assert int(task.optimizer.iterations) == STEPS - 3
     assert all(np.isfinite(array).all() for array in all_arrays(task))
-    assert np.isnan(logs["loss"][0]) and np.isfinite(logs["loss"][-1])
+    assert np.isfinite(logs["loss"]).all()
 
 
 def test_a_run_of_bad_batches_stops_the_training(directory):
