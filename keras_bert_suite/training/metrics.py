@@ -49,7 +49,8 @@ def track_finite_losses(model):
     Args:
         model: `keras.Model`, just compiled.
     """
-    model._loss_tracker = FiniteMean(name="loss")
+    # Set as an attribute it would be taken for a metric of the user's, too.
+    vars(model)["_loss_tracker"] = FiniteMean(name="loss")
     losses = model._compile_loss
     build = losses.build
 

@@ -178,6 +178,7 @@ def test_metrics(pretrainer):
     assert logs["nsp_accuracy"] == pytest.approx((outputs["nsp"].argmax(-1) == y["nsp"]).mean())
     assert logs["loss"] == pytest.approx(logs["mlm_loss"] + logs["nsp_loss"], rel=1e-5)
     assert logs["perplexity"] == pytest.approx(np.exp(logs["mlm_loss"]), rel=1e-4)
+    assert pretrainer.metrics_names == ["loss", "compile_metrics", "mlm_loss", "nsp_loss"]
 
 
 def test_losses_in_logs_are_means_over_finite_batches(pretrainer):
