@@ -111,7 +111,9 @@ class RowTask:
             validation_data, _ = self._evaluation_batches(validation_batch_size, *validation_data)
         if validation_data is not None:
             validation_steps = validation_steps or num_batches(validation_data)
-            validation_data = preprocess_batches(validation_data, self.preprocess_samples)
+            # Each validation begins anew, after a look at what would come next.
+            total = validation_steps and validation_steps * epochs
+            validation_data = preprocess_batches(validation_data, self.preprocess_samples, total)
         total = steps_per_epoch and steps_per_epoch * (epochs - initial_epoch)
         batches = preprocess_batches(x, self.preprocess_samples, total, progress.batches)
         resumed = contextlib.nullcontext()
