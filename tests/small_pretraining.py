@@ -77,10 +77,11 @@ class StepLog(keras.callbacks.Callback):
             file.write(line.encode() + b"\n")
 
 
-def build_pretrainer(**optimizer_arguments):
+def build_pretrainer(dtype="float32", **optimizer_arguments):
     """A pretrainer with dropout, compiled with a schedule that has left its length open."""
     keras.utils.set_random_seed(1)
-    task = Pretrainer(BertBackbone(**{**TINY, "num_layers": 1}), next_sentence=False)
+    backbone = BertBackbone(**{**TINY, "num_layers": 1}, dtype=dtype)
+    task = Pretrainer(backbone, next_sentence=False)
     optimizer = AdamW(LinearWarmupDecay(1e-3), **optimizer_arguments)
     task.compile(optimizer, weighted_metrics={"mlm": [FirstLabel()]})
     return task

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -42,8 +43,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         keep: int, how many are kept; the oldest goes when the newest is in place.
         asynchronous: bool, whether a thread writes while training goes on. The variables are
             copied first, which takes as much memory again.
-        max_skipped: int. When no step is taken in that many batches, training stops. Accumulated
-            batches are one step, so it must be no less than `gradient_accumulation_steps`.
+        max_skipped: int. When so many steps in a row are skipped, training stops; not while a
+            `LossScaleOptimizer` still lowers its scale to 1.
 
     Attributes:
         terminated: bool, whether SIGTERM has ended the last `fit`.
@@ -98,6 +99,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._initial_epoch = initial_epoch
         self._saved = self.progress.batches
         self._metrics, self._generators = {}, {}
+        if not model.optimizer.built:
+            # Built during a step of TensorFlow, one within another has other names.
+            model.optimizer.build(model.trainable_variables)
         if self._found is not None:
             # Under TensorFlow Keras would make the metrics' variables during the first step.
             model._symbolic_build(data_batch=next(iter(batches)))
@@ -106,7 +110,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             if self._saved % steps_per_epoch:
                 self._metrics = {n: a for n, a in arrays.items() if n.startswith("metrics/")}
         self.progress = dataclasses.replace(self.progress, steps_per_epoch=steps_per_epoch)
-        self._last_check = self._saved, int(model.optimizer.iterations)
+        self._last_check = self._saved, int(_inner(model.optimizer).iterations)
         self.terminated = self._signalled = False
         self._failure = None
         with on_sigterm(self._remember_signal), ThreadPoolExecutor(1) as self._writer:
@@ -155,7 +159,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
         before, now = self.progress.batches, self._epoch_begin + batch + 1
         self.progress = dataclasses.replace(self.progress, batches=now)
-        if now - self._last_check[0] >= self.max_skipped:
+        if now - self._last_check[0] >= self.max_skipped * self._batches_per_step():
             self._check_steps()
         if self._signalled or now // self.every > before // self.every:
             self._save()
@@ -195,12 +199,6 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 f"{self._found} is of a run with {known} batches an epoch, got {steps_per_epoch}. "
                 "Train with the same data and batch size, or choose another directory."
             )
-        optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
-        if self.max_skipped < (optimizer.gradient_accumulation_steps or 1):
-            raise ValueError(
-                f"max_skipped={self.max_skipped} must be at least the optimizer's "
-                f"gradient_accumulation_steps={optimizer.gradient_accumulation_steps}."
-            )
         at_once = model.steps_per_execution
         if steps_per_epoch % at_once or self.progress.batches % at_once:
             raise ValueError(
@@ -234,25 +232,34 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 stacklevel=2,
             )
 
+    def _batches_per_step(self):
+        return _inner(self.model.optimizer).gradient_accumulation_steps or 1
+
     def _count_steps(self):
-        """Optimizer steps taken; counts those skipped, which are no iterations."""
+        """Optimizer steps taken; counts those skipped, whose batches the optimizer does not."""
         if keras.config.backend() == "jax":
             self.model.jax_state_sync()
-        optimizer = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
-        steps = int(optimizer.iterations)
-        tried = self.progress.batches // (optimizer.gradient_accumulation_steps or 1)
-        self.skipped = tried - (steps - self.progress.first_step)
-        return steps
+        optimizer, group = _inner(self.model.optimizer), self._batches_per_step()
+        counted = int(optimizer._iterations) - self.progress.first_step * group
+        # A loss scale drops single batches, from groups that then take in another.
+        self.skipped = math.ceil((self.progress.batches - counted) / group)
+        return int(optimizer.iterations)
 
     def _check_steps(self):
-        batches, steps = self._last_check
-        self._last_check = self.progress.batches, self._count_steps()
-        if self._last_check[1] == steps:
-            raise FloatingPointError(
-                f"No step was taken in batches {batches} to {self.progress.batches} of the run: "
-                "the loss or a gradient of each was not finite. The weights are those of before. "
-                "Look at these batches, lower the learning rate, or leave float16 for bfloat16."
-            )
+        batches, before = self._last_check
+        steps = self._count_steps()
+        if steps > before:
+            self._last_check = self.progress.batches, steps
+            return
+        optimizer = self.model.optimizer
+        if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+            if float(keras.ops.convert_to_numpy(optimizer.dynamic_scale)) >= 1:
+                return
+        raise FloatingPointError(
+            f"No step was taken in batches {batches} to {self.progress.batches} of the run: "
+            "the loss or a gradient of each was not finite. The weights are those of before. "
+            "Look at these batches, lower the learning rate, or leave float16 for bfloat16."
+        )
 
     def _remember_signal(self, *_):
         self._signalled = True
@@ -273,3 +280,8 @@ def find_training_checkpoint(callbacks):
         return None, callbacks
     first = sorted(callbacks, key=lambda callback: not isinstance(callback, TrainingCheckpoint))
     return (first[0] if first and isinstance(first[0], TrainingCheckpoint) else None), first
+
+
+def _inner(optimizer):
+    """The optimizer that a `LossScaleOptimizer` wraps, or the optimizer itself."""
+    return getattr(optimizer, "inner_optimizer", optimizer)

@@ -155,6 +155,14 @@ def test_bad_batches_are_skipped_and_counted(directory, uninterrupted):
     assert np.isfinite(logs["loss"]).all()
 
 
+def test_skipped_steps_are_counted_in_steps(directory):
+    """Of accumulated batches the whole group is one, and may be more than `max_skipped`."""
+    checkpoint = TrainingCheckpoint(directory, max_skipped=2)
+    task = build_pretrainer(gradient_accumulation_steps=3)
+    logs = fit(task, checkpoint, data=SmallBatches(bad={1}), epochs=2)
+    assert logs["skipped_steps"] == [1, 1] and int(task.optimizer.iterations) == 3
+
+
 def test_a_run_of_bad_batches_stops_the_training(directory):
     checkpoint = TrainingCheckpoint(directory, every=4, max_skipped=3)
     task = build_pretrainer()
