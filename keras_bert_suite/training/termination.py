@@ -10,8 +10,8 @@ import keras
 class WholeEpochs(keras.callbacks.CallbackList):
     """The callbacks of a `fit`, which hear of the end of those epochs only that are whole.
 
-    To Keras an epoch that was cut short ends like any other, and a log would give the means over
-    some of its batches as those of the epoch.
+    To Keras an epoch or a validation that was cut short ends like any other, and a log would give
+    the means over some of its batches as those of all.
 
     Args:
         checkpoint: `TrainingCheckpoint`, one of them.
@@ -30,6 +30,9 @@ class WholeEpochs(keras.callbacks.CallbackList):
     def on_epoch_end(self, epoch, logs=None):
         if not (self.terminated and self._checkpoint.within_epoch):
             super().on_epoch_end(epoch, logs)
+
+    def on_test_end(self, logs=None):
+        super().on_test_end({} if self.terminated else logs)
 
 
 @contextlib.contextmanager

@@ -3,12 +3,15 @@
 import csv
 import json
 import random
+import sys
 
 import pytest
 from cli.small_files import list_files, save_tiny_checkpoint
 from small_texts import VOCABULARY, WORDS
 
 from keras_bert_cli import main
+from keras_bert_cli.pretraining_report import PretrainingReport
+from keras_bert_suite.training.state_files import read_arrays
 
 SETTINGS = ("--size=tiny", "--batch_size=4", "--sequence_length=16", "--max_predictions=3")
 STEPS = ("--steps=6", "--report_every=2", "--checkpoint_every=2", "--evaluation_batches=2")
@@ -87,10 +90,69 @@ def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path):
     assert config["config"]["num_layers"] == 1
 
 
+def read_scalars(folder):
+    """[(name, step)] of all event files of TensorBoard in a folder, the oldest first."""
+    tf = pytest.importorskip("tensorflow")
+    files = sorted(folder.glob("events.*"), key=lambda path: path.stat().st_mtime_ns)
+    events = [e for path in files for e in tf.compat.v1.train.summary_iterator(str(path))]
+    return [(value.tag, event.step) for event in events for value in event.summary.value]
+
+
+def test_tensorboard(run, corpus, tmp_path, monkeypatch):
+    """The steps of a run that was interrupted go on in a second file."""
+    pytest.importorskip("tensorboard")
+
+    def interrupt_second_epoch(report, epoch, logs=None):
+        if epoch == 1:
+            raise KeyboardInterrupt
+        begin(report, epoch, logs)
+
+    begin = PretrainingReport.on_epoch_begin
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0.3"]
+    arguments += [*SETTINGS, *STEPS, "--tensorboard"]
+    with monkeypatch.context() as patched:
+        patched.setattr(PretrainingReport, "on_epoch_begin", interrupt_second_epoch)
+        assert run("pretrain", *arguments)[0] == 130
+    status, _, err = run("pretrain", *arguments)
+    assert status == 0, err
+    training = read_scalars(tmp_path / "run" / "tensorboard" / "train")
+    assert [step for name, step in training if name == "epoch_mlm_loss"] == [0, 1, 2]
+    validation = read_scalars(tmp_path / "run" / "tensorboard" / "validation")
+    assert [step for name, step in validation if name == "epoch_mlm_loss"] == [0, 1, 2]
+    name = "evaluation_mlm_loss_vs_iterations"
+    assert [step for tag, step in validation if tag == name] == [2, 4, 6]
+
+
+@pytest.mark.backend_free
+def test_tensorboard_is_missing(run, corpus, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--steps=2", "--tensorboard"]
+    status, _, err = run("pretrain", *arguments)
+    assert status == 2 and "pip install tensorflow tensorboard" in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_accumulated_batches_are_steps(run, corpus, tmp_path):
+    """The schedule, the log and the checkpoints count batches; an update is of two of them."""
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0"]
+    arguments += [*SETTINGS, *STEPS, "--warmup_steps=0", "--learning_rate=0.6", "--keep=9"]
+    status, _, err = run("pretrain", *arguments, "--accumulate=2")
+    assert status == 0, err
+    with open(tmp_path / "run" / "log.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["step"] for row in rows] == ["2", "4", "6"]
+    assert [float(row["learning_rate"]) for row in rows] == pytest.approx([0.4, 0.2, 0.0])
+    checkpoints = sorted((tmp_path / "run" / "checkpoints").iterdir())
+    assert [path.name for path in checkpoints] == [f"step-{n:08d}" for n in (2, 4, 6)]
+    arrays = read_arrays(checkpoints[1])
+    assert int(arrays["optimizer/adamw/iteration"]) == 4
+
+
 @pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("flags", "status", "message"),
     [
+        (["--accumulate=4"], 2, "--accumulate=4 does not divide --steps=6"),
         (["--report_every=4"], 2, "--report_every=4 does not divide --steps=6"),
         (["--corpus=absent"], 1, "absent"),
         (["--batch_size=100000"], 1, "batch_size=100000 is more than"),

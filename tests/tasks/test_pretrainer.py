@@ -200,6 +200,27 @@ def test_losses_in_logs_are_means_over_finite_batches(pretrainer):
     assert np.isnan(mean_losses(bad)["loss"])
 
 
+def test_accumulated_batches_are_a_large_one():
+    """If they have as many predictions each: the loss is a mean, and theirs is a mean of means."""
+    batches = [make_batch(seed) for seed in range(4)]
+    large = [
+        keras.tree.map_structure(lambda *arrays: np.concatenate(arrays), *batches[i : i + 2])
+        for i in (0, 2)
+    ]
+
+    def train(batches, **arguments):
+        keras.utils.set_random_seed(0)
+        task = Pretrainer(BertBackbone(**NO_DROPOUT))
+        task.compile(AdamW(1e-3, **arguments))
+        task.fit(grain.MapDataset.source(batches), verbose=0)
+        assert int(task.optimizer.iterations) == 2
+        return task.get_weights()
+
+    found, wanted = train(batches, gradient_accumulation_steps=2), train(large)
+    for array, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(array, other, atol=1e-5)
+
+
 def test_without_next_sentences():
     task = Pretrainer(BertBackbone(**TINY), next_sentence=False)
     task.compile()
