@@ -1,5 +1,6 @@
 """Interrupted, then resumed: the same training as one that was not."""
 
+import os
 import threading
 
 import keras
@@ -21,7 +22,6 @@ from small_pretraining import (
 from small_texts import TINY
 
 from keras_bert_suite import TrainingCheckpoint
-from keras_bert_suite.training import training_checkpoint
 
 
 @pytest.fixture(scope="module")
@@ -184,29 +184,30 @@ def test_weights_that_are_not_finite_are_not_saved(directory):
     assert list_names(directory) == ["step-00000002"]
 
 
-def test_a_full_disk(directory, monkeypatch, uninterrupted):
-    """While it is full training goes on, with the checkpoints it had."""
-    write, full = training_checkpoint.write_checkpoint, {"full": False}
+def test_a_full_disk(directory, uninterrupted):
+    """While it is full, which a limit on files stands for, training goes on with what it had."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    first = directory / "step-00000005"
 
-    def write_if_there_is_room(*arguments):
-        if full["full"]:
-            raise OSError(28, "No space left on device")
-        return write(*arguments)
+    def fill_disk():
+        size = (first / "variables.safetensors").stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, before[1]))
 
-    monkeypatch.setattr(training_checkpoint, "write_checkpoint", write_if_there_is_room)
     task = build_pretrainer()
-    with pytest.warns(UserWarning, match="could not be written.*No space left.*Make room"):
-        with pytest.raises(OSError, match="No space left"):
-            fit(
-                task,
-                TrainingCheckpoint(directory, every=5),
-                At(7, lambda: full.update(full=True)),
-            )
-    assert list_names(directory) == ["step-00000005"]
+    checkpoint = TrainingCheckpoint(directory, every=5, asynchronous=False)
+    try:
+        with pytest.warns(UserWarning, match="could not be written.*File too large.*Make room"):
+            with pytest.raises(OSError, match="File too large"):
+                fit(task, checkpoint, At(7, fill_disk))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert_same(task, uninterrupted[1])
-    full["full"] = False
-    task = build_pretrainer()
-    fit(task, TrainingCheckpoint(directory))
+    # Nothing half written is left, and what was there before is whole.
+    assert os.listdir(directory) == [first.name]
+    task, checkpoint = build_pretrainer(), TrainingCheckpoint(directory)
+    assert checkpoint.find_progress(None).batches == 5
+    fit(task, checkpoint)
     assert_same(task, uninterrupted[1])
 
 
