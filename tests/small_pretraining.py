@@ -77,10 +77,22 @@ class StepLog(keras.callbacks.Callback):
             file.write(line.encode() + b"\n")
 
 
-def build_pretrainer(dtype="float32", **optimizer_arguments):
-    """A pretrainer with dropout, compiled with a schedule that has left its length open."""
+def read_step_log(path):
+    """[(batches done at the start, [(batch number, rest of the line)])] of each attempt."""
+    attempts = []
+    for line in path.read_text().splitlines():
+        number, _, rest = line.partition(" ")
+        if number == "from":
+            attempts.append((int(rest), []))
+        else:
+            attempts[-1][1].append((int(number), rest))
+    return attempts
+
+
+def build_pretrainer(dtype="float32", dropout=0.1, **optimizer_arguments):
+    """A pretrainer, compiled with a schedule that has left its length open."""
     keras.utils.set_random_seed(1)
-    backbone = BertBackbone(**{**TINY, "num_layers": 1}, dtype=dtype)
+    backbone = BertBackbone(**{**TINY, "num_layers": 1, "dropout": dropout}, dtype=dtype)
     task = Pretrainer(backbone, next_sentence=False)
     optimizer = AdamW(LinearWarmupDecay(1e-3), **optimizer_arguments)
     task.compile(optimizer, weighted_metrics={"mlm": [FirstLabel()]})
