@@ -98,9 +98,10 @@ def run(values):
 
     corpus, tokenizer = open_corpus(values.corpus), read_tokenizer(values.corpus)
     keras.utils.set_random_seed(values.seed)
+    next_sentence = values.mode in ("pairs", "sop")
     if values.checkpoint:
         pretrainer = open_pretrainer(
-            values.checkpoint, tokenizer, values.sequence_length, values.dtype
+            values.checkpoint, tokenizer, next_sentence, values.sequence_length, values.dtype
         )
     else:
         packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
@@ -110,7 +111,6 @@ def run(values):
             max_sequence_length=max(512, values.sequence_length),
             dtype=values.dtype,
         )
-        next_sentence = values.mode in ("pairs", "sop")
         pretrainer = kbs.Pretrainer(backbone, next_sentence, preprocessor=packer)
     training, held_out = make_batches(values, corpus, tokenizer)
     pretrainer.compile(make_optimizer(values))

@@ -44,20 +44,22 @@ def open_classifier(path):
     return classifier
 
 
-def open_pretrainer(path, tokenizer=None, sequence_length=None, dtype=None):
+def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=None, dtype=None):
     """Loads a `Pretrainer`.
 
     Args:
         path: str, folder of a preset or of a checkpoint, or `hf://owner/name`.
         tokenizer: `WordPieceTokenizer` that the checkpoint's own must equal, or None.
-        sequence_length, dtype: as for `Pretrainer.from_preset`.
+        next_sentence, sequence_length, dtype: as for `Pretrainer.from_preset`.
 
     Raises:
         ValueError: if the vocabularies differ.
     """
     import keras_bert_suite as kbs
 
-    pretrainer = kbs.Pretrainer.from_preset(path, sequence_length=sequence_length, dtype=dtype)
+    pretrainer = kbs.Pretrainer.from_preset(
+        path, next_sentence=next_sentence, sequence_length=sequence_length, dtype=dtype
+    )
     theirs = pretrainer.preprocessor.tokenizer
     if tokenizer is not None:
         for name, ours, other in (

@@ -1,5 +1,7 @@
 """A corpus to a BERT: masked language modelling and next sentence prediction."""
 
+import warnings
+
 import keras
 import keras_hub
 from keras import ops
@@ -85,7 +87,7 @@ class Pretrainer(RowTask, keras_hub.models.Task):
         cls,
         preset,
         load_weights=True,
-        next_sentence=True,
+        next_sentence=None,
         sequence_length=None,
         lowercase=None,
         dtype=None,
@@ -98,7 +100,8 @@ class Pretrainer(RowTask, keras_hub.models.Task):
         Args:
             preset: what `BertBackbone.from_preset` takes.
             load_weights: bool, whether to load weights or only the configuration.
-            next_sentence: bool, whether there is a head for pairs of texts.
+            next_sentence: bool, whether there is a head for pairs of texts. None: as a preset
+                has it, and with any other checkpoint.
             sequence_length, lowercase: as for `TextClassifier.from_preset`.
             dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
             **kwargs: other arguments of the constructor.
@@ -114,13 +117,22 @@ class Pretrainer(RowTask, keras_hub.models.Task):
             task = super().from_preset(preset, load_weights=load_weights, **kwargs)
             if sequence_length is not None:
                 task.preprocessor.sequence_length = sequence_length
-            return task
+            if next_sentence in (None, task.next_sentence is not None):
+                return task
+            if next_sentence:
+                warnings.warn(
+                    f"{preset} has no head for pairs of texts; that of the pretrainer is new.",
+                    stacklevel=2,
+                )
+            twin = cls(task.backbone, next_sentence, task.preprocessor)
+            twin.masked_lm.set_weights(task.masked_lm.get_weights())
+            return twin
         backbone = BertBackbone(**checkpoint.backbone_config, dtype=dtype)
         if "preprocessor" not in kwargs:
             kwargs["preprocessor"] = SegmentPacker.from_checkpoint(
                 checkpoint, sequence_length=sequence_length, lowercase=lowercase
             )
-        task = cls(backbone, next_sentence=next_sentence, **kwargs)
+        task = cls(backbone, next_sentence=next_sentence is not False, **kwargs)
         if load_weights:
             checkpoints.load_weights(task, checkpoint)
         return task

@@ -5,12 +5,15 @@ import json
 import random
 import sys
 
+import keras
+import numpy as np
 import pytest
 from cli.small_files import list_files, save_tiny_checkpoint
 from small_texts import VOCABULARY, WORDS
 
 from keras_bert_cli import main
 from keras_bert_cli.pretraining_report import PretrainingReport
+from keras_bert_suite import Pretrainer
 from keras_bert_suite.training.state_files import read_arrays
 
 SETTINGS = ("--size=tiny", "--batch_size=4", "--sequence_length=16", "--max_predictions=3")
@@ -77,17 +80,24 @@ def test_fill_mask(run, pretrained):
     assert status == 1 and "has no [MASK]" in err
 
 
-def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path):
+@pytest.mark.parametrize("mode", ["sop", "full_sentences"])
+def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path, mode):
     save_tiny_checkpoint(tmp_path / "checkpoint")
     status, out, err = run(
         *("pretrain", "--corpus", corpus, "--checkpoint", tmp_path / "checkpoint"),
         *("--output", tmp_path / "run", "--steps=2", "--batch_size=4", "--sequence_length=16"),
-        *("--held_out=0", "--optimizer=lamb", "--mode=sop", "--unit=word"),
+        *("--held_out=0", "--optimizer=lamb", f"--mode={mode}", "--unit=word"),
     )
     assert status == 0, err
     assert "step 2/2" in out
     config = json.loads((tmp_path / "run" / "model" / "config.json").read_text())
     assert config["config"]["num_layers"] == 1
+
+
+def read_positions(path):
+    """The position embeddings of a preset."""
+    pretrainer = Pretrainer.from_preset(str(path))
+    return keras.ops.convert_to_numpy(pretrainer.backbone.embeddings.position_embedding.embeddings)
 
 
 def read_scalars(folder):
@@ -146,6 +156,31 @@ def test_accumulated_batches_are_steps(run, corpus, tmp_path):
     assert [path.name for path in checkpoints] == [f"step-{n:08d}" for n in (2, 4, 6)]
     arrays = read_arrays(checkpoints[1])
     assert int(arrays["optimizer/adamw/iteration"]) == 4
+
+
+def test_two_phases(run, corpus, tmp_path):
+    """Short sequences, then long ones, whose later positions only the second phase trains.
+
+    The second is not of pairs, and leaves their head behind.
+    """
+    phases = []
+    for length, mode in ((16, "pairs"), (48, "full_sentences")):
+        folder = tmp_path / str(length)
+        first = ["--checkpoint", phases[0]] if phases else ["--size=tiny"]
+        status, _, err = run(
+            *("pretrain", "--corpus", corpus, "--output", folder, *first, "--held_out=0"),
+            *("--steps=4", "--batch_size=4", "--max_predictions=3", "--warmup_steps=0"),
+            *(f"--sequence_length={length}", f"--mode={mode}", "--learning_rate=1e-3"),
+        )
+        assert status == 0, err
+        phases.append(folder / "model")
+    before, after = (read_positions(path) for path in phases)
+    assert before.shape == after.shape == (512, 128)
+    decay = np.median(after[48:] / before[48:])
+    np.testing.assert_allclose(after[48:], before[48:] * decay, rtol=1e-5)
+    # What is no more than decayed was not trained.
+    change = np.abs(after - before * decay).max(axis=1)
+    assert (change[:48] > 1e-4).all()
 
 
 @pytest.mark.backend_free

@@ -263,6 +263,22 @@ def test_preset_round_trip(pretrainer, tmp_path):
         np.testing.assert_array_equal(twin.predict(x, verbose=0)[name], array)
 
 
+def test_a_preset_with_or_without_next_sentences(pretrainer, tmp_path):
+    x, _, _ = make_batch(0)
+    wanted = pretrainer.predict(x, verbose=0)["mlm"]
+    pretrainer.save_to_preset(str(tmp_path / "with"))
+    task = Pretrainer.from_preset(str(tmp_path / "with"), next_sentence=False)
+    task.save_to_preset(str(tmp_path / "without"))
+    outputs = Pretrainer.from_preset(str(tmp_path / "without")).predict(x, verbose=0)
+    assert outputs.keys() == {"mlm"}
+    np.testing.assert_array_equal(outputs["mlm"], wanted)
+    with pytest.warns(UserWarning, match="has no head for pairs of texts"):
+        task = Pretrainer.from_preset(str(tmp_path / "without"), next_sentence=True)
+    outputs = task.predict(x, verbose=0)
+    assert outputs.keys() == {"mlm", "nsp"}
+    np.testing.assert_array_equal(outputs["mlm"], wanted)
+
+
 def test_hugging_face_round_trip(peer, pretrainer, tmp_path):
     import transformers
 
