@@ -131,14 +131,17 @@ def run(values):
     callbacks = [report, checkpoints]
     if values.tensorboard:
         callbacks.append(keras.callbacks.TensorBoard(output / "tensorboard"))
-    pretrainer.fit(
-        training,
-        steps_per_epoch=report_every,
-        epochs=values.steps // report_every,
-        validation_data=held_out,
-        callbacks=callbacks,
-        verbose=0,
-    )
+    try:
+        pretrainer.fit(
+            training,
+            steps_per_epoch=report_every,
+            epochs=values.steps // report_every,
+            validation_data=held_out,
+            callbacks=callbacks,
+            verbose=0,
+        )
+    finally:
+        report.on_train_end()  # Keras does not say so to one that is interrupted.
     if checkpoints.terminated:
         print("stopped; the same command goes on")
         return

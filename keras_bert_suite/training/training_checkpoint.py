@@ -77,6 +77,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self.progress = None
         self.skipped = 0
         self._found = None
+        self._signalled = False
         self._writer = self._writing = self._failure = None
 
     def find_progress(self, new):
@@ -111,7 +112,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 self._metrics = {n: a for n, a in arrays.items() if n.startswith("metrics/")}
         self.progress = dataclasses.replace(self.progress, steps_per_epoch=steps_per_epoch)
         self._last_check = self._saved, int(_inner(model.optimizer).iterations)
-        self.terminated = self._signalled = False
+        self.terminated = False
         self._failure = None
         with on_sigterm(self._remember_signal), ThreadPoolExecutor(1) as self._writer:
             try:
@@ -119,6 +120,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             finally:
                 self._finish_writing()
                 self._writer = None
+                self._signalled = False
 
     @property
     def within_epoch(self):
@@ -161,12 +163,12 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self.progress = dataclasses.replace(self.progress, batches=now)
         if now - self._last_check[0] >= self.max_skipped * self._batches_per_step():
             self._check_steps()
-        if self._signalled or now // self.every > before // self.every:
+        self.terminated = self._signalled
+        if self.terminated or now // self.every > before // self.every:
             self._save()
         # Keras does not know that a resumed epoch is shorter.
-        if self._signalled or self._resumed and not self.within_epoch:
+        if self.terminated or self._resumed and not self.within_epoch:
             self.model.stop_training = True
-        self.terminated = self._signalled
 
     def on_epoch_end(self, epoch, logs=None):
         self._count_steps()

@@ -2,13 +2,16 @@
 
 import csv
 import json
+import os
 import random
+import signal
 import sys
 
 import keras
 import numpy as np
 import pytest
 from cli.small_files import list_files, save_tiny_checkpoint
+from rich.progress import Progress
 from small_texts import VOCABULARY, WORDS
 
 from keras_bert_cli import main
@@ -94,6 +97,36 @@ def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path, mode):
     assert config["config"]["num_layers"] == 1
 
 
+def test_sigterm(run, corpus, tmp_path, monkeypatch):
+    """What a run has written that was stopped within its second line is what one left alone has."""
+
+    def read_rows(folder):
+        with open(folder / "log.csv", newline="") as file:
+            return [{**row, "tokens/s": None} for row in csv.DictReader(file)]
+
+    def terminate_third_step(report, batch, logs=None):
+        end(report, batch, logs)
+        if (report._epoch, report._steps) == (1, 1):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    end = PretrainingReport.on_train_batch_end
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0.3"]
+    arguments += [*SETTINGS, *STEPS, "--report_every=3"]
+    status, out, err = run("pretrain", *arguments)
+    assert status == 0, err
+    wanted = read_rows(tmp_path / "run")
+    arguments[3] = tmp_path / "stopped"
+    with monkeypatch.context() as patched:
+        patched.setattr(PretrainingReport, "on_train_batch_end", terminate_third_step)
+        status, out, err = run("pretrain", *arguments)
+    assert (status, err) == (0, "") and "stopped; the same command goes on" in out
+    assert read_rows(tmp_path / "stopped") == wanted[:1]
+    assert not (tmp_path / "stopped" / "model").exists()
+    status, _, err = run("pretrain", *arguments)
+    assert status == 0, err
+    assert read_rows(tmp_path / "stopped") == wanted
+
+
 def read_positions(path):
     """The position embeddings of a preset."""
     pretrainer = Pretrainer.from_preset(str(path))
@@ -156,6 +189,22 @@ def test_accumulated_batches_are_steps(run, corpus, tmp_path):
     assert [path.name for path in checkpoints] == [f"step-{n:08d}" for n in (2, 4, 6)]
     arrays = read_arrays(checkpoints[1])
     assert int(arrays["optimizer/adamw/iteration"]) == 4
+
+
+def test_a_run_whose_steps_are_all_skipped(run, corpus, tmp_path, monkeypatch):
+    """A plain message, and the bar is gone."""
+
+    def fail(report, epoch, logs=None):
+        report._bar = bar
+        raise FloatingPointError("No step was taken")
+
+    bar = Progress()
+    bar.start()
+    monkeypatch.setattr(PretrainingReport, "on_epoch_begin", fail)
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", *SETTINGS, "--steps=2"]
+    status, _, err = run("pretrain", *arguments)
+    assert status == 1 and err.endswith("keras-bert: No step was taken\n")
+    assert bar.live.is_started is False
 
 
 def test_two_phases(run, corpus, tmp_path):

@@ -97,6 +97,9 @@ def test_in_a_validation(directory, uninterrupted):
 def test_at_the_end_of_an_epoch(directory):
     """The epoch is whole: it is logged, but not validated any more."""
     validations = Validations()
-    _, checkpoint = train(directory, At(STEPS_PER_EPOCH - 1, terminate), validations)
+    task, checkpoint = train(directory, At(STEPS_PER_EPOCH - 1, terminate), validations)
     assert checkpoint.terminated and validations.batches == 0
     assert len(read_log(directory)) == 2
+    # It is over: another evaluation is left alone.
+    task.evaluate(SmallBatches(), callbacks=[checkpoint, validations], verbose=0)
+    assert validations.batches == STEPS_PER_EPOCH
