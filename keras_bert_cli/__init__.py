@@ -107,7 +107,7 @@ def _run(command, flags):
         return 1
     except UsageError as error:
         return _report(error, 2)
-    except (ValueError, OSError, ImportError, RuntimeError) as error:
+    except (ValueError, OSError, ImportError, RuntimeError, FloatingPointError) as error:
         if flags.traceback:
             raise
         return _report(_describe(error), 1)

@@ -13,6 +13,7 @@ Example:
       --max_predictions 77 --batch_size 8 --steps 2000 --output run512
 """
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -47,11 +48,12 @@ def define_flags(values):
 
     text("corpus", None, "Folder that keras-bert prepare wrote.")
     text("output", None, "Folder of the run, new or to go on with.")
-    integer("steps", None, "Training steps in all.")
+    integer("steps", None, "Training steps in all, a batch each.")
     choice("size", "base", SIZES, "Size of a new model.")
     text("checkpoint", None, "Checkpoint to go on from, instead of a new model of --size.")
     integer("batch_size", 32, "Sequences in a step.")
-    integer("accumulate", 1, "Steps whose mean gradient makes one update.")
+    explanation = "Steps whose mean gradient makes one update; all flags count steps, not updates."
+    integer("accumulate", 1, explanation)
     integer("sequence_length", 128, "Tokens in a sequence.", 16)
     integer("max_predictions", 20, "Most masked tokens in a sequence.")
     number("masking_rate", 0.15, "Share of tokens to mask.", 1)
@@ -70,13 +72,16 @@ def define_flags(values):
     integer("checkpoint_every", 1000, "Steps from one checkpoint to the next.")
     integer("keep", 3, "Checkpoints to keep.")
     integer("seed", 0, "Seed of weights, dropout, instances and masks.", 0)
-    explanation = "Also log for TensorBoard, which needs TensorFlow."
+    explanation = "Also log for TensorBoard; needs the packages tensorflow and tensorboard."
     flags.DEFINE_boolean("tensorboard", False, explanation, flag_values=values)
 
 
 def run(values):
     """Opens the corpus, builds the model, trains or goes on, writes."""
     report_every = find_report_every(values.steps, values.report_every)
+    check_accumulate(values.steps, values.accumulate)
+    if values.tensorboard:
+        check_tensorboard()
     output = Path(values.output).expanduser()
     claim_folder(output, settings_of(values))
     if (output / "model").exists():
@@ -126,14 +131,17 @@ def run(values):
     callbacks = [report, checkpoints]
     if values.tensorboard:
         callbacks.append(keras.callbacks.TensorBoard(output / "tensorboard"))
-    pretrainer.fit(
-        training,
-        steps_per_epoch=report_every,
-        epochs=values.steps // report_every,
-        validation_data=held_out,
-        callbacks=callbacks,
-        verbose=0,
-    )
+    try:
+        pretrainer.fit(
+            training,
+            steps_per_epoch=report_every,
+            epochs=values.steps // report_every,
+            validation_data=held_out,
+            callbacks=callbacks,
+            verbose=0,
+        )
+    finally:
+        report.on_train_end()  # Keras does not say so to one that is interrupted.
     if checkpoints.terminated:
         print("stopped; the same command goes on")
         return
@@ -152,6 +160,27 @@ def find_report_every(steps, wanted):
             f"as {find_report_every(steps, None)}"
         )
     return wanted
+
+
+def check_accumulate(steps, accumulate):
+    """Raises a `UsageError` if the last steps would make no update."""
+    if steps % accumulate:
+        raise UsageError(
+            f"--accumulate={accumulate} does not divide --steps={steps}, and the last "
+            f"{steps % accumulate} steps would make no update; choose "
+            f"--steps={steps + accumulate - steps % accumulate}"
+        )
+
+
+def check_tensorboard():
+    """Raises a `UsageError` if Keras could not write for TensorBoard, which it would say late."""
+    packages = ("tensorflow", "tensorboard")
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"--tensorboard needs {' and '.join(missing)}, not installed here; "
+            f"pip install {' '.join(packages)}"
+        )
 
 
 def settings_of(values):

@@ -10,6 +10,7 @@ from small_texts import TINY
 from keras_bert_suite import AdamW, BertBackbone, LinearWarmupDecay, Pretrainer
 
 B, L, P, STEPS_PER_EPOCH, EPOCHS = 2, 8, 2, 7, 4
+STEPS = EPOCHS * STEPS_PER_EPOCH
 
 
 class SmallBatches(grain.MapDataset):
@@ -54,7 +55,7 @@ class FirstLabel(keras.metrics.Metric):
         self.last.assign(keras.ops.cast(y_true[0, 0], "int32"))
 
     def result(self):
-        return self.last.value
+        return keras.ops.copy(self.last)
 
 
 class StepLog(keras.callbacks.Callback):
@@ -76,10 +77,23 @@ class StepLog(keras.callbacks.Callback):
             file.write(line.encode() + b"\n")
 
 
-def build_pretrainer(**optimizer_arguments):
-    """A pretrainer with dropout, compiled with a schedule that has left its length open."""
+def read_step_log(path):
+    """[(batches done at the start, [(batch number, rest of the line)])] of each attempt."""
+    attempts = []
+    for line in path.read_text().splitlines():
+        number, _, rest = line.partition(" ")
+        if number == "from":
+            attempts.append((int(rest), []))
+        else:
+            attempts[-1][1].append((int(number), rest))
+    return attempts
+
+
+def build_pretrainer(dtype="float32", dropout=0.1, **optimizer_arguments):
+    """A pretrainer, compiled with a schedule that has left its length open."""
     keras.utils.set_random_seed(1)
-    task = Pretrainer(BertBackbone(**{**TINY, "num_layers": 1}), next_sentence=False)
+    backbone = BertBackbone(**{**TINY, "num_layers": 1, "dropout": dropout}, dtype=dtype)
+    task = Pretrainer(backbone, next_sentence=False)
     optimizer = AdamW(LinearWarmupDecay(1e-3), **optimizer_arguments)
     task.compile(optimizer, weighted_metrics={"mlm": [FirstLabel()]})
     return task
@@ -96,3 +110,34 @@ def save_arrays(task, path):
     with open(f"{path}.tmp", "wb") as file:
         np.savez(file, *all_arrays(task))
     os.replace(f"{path}.tmp", path)
+
+
+class At(keras.callbacks.Callback):
+    """Calls `function` at the end of one batch of this `fit`, counted from 1."""
+
+    def __init__(self, batch, function):
+        super().__init__()
+        self._left, self._function = batch, function
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._left -= 1
+        if self._left == 0:
+            self._function()
+
+
+def interrupt():
+    raise KeyboardInterrupt
+
+
+def fit(task, *callbacks, data=None, **arguments):
+    arguments = {"epochs": EPOCHS, "verbose": 0, **arguments}
+    return task.fit(data or SmallBatches(), callbacks=list(callbacks), **arguments).history
+
+
+def assert_same(task, wanted):
+    for found, array in zip(all_arrays(task), wanted, strict=True):
+        np.testing.assert_array_equal(found, array)
+
+
+def list_names(directory):
+    return sorted(os.listdir(directory))

@@ -102,29 +102,30 @@ def num_batches(dataset):
     return None
 
 
-def preprocess_batches(dataset, preprocess_samples, epochs=1, first=0):
+def preprocess_batches(dataset, preprocess_samples, total=None, first=0):
     """Maps `preprocess_samples(x, y, sample_weight)` over a Grain dataset of batches.
 
     Args:
         dataset: Grain dataset; any other kind is returned as it is.
         preprocess_samples: function, run on threads that read ahead.
-        epochs: int, how many passes to lay end to end. Keras draws all epochs from one
-            iterator when it is told the steps of each.
-        first: int, how many batches of these passes to leave out; only for a
-            `grain.MapDataset`. If that is all of them, none is.
+        total: int, how many batches will be asked for; a `grain.MapDataset` that has fewer is
+            repeated. Keras draws all epochs from one iterator when it is told the steps of each,
+            and these may be more or less than a pass. None for one pass.
+        first: int, how many of these batches to leave out; only for a `grain.MapDataset`. If
+            that is all of them, none is.
 
     Returns:
         `grain.IterDataset`; under the TensorFlow backend a `tf.data.Dataset`.
     """
     if not isinstance(dataset, (grain.MapDataset, grain.IterDataset)):
         return dataset
-    finite = num_batches(dataset) is not None
+    one_pass = num_batches(dataset)
     dataset = dataset.map(
         lambda batch: preprocess_samples(*keras.utils.unpack_x_y_sample_weight(batch))
     )
     if isinstance(dataset, grain.MapDataset):
-        if finite and epochs > 1:
-            dataset = dataset.repeat(epochs)
+        if one_pass and total is not None and total > one_pass:
+            dataset = dataset.repeat(-(-total // one_pass))
         if 0 < first < len(dataset):  # Keras looks at batches even when none is asked for.
             dataset = dataset[first:]
         dataset = dataset.to_iter_dataset(

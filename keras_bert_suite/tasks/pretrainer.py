@@ -1,5 +1,7 @@
 """A corpus to a BERT: masked language modelling and next sentence prediction."""
 
+import warnings
+
 import keras
 import keras_hub
 from keras import ops
@@ -115,7 +117,7 @@ class Pretrainer(RowTask, keras_hub.models.Task):
             task = super().from_preset(preset, load_weights=load_weights, **kwargs)
             if sequence_length is not None:
                 task.preprocessor.sequence_length = sequence_length
-            return task._with_next_sentence(next_sentence)
+            return task._with_next_sentence(next_sentence, preset)
         backbone = BertBackbone(**checkpoint.backbone_config, dtype=dtype)
         if "preprocessor" not in kwargs:
             kwargs["preprocessor"] = SegmentPacker.from_checkpoint(
@@ -128,10 +130,15 @@ class Pretrainer(RowTask, keras_hub.models.Task):
             checkpoints.load_weights(task, checkpoint)
         return task
 
-    def _with_next_sentence(self, next_sentence):
+    def _with_next_sentence(self, next_sentence, preset):
         """Itself, or one with the same weights that has a new head for pairs, or none."""
         if next_sentence in (None, self.next_sentence is not None):
             return self
+        if next_sentence:
+            warnings.warn(
+                f"{preset} has no head for pairs of texts; that of the pretrainer is new.",
+                stacklevel=3,
+            )
         task = type(self)(self.backbone, next_sentence, preprocessor=self.preprocessor)
         task.masked_lm.set_weights(self.masked_lm.get_weights())
         return task

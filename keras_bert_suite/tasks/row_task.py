@@ -15,7 +15,13 @@ from keras_bert_suite.data.input_dataset import (
     training_batches,
 )
 from keras_bert_suite.data.row_batches import as_array, map_columns
-from keras_bert_suite.training import LinearWarmupDecay, Progress, find_training_checkpoint
+from keras_bert_suite.training import (
+    LinearWarmupDecay,
+    Progress,
+    WholeEpochs,
+    find_training_checkpoint,
+    track_finite_losses,
+)
 
 DEFAULT_BATCH_SIZE = 32
 
@@ -28,6 +34,12 @@ class RowTask:
     before a class of `keras_hub.models`; a task that has labels of its own kind overrides
     `encode_labels`.
     """
+
+    def compile(self, optimizer, loss, **kwargs):
+        """Configures training; see `keras.Model.compile`. Logged losses are finite means."""
+        super().compile(optimizer=optimizer, loss=loss, **kwargs)
+        if loss is not None:
+            track_finite_losses(self)
 
     def compile_from_config(self, config):
         """Restores what `compile` was called with; Keras leaves out a `compile` of one's own."""
@@ -49,6 +61,7 @@ class RowTask:
         validation_steps=None,
         initial_epoch=0,
         callbacks=None,
+        verbose="auto",
         **kwargs,
     ):
         """Trains the task; see `keras.Model.fit`.
@@ -62,7 +75,7 @@ class RowTask:
             shuffle: bool, whether rows in memory come in a fresh order each epoch.
             callbacks: list of `keras.callbacks.Callback`; with a `TrainingCheckpoint` among
                 them a training that was interrupted goes on where it was.
-            epochs, sample_weight, steps_per_epoch, validation_steps, initial_epoch,
+            epochs, sample_weight, steps_per_epoch, validation_steps, initial_epoch, verbose,
                 **kwargs: as in Keras.
 
         Returns:
@@ -98,13 +111,24 @@ class RowTask:
             validation_data, _ = self._evaluation_batches(validation_batch_size, *validation_data)
         if validation_data is not None:
             validation_steps = validation_steps or num_batches(validation_data)
-            validation_data = preprocess_batches(validation_data, self.preprocess_samples, epochs)
-        batches = preprocess_batches(
-            x, self.preprocess_samples, epochs - initial_epoch, progress.batches
-        )
+            # Each validation begins anew, after a look at what would come next.
+            total = validation_steps and validation_steps * epochs
+            validation_data = preprocess_batches(validation_data, self.preprocess_samples, total)
+        total = steps_per_epoch and steps_per_epoch * (epochs - initial_epoch)
+        batches = preprocess_batches(x, self.preprocess_samples, total, progress.batches)
         resumed = contextlib.nullcontext()
         if checkpoint is not None:
             resumed = checkpoint.resume(self, x, batches, steps_per_epoch, initial_epoch)
+            callbacks = WholeEpochs(
+                checkpoint,
+                callbacks,
+                add_history=True,
+                add_progbar=verbose != 0,
+                model=self,
+                verbose=verbose,
+                epochs=epochs,
+                steps=steps_per_epoch,
+            )
         with resumed:
             return super().fit(
                 x=batches,
@@ -118,20 +142,27 @@ class RowTask:
                 initial_epoch=initial_epoch + progress.epoch,
                 shuffle=False,  # done
                 callbacks=callbacks,
+                verbose=verbose,
                 **kwargs,
             )
 
     def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, steps=None, **kwargs):
         """Returns the loss and metrics; arguments as in `fit`, others as in `keras.Model`."""
+        callbacks = kwargs.get("callbacks")
+        if isinstance(callbacks, WholeEpochs) and callbacks.terminated:
+            return {}  # `fit` is about to end.
         if not kwargs.get("_use_cached_eval_dataset"):
             if not is_dataset(x):
                 x, _ = self._evaluation_batches(batch_size, x, y, sample_weight, steps is None)
                 y = sample_weight = batch_size = None
             steps = steps or num_batches(x)
             x = preprocess_batches(x, self.preprocess_samples)
-        return super().evaluate(
+        logs = super().evaluate(
             x=x, y=y, batch_size=batch_size, sample_weight=sample_weight, steps=steps, **kwargs
         )
+        if isinstance(callbacks, WholeEpochs) and callbacks.terminated:
+            return {}  # Means over some of the batches.
+        return logs
 
     def predict(self, x=None, batch_size=None, steps=None, **kwargs):
         """Returns the outputs in the order of the N rows; arguments as in `fit`."""

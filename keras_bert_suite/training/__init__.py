@@ -3,8 +3,9 @@
 from keras_bert_suite.training.adamw import AdamW
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import MaskedLMLoss
-from keras_bert_suite.training.metrics import MaskedLMAccuracy
+from keras_bert_suite.training.metrics import FiniteMean, MaskedLMAccuracy, track_finite_losses
 from keras_bert_suite.training.schedules import LinearWarmupDecay
+from keras_bert_suite.training.termination import WholeEpochs
 from keras_bert_suite.training.training_checkpoint import (
     TrainingCheckpoint,
     find_training_checkpoint,
@@ -13,11 +14,14 @@ from keras_bert_suite.training.training_state import Progress
 
 __all__ = [
     "AdamW",
+    "FiniteMean",
     "Lamb",
     "LinearWarmupDecay",
     "MaskedLMAccuracy",
     "MaskedLMLoss",
     "Progress",
     "TrainingCheckpoint",
+    "WholeEpochs",
     "find_training_checkpoint",
+    "track_finite_losses",
 ]

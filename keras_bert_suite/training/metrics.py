@@ -23,6 +23,45 @@ class MaskedLMAccuracy(keras.metrics.MeanMetricWrapper):
         return {"name": self.name, "dtype": self.dtype}
 
 
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class FiniteMean(keras.metrics.Mean):
+    """The weighted mean of those values that are finite; not a number if there is none.
+
+    A step whose loss is not finite is skipped by our optimizers, and one such batch would
+    otherwise be all that is known of an epoch.
+    """
+
+    def update_state(self, values, sample_weight=None):
+        values = ops.convert_to_tensor(values, self.dtype)
+        finite = ops.isfinite(values)
+        weights = ops.cast(finite, self.dtype)
+        if sample_weight is not None:
+            weights = weights * ops.cast(sample_weight, self.dtype)
+        super().update_state(ops.where(finite, values, 0.0), weights)
+
+    def result(self):
+        return ops.where(self.count > 0, super().result(), float("nan"))
+
+
+def track_finite_losses(model):
+    """Lets the losses in the logs of a model be means over the batches where they are finite.
+
+    Args:
+        model: `keras.Model`, just compiled.
+    """
+    # Set as an attribute it would be taken for a metric of the user's, too.
+    vars(model)["_loss_tracker"] = FiniteMean(name="loss")
+    losses = model._compile_loss
+    build = losses.build
+
+    def build_with_finite_means(y_true, y_pred):
+        build(y_true, y_pred)
+        # One for each output, if there are several.
+        losses.metrics[:] = [FiniteMean(name=metric.name) for metric in losses.metrics]
+
+    losses.build = build_with_finite_means
+
+
 def is_top_scorer(labels, scores):
     """float32 (...), 1 where `labels` (...) has the highest of the `scores` (..., V)."""
     labels = ops.cast(labels, "int32")

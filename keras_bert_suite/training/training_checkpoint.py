@@ -2,8 +2,7 @@
 
 import contextlib
 import dataclasses
-import signal
-import threading
+import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +11,7 @@ import grain
 import keras
 
 from keras_bert_suite.training.state_files import find_checkpoint, read_arrays, write_checkpoint
+from keras_bert_suite.training.termination import on_sigterm
 from keras_bert_suite.training.torch_generators import copy_generators, restore_generators
 from keras_bert_suite.training.training_state import (
     assign_variables,
@@ -28,10 +28,11 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     checkpoint; on a CPU, and with the same backend, every batch, loss and weight is then that of
     a run that was never killed. A run that has finished returns at once.
 
-    SIGTERM ends the training after the batch at hand, saved, and `fit` returns. A checkpoint that
-    cannot be written, as on a full disk, is warned about and training goes on with those before;
-    only the last one, at the end, must succeed. The number of skipped steps, those with a loss or
-    gradient that was not finite, is the epoch's log `skipped_steps`.
+    SIGTERM ends the training after the batch at hand, saved, and `fit` returns. The epoch that it
+    cuts short is neither validated nor logged; of a validation that it cuts short nothing is
+    logged. A checkpoint that cannot be written, as on a full disk, is warned about and training
+    goes on with those before; only the last one, at the end, must succeed. The number of skipped
+    steps, those with a loss or gradient that was not finite, is the epoch's log `skipped_steps`.
 
     What other callbacks remember is not restored. Weights and optimizer go from one backend to
     another, and the dropout that follows is then another.
@@ -42,8 +43,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         keep: int, how many are kept; the oldest goes when the newest is in place.
         asynchronous: bool, whether a thread writes while training goes on. The variables are
             copied first, which takes as much memory again.
-        max_skipped: int. When no step is taken in that many batches, training stops. Accumulated
-            batches are one step, so it must be no less than `gradient_accumulation_steps`.
+        max_skipped: int. When so many steps in a row are skipped, training stops; not while a
+            `LossScaleOptimizer` still lowers its scale to 1.
 
     Attributes:
         terminated: bool, whether SIGTERM has ended the last `fit`.
@@ -76,6 +77,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self.progress = None
         self.skipped = 0
         self._found = None
+        self._signalled = False
         self._writer = self._writing = self._failure = None
 
     def find_progress(self, new):
@@ -98,6 +100,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._initial_epoch = initial_epoch
         self._saved = self.progress.batches
         self._metrics, self._generators = {}, {}
+        if not model.optimizer.built:
+            # Built during a step of TensorFlow, one within another has other names.
+            model.optimizer.build(model.trainable_variables)
         if self._found is not None:
             # Under TensorFlow Keras would make the metrics' variables during the first step.
             model._symbolic_build(data_batch=next(iter(batches)))
@@ -106,15 +111,21 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             if self._saved % steps_per_epoch:
                 self._metrics = {n: a for n, a in arrays.items() if n.startswith("metrics/")}
         self.progress = dataclasses.replace(self.progress, steps_per_epoch=steps_per_epoch)
-        self._last_check = self._saved, int(model.optimizer.iterations)
-        self.terminated = self._signalled = False
+        self._last_check = self._saved, int(_inner(model.optimizer).iterations)
+        self.terminated = False
         self._failure = None
-        with _on_sigterm(self._remember_signal), ThreadPoolExecutor(1) as self._writer:
+        with on_sigterm(self._remember_signal), ThreadPoolExecutor(1) as self._writer:
             try:
                 yield
             finally:
                 self._finish_writing()
                 self._writer = None
+                self._signalled = False
+
+    @property
+    def within_epoch(self):
+        """bool, whether batches are left of the epoch at hand."""
+        return self.progress.batches < self._epoch_end
 
     def on_train_begin(self, logs=None):
         if self._writer is None:
@@ -143,22 +154,27 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         # leaves out; so what validation draws must not matter.
         self._generators = copy_generators()
 
+    def on_test_batch_end(self, batch, logs=None):
+        if self._signalled:
+            self.terminated = self.model.stop_evaluating = True
+
     def on_train_batch_end(self, batch, logs=None):
         before, now = self.progress.batches, self._epoch_begin + batch + 1
         self.progress = dataclasses.replace(self.progress, batches=now)
-        if now - self._last_check[0] >= self.max_skipped:
+        if now - self._last_check[0] >= self.max_skipped * self._batches_per_step():
             self._check_steps()
-        if self._signalled or now // self.every > before // self.every:
+        self.terminated = self._signalled
+        if self.terminated or now // self.every > before // self.every:
             self._save()
         # Keras does not know that a resumed epoch is shorter.
-        if self._signalled or self._resumed and now >= self._epoch_end:
+        if self.terminated or self._resumed and not self.within_epoch:
             self.model.stop_training = True
 
     def on_epoch_end(self, epoch, logs=None):
         self._count_steps()
         if logs is not None:
             logs["skipped_steps"] = self.skipped
-        if self._resumed and self.progress.batches >= self._epoch_end:
+        if self._resumed and not self.within_epoch:
             self.model.stop_training = False
         if self._signalled:
             self.model.stop_training = self.terminated = True
@@ -185,12 +201,6 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 f"{self._found} is of a run with {known} batches an epoch, got {steps_per_epoch}. "
                 "Train with the same data and batch size, or choose another directory."
             )
-        optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
-        if self.max_skipped < (optimizer.gradient_accumulation_steps or 1):
-            raise ValueError(
-                f"max_skipped={self.max_skipped} must be at least the optimizer's "
-                f"gradient_accumulation_steps={optimizer.gradient_accumulation_steps}."
-            )
         at_once = model.steps_per_execution
         if steps_per_epoch % at_once or self.progress.batches % at_once:
             raise ValueError(
@@ -200,7 +210,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def _save(self):
         self._finish_writing()
-        arrays = {**copy_variables(self.model), **copy_generators()}
+        # After a validation, those from before it.
+        arrays = {**copy_variables(self.model), **(self._generators or copy_generators())}
         self._writing = self._writer.submit(
             write_checkpoint, self.directory, self.progress, arrays, self.keep
         )
@@ -223,25 +234,34 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 stacklevel=2,
             )
 
+    def _batches_per_step(self):
+        return _inner(self.model.optimizer).gradient_accumulation_steps or 1
+
     def _count_steps(self):
-        """Optimizer steps taken; counts those skipped, which are no iterations."""
+        """Optimizer steps taken; counts those skipped, whose batches the optimizer does not."""
         if keras.config.backend() == "jax":
             self.model.jax_state_sync()
-        optimizer = getattr(self.model.optimizer, "inner_optimizer", self.model.optimizer)
-        steps = int(optimizer.iterations)
-        tried = self.progress.batches // (optimizer.gradient_accumulation_steps or 1)
-        self.skipped = tried - (steps - self.progress.first_step)
-        return steps
+        optimizer, group = _inner(self.model.optimizer), self._batches_per_step()
+        counted = int(optimizer._iterations) - self.progress.first_step * group
+        # A loss scale drops single batches, from groups that then take in another.
+        self.skipped = math.ceil((self.progress.batches - counted) / group)
+        return int(optimizer.iterations)
 
     def _check_steps(self):
-        batches, steps = self._last_check
-        self._last_check = self.progress.batches, self._count_steps()
-        if self._last_check[1] == steps:
-            raise FloatingPointError(
-                f"No step was taken in batches {batches} to {self.progress.batches} of the run: "
-                "the loss or a gradient of each was not finite. The weights are those of before. "
-                "Look at these batches, lower the learning rate, or leave float16 for bfloat16."
-            )
+        batches, before = self._last_check
+        steps = self._count_steps()
+        if steps > before:
+            self._last_check = self.progress.batches, steps
+            return
+        optimizer = self.model.optimizer
+        if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+            if float(keras.ops.convert_to_numpy(optimizer.dynamic_scale)) >= 1:
+                return
+        raise FloatingPointError(
+            f"No step was taken in batches {batches} to {self.progress.batches} of the run: "
+            "the loss or a gradient of each was not finite. The weights are those of before. "
+            "Look at these batches, lower the learning rate, or leave float16 for bfloat16."
+        )
 
     def _remember_signal(self, *_):
         self._signalled = True
@@ -264,14 +284,6 @@ def find_training_checkpoint(callbacks):
     return (first[0] if first and isinstance(first[0], TrainingCheckpoint) else None), first
 
 
-@contextlib.contextmanager
-def _on_sigterm(handler):
-    """Handles SIGTERM until the block ends; Python lets the main thread do so only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = signal.signal(signal.SIGTERM, handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former or signal.SIG_DFL)
+def _inner(optimizer):
+    """The optimizer that a `LossScaleOptimizer` wraps, or the optimizer itself."""
+    return getattr(optimizer, "inner_optimizer", optimizer)

@@ -2,16 +2,22 @@
 
 import csv
 import json
+import os
 import random
+import signal
+import sys
 
+import keras
 import numpy as np
 import pytest
 from cli.small_files import list_files, save_tiny_checkpoint
-from peer_weights import to_numpy
+from rich.progress import Progress
 from small_texts import VOCABULARY, WORDS
 
-import keras_bert_suite as kbs
 from keras_bert_cli import main
+from keras_bert_cli.pretraining_report import PretrainingReport
+from keras_bert_suite import Pretrainer
+from keras_bert_suite.training.state_files import read_arrays
 
 SETTINGS = ("--size=tiny", "--batch_size=4", "--sequence_length=16", "--max_predictions=3")
 STEPS = ("--steps=6", "--report_every=2", "--checkpoint_every=2", "--evaluation_batches=2")
@@ -85,33 +91,13 @@ def test_heads_go_along(run, pretrained, tmp_path, to):
     assert run(*guess, tmp_path / "model") == run(*guess, pretrained / "model")
 
 
-def test_a_run_goes_on_without_pairs(run, corpus, pretrained, tmp_path):
-    """And with longer sequences: the second phase of Google's recipe."""
-    status, out, err = run(
-        *("pretrain", "--corpus", corpus, "--checkpoint", pretrained / "model"),
-        *("--output", tmp_path / "run", "--steps=2", "--batch_size=4", "--sequence_length=48"),
-        *("--held_out=0", "--mode=full_sentences"),
-    )
-    assert status == 0, err
-    before, after = (
-        kbs.Pretrainer.from_preset(str(run_folder / "model"))
-        for run_folder in (pretrained, tmp_path / "run")
-    )
-    assert after.next_sentence is None and after.preprocessor.sequence_length == 48
-    moved = [
-        np.abs(to_numpy(new) - to_numpy(old)).max(axis=-1)
-        for old, new in zip(before.backbone.weights, after.backbone.weights, strict=True)
-        if "position_embedding" in old.path
-    ]
-    assert (moved[0][:48] > 1e-5).all() and not (moved[0][48:] > 1e-5).any()
-
-
-def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path):
+@pytest.mark.parametrize("mode", ["sop", "full_sentences"])
+def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path, mode):
     save_tiny_checkpoint(tmp_path / "checkpoint")
     status, out, err = run(
         *("pretrain", "--corpus", corpus, "--checkpoint", tmp_path / "checkpoint"),
         *("--output", tmp_path / "run", "--steps=2", "--batch_size=4", "--sequence_length=16"),
-        *("--held_out=0", "--optimizer=lamb", "--mode=sop", "--unit=word"),
+        *("--held_out=0", "--optimizer=lamb", f"--mode={mode}", "--unit=word"),
     )
     assert status == 0, err
     assert "step 2/2" in out
@@ -119,10 +105,146 @@ def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path):
     assert config["config"]["num_layers"] == 1
 
 
+def test_sigterm(run, corpus, tmp_path, monkeypatch):
+    """What a run has written that was stopped within its second line is what one left alone has."""
+
+    def read_rows(folder):
+        with open(folder / "log.csv", newline="") as file:
+            return [{**row, "tokens/s": None} for row in csv.DictReader(file)]
+
+    def terminate_third_step(report, batch, logs=None):
+        end(report, batch, logs)
+        if (report._epoch, report._steps) == (1, 1):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    end = PretrainingReport.on_train_batch_end
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0.3"]
+    arguments += [*SETTINGS, *STEPS, "--report_every=3"]
+    status, out, err = run("pretrain", *arguments)
+    assert status == 0, err
+    wanted = read_rows(tmp_path / "run")
+    arguments[3] = tmp_path / "stopped"
+    with monkeypatch.context() as patched:
+        patched.setattr(PretrainingReport, "on_train_batch_end", terminate_third_step)
+        status, out, err = run("pretrain", *arguments)
+    assert (status, err) == (0, "") and "stopped; the same command goes on" in out
+    assert read_rows(tmp_path / "stopped") == wanted[:1]
+    assert not (tmp_path / "stopped" / "model").exists()
+    status, _, err = run("pretrain", *arguments)
+    assert status == 0, err
+    assert read_rows(tmp_path / "stopped") == wanted
+
+
+def read_positions(path):
+    """The position embeddings of a preset."""
+    pretrainer = Pretrainer.from_preset(str(path))
+    return keras.ops.convert_to_numpy(pretrainer.backbone.embeddings.position_embedding.embeddings)
+
+
+def read_scalars(folder):
+    """[(name, step)] of all event files of TensorBoard in a folder, the oldest first."""
+    tf = pytest.importorskip("tensorflow")
+    files = sorted(folder.glob("events.*"), key=lambda path: path.stat().st_mtime_ns)
+    events = [e for path in files for e in tf.compat.v1.train.summary_iterator(str(path))]
+    return [(value.tag, event.step) for event in events for value in event.summary.value]
+
+
+def test_tensorboard(run, corpus, tmp_path, monkeypatch):
+    """The steps of a run that was interrupted go on in a second file."""
+    pytest.importorskip("tensorboard")
+
+    def interrupt_second_epoch(report, epoch, logs=None):
+        if epoch == 1:
+            raise KeyboardInterrupt
+        begin(report, epoch, logs)
+
+    begin = PretrainingReport.on_epoch_begin
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0.3"]
+    arguments += [*SETTINGS, *STEPS, "--tensorboard"]
+    with monkeypatch.context() as patched:
+        patched.setattr(PretrainingReport, "on_epoch_begin", interrupt_second_epoch)
+        assert run("pretrain", *arguments)[0] == 130
+    status, _, err = run("pretrain", *arguments)
+    assert status == 0, err
+    training = read_scalars(tmp_path / "run" / "tensorboard" / "train")
+    assert [step for name, step in training if name == "epoch_mlm_loss"] == [0, 1, 2]
+    validation = read_scalars(tmp_path / "run" / "tensorboard" / "validation")
+    assert [step for name, step in validation if name == "epoch_mlm_loss"] == [0, 1, 2]
+    name = "evaluation_mlm_loss_vs_iterations"
+    assert [step for tag, step in validation if tag == name] == [2, 4, 6]
+
+
+@pytest.mark.backend_free
+def test_tensorboard_is_missing(run, corpus, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--steps=2", "--tensorboard"]
+    status, _, err = run("pretrain", *arguments)
+    assert status == 2 and "pip install tensorflow tensorboard" in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_accumulated_batches_are_steps(run, corpus, tmp_path):
+    """The schedule, the log and the checkpoints count batches; an update is of two of them."""
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0"]
+    arguments += [*SETTINGS, *STEPS, "--warmup_steps=0", "--learning_rate=0.6", "--keep=9"]
+    status, _, err = run("pretrain", *arguments, "--accumulate=2")
+    assert status == 0, err
+    with open(tmp_path / "run" / "log.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["step"] for row in rows] == ["2", "4", "6"]
+    assert [float(row["learning_rate"]) for row in rows] == pytest.approx([0.4, 0.2, 0.0])
+    checkpoints = sorted((tmp_path / "run" / "checkpoints").iterdir())
+    assert [path.name for path in checkpoints] == [f"step-{n:08d}" for n in (2, 4, 6)]
+    arrays = read_arrays(checkpoints[1])
+    assert int(arrays["optimizer/adamw/iteration"]) == 4
+
+
+def test_a_run_whose_steps_are_all_skipped(run, corpus, tmp_path, monkeypatch):
+    """A plain message, and the bar is gone."""
+
+    def fail(report, epoch, logs=None):
+        report._bar = bar
+        raise FloatingPointError("No step was taken")
+
+    bar = Progress()
+    bar.start()
+    monkeypatch.setattr(PretrainingReport, "on_epoch_begin", fail)
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", *SETTINGS, "--steps=2"]
+    status, _, err = run("pretrain", *arguments)
+    assert status == 1 and err.endswith("keras-bert: No step was taken\n")
+    assert bar.live.is_started is False
+
+
+def test_two_phases(run, corpus, tmp_path):
+    """Short sequences, then long ones, whose later positions only the second phase trains.
+
+    The second is not of pairs, and leaves their head behind.
+    """
+    phases = []
+    for length, mode in ((16, "pairs"), (48, "full_sentences")):
+        folder = tmp_path / str(length)
+        first = ["--checkpoint", phases[0]] if phases else ["--size=tiny"]
+        status, _, err = run(
+            *("pretrain", "--corpus", corpus, "--output", folder, *first, "--held_out=0"),
+            *("--steps=4", "--batch_size=4", "--max_predictions=3", "--warmup_steps=0"),
+            *(f"--sequence_length={length}", f"--mode={mode}", "--learning_rate=1e-3"),
+        )
+        assert status == 0, err
+        phases.append(folder / "model")
+    before, after = (read_positions(path) for path in phases)
+    assert before.shape == after.shape == (512, 128)
+    decay = np.median(after[48:] / before[48:])
+    np.testing.assert_allclose(after[48:], before[48:] * decay, rtol=1e-5)
+    # What is no more than decayed was not trained.
+    change = np.abs(after - before * decay).max(axis=1)
+    assert (change[:48] > 1e-4).all()
+
+
 @pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("flags", "status", "message"),
     [
+        (["--accumulate=4"], 2, "--accumulate=4 does not divide --steps=6"),
         (["--report_every=4"], 2, "--report_every=4 does not divide --steps=6"),
         (["--corpus=absent"], 1, "absent"),
         (["--batch_size=100000"], 1, "batch_size=100000 is more than"),

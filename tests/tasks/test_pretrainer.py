@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import grain
 import keras
 import numpy as np
 import pytest
@@ -177,6 +178,47 @@ def test_metrics(pretrainer):
     assert logs["nsp_accuracy"] == pytest.approx((outputs["nsp"].argmax(-1) == y["nsp"]).mean())
     assert logs["loss"] == pytest.approx(logs["mlm_loss"] + logs["nsp_loss"], rel=1e-5)
     assert logs["perplexity"] == pytest.approx(np.exp(logs["mlm_loss"]), rel=1e-4)
+    assert pretrainer.metrics_names == ["loss", "compile_metrics", "mlm_loss", "nsp_loss"]
+
+
+def test_losses_in_logs_are_means_over_finite_batches(pretrainer):
+    good, other = make_batch(0), make_batch(1)
+    bad = (good[0], good[1], {**good[2], "mlm": np.full_like(good[2]["mlm"], np.nan)})
+
+    pretrainer.compile(AdamW(0.0))
+
+    def mean_losses(*batches):
+        logs = pretrainer.fit(grain.MapDataset.source(batches), verbose=0).history
+        return {name: values[0] for name, values in logs.items() if "accuracy" not in name}
+
+    found, wanted = mean_losses(bad, good, bad, other), mean_losses(good, other)
+    assert found.keys() == {"loss", "mlm_loss", "nsp_loss", "perplexity"}
+    for name in ("loss", "mlm_loss", "perplexity"):
+        assert found[name] == pytest.approx(wanted[name], rel=1e-6), name
+    # This one was finite.
+    assert found["nsp_loss"] == pytest.approx(mean_losses(good, good, good, other)["nsp_loss"])
+    assert np.isnan(mean_losses(bad)["loss"])
+
+
+def test_accumulated_batches_are_a_large_one():
+    """If they have as many predictions each: the loss is a mean, and theirs is a mean of means."""
+    batches = [make_batch(seed) for seed in range(4)]
+    large = [
+        keras.tree.map_structure(lambda *arrays: np.concatenate(arrays), *batches[i : i + 2])
+        for i in (0, 2)
+    ]
+
+    def train(batches, **arguments):
+        keras.utils.set_random_seed(0)
+        task = Pretrainer(BertBackbone(**NO_DROPOUT))
+        task.compile(AdamW(1e-3, **arguments))
+        task.fit(grain.MapDataset.source(batches), verbose=0)
+        assert int(task.optimizer.iterations) == 2
+        return task.get_weights()
+
+    found, wanted = train(batches, gradient_accumulation_steps=2), train(large)
+    for array, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(array, other, atol=1e-5)
 
 
 def test_without_next_sentences():
@@ -221,17 +263,20 @@ def test_preset_round_trip(pretrainer, tmp_path):
         np.testing.assert_array_equal(twin.predict(x, verbose=0)[name], array)
 
 
-def test_the_head_for_pairs_of_a_preset_comes_and_goes(pretrainer, tmp_path):
+def test_a_preset_with_or_without_next_sentences(pretrainer, tmp_path):
     x, _, _ = make_batch(0)
-    pretrainer.save_to_preset(str(tmp_path / "preset"))
-    without = Pretrainer.from_preset(str(tmp_path / "preset"), next_sentence=False)
-    assert without.next_sentence is None
-    outputs = pretrainer.predict(x, verbose=0)
-    np.testing.assert_array_equal(without.predict(x, verbose=0)["mlm"], outputs["mlm"])
-    without.save_to_preset(str(tmp_path / "without"))
-    assert Pretrainer.from_preset(str(tmp_path / "without")).next_sentence is None
-    again = Pretrainer.from_preset(str(tmp_path / "without"), next_sentence=True)
-    np.testing.assert_array_equal(again.predict(x, verbose=0)["mlm"], outputs["mlm"])
+    wanted = pretrainer.predict(x, verbose=0)["mlm"]
+    pretrainer.save_to_preset(str(tmp_path / "with"))
+    task = Pretrainer.from_preset(str(tmp_path / "with"), next_sentence=False)
+    task.save_to_preset(str(tmp_path / "without"))
+    outputs = Pretrainer.from_preset(str(tmp_path / "without")).predict(x, verbose=0)
+    assert outputs.keys() == {"mlm"}
+    np.testing.assert_array_equal(outputs["mlm"], wanted)
+    with pytest.warns(UserWarning, match="has no head for pairs of texts"):
+        task = Pretrainer.from_preset(str(tmp_path / "without"), next_sentence=True)
+    outputs = task.predict(x, verbose=0)
+    assert outputs.keys() == {"mlm", "nsp"}
+    np.testing.assert_array_equal(outputs["mlm"], wanted)
 
 
 def test_a_checkpoint_of_masked_tokens_alone(peer, tmp_path):

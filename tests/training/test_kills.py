@@ -8,7 +8,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
-from small_pretraining import STEPS_PER_EPOCH
+from small_pretraining import STEPS_PER_EPOCH, read_step_log
 from small_texts import TINY
 
 SCRIPT = Path(__file__).with_name("killed_training.py")
@@ -17,18 +17,6 @@ STEPS, EVERY = 40 * STEPS_PER_EPOCH, 3
 #: backend -> number of kills, and how long to wait for one at most, in seconds. JAX and
 #: TensorFlow compile anew at every start, so that PyTorch takes most.
 KILLS = {"torch": (50, 0.6), "jax": (6, 1.0), "tensorflow": (6, 1.5)}
-
-
-def read_log(path):
-    """[(batches done at the start, [(batch number, rest of the line)])] of each attempt."""
-    attempts = []
-    for line in path.read_text().splitlines():
-        number, _, rest = line.partition(" ")
-        if number == "from":
-            attempts.append((int(rest), []))
-        else:
-            attempts[-1][1].append((int(number), rest))
-    return attempts
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
@@ -45,7 +33,7 @@ def test_kills(tmp_path):
     assert failures == 0, process.stderr
     assert kills == num_kills
 
-    ((_, steps),) = read_log(tmp_path / "uninterrupted" / "log")
+    ((_, steps),) = read_step_log(tmp_path / "uninterrupted" / "log")
     assert [number for number, _ in steps] == list(range(1, STEPS + 1))
     for number, rest in steps:
         assert int(rest.split()[0]) == (number - 1) % TINY["vocabulary_size"]
@@ -53,7 +41,7 @@ def test_kills(tmp_path):
     final = np.load(tmp_path / "uninterrupted" / "final.npz")
     for run in range(runs):
         done = 0
-        for first, steps in read_log(tmp_path / f"run-{run}" / "log"):
+        for first, steps in read_step_log(tmp_path / f"run-{run}" / "log"):
             # No batch is left out; none is trained on again but those since the last checkpoint,
             # while another may have been on its way to the disk.
             assert max(0, done - 2 * EVERY) <= first <= done

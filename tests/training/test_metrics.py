@@ -1,7 +1,9 @@
 import keras
 import numpy as np
+import pytest
+from keras import ops
 
-from keras_bert_suite.training import MaskedLMAccuracy
+from keras_bert_suite.training import FiniteMean, MaskedLMAccuracy
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 3, (4, 5))
@@ -27,3 +29,26 @@ def test_no_guess_is_right_where_nothing_is_a_number():
 def test_config_round_trip():
     twin = keras.metrics.deserialize(keras.metrics.serialize(MaskedLMAccuracy(name="x")))
     assert isinstance(twin, MaskedLMAccuracy) and twin.name == "x"
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_finite_mean_leaves_the_others_out(bad):
+    ours, theirs = FiniteMean(), keras.metrics.Mean()
+    for value, weight in ((2.0, 4), (bad, 9), (5.0, 3)):
+        ours.update_state(ops.convert_to_tensor(value), sample_weight=weight)
+    for value, weight in ((2.0, 4), (5.0, 3)):
+        theirs.update_state(ops.convert_to_tensor(value), sample_weight=weight)
+    assert float(ours.result()) == float(theirs.result())
+    ours.update_state([bad, 1.0])
+    theirs.update_state([1.0])
+    assert float(ours.result()) == float(theirs.result())
+
+
+def test_a_finite_mean_of_nothing_finite_is_not_a_number():
+    metric = FiniteMean()
+    metric.update_state(np.nan)
+    assert np.isnan(float(metric.result()))
+    metric.update_state(3.0)
+    assert float(metric.result()) == 3
+    metric.reset_state()
+    assert np.isnan(float(metric.result()))

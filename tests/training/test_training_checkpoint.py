@@ -1,53 +1,27 @@
 """Interrupted, then resumed: the same training as one that was not."""
 
 import os
-import signal
 import threading
 
 import keras
 import numpy as np
 import pytest
-from small_pretraining import EPOCHS, STEPS_PER_EPOCH, SmallBatches, all_arrays, build_pretrainer
+from small_pretraining import (
+    EPOCHS,
+    STEPS,
+    STEPS_PER_EPOCH,
+    At,
+    SmallBatches,
+    all_arrays,
+    assert_same,
+    build_pretrainer,
+    fit,
+    interrupt,
+    list_names,
+)
+from small_texts import TINY
 
 from keras_bert_suite import TrainingCheckpoint
-from keras_bert_suite.training import training_checkpoint
-
-STEPS = EPOCHS * STEPS_PER_EPOCH
-
-
-class At(keras.callbacks.Callback):
-    """Calls `function` at the end of one batch of this `fit`, counted from 1."""
-
-    def __init__(self, batch, function):
-        super().__init__()
-        self._left, self._function = batch, function
-
-    def on_train_batch_end(self, batch, logs=None):
-        self._left -= 1
-        if self._left == 0:
-            self._function()
-
-
-def interrupt():
-    raise KeyboardInterrupt
-
-
-def terminate():
-    os.kill(os.getpid(), signal.SIGTERM)
-
-
-def fit(task, *callbacks, data=None, **arguments):
-    arguments = {"epochs": EPOCHS, "verbose": 0, **arguments}
-    return task.fit(data or SmallBatches(), callbacks=list(callbacks), **arguments).history
-
-
-def assert_same(task, wanted):
-    for found, array in zip(all_arrays(task), wanted, strict=True):
-        np.testing.assert_array_equal(found, array)
-
-
-def names(directory):
-    return sorted(os.listdir(directory))
 
 
 @pytest.fixture(scope="module")
@@ -96,6 +70,28 @@ def test_a_finished_run_may_be_extended(directory):
     assert [len(log["loss"]) for log in logs] == [1, 1]
 
 
+def test_epochs_longer_than_the_data(directory):
+    """Their length need not be a multiple of that of the data, either."""
+    steps, arguments = 17, {"steps_per_epoch": 17, "epochs": 2}
+    assert steps > STEPS_PER_EPOCH
+    wanted = build_pretrainer()
+    logs = fit(wanted, TrainingCheckpoint(directory.with_name("other")), **arguments)
+    assert logs["first_label"] == [16, 33 - TINY["vocabulary_size"]]
+    assert int(wanted.optimizer.iterations) == 2 * steps
+    with pytest.raises(KeyboardInterrupt):
+        fit(
+            build_pretrainer(),
+            TrainingCheckpoint(directory, every=1),
+            At(steps + 9, interrupt),
+            **arguments,
+        )
+    task, checkpoint = build_pretrainer(), TrainingCheckpoint(directory)
+    resumed = fit(task, checkpoint, **arguments)
+    assert checkpoint.progress.batches == 2 * steps
+    assert resumed["loss"] == logs["loss"][1:] and resumed["first_label"] == logs["first_label"][1:]
+    assert_same(task, all_arrays(wanted))
+
+
 def test_rows_in_memory_and_accumulated_gradients(directory):
     """Their order is that of the run, also when NumPy's generator has moved on."""
     x, y, weights = SmallBatches()[0]
@@ -120,20 +116,6 @@ def test_rows_in_memory_and_accumulated_gradients(directory):
     assert_same(resumed, all_arrays(train(TrainingCheckpoint(other))))
 
 
-def test_sigterm(directory, uninterrupted):
-    before = signal.getsignal(signal.SIGTERM)
-    checkpoint = TrainingCheckpoint(directory, every=100)
-    logs = fit(build_pretrainer(), checkpoint, At(STEPS_PER_EPOCH + 3, terminate))
-    assert checkpoint.terminated and len(logs["loss"]) == 2
-    assert signal.getsignal(signal.SIGTERM) == before
-    # The signal came after this callback had seen the batch; it ends the one after it.
-    assert names(directory) == [f"step-{STEPS_PER_EPOCH + 4:08d}"]
-    task = build_pretrainer()
-    fit(task, checkpoint)
-    assert not checkpoint.terminated
-    assert_same(task, uninterrupted[1])
-
-
 def test_in_another_thread(directory, uninterrupted):
     task = build_pretrainer()
     thread = threading.Thread(target=fit, args=(task, TrainingCheckpoint(directory)))
@@ -144,7 +126,7 @@ def test_in_another_thread(directory, uninterrupted):
 
 def test_saved_every_so_many_batches_of_the_run(directory):
     fit(build_pretrainer(), TrainingCheckpoint(directory, every=5, keep=100), epochs=3)
-    assert names(directory) == [f"step-{n:08d}" for n in (5, 10, 15, 20, 21)]
+    assert list_names(directory) == [f"step-{n:08d}" for n in (5, 10, 15, 20, 21)]
 
 
 def test_the_end_of_a_resumed_epoch_is_not_the_end_another_asks_for(directory):
@@ -170,7 +152,15 @@ def test_bad_batches_are_skipped_and_counted(directory, uninterrupted):
     assert logs["skipped_steps"] == [1, 3, 3, 3] and checkpoint.skipped == 3
     assert int(task.optimizer.iterations) == STEPS - 3
     assert all(np.isfinite(array).all() for array in all_arrays(task))
-    assert np.isnan(logs["loss"][0]) and np.isfinite(logs["loss"][-1])
+    assert np.isfinite(logs["loss"]).all()
+
+
+def test_skipped_steps_are_counted_in_steps(directory):
+    """Of accumulated batches the whole group is one, and may be more than `max_skipped`."""
+    checkpoint = TrainingCheckpoint(directory, max_skipped=2)
+    task = build_pretrainer(gradient_accumulation_steps=3)
+    logs = fit(task, checkpoint, data=SmallBatches(bad={1}), epochs=2)
+    assert logs["skipped_steps"] == [1, 1] and int(task.optimizer.iterations) == 3
 
 
 def test_a_run_of_bad_batches_stops_the_training(directory):
@@ -178,7 +168,7 @@ def test_a_run_of_bad_batches_stops_the_training(directory):
     task = build_pretrainer()
     with pytest.raises(FloatingPointError, match="No step was taken in batches 6 to 9 of the run"):
         fit(task, checkpoint, data=SmallBatches(bad=range(6, 100)))
-    assert names(directory) == ["step-00000004", "step-00000008"]
+    assert list_names(directory) == ["step-00000004", "step-00000008"]
     # The same command, and other data: it goes on from there.
     task = build_pretrainer()
     fit(task, TrainingCheckpoint(directory))
@@ -191,32 +181,33 @@ def test_weights_that_are_not_finite_are_not_saved(directory):
     task.compile(keras.optimizers.SGD(0.1), loss=task.loss)
     with pytest.raises(FloatingPointError, match="holds values that are not finite"):
         fit(task, TrainingCheckpoint(directory, every=2), data=SmallBatches(bad={3}))
-    assert names(directory) == ["step-00000002"]
+    assert list_names(directory) == ["step-00000002"]
 
 
-def test_a_full_disk(directory, monkeypatch, uninterrupted):
-    """While it is full training goes on, with the checkpoints it had."""
-    write, full = training_checkpoint.write_checkpoint, {"full": False}
+def test_a_full_disk(directory, uninterrupted):
+    """While it is full, which a limit on files stands for, training goes on with what it had."""
+    resource = pytest.importorskip("resource")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    first = directory / "step-00000005"
 
-    def write_if_there_is_room(*arguments):
-        if full["full"]:
-            raise OSError(28, "No space left on device")
-        return write(*arguments)
+    def fill_disk():
+        size = (first / "variables.safetensors").stat().st_size
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size // 2, before[1]))
 
-    monkeypatch.setattr(training_checkpoint, "write_checkpoint", write_if_there_is_room)
     task = build_pretrainer()
-    with pytest.warns(UserWarning, match="could not be written.*No space left.*Make room"):
-        with pytest.raises(OSError, match="No space left"):
-            fit(
-                task,
-                TrainingCheckpoint(directory, every=5),
-                At(7, lambda: full.update(full=True)),
-            )
-    assert names(directory) == ["step-00000005"]
+    checkpoint = TrainingCheckpoint(directory, every=5, asynchronous=False)
+    try:
+        with pytest.warns(UserWarning, match="could not be written.*File too large.*Make room"):
+            with pytest.raises(OSError, match="File too large"):
+                fit(task, checkpoint, At(7, fill_disk))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert_same(task, uninterrupted[1])
-    full["full"] = False
-    task = build_pretrainer()
-    fit(task, TrainingCheckpoint(directory))
+    # Nothing half written is left, and what was there before is whole.
+    assert os.listdir(directory) == [first.name]
+    task, checkpoint = build_pretrainer(), TrainingCheckpoint(directory)
+    assert checkpoint.find_progress(None).batches == 5
+    fit(task, checkpoint)
     assert_same(task, uninterrupted[1])
 
 

@@ -1,0 +1,47 @@
+"""A training that was killed under one backend goes on under another."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from small_pretraining import STEPS, StepLog, all_arrays, build_pretrainer, fit, read_step_log
+
+from keras_bert_suite import TrainingCheckpoint
+
+SCRIPT = Path(__file__).with_name("other_backend.py")
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
+def test_killed_under_another(tmp_path):
+    other = "jax" if keras.config.backend() == "torch" else "torch"
+    pytest.importorskip(other)
+    environment = {"KERAS_BACKEND": other, "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.run(
+        [sys.executable, str(SCRIPT), str(tmp_path)],
+        env={**os.environ, **environment, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert process.returncode == -signal.SIGKILL, process.stderr
+    ((_, wanted),) = read_step_log(tmp_path / "log")
+
+    task, checkpoint = build_pretrainer(dropout=0.0), TrainingCheckpoint(tmp_path / "killed")
+    fit(task, checkpoint, StepLog(tmp_path / "resumed", checkpoint))
+    ((first, found),) = read_step_log(tmp_path / "resumed")
+    assert (first, len(found)) == (10, STEPS - 10)
+    for (number, rest), (other_number, other_rest) in zip(found, wanted[10:], strict=True):
+        (label, loss), (other_label, other_loss) = rest.split(), other_rest.split()
+        assert (number, label) == (other_number, other_label)
+        assert float.fromhex(loss) == pytest.approx(float.fromhex(other_loss), rel=1e-4)
+
+    # What the other backend came to, by the same numbers, is one more checkpoint to go on from.
+    twin = build_pretrainer(dropout=0.0)
+    assert fit(twin, TrainingCheckpoint(tmp_path / "uninterrupted")) == {}
+    assert int(task.optimizer.iterations) == int(twin.optimizer.iterations) == STEPS
+    for array, other_array in zip(all_arrays(task), all_arrays(twin), strict=True):
+        np.testing.assert_allclose(array, other_array, atol=1e-4)
