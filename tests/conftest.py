@@ -2,12 +2,20 @@
 
 import importlib.util
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
 # Keras reads this once, when it is first imported.
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+
+if os.environ["KERAS_BACKEND"] == "jax":
+    # The same small models are compiled over and over, in processes of their own too.
+    JAX_CACHE = tempfile.TemporaryDirectory(prefix="jax_cache_")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", JAX_CACHE.name)
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 # A failed assertion in there then shows its values, as one in a test does.
 pytest.register_assert_rewrite("checkers")
