@@ -50,6 +50,8 @@ def define_flags(values):
     text("output", None, "Folder of the run, new or to go on with.")
     integer("steps", None, "Training steps in all, a batch each.")
     choice("size", "base", SIZES, "Size of a new model.")
+    number("dropout", 0.1, "Dropout of a new model, of hidden states and of attention.", 1)
+    number("initializer_range", 0.02, "Standard deviation of a new model's weights.", 1)
     text("checkpoint", None, "Checkpoint to go on from, instead of a new model of --size.")
     integer("batch_size", 32, "Sequences in a step.")
     explanation = "Steps whose mean gradient makes one update; all flags count steps, not updates."
@@ -109,6 +111,9 @@ def run(values):
             values.size,
             vocabulary_size=tokenizer.vocabulary_size(),
             max_sequence_length=max(512, values.sequence_length),
+            dropout=values.dropout,
+            attention_dropout=values.dropout,
+            initializer_range=values.initializer_range,
             dtype=values.dtype,
         )
         pretrainer = kbs.Pretrainer(backbone, next_sentence, preprocessor=packer)

@@ -20,6 +20,7 @@ from keras_bert_suite import Pretrainer
 from keras_bert_suite.training.state_files import read_arrays
 
 SETTINGS = ("--size=tiny", "--batch_size=4", "--sequence_length=16", "--max_predictions=3")
+MODEL = ("--dropout=0", "--initializer_range=0.05")
 STEPS = ("--steps=6", "--report_every=2", "--checkpoint_every=2", "--evaluation_batches=2")
 
 
@@ -44,7 +45,7 @@ def pretrained(corpus, tmp_path_factory):
     """Folder of a finished run. Not to be written to."""
     output = tmp_path_factory.mktemp("runs") / "run"
     arguments = ["--corpus", str(corpus), "--output", str(output), "--held_out=0.3"]
-    assert main(["pretrain", *arguments, *SETTINGS, *STEPS]) == 0
+    assert main(["pretrain", *arguments, *SETTINGS, *MODEL, *STEPS]) == 0
     return output
 
 
@@ -59,14 +60,18 @@ def test_what_a_run_leaves(pretrained):
         assert all(float(row[name]) >= 0 for row in rows), name
     assert float(rows[0]["learning_rate"]) > float(rows[-1]["learning_rate"])
     assert (pretrained / "curves.png").read_bytes().startswith(b"\x89PNG")
+    config = json.loads((pretrained / "model" / "config.json").read_text())["config"]
+    assert [config[name] for name in ("dropout", "attention_dropout", "initializer_range")] == [
+        *(0, 0, 0.05)
+    ]
 
 
 def test_a_finished_run_is_left_alone(run, corpus, pretrained):
     before = {path: path.read_bytes() for path in pretrained.rglob("*") if path.is_file()}
     arguments = ["--corpus", corpus, "--output", pretrained, "--held_out=0.3"]
-    status, out, err = run("pretrain", *arguments, *SETTINGS, *STEPS)
+    status, out, err = run("pretrain", *arguments, *SETTINGS, *MODEL, *STEPS)
     assert (status, err) == (0, "") and "is finished: 6 steps" in out
-    status, _, err = run("pretrain", *arguments, *SETTINGS, *STEPS[1:], "--steps=8")
+    status, _, err = run("pretrain", *arguments, *SETTINGS, *MODEL, *STEPS[1:], "--steps=8")
     assert status == 1 and "--steps was 6 and is 8" in err
     assert {path: path.read_bytes() for path in pretrained.rglob("*") if path.is_file()} == before
 
