@@ -40,7 +40,7 @@ def train(side, corpus, steps):
     vocabulary_size = tokenizer.vocabulary_size()
     backbone = kbs.BertBackbone.from_size("tiny", vocabulary_size=vocabulary_size, dtype=dtype)
     pretrainer = kbs.Pretrainer(backbone)
-    pretrainer.compile(kbs.AdamW(kbs.LinearWarmupDecay(2e-3, total_steps=steps, warmup_ratio=0.1)))
+    pretrainer.compile(kbs.AdamW(kbs.LinearWarmupDecay(5e-4, total_steps=steps, warmup_ratio=0.1)))
     history = pretrainer.fit(
         training,
         steps_per_epoch=steps // POINTS,

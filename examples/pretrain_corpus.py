@@ -36,7 +36,7 @@ training, held_out = (
 )
 backbone = kbs.BertBackbone.from_size("tiny", vocabulary_size=len(vocabulary))
 pretrainer = kbs.Pretrainer(backbone, preprocessor=kbs.SegmentPacker(tokenizer, 128))
-pretrainer.compile(kbs.AdamW(kbs.LinearWarmupDecay(2e-3, warmup_ratio=0.1)))
+pretrainer.compile(kbs.AdamW(kbs.LinearWarmupDecay(1e-3, warmup_ratio=0.1)))
 checkpoints = kbs.TrainingCheckpoint(output / "checkpoints", every=100)
 pretrainer.fit(training, validation_data=held_out, epochs=40, callbacks=[checkpoints], verbose=2)
 
