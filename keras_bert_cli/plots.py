@@ -76,6 +76,7 @@ def plot_pretraining(rows, path):
         (rate_axes, "Learning rate"),
     ):
         axes.set(xlabel="step", title=title)
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
         axes.set_ylim(bottom=0)
         axes.grid(color=GRID_COLOR)
         axes.spines[["top", "right"]].set_visible(False)
