@@ -6,6 +6,8 @@
 
 From plain text to a BERT that fills in masked words: a vocabulary, tokens, sentence pairs,
 training. The text is 59 addresses of presidents. Stop it and run it again: it goes on.
+It takes some 3 minutes on 2 CPU cores, in which so small a text teaches little more than
+which words are frequent; `benchmarks/results/pretraining_run.md` is a longer run.
 """
 
 # %%
