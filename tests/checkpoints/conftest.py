@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 import transformers
+from checkpoints.small_model import PIECES
 from peer_weights import to_numpy, transformers_peer
 
 from keras_bert_suite.models import BertBackbone
@@ -22,7 +23,6 @@ TINY = {
     "hidden_dropout_prob": 0.2,
     "attention_probs_dropout_prob": 0.3,
 }
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrs"]
 
 
 @pytest.fixture

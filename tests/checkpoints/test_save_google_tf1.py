@@ -6,6 +6,7 @@ import os
 import keras
 import numpy as np
 import pytest
+from checkpoints.small_model import PIECES, SIZES
 from peer_weights import randomize, to_numpy
 
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint, save_google_tf1
@@ -13,18 +14,6 @@ from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import WordPieceTokenizer
 from keras_bert_suite.tasks import Pretrainer, TextClassifier
 
-SIZES = {
-    "vocabulary_size": 24,
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 8,
-    "intermediate_dim": 16,
-    "max_sequence_length": 12,
-    "num_segments": 3,
-    "dropout": 0.2,
-    "attention_dropout": 0.3,
-}
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrs"]
 FILES = ["bert_config.json", "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index"]
 
 

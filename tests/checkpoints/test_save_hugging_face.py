@@ -9,25 +9,15 @@ import pytest
 import safetensors.numpy
 import torch
 import transformers
+from checkpoints import small_model
+from checkpoints.small_model import PIECES
 from peer_weights import randomize, run_transformers, to_numpy
 
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint, save_hugging_face
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import WordPieceTokenizer
 
-SIZES = {
-    "vocabulary_size": 24,
-    "num_layers": 2,
-    "num_heads": 2,
-    "hidden_dim": 8,
-    "intermediate_dim": 16,
-    "max_sequence_length": 12,
-    "num_segments": 3,
-    "layer_norm_epsilon": 1e-3,
-    "dropout": 0.2,
-    "attention_dropout": 0.3,
-}
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrs"]
+SIZES = {**small_model.SIZES, "layer_norm_epsilon": 1e-3}
 
 
 def load_with_transformers(model_class, path):

@@ -1,0 +1,14 @@
+"""The sizes of a model that is written, and a vocabulary as large as it asks for."""
+
+SIZES = {
+    "vocabulary_size": 24,
+    "num_layers": 2,
+    "num_heads": 2,
+    "hidden_dim": 8,
+    "intermediate_dim": 16,
+    "max_sequence_length": 12,
+    "num_segments": 3,
+    "dropout": 0.2,
+    "attention_dropout": 0.3,
+}
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrs"]
