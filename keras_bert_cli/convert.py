@@ -28,7 +28,7 @@ def define_flags(values):
 
 def run(values):
     """Loads and writes."""
-    check_output(values.output, values.overwrite)
+    check_output(values.output, values.overwrite, values.to)
     model, preprocessor = open_model(values.input)
 
     def write(path):
@@ -43,7 +43,7 @@ def run(values):
             if not hasattr(model, "preprocessor"):
                 preprocessor.save_to_preset(path)
 
-    print(f"wrote {write_output(values.output, write, values.overwrite)}")
+    print(f"wrote {write_output(values.output, write, values.overwrite, values.to)}")
 
 
 def open_model(path):

@@ -69,8 +69,9 @@ def run(values):
     output = Path(values.output)
     targets = {name: output / name for name in ("training_curves.png", "confusion_matrix.png")}
     targets["model"], targets["saved_model"] = output / "sentiment.keras", Path(values.saved_model)
-    for path in targets.values():
-        check_output(path, overwrite=True)
+    for name, path in targets.items():
+        if name != "saved_model":
+            check_output(path, overwrite=True)
     check_version(targets["saved_model"], ("text",), overwrite=True)
     replaced = " (in place of an earlier one)" if targets["saved_model"].exists() else ""
 

@@ -47,11 +47,13 @@ def run(values):
         )
         print(f"wrote {path}, with the inputs {', '.join(values.inputs)}")
         return
-    check_output(values.output, values.overwrite)
+    check_output(values.output, values.overwrite, values.format)
     classifier = open_classifier(values.model)
 
     import keras_bert_suite as kbs
 
     export = {"onnx": kbs.export_onnx, "litert": kbs.export_litert}[values.format]
-    path = write_output(values.output, lambda path: export(classifier, path), values.overwrite)
+    path = write_output(
+        values.output, lambda path: export(classifier, path), values.overwrite, values.format
+    )
     print(f"wrote {path}")

@@ -54,7 +54,8 @@ def define_flags(values):
 
 def run(values):
     """Reads the files, fine-tunes, evaluates, writes."""
-    check_output(values.output, values.overwrite)
+    kind = None if values.output.endswith(".keras") else "preset"
+    check_output(values.output, values.overwrite, kind)
     pair = [values.text_column, values.text_pair_column]
     inputs = tuple(pair) if values.text_pair_column else ("text",)
     if values.export:
@@ -101,8 +102,8 @@ def run(values):
         )
         print(f"test accuracy {scores['accuracy']:.4f}, loss {scores['loss']:.4f}")
 
-    save = classifier.save if values.output.endswith(".keras") else classifier.save_to_preset
-    print(f"wrote {write_output(values.output, save, values.overwrite)}")
+    save = classifier.save_to_preset if kind else classifier.save
+    print(f"wrote {write_output(values.output, save, values.overwrite, kind)}")
     if values.export:
         path = export_version(classifier, values.export, inputs, values.overwrite)
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")

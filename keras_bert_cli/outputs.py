@@ -1,47 +1,114 @@
 """What commands write: aside first, then renamed to its place."""
 
+import fnmatch
 import os
 import shutil
+import tempfile
 import uuid
 from pathlib import Path
 
+#: The kinds of folder that commands write, and the files a folder of that kind may hold.
+FOLDERS = {
+    "preset": (
+        *("config.json", "metadata.json", "task.json", "preprocessor.json", "tokenizer.json"),
+        *("*.weights.h5", "*.weights.json", "assets/*", "assets/*/*"),
+    ),
+    "saved_model": (
+        *("saved_model.pb", "fingerprint.pb", "keras_metadata.pb", "batching_params.pbtxt"),
+        *("assets/*", "assets.extra/*", "variables/variables.*"),
+    ),
+    "onnx": (
+        *("model.onnx", "vocab.txt", "tokenizer_config.json", "packing.json"),
+        "label_names.txt",
+    ),
+    "litert": (
+        *("model.tflite", "vocab.txt", "tokenizer_config.json", "packing.json"),
+        "label_names.txt",
+    ),
+    "huggingface": (
+        *("config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json"),
+        *("tokenizer.json", "special_tokens_map.json"),
+    ),
+    "google_tf1": (
+        *("bert_config.json", "vocab.txt", "tokenizer_config.json"),
+        *("bert_model.ckpt.index", "bert_model.ckpt.data-*"),
+    ),
+}
 
-def check_output(path, overwrite=False):
+#: Bytes written to try a place out: more than a disk that is all but full takes.
+TRIAL_BYTES = 1 << 20
+
+
+def check_output(path, overwrite=False, kind=None):
     """Finds out before hours of work that its result could not be written.
 
+    A small file is written beside `path` and removed again.
+
+    Args:
+        path: str or path.
+        overwrite: bool, whether what is at `path` may be replaced.
+        kind: a key of `FOLDERS`, or None for a file.
+
     Raises:
-        FileExistsError: if there is something at `path` and `overwrite` is False.
-        OSError: if the folder it goes into is a file, or may not be written to.
+        FileExistsError: if there is something at `path`, and `overwrite` is False or the
+            folder there holds a file that no folder of the kind has.
+        OSError: if the folder it goes into is a file, or cannot be written to.
     """
     path = Path(path).expanduser().absolute()
-    if os.path.lexists(path) and not overwrite:
-        raise FileExistsError(
-            f"{path} exists already. Choose another path, or pass --overwrite to replace it."
-        )
+    _check_replaceable(path, overwrite, kind)
     folder = next(parent for parent in path.parents if os.path.lexists(parent))
     if not folder.is_dir():
         raise NotADirectoryError(f"{path} cannot be written, for {folder} is not a folder.")
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise PermissionError(f"{path} cannot be written: no permission to write to {folder}.")
+    aside = folder / _name_aside(path)
+    try:
+        aside.mkdir()
+        with open(aside / path.name, "wb") as file:
+            file.write(bytes(TRIAL_BYTES))
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise _describe_again(error, f"{path} cannot be written: {folder} takes no files") from None
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
-def write_output(path, write, overwrite=False):
+def write_output(path, write, overwrite=False, kind=None):
     """Puts a file or a folder in its place, whole or not at all.
+
+    What cannot be written to its place is written elsewhere: to a new folder beside it, in
+    the current folder or in that for temporary files. The error then says where it is.
 
     Args:
         path: str or path.
         write: function that makes the file or folder at the path it is given, which
             has the same name.
         overwrite: bool, whether to replace what is at `path`.
+        kind: as for `check_output`.
 
     Returns:
         `path`, as a `pathlib.Path`.
+
+    Raises:
+        OSError: if it could not be written to its place.
     """
+    path = Path(path).expanduser()
+    try:
+        _write_in_place(path, write, overwrite, kind)
+    except OSError as error:
+        saved = _write_elsewhere(path, write)
+        if saved is None:
+            raise
+        raise _describe_again(
+            error, f"{path} could not be written, and the result is in {saved} instead"
+        ) from error
+    return path
+
+
+def _write_in_place(path, write, overwrite, kind):
     from keras_bert_suite.checkpoints import atomic_directory
 
-    path = Path(path).expanduser()
-    check_output(path, overwrite)
-    aside = path.absolute().with_name(f".{path.name}.{uuid.uuid4().hex}")
+    _check_replaceable(path, overwrite, kind)
+    aside = path.absolute().with_name(_name_aside(path))
     try:
         with atomic_directory(aside) as folder:
             write(folder / path.name)
@@ -49,7 +116,7 @@ def write_output(path, write, overwrite=False):
             path.rename(aside / "replaced")
         try:
             # Not `replace`, which would take the place of a file that came in between.
-            check_output(path)
+            _check_replaceable(path, False, kind)
             (aside / path.name).rename(path)
         except OSError:
             if os.path.lexists(aside / "replaced"):
@@ -57,4 +124,69 @@ def write_output(path, write, overwrite=False):
             raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return path
+
+
+def _write_elsewhere(path, write):
+    """Writes where there is a place: the path, or None if there is no place either."""
+    for place in dict.fromkeys([path.absolute().parent, Path.cwd(), Path(tempfile.gettempdir())]):
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="keras-bert-", dir=place))
+        except OSError:
+            continue
+        saved = None
+        try:
+            write(folder / path.name)
+            saved = folder / path.name
+        except OSError:
+            continue
+        finally:
+            if saved is None:
+                shutil.rmtree(folder, ignore_errors=True)
+        return saved
+    return None
+
+
+def _check_replaceable(path, overwrite, kind):
+    """Raises a `FileExistsError` unless a folder of a kind, or a file, may take a place."""
+    if not os.path.lexists(path):
+        return
+    if not overwrite:
+        raise FileExistsError(
+            f"{path} exists already. Choose another path, or pass --overwrite to replace it."
+        )
+    if path.is_dir() != (kind is not None):
+        there, new = ("folder", "file") if kind is None else ("file", "folder")
+        raise FileExistsError(
+            f"{path} is a {there}, and --overwrite does not put a {new} in its place. Choose "
+            "another path."
+        )
+    strangers = _list_strangers(path, FOLDERS[kind]) if kind is not None else []
+    if strangers:
+        more = f" and {len(strangers) - 3} more" if len(strangers) > 3 else ""
+        raise FileExistsError(
+            f"{path} holds what keras-bert did not write: {', '.join(strangers[:3])}{more}. "
+            "--overwrite would delete it. Move it, or choose another path."
+        )
+
+
+def _list_strangers(folder, patterns):
+    """The files of a folder, relative to it, that match no pattern of their depth."""
+    files = [file.relative_to(folder) for file in folder.rglob("*") if not file.is_dir()]
+    return sorted(
+        file.as_posix()
+        for file in files
+        if not any(
+            len(file.parts) == pattern.count("/") + 1 and fnmatch.fnmatch(file.as_posix(), pattern)
+            for pattern in patterns
+        )
+    )
+
+
+def _name_aside(path):
+    return f".{path.name}.{uuid.uuid4().hex}"
+
+
+def _describe_again(error, message):
+    """An error of the same number, whose message begins otherwise."""
+    message = f"{message}. {os.strerror(error.errno) if error.errno else error}"
+    return OSError(error.errno, message) if error.errno else OSError(message)

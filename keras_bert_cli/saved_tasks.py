@@ -137,7 +137,7 @@ def check_version(path, inputs, overwrite=False):
     """
     from keras_bert_suite.serving import check_export, version_path
 
-    check_output(version_path(path), overwrite)
+    check_output(version_path(path), overwrite, "saved_model")
     check_export(inputs)
 
 
@@ -162,4 +162,4 @@ def export_version(classifier, path, inputs, overwrite=False, max_batch_size=32)
         name = path.absolute().parent.name
         export_saved_model(classifier, aside, tuple(inputs), max_batch_size, model_name=name)
 
-    return write_output(path, write, overwrite)
+    return write_output(path, write, overwrite, "saved_model")

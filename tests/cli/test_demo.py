@@ -17,7 +17,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def test_demo(workshop, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "saved_models/sentiment/1").mkdir(parents=True)
-    (tmp_path / "saved_models/sentiment/1/former").touch()
+    (tmp_path / "saved_models/sentiment/1/keras_metadata.pb").touch()
     assert main(["demo", "--quick", f"--checkpoint={workshop / 'checkpoint'}"]) == 0
     out, err = capfd.readouterr()
     assert err == ""
@@ -33,7 +33,7 @@ def test_demo(workshop, tmp_path, monkeypatch, capfd):
         "demo_output/sentiment.keras",
         "saved_models/sentiment/1/saved_model.pb",
     } <= set(files)
-    assert "saved_models/sentiment/1/former" not in files
+    assert "saved_models/sentiment/1/keras_metadata.pb" not in files
     assert not [file for file in files if "/." in file]
 
 

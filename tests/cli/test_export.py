@@ -17,10 +17,14 @@ def test_versions(run, finetuned, tmp_path):
 
     status, _, err = run(*arguments, output / "1")
     assert status == 1 and f"{output / '1'} exists already" in err
-    (output / "1" / "former").touch()
+    (output / "1" / "keras_metadata.pb").touch()
+    (output / "1" / "notes.txt").touch()
     flags = ["--overwrite", "--inputs=sentence", "--max_batch_size=6"]
+    status, _, err = run(*arguments, output / "1", *flags)
+    assert status == 1 and "holds what keras-bert did not write: notes.txt." in err
+    (output / "1" / "notes.txt").unlink()
     assert run(*arguments, output / "1", *flags)[0] == 0
-    assert not (output / "1" / "former").exists()
+    assert not (output / "1" / "keras_metadata.pb").exists()
     assert "allowed_batch_sizes: 6" in (output / "1" / "batching_params.pbtxt").read_text()
     requests = (output / "1" / "assets.extra" / "tf_serving_warmup_requests").read_bytes()
     assert b"reviews" in requests and b"sentence" in requests

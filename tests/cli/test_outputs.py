@@ -1,5 +1,10 @@
 """Files and folders appear whole or not at all."""
 
+import contextlib
+import os
+import resource
+import tempfile
+
 import pytest
 from cli.small_files import list_files
 
@@ -8,37 +13,76 @@ from keras_bert_cli.outputs import check_output, write_output
 pytestmark = pytest.mark.backend_free
 
 
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path_factory, monkeypatch):
+    """An empty folder that is the current one and that for temporary files."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
+
+
 def write_file(path):
     path.write_text("new")
 
 
-def write_folder(path):
+def write_preset(path):
     path.mkdir()
-    (path / "a").write_text("new")
+    (path / "config.json").write_text("new")
 
 
 @pytest.mark.parametrize(
-    ("write", "file"), [(write_file, "x/y.keras"), (write_folder, "x/y.keras/a")]
+    ("write", "kind", "file"),
+    [(write_file, None, "x/y.keras"), (write_preset, "preset", "x/y.keras/config.json")],
 )
-def test_writes_and_replaces(tmp_path, write, file):
+def test_writes_and_replaces(tmp_path, write, kind, file):
     path = tmp_path / "x/y.keras"
-    assert write_output(path, write) == path
+    assert write_output(path, write, kind=kind) == path
     assert (tmp_path / file).read_text() == "new"
     with pytest.raises(FileExistsError, match="pass --overwrite"):
-        write_output(path, write)
+        check_output(path, kind=kind)
     (tmp_path / file).write_text("old")
-    write_output(path, write, overwrite=True)
+    check_output(path, overwrite=True, kind=kind)
+    assert (tmp_path / file).read_text() == "old"
+    write_output(path, write, overwrite=True, kind=kind)
     assert (tmp_path / file).read_text() == "new"
     assert set(list_files(tmp_path)) == {"x", "x/y.keras", file}
 
 
-def test_a_folder_takes_the_place_of_a_file(tmp_path):
-    (tmp_path / "x").write_text("old")
-    write_output(tmp_path / "x", write_folder, overwrite=True)
-    assert list_files(tmp_path) == ["x", "x/a"]
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        (["notes.txt"], "did not write: notes.txt. --overwrite would delete it"),
+        (["config.json", "results/notes.txt"], "did not write: results/notes.txt"),
+        (["config.json", ".git/config"], "did not write: .git/config"),
+        (["a", "b", "c", "d", "e"], "a, b, c and 2 more"),
+        (["model.safetensors", "config.json"], "did not write: model.safetensors"),
+    ],
+)
+def test_a_folder_with_other_files_is_not_replaced(tmp_path, files, message):
+    for file in files:
+        (tmp_path / "x" / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "x" / file).write_text("the user's")
+    before = list_files(tmp_path)
+    with pytest.raises(FileExistsError, match=message):
+        check_output(tmp_path / "x", overwrite=True, kind="preset")
+    with pytest.raises(OSError, match=message):
+        write_output(tmp_path / "x", write_preset, overwrite=True, kind="preset")
+    assert set(before) <= set(list_files(tmp_path))
+    assert all((tmp_path / "x" / file).read_text() == "the user's" for file in files)
 
 
-def test_what_was_there_survives_an_error(tmp_path):
+def test_a_file_and_a_folder_do_not_replace_each_other(tmp_path):
+    (tmp_path / "file").write_text("old")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FileExistsError, match="file is a file, and --overwrite does not put a fol"):
+        check_output(tmp_path / "file", overwrite=True, kind="preset")
+    with pytest.raises(FileExistsError, match="folder is a folder, and --overwrite does not put a"):
+        check_output(tmp_path / "folder", overwrite=True)
+    assert list_files(tmp_path) == ["file", "folder"]
+
+
+def test_what_was_there_survives_an_error(tmp_path, elsewhere):
     (tmp_path / "x").write_text("old")
 
     def fail(path):
@@ -50,6 +94,21 @@ def test_what_was_there_survives_an_error(tmp_path):
     with pytest.raises(OSError, match="No space"):
         write_output(tmp_path / "a/b/c", fail)
     assert list_files(tmp_path) == ["x"]
+    assert list_files(elsewhere) == []
+
+
+def test_what_has_no_place_is_written_elsewhere(tmp_path, elsewhere):
+    def write(path):
+        if path.is_relative_to(tmp_path):
+            raise OSError(28, "No space left on device")
+        write_file(path)
+
+    with pytest.raises(OSError, match="No space left on device") as raised:
+        write_output(tmp_path / "x.keras", write)
+    (folder,) = elsewhere.iterdir()
+    assert f"the result is in {folder / 'x.keras'} instead" in str(raised.value)
+    assert (folder / "x.keras").read_text() == "new"
+    assert list_files(tmp_path) == []
 
 
 def test_another_may_come_first(tmp_path):
@@ -57,17 +116,38 @@ def test_another_may_come_first(tmp_path):
         write_file(path)
         (tmp_path / "x").write_text("the other's")
 
-    with pytest.raises(FileExistsError):
+    with pytest.raises(OSError, match="x exists already") as raised:
         write_output(tmp_path / "x", write)
-    assert list_files(tmp_path) == ["x"]
     assert (tmp_path / "x").read_text() == "the other's"
+    (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    assert str(folder / "x") in str(raised.value)
+    assert (folder / "x").read_text() == "new"
 
 
-def test_places_that_cannot_be_written_to(tmp_path, monkeypatch):
+@contextlib.contextmanager
+def files_of_at_most(num_bytes):
+    """No file may grow larger: to who writes it, the disk is full."""
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+def test_places_that_cannot_be_written_to(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(NotADirectoryError, match="file is not a folder"):
         check_output(tmp_path / "file/x")
-    monkeypatch.setattr("os.access", lambda *args: False)  # root may write anywhere
-    with pytest.raises(PermissionError, match="no permission"):
+    with pytest.raises(OSError, match="/proc takes no files"):  # not even from root
+        check_output("/proc/a/b")
+    with pytest.raises(OSError, match="takes no files. File name too long"):
+        check_output(tmp_path / ("x" * 240))  # there would be no room for the name aside
+    with files_of_at_most(20_000), pytest.raises(OSError, match="takes no files. File too large"):
         check_output(tmp_path / "a/b")
+    if os.geteuid():
+        (tmp_path / "closed").mkdir(mode=0o500)
+        with pytest.raises(PermissionError, match="closed takes no files"):
+            check_output(tmp_path / "closed/x")
+        (tmp_path / "closed").rmdir()
     assert list_files(tmp_path) == ["file"]
