@@ -259,10 +259,12 @@ def make_optimizer(values):
     """The optimizer with its schedule."""
     import keras_bert_suite as kbs
 
+    # The schedule counts updates, the flags count batches.
+    warmup = values.warmup_steps
     schedule = kbs.LinearWarmupDecay(
         values.learning_rate,
-        total_steps=values.steps,
-        warmup_steps=values.warmup_steps,
+        total_steps=values.steps // values.accumulate,
+        warmup_steps=None if warmup is None else warmup // values.accumulate,
         warmup_ratio=0.01,
     )
     optimizer = {"adamw": kbs.AdamW, "lamb": kbs.Lamb}[values.optimizer]

@@ -4,6 +4,7 @@ from keras_bert_suite.training.adamw import AdamW
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import MaskedLMLoss
 from keras_bert_suite.training.metrics import FiniteMean, MaskedLMAccuracy, track_finite_losses
+from keras_bert_suite.training.schedule_lengths import lay_schedule
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 from keras_bert_suite.training.termination import WholeEpochs
 from keras_bert_suite.training.training_checkpoint import (
@@ -23,5 +24,6 @@ __all__ = [
     "TrainingCheckpoint",
     "WholeEpochs",
     "find_training_checkpoint",
+    "lay_schedule",
     "track_finite_losses",
 ]

@@ -4,8 +4,10 @@ import re
 
 import keras
 from keras import ops
+from keras.initializers import Constant
 
 from keras_bert_suite.training.fused_updates import CLIP_BY_GLOBAL_NORM, sum_slices
+from keras_bert_suite.training.schedules import LinearWarmupDecay
 
 #: Searched in `variable.path`. Matching `variable.name`, as Keras' own optimizers
 #: do, would find no layer norm: its variables are called `gamma` and `beta`.
@@ -18,7 +20,14 @@ class BertOptimizer(keras.optimizers.Optimizer):
     A step whose gradients have a norm that is not finite is skipped: weights, moments and
     `iterations` stay as they are. Of accumulated gradients the whole group is dropped.
 
+    A step is an update of the weights: a learning rate schedule counts the updates, also when
+    each of them takes the gradients of several batches.
+
     Args: see `AdamW`.
+
+    Attributes:
+        decay: float, the argument `weight_decay`. The attribute `weight_decay` is Keras' and is
+            None, since Keras would decay by it as well.
     """
 
     #: During a step: bool scalar tensor, whether the gradients are finite.
@@ -39,11 +48,15 @@ class BertOptimizer(keras.optimizers.Optimizer):
     ):
         super().__init__(
             learning_rate=learning_rate,
-            weight_decay=weight_decay,
             global_clipnorm=global_clipnorm,
             gradient_accumulation_steps=gradient_accumulation_steps,
             **kwargs,
         )
+        # A variable, so that a compiled step sees when it is set. Below 0 the schedule holds.
+        self._held_rate = None
+        if isinstance(learning_rate, LinearWarmupDecay) and learning_rate.total_steps is None:
+            self._held_rate = self.add_variable((), Constant(-1.0), name="held_rate")
+        self.decay = weight_decay or 0.0
         self.beta_1 = beta_1
         self.beta_2 = beta_2
         self.epsilon = epsilon
@@ -57,22 +70,96 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self._momentums, self._velocities = self.add_optimizer_variables(
             variables, ["momentum", "velocity"]
         )
-        paths = {self._var_key(v): v.path for v in variables}
-        if self.no_decay != NO_DECAY:
-            for pattern in self.no_decay:
-                if not any(re.search(pattern, path) for path in paths.values()):
-                    raise ValueError(
-                        f"no_decay={pattern!r} finds none of the {len(paths)} variables. It is "
-                        f"searched in paths such as {next(iter(paths.values()))!r}."
-                    )
-        self._found_by_no_decay = {
-            key for key, path in paths.items() if any(re.search(p, path) for p in self.no_decay)
-        }
+        paths = [variable.path for variable in variables]
+        for pattern in self.no_decay:
+            if pattern not in NO_DECAY and not any(re.search(pattern, path) for path in paths):
+                raise ValueError(
+                    f"no_decay={pattern!r} finds none of the {len(paths)} variables. It is "
+                    f"searched in paths such as {paths[0]!r}."
+                )
+        self._found_by_no_decay = [
+            any(re.search(pattern, path) for pattern in self.no_decay) for path in paths
+        ]
+
+    @property
+    def weight_decay(self):
+        """None: Keras would decay by it as well. Ours is `decay`."""
+        return None
+
+    @weight_decay.setter
+    def weight_decay(self, value):
+        if value is not None:
+            raise AttributeError(
+                f"weight_decay cannot be set to {value} after the optimizer was made: Keras would "
+                "decay a second time. Set `decay`, or pass `weight_decay` to the constructor."
+            )
+
+    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+        """Adds variables to those that `no_decay` finds.
+
+        Args:
+            var_list: list of `keras.Variable`.
+            var_names: list of regular expressions, searched in `variable.name`, the last part of
+                `variable.path`.
+
+        Raises:
+            ValueError: if the optimizer is built; when it is built, if an expression finds none
+                of the variables.
+        """
+        if self.built:
+            raise ValueError(
+                "exclude_from_weight_decay() comes too late, the optimizer is built. Call it "
+                "before the first step, or pass `no_decay` to the constructor."
+            )
+        paths = [f"^{re.escape(variable.path)}$" for variable in var_list or ()]
+        names = [f"({name})[^/]*$" for name in var_names or ()]
+        self.no_decay = (*self.no_decay, *paths, *names)
+
+    def is_excluded(self, variable):
+        """bool, whether `no_decay` finds a variable."""
+        return self._found_by_no_decay[self._get_variable_index(variable)]
 
     def decay_of(self, variable):
         """float, the weight decay of a variable."""
-        excluded = self._var_key(variable) in self._found_by_no_decay
-        return 0.0 if excluded else self.weight_decay or 0.0
+        return 0.0 if self.is_excluded(variable) else self.decay
+
+    @property
+    def learning_rate(self):
+        """float scalar, that of the coming update.
+
+        A number may be assigned to it unless a schedule of a given length says it. A schedule of
+        open length gives way to the number, until `fit` lays it over its steps again.
+        """
+        schedule = self._learning_rate
+        if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
+            return super().learning_rate
+        # Keras would hand over the number of batches, also of accumulated ones.
+        rate = schedule(self.iterations)
+        if self._held_rate is None:
+            return rate
+        held = ops.convert_to_tensor(self._held_rate)
+        return ops.where(held < 0, rate, held)
+
+    @learning_rate.setter
+    def learning_rate(self, value):
+        if self._held_rate is None or callable(value):
+            keras.optimizers.Optimizer.learning_rate.fset(self, value)
+            value = -1.0
+        if self._held_rate is not None:
+            self._held_rate.assign(value)
+
+    def lay_schedule(self, by_callbacks):
+        """Lets a schedule of open length say the rate again, or callbacks that set it.
+
+        Args:
+            by_callbacks: bool. True holds the rate at the peak, or at what callbacks have left.
+        """
+        if self._held_rate is None:
+            return
+        if not by_callbacks:
+            self._held_rate.assign(-1.0)
+        elif float(ops.convert_to_numpy(self._held_rate)) < 0:
+            self._held_rate.assign(self._learning_rate.peak_learning_rate)
 
     def step(self):
         """The number of the coming update, from 1, float32 scalar."""
@@ -93,9 +180,6 @@ class BertOptimizer(keras.optimizers.Optimizer):
             velocity = velocity / (1.0 - ops.power(self.beta_2, self.step()))
         update = momentum / (ops.sqrt(velocity) + self.epsilon)
         return update + self.decay_of(variable) * variable
-
-    def _apply_weight_decay(self, variables):
-        """Nothing: the decay is part of the update."""
 
     def _clip_gradients(self, gradients):
         backend = keras.config.backend()
@@ -120,7 +204,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def get_config(self):
         return {
             **super().get_config(),
-            "weight_decay": self.weight_decay,
+            "weight_decay": self.decay,
             "beta_1": self.beta_1,
             "beta_2": self.beta_2,
             "epsilon": self.epsilon,

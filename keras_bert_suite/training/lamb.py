@@ -38,7 +38,7 @@ class Lamb(BertOptimizer):
     def update_step(self, gradient, variable, learning_rate):
         learning_rate = ops.cast(learning_rate, variable.dtype)
         update = self.adam_update(gradient, variable)
-        if self._var_key(variable) not in self._found_by_no_decay:
+        if not self.is_excluded(variable):
             learning_rate = learning_rate * _trust_ratio(variable, update)
         self.assign_sub(variable, learning_rate * update)
 

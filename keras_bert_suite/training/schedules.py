@@ -1,5 +1,7 @@
 """Learning rate schedules."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -12,10 +14,16 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     Google's code has it: right after the warm-up the rate is
     peak (1 - warmup_steps / total_steps), not the peak.
 
+    A step is an update of the weights. `AdamW` and `Lamb` count the updates, also when each of
+    them takes the gradients of several batches, and so does the `fit` of this package's tasks.
+    (In the `fit` of a plain `keras.Model`, Keras' own optimizers count batches instead.)
+
     Args:
         peak_learning_rate: float.
-        total_steps: int, optimizer steps until the rate is 0. None: as many as the
-            `fit` of one of this package's tasks will take; `fit` sets it.
+        total_steps: int, optimizer steps until the rate is 0. None leaves the length open: the
+            `fit` of one of this package's tasks lays the schedule over the steps it will take.
+            Such a schedule gives way to a callback that sets the learning rate, and
+            `train_on_batch` keeps it at the peak, see `RowTask`.
         warmup_steps: int, steps of the rise. Defaults to `warmup_ratio` of all.
         warmup_ratio: float in [0, 1).
 
@@ -51,11 +59,22 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.name = name
         self._first_step = 0
         self._num_steps = total_steps
+        self._batches_per_step = 1
 
     def span(self, first_step, num_steps):
-        """Lays the schedule over `num_steps` steps from `first_step`, if `total_steps` is None."""
+        """Lays the schedule over some steps, if `total_steps` is None.
+
+        Args:
+            first_step: int.
+            num_steps: int, or `math.inf`: the rate then rises over `warmup_steps`, if these are
+                given, and stays at the peak.
+        """
         if self.total_steps is None:
             self._first_step, self._num_steps = first_step, num_steps
+
+    def count_batches(self, batches_per_step):
+        """Says that calls pass the number of batches, of which each step takes so many."""
+        self._batches_per_step = batches_per_step
 
     def __call__(self, step):
         if self._num_steps is None:
@@ -63,10 +82,13 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
                 "This LinearWarmupDecay does not know its length. Give it `total_steps`, or "
                 "train through the `fit` of a keras_bert_suite task, which sets it."
             )
+        if self._batches_per_step > 1:
+            step = ops.floor_divide(step, self._batches_per_step)
         step = ops.cast(step, "float32") - self._first_step
         warmup = self.warmup_steps
         if warmup is None:
-            warmup = int(self._num_steps * self.warmup_ratio)
+            endless = math.isinf(self._num_steps)
+            warmup = 0 if endless else int(self._num_steps * self.warmup_ratio)
         rise = step / max(warmup, 1)
         fall = ops.maximum(0.0, 1.0 - step / self._num_steps)
         return self.peak_learning_rate * ops.where(step < warmup, rise, fall)

@@ -104,13 +104,16 @@ def test_a_pattern_that_finds_nothing_is_an_error(model):
 
 @pytest.mark.parametrize("optimizer_cls", [AdamW, Lamb])
 def test_accumulated_batches_are_one_step(model, optimizer_cls):
-    """Equal batches, three to a step, are the steps of one of them, bias correction and all."""
+    """Equal batches, three to a step: bias correction and the schedule count the steps."""
     variables = model.trainable_variables
     twins = [keras.Variable(ops.convert_to_numpy(v).copy()) for v in variables]
     rng = np.random.default_rng(1)
-    three = optimizer_cls(1e-2, gradient_accumulation_steps=3, bias_correction=True, no_decay=())
-    one = optimizer_cls(1e-2, bias_correction=True, no_decay=())
+    arguments = {"bias_correction": True, "no_decay": ()}
+    schedule = LinearWarmupDecay(1e-2, total_steps=4, warmup_steps=2)
+    three = optimizer_cls(schedule, gradient_accumulation_steps=3, **arguments)
+    one = optimizer_cls(schedule, **arguments)
     for _ in range(4):
+        assert float(three.learning_rate) == float(one.learning_rate)
         gradients = [rng.normal(size=v.shape).astype("float32") for v in variables]
         for _ in range(3):
             three.apply([ops.convert_to_tensor(g) for g in gradients], variables)
@@ -118,3 +121,34 @@ def test_accumulated_batches_are_one_step(model, optimizer_cls):
     for variable, twin in zip(variables, twins, strict=True):
         found, wanted = ops.convert_to_numpy(variable), ops.convert_to_numpy(twin)
         np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_excluded_variables_are_not_decayed(model):
+    embeddings, gamma, beta, kernel, bias = variables = model.trainable_variables
+    optimizer = AdamW(weight_decay=DECAY)
+    optimizer.exclude_from_weight_decay(var_list=[kernel], var_names=["embed"])
+    twin = AdamW.from_config(optimizer.get_config())
+    for built in (optimizer, twin):
+        built.build(variables)
+        assert [built.decay_of(v) for v in variables] == [0.0] * 5
+    # "dense" is a part of the path of `dense/kernel`, not of its name.
+    optimizer = AdamW()
+    optimizer.exclude_from_weight_decay(var_names=["dense"])
+    with pytest.raises(ValueError, match="finds none of the 5 variables"):
+        optimizer.build(variables)
+    optimizer = AdamW(weight_decay=DECAY)
+    optimizer.exclude_from_weight_decay(var_list=[embeddings])
+    optimizer.build(variables)
+    assert [optimizer.decay_of(v) for v in variables] == [0, 0, 0, DECAY, 0]
+    with pytest.raises(ValueError, match="comes too late, the optimizer is built"):
+        optimizer.exclude_from_weight_decay(var_names=["kernel"])
+
+
+@pytest.mark.parametrize("optimizer_cls", [AdamW, Lamb])
+def test_keras_is_not_told_of_the_decay(optimizer_cls):
+    """It would decay a second time."""
+    optimizer = optimizer_cls(weight_decay=DECAY)
+    assert optimizer.weight_decay is None and optimizer.decay == DECAY
+    assert optimizer.get_config()["weight_decay"] == DECAY
+    with pytest.raises(AttributeError, match="cannot be set to 0.3 .* Set `decay`"):
+        optimizer.weight_decay = 0.3

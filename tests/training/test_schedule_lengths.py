@@ -1,0 +1,128 @@
+"""The rate that the steps of a compiled `fit` see, read from how far the weights decay."""
+
+import math
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_bert_suite import AdamW, LinearWarmupDecay
+from keras_bert_suite.training.schedule_lengths import lay_schedule
+
+PEAK = 0.1
+
+
+@pytest.fixture
+def model():
+    model = keras.Sequential([keras.Input((2,)), keras.layers.Dense(3, name="dense")])
+    model.layers[0].kernel.assign(np.ones((2, 3)))
+    return model
+
+
+def compile_for_decay(model, optimizer):
+    """A loss without a gradient: a step multiplies the kernel by 1 - rate."""
+    model.compile(optimizer, loss=lambda labels, outputs: 0.0 * ops.sum(outputs, axis=-1))
+
+
+def fit(model, num_batches, **arguments):
+    """Trains; returns what the kernel was multiplied by."""
+    before = ops.convert_to_numpy(model.layers[0].kernel).copy()
+    x = np.ones((num_batches, 2), "float32")
+    model.fit(x, x[:, :1], batch_size=1, verbose=0, **arguments)
+    (ratio,) = np.unique(ops.convert_to_numpy(model.layers[0].kernel) / before)
+    return ratio
+
+
+def rates_of(num_steps, warmup):
+    """Google's, literally."""
+    return [PEAK * (i / warmup if i < warmup else 1 - i / num_steps) for i in range(num_steps)]
+
+
+def decays_by(rates):
+    return pytest.approx(np.prod([1 - rate for rate in rates]), rel=1e-5)
+
+
+@pytest.mark.parametrize("total_steps", [10, None])
+def test_steps_are_updates(model, total_steps):
+    """Of 5 batches each. The rate was 0 after 2 of 10 steps when batches were counted."""
+    schedule = LinearWarmupDecay(PEAK, total_steps, warmup_steps=2)
+    optimizer = AdamW(schedule, weight_decay=1.0, gradient_accumulation_steps=5)
+    compile_for_decay(model, optimizer)
+    lay_schedule(model, first_step=0, num_batches=50)
+    assert fit(model, num_batches=50) == decays_by(rates_of(10, 2))
+    assert int(optimizer.iterations) == 10 and float(optimizer.learning_rate) == 0
+    if total_steps is None:
+        lay_schedule(model, first_step=10, num_batches=20)
+        assert fit(model, num_batches=20) == decays_by(rates_of(4, 2))
+
+
+@pytest.mark.parametrize("total_steps", [4, None])
+def test_so_do_keras_own_optimizers_count(model, total_steps):
+    schedule = LinearWarmupDecay(PEAK, total_steps, warmup_steps=0)
+    optimizer = keras.optimizers.AdamW(
+        schedule, weight_decay=1.0, gradient_accumulation_steps=3, epsilon=1.0
+    )
+    compile_for_decay(model, optimizer)
+    lay_schedule(model, first_step=0, num_batches=12)
+    assert fit(model, num_batches=12) == decays_by(rates_of(4, 0))
+
+
+def test_fewer_batches_than_a_step_takes(model):
+    optimizer = AdamW(LinearWarmupDecay(PEAK), weight_decay=1.0, gradient_accumulation_steps=5)
+    compile_for_decay(model, optimizer)
+    lay_schedule(model, first_step=0, num_batches=3)
+    assert fit(model, num_batches=3) == 1
+
+
+def test_callbacks_take_over_a_schedule_of_open_length(model):
+    """They begin at the peak; a `fit` without them follows the schedule again."""
+    optimizer = AdamW(LinearWarmupDecay(PEAK, warmup_steps=0), weight_decay=1.0)
+    compile_for_decay(model, optimizer)
+    halve = keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2 if epoch else rate)
+    lay_schedule(model, 0, 4, callbacks=[halve])
+    rates = [PEAK, PEAK, PEAK / 2, PEAK / 2]
+    assert fit(model, 2, epochs=2, callbacks=[halve]) == decays_by(rates)
+    assert float(optimizer.learning_rate) == pytest.approx(PEAK / 2)
+    lay_schedule(model, 4, 4)
+    assert fit(model, 4) == decays_by(rates_of(4, 0))
+
+    plateau = keras.callbacks.ReduceLROnPlateau(monitor="loss", patience=1, factor=0.1)
+    lay_schedule(model, 8, 3, callbacks=plateau)
+    # The loss is 0 in every epoch: best in the first, no better in the second.
+    assert fit(model, 1, epochs=3, callbacks=[plateau]) == decays_by([PEAK, PEAK, PEAK / 10])
+
+
+def test_a_callback_cannot_take_over_a_schedule_of_given_length(model):
+    compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK, total_steps=4)))
+    setter = keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate)
+    with pytest.raises(TypeError, match="its learning rate is not settable"):
+        fit(model, 1, callbacks=[setter])
+
+
+def test_another_schedule_can_be_assigned():
+    schedule = LinearWarmupDecay(PEAK)
+    optimizer = AdamW(schedule)
+    schedule.span(0, 4)
+    optimizer.learning_rate = 0.5
+    assert float(optimizer.learning_rate) == 0.5
+    optimizer.learning_rate = LinearWarmupDecay(PEAK, total_steps=2, warmup_steps=0)
+    assert float(optimizer.learning_rate) == pytest.approx(PEAK)
+
+
+def test_without_an_end_the_rate_stays_at_the_peak(model):
+    optimizer = AdamW(LinearWarmupDecay(PEAK), weight_decay=1.0)
+    compile_for_decay(model, optimizer)
+    lay_schedule(model, 0, math.inf)
+    assert fit(model, 3) == decays_by([PEAK] * 3)
+    compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK, warmup_steps=2), weight_decay=1.0))
+    lay_schedule(model, 0, math.inf)
+    assert fit(model, 3) == decays_by([0, PEAK / 2, PEAK])
+
+
+def test_an_unknown_length(model):
+    compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK)))
+    with pytest.raises(ValueError, match="Pass `steps_per_epoch`, or compile with"):
+        lay_schedule(model, 0, None)
+    compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK, total_steps=3)))
+    lay_schedule(model, 0, None)
