@@ -19,6 +19,38 @@ def define_input_flags(values):
     flags.DEFINE_enum("format", "auto", formats, explanation, flag_values=values)
     explanation = "Key of the text in a JSON object."
     flags.DEFINE_string("text_key", "text", explanation, flag_values=values)
+    explanation = (
+        "Encoding of the files, by its name in Python, such as gb18030 or cp1252. Not UTF-16: "
+        "convert the files first."
+    )
+    flags.DEFINE_string("encoding", "utf-8", explanation, flag_values=values)
+    explanation = (
+        "What becomes of bytes that are not of the encoding. strict: the document cannot be read; "
+        "see --on_error. replace: U+FFFD is read for them, which the tokenizer drops."
+    )
+    choices = ("strict", "replace")
+    flags.DEFINE_enum("errors", "strict", choices, explanation, flag_values=values)
+    explanation = (
+        "What becomes of documents that cannot be read: bytes that are not of the encoding, lines "
+        "that are not JSON or have no text, files that cannot be unpacked. stop: list them, and "
+        "write nothing. skip: leave them out, and count and list them at the end."
+    )
+    flags.DEFINE_enum("on_error", "stop", ("stop", "skip"), explanation, flag_values=values)
+
+
+def describe_left_out(skipped_documents, replaced_texts, faults):
+    """Lines of text about what was not read as it is; empty if everything was.
+
+    Args:
+        skipped_documents, replaced_texts: int, as in the manifest of a corpus.
+        faults: list of str, the places.
+    """
+    lines = []
+    if replaced_texts:
+        lines.append(f"U+FFFD was read for bytes of {replaced_texts:,} lines or files")
+    if skipped_documents:
+        lines += [f"{skipped_documents:,} documents were left out:", *faults]
+    return lines
 
 
 def make_progress(on_terminal):

@@ -3,7 +3,8 @@
 Reads a sentence a line with blank lines between documents, a document a file, or a JSON
 object a line, and splits the sentences of the last two, English and Chinese. What is
 written is the same for any number of workers. A run that was stopped is continued by the
-same command, which also repairs damaged shards.
+same command, which also repairs damaged shards. Before it writes, it reads everything
+once, and lists what cannot be read.
 
 Example:
   keras-bert prepare --input 'corpus/*.jsonl' --vocab vocab.txt --output shards --workers 8
@@ -14,7 +15,7 @@ import sys
 
 from absl import flags
 
-from .corpus_input import define_input_flags, make_progress
+from .corpus_input import define_input_flags, describe_left_out, make_progress
 
 REQUIRED = ("input", "vocab", "output")
 
@@ -42,6 +43,7 @@ def define_flags(values):
 def run(values):
     """Tokenizes, shows how far it is, sums up."""
     import keras_bert_suite as kbs
+    from keras_bert_suite.data.corpus_plan import list_faults
     from keras_bert_suite.data.corpus_preparation import prepare_corpus
 
     tokenizer = kbs.WordPieceTokenizer(
@@ -56,9 +58,15 @@ def run(values):
             slice_bytes=max(1, round(values.slice_mb * (1 << 20))),
             format=values.format,
             text_key=values.text_key,
+            encoding=values.encoding,
+            errors=values.errors,
+            on_error=values.on_error,
             progress=progress.show,
         )
     print(summarize(manifest, progress))
+    counts = manifest["skipped_documents"], manifest["replaced_texts"]
+    for line in describe_left_out(*counts, list_faults(manifest, values.input)):
+        print(line)
     print(f"wrote {values.output}")
 
 

@@ -13,7 +13,7 @@ import sys
 
 from absl import flags
 
-from .corpus_input import define_input_flags, make_progress
+from .corpus_input import define_input_flags, describe_left_out, make_progress
 from .outputs import check_output, write_output
 
 REQUIRED = ("input", "output")
@@ -50,7 +50,8 @@ def run(values):
     """Counts, learns, writes, measures."""
     check_output(values.output, values.overwrite)
 
-    from keras_bert_suite.data.corpus_files import find_files, plan_slices
+    from keras_bert_suite.data.corpus_faults import Faults
+    from keras_bert_suite.data.corpus_files import InputOptions, find_files, plan_slices
     from keras_bert_suite.preprocessing.vocabulary import Vocabulary
     from keras_bert_suite.preprocessing.vocabulary_training import learn_pieces
     from keras_bert_suite.preprocessing.word_counts import (
@@ -60,15 +61,24 @@ def run(values):
     )
 
     folder, names = find_files(values.input)
-    slices = plan_slices(folder, names, values.format, SLICE_BYTES)
+    options = InputOptions(
+        values.format, values.text_key, values.encoding, values.errors, values.on_error
+    )
+    slices = plan_slices(folder, names, options.format, SLICE_BYTES, options.encoding)
+    faults = Faults()
     with make_progress(sys.stdout.isatty()) as progress:
-        texts = read_texts(slices, values.format, values.text_key, progress)
+        texts = read_texts(slices, options, faults, progress)
         word_counts = count_words(texts, values.lowercase, values.strip_accents)
+    if faults and options.on_error == "stop":
+        raise faults.error(folder)
     num_characters = len(count_characters(word_counts))
     print(
         f"{progress.done / 1e6:,.1f} MB in {len(names):,} files: {word_counts.total():,} words, "
         f"{len(word_counts):,} different ones of {num_characters:,} different characters"
     )
+    left_out = faults.documents, faults.replaced_texts, faults.describe(folder)
+    for line in describe_left_out(*left_out):
+        print(line)
     pieces = learn_pieces(
         word_counts,
         size=values.size,
@@ -86,14 +96,20 @@ def run(values):
     print(f"wrote {path}")
 
 
-def read_texts(slices, format, text_key, progress):
-    """Yields the sentences of a corpus, and shows how far it is."""
-    from keras_bert_suite.data.corpus_documents import read_documents
+def read_texts(slices, options, faults, progress):
+    """Yields the sentences of a corpus, and shows how far it is.
+
+    After a fault that stops the command it only looks for others.
+    """
+    from keras_bert_suite.data.corpus_documents import find_faults, read_documents
 
     done, total = 0, sum(piece.num_bytes for piece in slices)
     progress.show(0, 0, total)
     for piece in slices:
-        for sentences in read_documents(piece, format, text_key):
-            yield from sentences
+        if faults and options.on_error == "stop":
+            faults.update(find_faults(piece, options))
+        else:
+            for sentences in read_documents(piece, options, faults):
+                yield from sentences
         done += piece.num_bytes
         progress.show(done, 0, total)

@@ -2,6 +2,7 @@
 
 import json
 
+from keras_bert_suite.data.corpus_files import InputOptions
 from keras_bert_suite.data.corpus_plan import plan_corpus
 from keras_bert_suite.data.corpus_preparation import SLICE_BYTES
 from keras_bert_suite.data.token_shards import shard_path
@@ -15,6 +16,9 @@ def prepare_corpus_with_beam(
     slice_bytes=SLICE_BYTES,
     format="auto",
     text_key="text",
+    encoding="utf-8",
+    errors="strict",
+    on_error="stop",
 ):
     """Tokenizes a corpus with the runner of Beam's choice; the folder is `prepare_corpus`'s.
 
@@ -28,8 +32,10 @@ def prepare_corpus_with_beam(
     ```
 
     Args:
-        inputs, tokenizer, output, slice_bytes, format, text_key: as for `prepare_corpus`.
+        inputs, tokenizer, output, slice_bytes: as for `prepare_corpus`.
         options: Beam's `PipelineOptions`; None runs it here.
+        format, text_key, encoding, errors, on_error: as for `prepare_corpus`. With "stop" the
+            error lists what cannot be read in one slice, and other slices may be written.
 
     Returns:
         dict, the manifest.
@@ -45,13 +51,15 @@ def prepare_corpus_with_beam(
             "Apache Beam is not installed: pip install 'keras-bert-suite[beam]'"
         ) from None
 
-    plan = plan_corpus(inputs, tokenizer, output, slice_bytes, format, text_key)
-    write_shard = plan.write_shard
-    with beam.Pipeline(options=options) as pipeline:
-        slices = pipeline | "Slices" >> beam.Create(plan.slices)
-        # Or one worker would be handed all of them along with the pipeline.
-        spread = slices | "Spread" >> beam.Reshuffle()
-        # Nothing is handed back: a summary lies beside its shard.
-        spread | "Shards" >> beam.Map(lambda piece: write_shard(piece)[1])  # noqa: B018
-    paths = [shard_path(write_shard.output, piece.number, "summary") for piece in plan.slices]
-    return plan.finish([json.loads(path.read_text(encoding="utf-8")) for path in paths])
+    reading = InputOptions(format, text_key, encoding, errors, on_error)
+    with plan_corpus(inputs, tokenizer, output, slice_bytes, reading) as plan:
+        plan.begin()
+        writer = plan.writer
+        with beam.Pipeline(options=options) as pipeline:
+            slices = pipeline | "Slices" >> beam.Create(plan.slices)
+            # Or one worker would be handed all of them along with the pipeline.
+            spread = slices | "Spread" >> beam.Reshuffle()
+            # Nothing is handed back: a summary lies beside its shard.
+            spread | "Shards" >> beam.Map(lambda piece: writer.write(piece)[1])  # noqa: B018
+        paths = [shard_path(writer.output, piece.number, "summary") for piece in plan.slices]
+        return plan.finish([json.loads(path.read_text(encoding="utf-8")) for path in paths])

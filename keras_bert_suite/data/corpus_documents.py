@@ -1,46 +1,51 @@
 """Documents of a slice of a corpus, each a list of sentences."""
 
+import gzip
 import hashlib
 import json
 import os
 import zlib
 
+from keras_bert_suite.data.corpus_faults import Faults
 from keras_bert_suite.data.corpus_files import format_of, is_blank, open_file
 from keras_bert_suite.data.sentence_splitter import split_sentences
 
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+#: A message about a line of JSON lists so many of its keys, and so much of each.
+KEYS_LISTED, KEY_CHARACTERS = 8, 40
 
 
-def read_documents(corpus_slice, format="auto", text_key="text"):
+def read_documents(corpus_slice, options, faults):
     """Yields the documents of a slice, in order.
 
     Lines of "sentences" are taken as they are; the texts of "files" and "jsonl" are split by
     `split_sentences`. A byte order mark is dropped, blank lines of "jsonl" are passed over.
 
+    A document that cannot be read is left out, and `faults` says why: it has bytes that are not
+    of the encoding (with `errors` "strict"), it is no JSON object with a text under `text_key`,
+    or its file cannot be unpacked.
+
     Args:
         corpus_slice: `CorpusSlice`.
-        format: one of `corpus_files.FORMATS`.
-        text_key: str, the key of a document's text in "jsonl".
+        options: `InputOptions`.
+        faults: `Faults`, which takes what cannot be read.
 
     Yields:
         list of str, not one empty or blank. The list may be empty.
 
     Raises:
-        ValueError: if a file is not UTF-8, a line is no object of JSON with a text under
-            `text_key`, or a file is shorter than it was, naming file and line.
+        ValueError: if a file is shorter than it was when the corpus was planned.
         OSError: if a file cannot be read.
     """
-    for name, start, end in corpus_slice.parts:
-        path = os.path.join(corpus_slice.folder, name)
-        format_of_file = format_of(name, format)
-        if format_of_file == "files":
-            yield split_sentences(_decode(_read_file(path), path, 0))
-        elif format_of_file == "jsonl":
-            for offset, line in _read_lines(path, start, end):
-                if not is_blank(line):
-                    yield split_sentences(_parse_text(line, path, offset, text_key))
-        else:
-            yield from _read_sentences(path, start, end)
+    for document in _read_slice(corpus_slice, options, faults):
+        yield split_sentences(document) if isinstance(document, str) else document
+
+
+def find_faults(corpus_slice, options):
+    """What of a slice cannot be read, `Faults`. No sentence is split, which makes it fast."""
+    faults = Faults()
+    for _ in _read_slice(corpus_slice, options, faults):
+        pass
+    return faults
 
 
 def hash_slice(corpus_slice):
@@ -55,88 +60,129 @@ def hash_slice(corpus_slice):
     return digest.hexdigest()
 
 
-def _read_sentences(path, start, end):
-    sentences = []
-    for offset, line in _read_lines(path, start, end):
-        if is_blank(line):
-            yield sentences
-            sentences = []
+def _read_slice(corpus_slice, options, faults):
+    """Yields documents: a list of sentences, or a str that is still to be split."""
+    for part in corpus_slice.parts:
+        yield from _PartReader(corpus_slice.folder, part, options, faults).read()
+
+
+class _PartReader:
+    """Reads a range of a file."""
+
+    def __init__(self, folder, part, options, faults):
+        self._name, self._start, self._end = part
+        self._path = os.path.join(folder, self._name)
+        self._options = options
+        self._faults = faults
+
+    def read(self):
+        read = {
+            "files": self._read_file,
+            "jsonl": self._read_objects,
+            "sentences": self._read_sentences,
+        }[format_of(self._name, self._options.format)]
+        try:
+            yield from read()
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            self._faults.add(self._name, None, "gzip", f" cannot be unpacked: {error}.")
+            self._faults.documents += 1
+
+    def _read_file(self):
+        with open_file(self._path) as file:
+            data = file.read()
+        mark = self._options.byte_order_mark
+        offset = len(mark) if data.startswith(mark) else 0
+        yield from self._one_document(self._decode(data[offset:], offset))
+
+    def _read_objects(self):
+        for offset, line in self._read_lines():
+            if not is_blank(line, self._options.encoding):
+                yield from self._one_document(self._parse_text(line, offset))
+
+    def _read_sentences(self):
+        sentences, readable = [], True
+        for offset, line in self._read_lines():
+            if is_blank(line, self._options.encoding):
+                yield from self._one_document(sentences if readable else None)
+                sentences, readable = [], True
+            else:
+                sentence = self._decode(line, offset)
+                if sentence is None:
+                    readable = False
+                else:
+                    sentences.append(sentence.strip())
+        yield from self._one_document(sentences if readable else None)
+
+    def _one_document(self, document):
+        """Yields a document; counts it if it could not be read, which None says."""
+        if document is None:
+            self._faults.documents += 1
         else:
-            sentences.append(_decode(line, path, offset).strip())
-    yield sentences
+            yield document
+
+    def _read_lines(self):
+        """Yields (offset, line) of the lines that begin in the range."""
+        offset, mark = self._start, self._options.byte_order_mark
+        # The size of what gzip packed is not known before.
+        packed = self._path.endswith(".gz")
+        with open_file(self._path) as file:
+            file.seek(offset)
+            while offset < self._end or packed:
+                line = file.readline()
+                if not line:
+                    break
+                skipped = len(mark) if offset == 0 and line.startswith(mark) else 0
+                yield offset + skipped, line[skipped:]
+                offset += len(line)
+        if offset < self._end and not packed:
+            raise ValueError(
+                f"{self._path} ends at byte {offset:,} and had {self._end:,} when the corpus was "
+                "planned. Let nothing write to the corpus while it is prepared, and start again."
+            )
+
+    def _decode(self, data, offset):
+        """The text; None if it cannot be read."""
+        encoding = self._options.encoding
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError as error:
+            if self._options.errors == "replace":
+                self._faults.replaced_texts += 1
+                return data.decode(encoding, "replace")
+            place = offset + error.start
+            reason = (
+                f" is not {encoding.upper()}: byte 0x{data[error.start]:02x} at offset {place:,}, "
+                f"{error.reason}."
+            )
+            self._faults.add(self._name, place, "encoding", reason)
+
+    def _parse_text(self, line, offset):
+        """The text of a line of JSON; None if it cannot be read."""
+        line = self._decode(line.rstrip(b"\r\n"), offset)
+        if line is None:
+            return None
+        try:
+            document = json.loads(line)
+        # Also of numbers with too many digits, and of brackets nested too deep.
+        except (ValueError, RecursionError) as error:
+            reason = f" is not JSON: {error}."
+            if isinstance(error, json.JSONDecodeError):
+                reason = f" is not JSON: {error.msg} (character {error.pos + 1})."
+            self._faults.add(self._name, offset, "json", reason)
+            return None
+        key = self._options.text_key
+        if isinstance(document, dict) and isinstance(document.get(key), str):
+            return document[key]
+        reason = f": wanted an object with a string under {key!r}, got {_explain(document, key)}."
+        self._faults.add(self._name, offset, "text", reason)
 
 
-def _read_lines(path, start, end):
-    """Yields (offset, line) of the lines that begin in a range of bytes."""
-    offset = start
-    # The size of what gzip packed is not known before.
-    packed = path.endswith(".gz")
-    with open_file(path) as file:
-        file.seek(start)
-        while offset < end or packed:
-            line = _read(file.readline, path)
-            if not line:
-                break
-            yield offset, line if offset else line.removeprefix(BYTE_ORDER_MARK)
-            offset += len(line)
-    if offset < end and not packed:
-        raise ValueError(
-            f"{path} ends at byte {offset:,} and had {end:,} when the corpus was planned. Let "
-            "nothing write to the corpus while it is prepared, and start again."
-        )
-
-
-def _read_file(path):
-    with open_file(path) as file:
-        return _read(file.read, path).removeprefix(BYTE_ORDER_MARK)
-
-
-def _read(read, path):
-    try:
-        return read()
-    except (EOFError, zlib.error) as error:
-        raise ValueError(
-            f"{path} cannot be unpacked: {error}. It is damaged or cut short: restore it."
-        ) from None
-
-
-def _parse_text(line, path, offset, text_key):
-    try:
-        document = json.loads(_decode(line.rstrip(b"\r\n"), path, offset))
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"{_locate(path, offset)} is not JSON: {error.msg} (character {error.pos + 1}). "
-            "Correct the line or remove it."
-        ) from None
-    if not isinstance(document, dict) or not isinstance(document.get(text_key), str):
-        got = f"an object with the keys {', '.join(map(repr, document))}"
-        if not isinstance(document, dict):
-            got = f"a {type(document).__name__}"
-        elif text_key in document:
-            got = f"a {type(document[text_key]).__name__} under it"
-        raise ValueError(
-            f"{_locate(path, offset)}: wanted an object with a string under {text_key!r}, got "
-            f"{got}. Name the key that holds the text (text_key), or correct the line."
-        )
-    return document[text_key]
-
-
-def _decode(data, path, offset):
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{_locate(path, offset + error.start)} is not UTF-8: byte "
-            f"0x{data[error.start]:02x}, {error.reason}. Convert the file to UTF-8, for example "
-            "with iconv."
-        ) from None
-
-
-def _locate(path, offset):
-    """Where a byte stands, as an error says it; counts the lines before it only now."""
-    number = 1
-    with open_file(path) as file:
-        while offset > 0 and (block := file.read(min(offset, 1 << 20))):
-            number += block.count(b"\n")
-            offset -= len(block)
-    return f"{path}, line {number}"
+def _explain(document, text_key):
+    """What a value of JSON is, which has no text under the key."""
+    if not isinstance(document, dict):
+        return f"a {type(document).__name__}"
+    if text_key in document:
+        return f"a {type(document[text_key]).__name__} under it"
+    keys = [repr(key[:KEY_CHARACTERS]) for key in list(document)[:KEYS_LISTED]]
+    more = [f"{len(document) - len(keys)} more"] if len(document) > len(keys) else []
+    return f"an object with the keys {', '.join([*keys, *more])}" if keys else "an empty object"

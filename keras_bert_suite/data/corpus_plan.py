@@ -1,5 +1,6 @@
 """What a prepared corpus is to be: written down first, compared when work goes on."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -7,11 +8,13 @@ import os
 from pathlib import Path
 
 from keras_bert_suite.data.atomic_file import ASIDE, atomic_file
+from keras_bert_suite.data.corpus_faults import Faults
 from keras_bert_suite.data.corpus_files import find_files, plan_slices
+from keras_bert_suite.data.folder_lock import LOCK_FILE, lock_folder
 from keras_bert_suite.data.token_shards import ShardWriter, token_dtype, write_json
 
 #: Raised when the same input gives other shards.
-VERSION = 2
+VERSION = 3
 
 PLAN_FILE, MANIFEST_FILE, VOCABULARY_FILE = "plan.json", "manifest.json", "vocab.txt"
 
@@ -20,61 +23,107 @@ TOKENIZER_OPTIONS = (
     *("unknown_token", "start_token", "end_token", "pad_token", "mask_token"),
 )
 
-COUNTS = ("documents", "sentences", "tokens", "unknown_tokens")
+COUNTS = (
+    *("documents", "sentences", "tokens", "unknown_tokens"),
+    *("single_sentence_documents", "skipped_documents", "replaced_texts"),
+)
 
 
 @dataclasses.dataclass(frozen=True)
 class CorpusPlan:
-    """The work to do: `write_shard` for each of `slices`, then `finish`.
+    """The work to do: check each of `slices`, `begin`, write the shard of each, `finish`.
 
     Attributes:
         slices: list of `CorpusSlice`.
-        write_shard: `ShardWriter`.
+        writer: `ShardWriter`.
         description: dict, what makes two corpora the same.
+        vocabulary: bytes, the vocab.txt of the tokenizer.
+        lock: int, the descriptor that holds the folder.
     """
 
     slices: list
-    write_shard: ShardWriter
+    writer: ShardWriter
     description: dict
+    vocabulary: bytes
+    lock: int
+
+    @property
+    def output(self):
+        """`pathlib.Path`, the folder."""
+        return Path(self.writer.output)
+
+    def begin(self):
+        """Writes down what the corpus is to be, and removes what was left half written."""
+        if not _has_shards(self.output):
+            self._remove_shards()
+        for file in self.output.glob(f".*{ASIDE}"):
+            file.unlink(missing_ok=True)
+        write_json(self.output / PLAN_FILE, self.description)
+        with atomic_file(self.output / VOCABULARY_FILE) as aside:
+            aside.write_bytes(self.vocabulary)
 
     def finish(self, summaries):
         """Writes the manifest, with which the corpus is complete.
 
         Args:
-            summaries: list of dicts from `write_shard`, in the order of `slices`.
+            summaries: list of dicts from `ShardWriter.write`, in the order of `slices`.
 
         Returns:
             dict, the manifest.
         """
-        if not any(summary["tokens"] for summary in summaries):
+        counts = {count: sum(summary[count] for summary in summaries) for count in COUNTS}
+        if not counts["tokens"]:
+            self._remove_shards()
+            skipped = counts["skipped_documents"]
+            left_out = f" {skipped:,} documents were left out." if skipped else ""
             raise ValueError(
                 f"There is no text in the input, {len(self.description['inputs'])} files of "
-                f"{self.write_shard.format!r}. Look at them, and at the format."
+                f"{self.writer.options.format!r}.{left_out} Look at them, and at the format."
             )
-        manifest = {
-            **self.description,
-            **{count: sum(summary[count] for summary in summaries) for count in COUNTS},
-            "shards": summaries,
-        }
-        write_json(Path(self.write_shard.output) / MANIFEST_FILE, manifest)
+        manifest = {**self.description, **counts, "shards": summaries}
+        write_json(self.output / MANIFEST_FILE, manifest)
         return manifest
 
+    def _remove_shards(self):
+        for file in self.output.glob("shard-*"):
+            file.unlink()
 
-def plan_corpus(inputs, tokenizer, output, slice_bytes, format="auto", text_key="text"):
-    """Finds and cuts the input, and opens the output folder for it.
 
-    The folder may be new, empty, or that of an earlier run of the same arguments over the same
-    files; what was left half written in it is removed.
+def list_faults(manifest, inputs):
+    """What was left out of a corpus.
 
     Args:
-        inputs, tokenizer, output, slice_bytes, format, text_key: as for `prepare_corpus`.
+        manifest: dict from `prepare_corpus`.
+        inputs: what the corpus was made of, as for `prepare_corpus`.
 
     Returns:
+        list of str, as `Faults.describe` gives them.
+    """
+    faults = Faults()
+    for summary in manifest["shards"]:
+        if "faults" in summary:
+            faults.update(Faults.from_json(summary["faults"]))
+    return faults.describe(find_files(inputs)[0])
+
+
+@contextlib.contextmanager
+def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
+    """Finds and cuts the input, and holds the output folder for it while the block runs.
+
+    The folder may be new, empty, or that of an earlier run of the same arguments over the same
+    files. An earlier run of which no shard is there may have been any other.
+
+    Args:
+        inputs, tokenizer, output, slice_bytes: as for `prepare_corpus`.
+        options: `InputOptions`.
+
+    Yields:
         `CorpusPlan`.
 
     Raises:
         ValueError: if the folder holds a corpus made in another way, naming the difference.
         FileExistsError: if it holds something else.
+        BlockingIOError: if another run writes to it.
         FileNotFoundError: if there is no input.
     """
     folder, names = find_files(inputs)
@@ -83,35 +132,41 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, format="auto", text_key=
     config = tokenizer.get_config()
     description = {
         "version": VERSION,
-        "format": format,
-        "text_key": text_key,
+        **dataclasses.asdict(options),
         "slice_bytes": slice_bytes,
         "tokenizer": {name: config[name] for name in TOKENIZER_OPTIONS},
         "vocabulary_sha256": hashlib.sha256(vocabulary).hexdigest(),
         "token_dtype": token_dtype(tokenizer).name,
         "inputs": [[name, os.path.getsize(os.path.join(folder, name))] for name in names],
     }
-    slices = plan_slices(folder, names, format, slice_bytes)
+    slices = plan_slices(folder, names, options.format, slice_bytes, options.encoding)
     output.mkdir(parents=True, exist_ok=True)
-    _check_same(output, description)
-    for file in output.glob(f".*{ASIDE}"):
-        file.unlink(missing_ok=True)
-    write_json(output / PLAN_FILE, description)
-    with atomic_file(output / VOCABULARY_FILE) as aside:
-        aside.write_bytes(vocabulary)
-    return CorpusPlan(slices, ShardWriter(tokenizer, str(output), format, text_key), description)
+    _check_ours(output)
+    with lock_folder(output) as lock:
+        if _has_shards(output):
+            _check_same(output, description)
+        writer = ShardWriter(tokenizer, str(output), options)
+        yield CorpusPlan(slices, writer, description, vocabulary, lock)
 
 
-def _check_same(output, description):
-    """Raises unless the folder is empty or has the corpus of `description`, done or not."""
-    if all(file.suffix == ASIDE for file in output.iterdir()):
-        return
-    file = output / PLAN_FILE
-    if not file.exists():
+def _check_ours(output):
+    """Raises if a folder has files, and none of them is a plan."""
+    names = {file.name for file in output.iterdir() if file.suffix != ASIDE}
+    if names - {LOCK_FILE} and PLAN_FILE not in names:
         raise FileExistsError(
             f"{output} holds files already, and no {PLAN_FILE} of an earlier run. Choose a folder "
             "that is new or empty."
         )
+
+
+def _has_shards(output):
+    """Whether there is something that depends on the plan."""
+    return (output / MANIFEST_FILE).exists() or any(output.glob("shard-*.json"))
+
+
+def _check_same(output, description):
+    """Raises unless the folder has the corpus of `description`, done or not."""
+    file = output / PLAN_FILE
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -18,7 +18,8 @@ from pathlib import Path
 import numpy as np
 
 from keras_bert_suite.data.atomic_file import atomic_file
-from keras_bert_suite.data.corpus_documents import hash_slice, read_documents
+from keras_bert_suite.data.corpus_documents import find_faults, hash_slice, read_documents
+from keras_bert_suite.data.corpus_faults import Faults
 
 #: Measured on Wikipedia: 1.5 bytes a token, packed at 160 MB/s. A group is unpacked as one: with
 #: 32 documents in it reading one takes five times as long. Level 17 saves a tenth of the disk and
@@ -32,29 +33,34 @@ BATCH_DOCUMENTS = 64
 class ShardWriter:
     """Makes the shard of a slice: a pure function of the slice and these arguments.
 
-    It can be pickled, and called by several processes at once.
+    It can be pickled, and used by several processes at once.
 
     Args:
         tokenizer: `WordPieceTokenizer`.
         output: str, an existing folder.
-        format, text_key: as for `read_documents`.
+        options: `InputOptions`.
     """
 
-    def __init__(self, tokenizer, output, format="auto", text_key="text"):
+    def __init__(self, tokenizer, output, options):
         self.tokenizer = tokenizer
         self.output = output
-        self.format = format
-        self.text_key = text_key
+        self.options = options
 
-    def __call__(self, corpus_slice):
+    def check(self, corpus_slice):
+        """What of a slice cannot be read, `Faults`; none if its shard is there."""
+        if shard_path(self.output, corpus_slice.number, "summary").exists():
+            return Faults()
+        return find_faults(corpus_slice, self.options)
+
+    def write(self, corpus_slice):
         """Writes the shard, unless it is there already and in order.
 
         Returns:
             (dict, what its `.json` file holds; bool, whether it was there).
 
         Raises:
-            ValueError: if the input has changed since the shard was written, or as
-                `read_documents` does.
+            ValueError: if the input has changed since the shard was written, if documents
+                cannot be read and `on_error` is "stop", or as `read_documents` does.
         """
         source = describe_slice(corpus_slice)
         kept = self._find_shard(corpus_slice, source)
@@ -90,7 +96,8 @@ class ShardWriter:
         from array_record.python.array_record_module import ArrayRecordWriter
 
         dtype = token_dtype(self.tokenizer)
-        documents = read_documents(corpus_slice, self.format, self.text_key)
+        faults = Faults()
+        documents = read_documents(corpus_slice, self.options, faults)
         lengths, num_unknown = [], 0
         try:
             with contextlib.closing(ArrayRecordWriter(str(tokens_path), WRITER_OPTIONS)) as writer:
@@ -109,6 +116,8 @@ class ShardWriter:
                 f"{tokens_path} cannot be written: {error}. If the disk is full make room, and run "
                 "again: what is finished is kept."
             ) from None
+        if faults and self.options.on_error == "stop":
+            raise faults.error(corpus_slice.folder)
         sentence_lengths = np.concatenate([np.zeros(0, np.int64), *lengths])
         with open(lengths_path, "wb") as file:
             np.savez_compressed(
@@ -121,6 +130,10 @@ class ShardWriter:
             "sentences": len(sentence_lengths),
             "tokens": int(sentence_lengths.sum()),
             "unknown_tokens": num_unknown,
+            "single_sentence_documents": sum(len(document) == 1 for document in lengths),
+            "skipped_documents": faults.documents,
+            "replaced_texts": faults.replaced_texts,
+            **({"faults": faults.to_json()} if faults else {}),
         }
 
     def _tokenize(self, documents):

@@ -73,6 +73,9 @@ def test_flags_reach_the_tokenizer_and_the_reader(run, workshop):
         (["--workers=0"], 2, "--workers=0"),
         (["--format=xml"], 2, "--format=xml"),
         (["--slice_mb=-1"], 2, "--slice_mb=-1"),
+        (["--encoding=utf-16"], 1, "Convert the files to UTF-8, for example with iconv -f utf-16"),
+        (["--errors=ignore"], 2, "--errors=ignore"),
+        (["--on_error=warn"], 2, "--on_error=warn"),
     ],
 )
 def test_bad_arguments(run, workshop, changes, status, message):
@@ -80,6 +83,36 @@ def test_bad_arguments(run, workshop, changes, status, message):
     result, out, err = run(*ARGUMENTS, *OPTIONS, "--workers=1", *changes)
     assert (result, out) == (status, "") and message in err
     assert list_files(workshop / "corpus") == before
+
+
+def test_what_cannot_be_read(run, workshop):
+    """All of it at once, nothing written; then left out, replaced, or read as it was meant."""
+    text = workshop / "corpus" / "c.txt"
+    text.write_bytes("good film\n\nun déjà vu\n".encode("cp1252"))
+    (workshop / "corpus" / "d.jsonl").write_text("{\n")
+    status, out, err = run(*ARGUMENTS, *OPTIONS, "--workers=1")
+    assert (status, out) == (1, "")
+    faults = [
+        f"{text}, line 3 is not UTF-8: byte 0xe9 at offset 15, invalid continuation byte.",
+        f"{workshop}/corpus/d.jsonl, line 1 is not JSON: Expecting property name enclosed in double"
+        " quotes (character 2).",
+    ]
+    assert err.startswith("\n".join(["keras-bert: 2 places of the input cannot be read:", *faults]))
+    assert list_files(workshop / "out") == ["shards"]
+
+    status, out, err = run(*ARGUMENTS, *OPTIONS, "--workers=1", "--on_error=skip")
+    assert (status, err) == (0, "") and out.startswith("41 documents")
+    assert "\n".join(["\n2 documents were left out:", *faults, "wrote out/shards"]) in out
+
+    (workshop / "corpus" / "d.jsonl").unlink()
+    arguments = [*ARGUMENTS[:-1], *OPTIONS, "--workers=1"]
+    status, out, err = run(*arguments, "--output=replaced", "--errors=replace")
+    assert (status, err) == (0, "")
+    assert out.startswith("42 documents")
+    assert "U+FFFD was read for bytes of 1 lines or files\nwrote replaced" in out
+    status, out, err = run(*arguments, "--output=meant", "--encoding=windows-1252")
+    assert (status, err) == (0, "") and out.startswith("42 documents") and "U+FFFD" not in out
+    assert open_corpus("meant").manifest["encoding"] == "cp1252"
 
 
 def test_other_flags_on_the_same_folder(run, workshop):

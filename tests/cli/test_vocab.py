@@ -69,6 +69,36 @@ def test_it_reads_what_prepare_reads(run, corpus):
     assert lines == kbs.train_vocabulary([text], min_frequency=1)
 
 
+def test_what_cannot_be_read(run, corpus):
+    (corpus / "corpus" / "a.txt").write_bytes("low\n\nlowing été\n".encode("cp1252"))
+    (corpus / "corpus" / "e.jsonl").write_text('{"text": "low"}\n[]\n')
+    arguments = ["vocab", "--input=corpus/*", "--output=vocab.txt", "--min_frequency=1"]
+    status, out, err = run(*arguments)
+    assert (status, out) == (1, "") and not (corpus / "vocab.txt").exists()
+    faults = [
+        f"{corpus}/corpus/a.txt, line 3 is not UTF-8: byte 0xe9 at offset 12, invalid "
+        "continuation byte.",
+        f"{corpus}/corpus/e.jsonl, line 2: wanted an object with a string under 'text', "
+        "got a list.",
+    ]
+    assert err.startswith("\n".join(["keras-bert: 2 places of the input cannot be read:", *faults]))
+
+    status, out, err = run(*arguments, "--on_error=skip")
+    assert (status, err) == (0, "")
+    assert "\n".join(["\n2 documents were left out:", *faults]) in out
+    lines = (corpus / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    texts = ["low", TEXTS["b.txt"], TEXTS["c/d.txt"], "low"]
+    assert lines == kbs.train_vocabulary(texts, min_frequency=1)
+
+    arguments = ["vocab", "--input=corpus/a.txt", "--output=vocab.txt", "--min_frequency=1"]
+    status, out, err = run(*arguments, "--encoding=latin1", "--overwrite")
+    assert (status, err) == (0, "") and "left out" not in out
+    lines = (corpus / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    assert lines == kbs.train_vocabulary(["low", "lowing été"], min_frequency=1)
+    status, out, err = run(*arguments, "--errors=replace", "--overwrite")
+    assert (status, err) == (0, "") and "U+FFFD was read for bytes of 1 lines or files" in out
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

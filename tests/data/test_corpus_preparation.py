@@ -19,8 +19,10 @@ from data.small_corpus import (
     write_sentences,
 )
 
-from keras_bert_suite.data import shard_reader
+from keras_bert_suite.data import folder_lock, shard_reader
+from keras_bert_suite.data.corpus_plan import list_faults
 from keras_bert_suite.data.corpus_preparation import prepare_corpus
+from keras_bert_suite.data.sentence_splitter import split_sentences
 from keras_bert_suite.data.shard_reader import open_corpus, read_tokenizer, verify_corpus
 
 pytestmark = pytest.mark.backend_free
@@ -34,6 +36,25 @@ def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("corpus")
     write_sentences(folder / "a.txt", DOCUMENTS[:50])
     write_jsonl(folder / "b.jsonl", DOCUMENTS[50:])
+    return folder
+
+
+#: What `prepare_corpus` is told about `faulty`.
+TOLERANT = {"encoding": "gb18030", "errors": "replace", "on_error": "skip", "slice_bytes": 150}
+
+
+@pytest.fixture(scope="module")
+def faulty(tmp_path_factory):
+    """Folder of files that are not of `TOLERANT["encoding"]`, or not JSON, here and there."""
+    folder = tmp_path_factory.mktemp("faulty")
+    texts = [". ".join(document) for document in DOCUMENTS[:60]]
+    blocks = [
+        b"good \xff film\n" if i % 9 == 4 else f"{text}\n".encode("gb18030")
+        for i, text in enumerate(texts)
+    ]
+    (folder / "a.txt").write_bytes(b"\n".join(blocks))
+    lines = ["{" if i % 7 == 3 else json.dumps({"text": text}) for i, text in enumerate(texts)]
+    (folder / "b.jsonl").write_text("\n".join(lines))
     return folder
 
 
@@ -99,22 +120,26 @@ def test_same_bytes_wherever_the_corpus_lies(corpus, prepared, tmp_path):
 
 
 PROGRAM = """
-import sys
+import json, sys
 sys.modules.update(tensorflow=None, tensorflow_text=None)
 from data.small_corpus import make_tokenizer
-from keras_bert_suite.data import shard_reader
+from keras_bert_suite.data import folder_lock, shard_reader
+from keras_bert_suite.data.corpus_plan import list_faults
 from keras_bert_suite.data.corpus_preparation import prepare_corpus
+from keras_bert_suite.data.sentence_splitter import split_sentences
 if __name__ == "__main__":
-    inputs, output = sys.argv[1:]
-    prepare_corpus(inputs, make_tokenizer(), output, workers=2, slice_bytes=150)
+    inputs, output, options = sys.argv[1:]
+    prepare_corpus(inputs, make_tokenizer(), output, workers=2, **json.loads(options))
 """
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
-def test_a_killed_run_continues(corpus, tmp_path):
+@pytest.mark.parametrize("tolerant", [False, True])
+def test_a_killed_run_continues(corpus, faulty, tmp_path, tolerant):
+    corpus, options = (faulty, TOLERANT) if tolerant else (corpus, {"slice_bytes": 150})
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     process = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(corpus), str(killed)],
+        [sys.executable, "-c", PROGRAM, str(corpus), str(killed), json.dumps(options)],
         env={
             **os.environ,
             "KERAS_BACKEND": "numpy",
@@ -141,10 +166,14 @@ def test_a_killed_run_continues(corpus, tmp_path):
     before = {path.name: path.stat().st_mtime_ns for path in killed.glob("shard-*")}
 
     seen = []
-    options = {"slice_bytes": 150, "progress": lambda *figures: seen.append(figures)}
-    prepare_corpus(corpus, make_tokenizer(), killed, **options)
-    manifest = prepare_corpus(corpus, make_tokenizer(), whole, slice_bytes=150)
-    assert 4 <= len(finished) < len(manifest["shards"])
+    assert (killed / ".lock").exists()
+
+    def progress(*figures):
+        seen.append(figures)
+
+    prepare_corpus(corpus, make_tokenizer(), killed, progress=progress, **options)
+    manifest = prepare_corpus(corpus, make_tokenizer(), whole, **options)
+    assert 3 <= len(finished) < len(manifest["shards"])
     assert read_folder(killed) == read_folder(whole)
     for name in before:
         if name.partition(".")[0] in finished:
@@ -239,6 +268,97 @@ def test_bad_input_in_a_worker(tmp_path):
     with pytest.raises(ValueError, match="a.txt, line 101 is not UTF-8: byte 0xff"):
         prepare_corpus(text, make_tokenizer(), output, workers=2, slice_bytes=200)
     assert not (output / "manifest.json").exists()
+
+
+def test_everything_that_cannot_be_read_is_said_at_once(faulty, tmp_path):
+    """In the order of the files, whoever finds it first, and before anything is written."""
+    messages = set()
+    for workers in (1, 3):
+        with pytest.raises(ValueError) as error:
+            prepare_corpus(
+                faulty, make_tokenizer(), tmp_path / "out", slice_bytes=150, workers=workers
+            )
+        messages.add(str(error.value))
+        assert read_folder(tmp_path / "out") == {}
+    (message,) = messages
+    lines = message.splitlines()
+    assert lines[0] == "16 places of the input cannot be read:"
+    assert lines[1].startswith(f"{faulty}/a.txt, line 9 is not UTF-8: byte 0xff at offset ")
+    assert lines[6:8] == [
+        f"{faulty}/a.txt: 2 more",
+        f"{faulty}/b.jsonl, line 4 is not JSON: Expecting property name enclosed in double quotes "
+        "(character 2).",
+    ]
+
+
+def test_what_cannot_be_read_is_left_out_and_counted(faulty, tmp_path):
+    expected = tokenize_in_memory(
+        [
+            *[
+                ["good film"] if i % 9 == 4 else [". ".join(d)]
+                for i, d in enumerate(DOCUMENTS[:60])
+            ],
+            *[
+                split_sentences(". ".join(document))
+                for i, document in enumerate(DOCUMENTS[:60])
+                if i % 7 != 3
+            ],
+        ],
+        make_tokenizer(),
+    )
+    manifest = prepare_corpus(faulty, make_tokenizer(), tmp_path / "one", **TOLERANT)
+    assert manifest["skipped_documents"] == 9 and manifest["replaced_texts"] == 7
+    assert manifest["documents"] == 60 + 51
+    check_same_corpus(open_corpus(tmp_path / "one", verify=True), expected)
+    places = list_faults(manifest, faulty)
+    assert len(places) == 6 and places[5] == f"{faulty}/b.jsonl: 4 more"
+    assert places[1].startswith(f"{faulty}/b.jsonl, line 11 is not JSON: Expecting property")
+    assert str(faulty) not in (tmp_path / "one" / "manifest.json").read_text()
+    for workers in (2, 3):
+        output = tmp_path / str(workers)
+        prepare_corpus(faulty, make_tokenizer(), output, workers=workers, **TOLERANT)
+        assert read_folder(output) == read_folder(tmp_path / "one")
+
+
+def test_nothing_is_left_over(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"b\xffd\n")
+    with pytest.raises(ValueError, match="no text in the input, 1 files .* 1 documents were left"):
+        prepare_corpus(tmp_path, make_tokenizer(), tmp_path / "out", on_error="skip")
+
+
+@pytest.mark.parametrize("content", [b"b\xffd\n\n", b"\n\n\n"])
+def test_a_run_that_wrote_nothing_binds_nobody(tmp_path, content):
+    text = tmp_path / "a.txt"
+    text.write_bytes(b"good film\n\n" * 50 + content if b"b" in content else content)
+    with pytest.raises(ValueError, match="is not UTF-8|There is no text"):
+        prepare_corpus(text, make_tokenizer(), tmp_path / "out", slice_bytes=200)
+    text.write_bytes(b"good film\n\nbad plot\n")
+    prepare_corpus(text, make_tokenizer(lowercase=False), tmp_path / "out")
+    prepare_corpus(text, make_tokenizer(lowercase=False), tmp_path / "other")
+    assert read_folder(tmp_path / "out") == read_folder(tmp_path / "other")
+
+
+def test_a_plan_without_a_shard_binds_nobody(corpus, prepared, tmp_path):
+    """As after a kill: an array of tokens is there, and no summary that says it is whole."""
+    for name in ("plan.json", "vocab.txt", "shard-00000.array_record", "shard-00000.npz"):
+        (tmp_path / name).write_bytes((prepared / name).read_bytes())
+    (tmp_path / "shard-00099.npz").write_bytes(b"half")
+    prepare_corpus(corpus, make_tokenizer(lowercase=False), tmp_path, slice_bytes=2000)
+    assert "shard-00099.npz" not in read_folder(tmp_path)
+    assert open_corpus(tmp_path, verify=True).manifest["slice_bytes"] == 2000
+
+
+def test_two_runs_on_one_folder(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(folder_lock, "SECONDS_TO_WAIT", 0)
+    message = f"is being written by another run, process {os.getpid()} on .* another folder"
+
+    def try_another(*figures):
+        with pytest.raises(BlockingIOError, match=message):
+            prepare_corpus(corpus, make_tokenizer(), tmp_path, slice_bytes=1500)
+
+    prepare_corpus(corpus, make_tokenizer(), tmp_path, slice_bytes=1500, progress=try_another)
+    assert open_corpus(tmp_path, verify=True).num_documents == 120
+    prepare_corpus(corpus, make_tokenizer(), tmp_path, slice_bytes=1500)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no limits of resources")

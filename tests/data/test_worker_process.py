@@ -1,5 +1,7 @@
 """A function in a process of its own."""
 
+import pickle
+
 import pytest
 
 from keras_bert_suite.data.worker_process import WorkerProcess
@@ -23,3 +25,13 @@ def test_calls_errors_and_the_end():
             worker("__import__('os')._exit(7)")
         with pytest.raises(RuntimeError, match="ended with status 7"):
             worker("1")
+
+
+def test_it_ends_in_the_middle_of_its_work():
+    """When the parent ends, which closes the pipe."""
+    with WorkerProcess(eval) as worker:
+        worker("1")
+        pickle.dump(("__import__('time').sleep(600)",), worker._process.stdin)
+        worker._process.stdin.close()
+        assert worker._process.wait(60) == 0
+        worker._process.stdin = None  # `communicate` would flush it
