@@ -1,0 +1,208 @@
+"""The private names of other packages that this one uses, each with what breaks without it.
+
+Such a name may go in any version, so the versions of Keras and KerasHub are bounded above.
+"""
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+import tomllib
+from pathlib import Path
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from keras import ops
+
+import keras_bert_cli
+import keras_bert_suite
+from keras_bert_suite import AdamW
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = (keras_bert_suite, keras_bert_cli)
+
+#: Private methods that are called or overridden: name -> (classes, parameters, what breaks).
+METHODS = {
+    "_backend_update_step": (
+        [keras.optimizers.Optimizer],
+        ["self", "grads", "trainable_variables", "learning_rate"],
+        "AdamW's fused update, and that a step which is not finite is skipped and not counted.",
+    ),
+    "_clip_gradients": (
+        [keras.optimizers.Optimizer],
+        ["self", "grads"],
+        "Clipping by the norm of the dense gradients; no step knows whether it is finite.",
+    ),
+    "_get_variable_index": (
+        [keras.optimizers.Optimizer],
+        ["self", "variable"],
+        "The moments and the decay of a variable are not found.",
+    ),
+    "_symbolic_build": (
+        [keras.Model],
+        ["self", "iterator", "data_batch"],
+        "A resumed training cannot restore the metrics of the epoch at hand.",
+    ),
+    "_flatten_layers": (
+        [keras.Model, keras_hub.models.Backbone],
+        ["self", "include_self", "recursive"],
+        "The weights of a task's head cannot be saved without those of the backbone.",
+    ),
+}
+
+#: Private attributes of instances, and what breaks.
+ATTRIBUTES = {
+    "_iterations": "Skipped steps are counted, and a resumed run reports none.",
+    "_learning_rate": "A schedule of open length is not found, nor laid over the steps of `fit`.",
+    "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
+    "_compile_loss": "The same for the losses of each output.",
+}
+
+#: Private arguments: name -> (function, what breaks).
+ARGUMENTS = {
+    "_use_cached_eval_dataset": (
+        keras.Model.fit,
+        "The data that `fit` validates on is preprocessed twice.",
+    ),
+}
+
+#: Functions of PyTorch, which has no public ones for them.
+TORCH = {
+    "_fused_adamw_": "AdamW's update under PyTorch.",
+    "_foreach_norm": "Clipping under PyTorch.",
+    "_foreach_mul_": "Clipping under PyTorch.",
+}
+
+#: Public in spite of its name: https://docs.python.org/3/library/os.html
+DOCUMENTED = {"_exit"}
+
+PRIVATE = re.compile(r"_[a-z]\w*")
+
+
+def list_names():
+    """The private names that the sources use and do not define themselves."""
+    used, defined = set(), set()
+    for package in PACKAGES:
+        for path in sorted(Path(package.__file__).parent.rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                match node:
+                    case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                        defined.add(name)
+                    case ast.Name(id=name, ctx=ast.Store()):
+                        defined.add(name)
+                    case ast.Attribute(ast.Name("self"), name, ast.Store()):
+                        defined.add(name)
+                    case ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
+                        used.add(name)
+                    case ast.alias(name=name) | ast.Constant(str(name)):
+                        used.add(name)
+    return {name for name in used - defined if PRIVATE.fullmatch(name)}
+
+
+def list_overrides():
+    """The private names of Keras and KerasHub that classes of this package define anew."""
+    for package in PACKAGES:
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            for cls in vars(importlib.import_module(module.name)).values():
+                if not inspect.isclass(cls):
+                    continue
+                ours = [base for base in cls.__mro__ if is_ours(base)]
+                theirs = [base for base in cls.__mro__ if base.__module__.startswith("keras.")]
+                theirs += [base for base in cls.__mro__ if base.__module__.startswith("keras_hub.")]
+                for name in {name for base in ours for name in vars(base)}:
+                    if PRIVATE.fullmatch(name) and any(name in vars(base) for base in theirs):
+                        yield name
+
+
+def is_ours(cls):
+    return cls.__module__.partition(".")[0] in {package.__name__ for package in PACKAGES}
+
+
+@pytest.mark.backend_free
+def test_the_lists_are_complete():
+    listed = {*METHODS, *ATTRIBUTES, *ARGUMENTS, *TORCH, *DOCUMENTED}
+    assert {*list_names(), *list_overrides()} == listed
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods(name):
+    classes, parameters, breaks = METHODS[name]
+    for cls in classes:
+        method = getattr(cls, name, None)
+        assert method is not None, f"{cls.__name__}.{name} is gone. {breaks}"
+        # Decorated methods of PyTorch's optimizer say what they wrap.
+        assert list(inspect.signature(method).parameters) == parameters, breaks
+
+
+def test_keras_calls_the_methods_that_are_overridden():
+    calls = []
+
+    class Recorder(AdamW):
+        def _clip_gradients(self, gradients):
+            calls.append("_clip_gradients")
+            return super()._clip_gradients(gradients)
+
+        def _backend_update_step(self, grads, trainable_variables, learning_rate):
+            calls.append("_backend_update_step")
+            super()._backend_update_step(grads, trainable_variables, learning_rate)
+
+    for steps in (None, 2):
+        calls.clear()
+        optimizer = Recorder(1.0, gradient_accumulation_steps=steps)
+        variable = keras.Variable([1.0])
+        for _ in range(steps or 1):
+            optimizer.apply([ops.ones(1)], [variable])
+        # JAX calls them in every batch and throws away what is too early.
+        assert calls[-2:] == ["_clip_gradients", "_backend_update_step"]
+
+
+def test_attributes_of_an_optimizer():
+    schedule = keras.optimizers.schedules.ExponentialDecay(1.0, 1, 0.5)
+    optimizer = keras.optimizers.SGD(schedule)
+    assert optimizer._learning_rate is schedule, ATTRIBUTES["_learning_rate"]
+    optimizer._iterations.assign(2)
+    assert int(optimizer.iterations) == 2, ATTRIBUTES["_iterations"]
+    assert float(optimizer.learning_rate) == 0.25
+
+
+def test_attributes_of_a_model():
+    """What stands in for them is what Keras logs."""
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    model.compile(loss="mse")
+    assert model.metrics[0] is model._loss_tracker, ATTRIBUTES["_loss_tracker"]
+    x = np.ones((2, 1), "float32")
+    model._compile_loss.build(x, model(x))
+    assert isinstance(model._compile_loss.metrics, list), ATTRIBUTES["_compile_loss"]
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments(name):
+    function, breaks = ARGUMENTS[name]
+    assert f"{name}=True" in inspect.getsource(function), breaks
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("name", TORCH)
+def test_functions_of_pytorch(name):
+    torch = pytest.importorskip("torch")
+    assert hasattr(torch, name), TORCH[name]
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("package", "version"),
+    [
+        ("keras", keras.__version__),
+        ("keras-hub", keras_hub.__version__),
+        ("keras-nlp", keras_hub.__version__),
+    ],
+)
+def test_versions_are_bounded_to_the_minor_version_that_was_tested(package, version):
+    major, minor, *_ = version.split(".")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    (line,) = [line for line in project["dependencies"] if re.match(rf"{package}\b(?!-)", line)]
+    assert line.endswith(f",<{major}.{int(minor) + 1}"), line
