@@ -1,15 +1,23 @@
 """Masked pretraining batches, cut from a tokenized corpus when they are asked for."""
 
 import functools
+import warnings
 
 import grain
 import numpy as np
 
 from keras_bert_suite.data.epoch_plans import EpochPlans
-from keras_bert_suite.data.instance_plans import InstancePlanner
+from keras_bert_suite.data.instance_plans import PAIR_MODES, InstancePlanner
 from keras_bert_suite.data.token_ranges import TokenRanges
 from keras_bert_suite.preprocessing.argument_checks import check_integer
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
+
+#: From this share of pairs that do not follow each other on there is a warning. With documents of
+#: two or three short sentences it is two thirds.
+UNBALANCED = 0.75
+
+#: Fewer pairs than this say nothing about their shares.
+PAIRS_TO_JUDGE = 100
 
 
 class PretrainingBatches(grain.MapDataset):
@@ -42,7 +50,11 @@ class PretrainingBatches(grain.MapDataset):
         seed: int, not negative, of the instances and their order; masks have the masker's.
 
     Raises:
-        ValueError: if an argument is out of its range, or an epoch does not fill a batch.
+        ValueError: if an argument is out of its range, an epoch does not fill a batch, or `mode`
+            is of pairs and no document has two sentences to make a pair of.
+
+    Warns:
+        UserWarning: if three quarters of the pairs or more have a random second text.
 
     Example:
     ```python
@@ -77,7 +89,10 @@ class PretrainingBatches(grain.MapDataset):
             allowed_lengths=(sequence_length,),
         )
         self._plans = EpochPlans(functools.partial(_plan_epoch, planner, seed, masker.dynamic))
-        num_instances = len(self._plans(0)[0])
+        first_plan, _ = self._plans(0)
+        if mode in PAIR_MODES:
+            _check_pairs(corpus, first_plan.labels, mode)
+        num_instances = len(first_plan)
         self._num_batches = num_instances // batch_size
         if not self._num_batches:
             raise ValueError(
@@ -134,6 +149,37 @@ def name_arrays(masked, labels):
         y["nsp"] = labels
         sample_weight["nsp"] = np.ones(len(labels), "float32")
     return x, y, sample_weight
+
+
+def _check_pairs(corpus, labels, mode):
+    """Raises or warns if next sentences can be told by answering the same each time.
+
+    Args:
+        corpus: `TokenCorpus`.
+        labels: int8 (N,), 1 for pairs that do not follow each other.
+        mode: one of `PAIR_MODES`.
+    """
+    single = (np.diff(corpus.document_starts) == 1).mean()
+    remedy = (
+        "Use mode='full_sentences' or mode='doc_sentences', or prepare the corpus again with "
+        "several sentences in a document: with format 'sentences' a sentence a line and a blank "
+        "line between documents."
+    )
+    if single == 1:
+        raise ValueError(
+            f"mode={mode!r} makes pairs of the sentences of a document, and each of the "
+            f"{corpus.num_documents:,} documents has a single sentence. Every second text would "
+            "be a random one, and next-sentence accuracy 1.0 without any learning. " + remedy
+        )
+    random_share = labels.mean()
+    if len(labels) >= PAIRS_TO_JUDGE and random_share >= UNBALANCED:
+        warnings.warn(
+            f"Of the pairs of mode={mode!r}, {random_share:.0%} do not follow each other, so that "
+            f"a next-sentence accuracy of {random_share:.2f} shows no learning. {single:.0%} of "
+            "the documents have a single sentence; a sentence that fills a row has no second "
+            "text of its document either. " + remedy,
+            stacklevel=3,
+        )
 
 
 def _plan_epoch(planner, seed, dynamic, epoch):

@@ -1,4 +1,5 @@
 import pickle
+import warnings
 
 import grain
 import numpy as np
@@ -47,17 +48,19 @@ def assert_same(one, other):
 
 
 def test_pairs_are_packed_as_bert_reads_them():
-    corpus = TokenCorpus.from_documents([[[6, 7]], [[8]]])
-    batch = make_batches(corpus, sequence_length=8, batch_size=2)[0]
-    assert sorted(unmask(batch)) == [[CLS, 6, 7, SEP, 8, SEP], [CLS, 8, SEP, 6, 7, SEP]]
+    corpus = TokenCorpus.from_documents([[[6, 7]], [[8], [9, 10]]])
+    arguments = {"sequence_length": 9, "batch_size": 2, "short_seq_prob": 0}
+    batch = make_batches(corpus, seed=7, **arguments)[0]
     x, y, weights = batch
-    longer_first = unmask(batch)[0] == [CLS, 6, 7, SEP, 8, SEP]
-    segments = [[0, 0, 0, 0, 1, 1, 0, 0], [0, 0, 0, 1, 1, 1, 0, 0]]
-    assert x["segment_ids"].tolist() == segments[:: 1 if longer_first else -1]
-    assert x["padding_mask"].tolist() == [[1] * 6 + [0] * 2] * 2
-    assert (x["token_ids"][:, 6:] == PAD).all()
-    assert y["nsp"].tolist() == [1, 1] and weights["nsp"].tolist() == [1, 1]
-    assert weights["mlm"].tolist() == [[1, 0, 0, 0]] * 2  # 15% of six tokens
+    rows = list(zip(unmask(batch), x["segment_ids"].tolist(), y["nsp"].tolist(), strict=True))
+    assert sorted(rows) == [
+        ([CLS, 6, 7, SEP, 9, 10, SEP], [0, 0, 0, 0, 1, 1, 1, 0, 0], 1),
+        ([CLS, 8, SEP, 9, 10, SEP], [0, 0, 0, 1, 1, 1, 0, 0, 0], 0),
+    ]
+    assert x["padding_mask"].sum(axis=1).tolist() == [len(row) for row, _, _ in rows]
+    assert (x["token_ids"][x["padding_mask"] == 0] == PAD).all()
+    assert weights["nsp"].tolist() == [1, 1]
+    assert weights["mlm"].tolist() == [[1, 0, 0, 0]] * 2  # 15% of seven tokens
     for array in (*x.values(), *y.values()):
         assert array.dtype == "int32"
     assert all(array.dtype == "float32" for array in weights.values())
@@ -160,6 +163,34 @@ def test_masks_may_have_any_unit():
 
 def test_a_batch_that_an_epoch_does_not_fill():
     with pytest.raises(ValueError, match="batch_size=9 is more than the 2 instances of an epoch"):
-        make_batches(TokenCorpus.from_documents([[[6]], [[7]]]), batch_size=9)
+        make_batches(TokenCorpus.from_documents([[[6]], [[7]]]), batch_size=9, mode="doc_sentences")
     with pytest.raises(ValueError, match="batch_size must be an integer of at least 1, got 0"):
         make_batches(batch_size=0)
+
+
+def make_documents(singles, others):
+    """A corpus of documents of one sentence, and others of two."""
+    return TokenCorpus.from_documents([[[6, 7]]] * singles + [[[8], [9, 10]]] * others)
+
+
+@pytest.mark.parametrize("mode", ["pairs", "sop"])
+def test_documents_of_one_sentence_make_no_pairs(mode):
+    message = f"mode='{mode}' makes pairs .* each of the 300 documents .* Use mode='full_sentences'"
+    with pytest.raises(ValueError, match=message):
+        make_batches(make_documents(300, 0), mode=mode)
+    message = "8.% do not follow each other, so that a .* accuracy of 0.8. .* 67% of the documents"
+    with pytest.warns(UserWarning, match=message) as caught:
+        make_batches(make_documents(200, 100), mode=mode)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_batches(make_documents(10, 300), mode=mode)
+        # A few pairs may be of one kind by chance.
+        make_batches(make_documents(20, 1), mode=mode)
+
+
+def test_sentences_that_fill_a_row_make_no_pairs():
+    corpus = TokenCorpus.from_documents([[[6] * 30] * 4] * 40)
+    with pytest.warns(UserWarning, match="100% do not follow .* 0% .* a sentence that fills a row"):
+        make_batches(corpus, short_seq_prob=0)
+    make_batches(corpus, mode="full_sentences")
