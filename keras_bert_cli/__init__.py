@@ -13,6 +13,7 @@ import sys
 from . import (
     convert,
     demo,
+    evaluate,
     export,
     fill_mask,
     finetune,
@@ -32,6 +33,7 @@ COMMANDS = {
     "pretrain": pretrain,
     "fill-mask": fill_mask,
     "finetune": finetune,
+    "evaluate": evaluate,
     "predict": predict,
     "export": export,
     "convert": convert,
@@ -64,6 +66,9 @@ def main(argv=None):
         return _report(error, 2)
     if flags.help:
         print(format_command_help(name, command))
+        return 0
+    if flags.version:
+        print(find_version())
         return 0
     return _run(command, flags)
 

@@ -18,8 +18,10 @@ from pathlib import Path
 from absl import flags
 
 from . import ask_saved_model
+from .model_paths import check_model
 from .outputs import check_output, write_output
 from .saved_tasks import check_version, export_version
+from .standalone import tables
 
 REQUIRED = ()
 
@@ -65,6 +67,7 @@ def define_flags(values):
 def run(values):
     """Fine-tunes, plots, saves, exports, asks."""
     checkpoint = values.checkpoint or find_minilm()
+    check_model(checkpoint)
     folder = find_data(values.data)
     output = Path(values.output)
     targets = {name: output / name for name in ("training_curves.png", "confusion_matrix.png")}
@@ -72,7 +75,7 @@ def run(values):
     for name, path in targets.items():
         if name != "saved_model":
             check_output(path, overwrite=True)
-    check_version(targets["saved_model"], ("text",), overwrite=True)
+    check_version(targets["saved_model"], overwrite=True)
     replaced = " (in place of an earlier one)" if targets["saved_model"].exists() else ""
 
     from rich.console import Console
@@ -128,37 +131,37 @@ def fine_tune(checkpoint, train, test, quick):
     import keras
 
     import keras_bert_suite as kbs
-    from keras_bert_suite.data.tables import list_label_names
 
-    from .training_report import fit, print_epochs
+    from .training_report import EpochLog, fit, print_epochs
 
     print(f"{len(train[0])} training and {len(test[0])} test sentences, {keras.backend.backend()}")
     keras.utils.set_random_seed(RECIPE["seed"])
     classifier = kbs.TextClassifier.from_preset(
         checkpoint,
-        label_names=list_label_names(train[1]),
+        label_names=tables.list_label_names(train[1]),
         sequence_length=RECIPE["sequence_length"],
     )
     schedule = kbs.LinearWarmupDecay(RECIPE["learning_rate"])
     classifier.compile(optimizer=kbs.AdamW(schedule, bias_correction=True))
     start = time.perf_counter()
-    history, epoch_seconds = fit(
+    log = EpochLog()
+    fit(
         classifier,
         *train,
+        callbacks=[log],
         validation_data=test,
         batch_size=RECIPE["batch_size"],
         epochs=1 if quick else RECIPE["epochs"],
     )
     seconds = time.perf_counter() - start
-    print_epochs(history, epoch_seconds, held_out_name="test")
+    print_epochs(log.rows, held_out_name="test")
+    history = {name: [row[name] for row in log.rows] for name in log.rows[0]}
     return classifier, history, seconds
 
 
 def read_sentences(folder, part, quick):
     """(texts, label names) of "train" or "test"; a few of them if `quick`."""
-    from keras_bert_suite.data.tables import read_table
-
-    table = read_table(folder / f"sentences_{part}.tsv", ["sentence", "label"])
+    table = tables.read_table(folder / f"sentences_{part}.tsv", ["sentence", "label"])
     # Neighbours come from the same site; every n-th row is a bit of everything.
     rows = slice(None, None, len(table) // QUICK_ROWS or 1) if quick else slice(None)
     return table.columns["sentence"][rows], table.columns["label"][rows]

@@ -13,10 +13,16 @@ Example:
 
 from absl import flags
 
+from .model_paths import check_model
 from .outputs import check_output, write_output
-from .saved_tasks import check_version, export_version, open_classifier
+from .saved_tasks import (
+    check_input_names,
+    check_version,
+    export_version,
+    open_classifier,
+)
 
-REQUIRED = ("model", "output", "inputs")
+REQUIRED = ("model", "output")
 FORMATS = ("saved_model", "onnx", "litert")
 
 
@@ -39,8 +45,10 @@ def define_flags(values):
 
 def run(values):
     """Loads and exports."""
+    check_model(values.model)
     if values.format == "saved_model":
-        check_version(values.output, values.inputs, values.overwrite)
+        check_input_names(values.inputs)
+        check_version(values.output, values.overwrite)
         classifier = open_classifier(values.model)
         path = export_version(
             classifier, values.output, values.inputs, values.overwrite, values.max_batch_size

@@ -6,7 +6,8 @@ Example:
 
 from absl import flags
 
-from .saved_tasks import open_pretrainer
+from .model_paths import check_model
+from .saved_tasks import find_task, open_pretrainer
 
 REQUIRED = ("model", "text")
 
@@ -22,6 +23,13 @@ def define_flags(values):
 
 def run(values):
     """Loads, guesses, prints."""
+    check_model(values.model)
+    if find_task(values.model) != "Pretrainer":
+        raise ValueError(
+            f"{values.model} has no head that guesses masked tokens, and a new one would guess at "
+            "random. Pass a checkpoint with its head, or train one: keras-bert pretrain "
+            f"--checkpoint {values.model}"
+        )
     pretrainer = open_pretrainer(values.model)
     for text, masks in zip(
         values.text, pretrainer.fill_mask(values.text, values.top_k), strict=True

@@ -1,19 +1,46 @@
 """Fine-tune a checkpoint on a TSV or CSV file of labelled texts.
 
 The label names are those of the training file, sorted. Progress and a table of the
-epochs are printed; the model is written when training is done.
+epochs are printed; the model is written when training is done. A run that was killed is
+continued by the same command, from checkpoints that are removed at the end.
 
 Example:
   keras-bert finetune --checkpoint hf://google-bert/bert-base-uncased \\
       --train train.tsv --dev dev.tsv --text_column sentence --output sentiment.keras
+
+  # A file without a line of column names: the texts are in its second column.
+  keras-bert finetune --checkpoint bert-base --train train.csv --noheader \\
+      --text_column 2 --label_column 1 --delimiter ';' --class_weight balanced --output model
 """
+
+import collections
+import contextlib
+import os
+import warnings
+from pathlib import Path
 
 from absl import flags
 
+from .labelled_tables import (
+    check_labels,
+    columns_of,
+    find_label_names,
+    list_labels,
+    read_examples,
+)
+from .model_paths import check_model
 from .outputs import check_output, write_output
-from .saved_tasks import check_version, export_version
+from .saved_tasks import check_input_names, check_version, export_version
+from .table_flags import choose_text_columns, define_table_flags
+from .training_state import drop_state, find_digest, training_state
 
 REQUIRED = ("checkpoint", "train", "output")
+
+#: Flags that may change from one start of a run to the next.
+MAY_CHANGE = (
+    *("dev", "test", "output", "export", "overwrite", "checkpoint_dir", "checkpoint_every"),
+    *("backend", "traceback", "help", "version"),
+)
 
 
 def define_flags(values):
@@ -29,13 +56,10 @@ def define_flags(values):
         flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
 
     text("checkpoint", None, "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://...")
-    text("train", None, "Training file, .tsv or .csv, whose first line names the columns.")
+    text("train", None, "Training file: .tsv or .csv, or any with --delimiter.")
     text("dev", None, "File to evaluate on after every epoch.")
     text("test", None, "File to evaluate on at the end.")
-    text("text_column", "text", "Column of the texts.")
-    text("text_pair_column", None, "Column of second texts, for pairs.")
-    text("label_column", "label", "Column of the labels.")
-    text("encoding", "utf-8", "Encoding of the files.")
+    define_table_flags(values)
     text("output", None, "Where the model goes: a .keras file, or the folder of a preset.")
     text("export", None, "Where a SavedModel goes: saved_models/sentiment, or .../sentiment/1.")
     flags.DEFINE_boolean("overwrite", False, "Replace what is there.", flag_values=values)
@@ -47,6 +71,12 @@ def define_flags(values):
     number("weight_decay", 0.01, "Weight decay; not of biases and norms.")
     explanation = "Correct the bias of Adam, better with less than some ten thousand texts."
     flags.DEFINE_boolean("bias_correction", False, explanation, flag_values=values)
+    explanation = (
+        "balanced: every class counts as much as each other in the loss, however many texts it has."
+    )
+    flags.DEFINE_enum("class_weight", "none", ("none", "balanced"), explanation, flag_values=values)
+    text("checkpoint_dir", None, "Folder for the checkpoints. Default: OUTPUT.training.")
+    integer("checkpoint_every", 500, "Steps from one checkpoint to the next; 0 for none.", 0)
     integer("seed", 0, "Seed of the new layer, the order of the texts and the dropout.", 0)
     dtypes = ("float32", "bfloat16", "mixed_bfloat16", "mixed_float16")
     flags.DEFINE_enum("dtype", "float32", dtypes, "Precision.", flag_values=values)
@@ -56,23 +86,82 @@ def run(values):
     """Reads the files, fine-tunes, evaluates, writes."""
     kind = None if values.output.endswith(".keras") else "preset"
     check_output(values.output, values.overwrite, kind)
-    pair = [values.text_column, values.text_pair_column]
-    inputs = tuple(pair) if values.text_pair_column else ("text",)
+    inputs = find_input_names(values)
     if values.export:
-        check_version(values.export, inputs, values.overwrite)
-    train = read_examples(values, values.train)
-    label_names = read_label_names(values, train)
+        check_input_names(inputs)
+        check_version(values.export, values.overwrite)
+    check_model(values.checkpoint)
+    columns = choose_text_columns(values)
+    train = read_examples(values, values.train, columns)
+    label_names = find_label_names(values, train)
     held_out = {
-        name: read_examples(values, path, label_names)
+        name: read_examples(values, path, columns)
         for name, path in (("dev", values.dev), ("test", values.test))
         if path
     }
+    for table in held_out.values():
+        check_labels(values, table, label_names, source=values.train)
+    state = find_state_folder(values)
+    claimed = contextlib.nullcontext()
+    if state is not None:
+        claimed = training_state(state, settings_of(values))
+    with claimed:
+        classifier = train_classifier(values, train, held_out.get("dev"), label_names, state)
+        if classifier is None:
+            print("stopped; the same command goes on")
+            return
+        if "test" in held_out:
+            scores = classifier.evaluate(*columns_of(held_out["test"]), verbose=0, return_dict=True)
+            print(f"test accuracy {scores['accuracy']:.4f}, loss {scores['loss']:.4f}")
+        save = classifier.save_to_preset if kind else classifier.save
+        print(f"wrote {write_output(values.output, save, values.overwrite, kind)}")
+    if state is not None:
+        drop_state(state)
+    if values.export:
+        path = export_version(classifier, values.export, inputs, values.overwrite)
+        print(f"wrote {path}, with the inputs {', '.join(inputs)}")
 
+
+def find_input_names(values):
+    """The names of the model's texts: those of the columns of pairs, if these have names."""
+    if not values.text_pair_column:
+        return ("text",)
+    if not values.header:
+        return ("text_a", "text_b")
+    return (values.text_column, values.text_pair_column)
+
+
+def find_state_folder(values):
+    """`pathlib.Path` of the folder for checkpoints, or None if there are to be none."""
+    if not values.checkpoint_every:
+        return None
+    folder = values.checkpoint_dir or f"{values.output.rstrip(os.sep)}.training"
+    return Path(folder).expanduser()
+
+
+def settings_of(values):
+    """dict of what makes a run what it is: flags, and the content of the training file."""
+    settings = {name: values[name].value for name in values if name not in MAY_CHANGE}
+    return {**settings, "train (SHA-256)": find_digest(values.train)}
+
+
+def train_classifier(values, train, dev, label_names, state):
+    """Fine-tunes, and prints a table of the epochs.
+
+    Args:
+        values: the flags.
+        train, dev: `Table`; `dev` may be None.
+        label_names: list of str.
+        state: `pathlib.Path` of the folder for checkpoints, or None.
+
+    Returns:
+        `TextClassifier`; None if SIGTERM has ended the training, to be continued.
+    """
     import keras
 
     import keras_bert_suite as kbs
 
-    from .training_report import fit, print_epochs
+    from .training_report import EpochLog, fit, print_epochs
 
     keras.utils.set_random_seed(values.seed)
     classifier = kbs.TextClassifier.from_preset(
@@ -87,69 +176,55 @@ def run(values):
             bias_correction=values.bias_correction,
         )
     )
-    print(f"{len(train)} training texts, labels {', '.join(label_names)}")
-    history, seconds = fit(
-        classifier,
-        *columns_of(values, train),
-        validation_data=columns_of(values, held_out["dev"]) if "dev" in held_out else None,
-        batch_size=values.batch_size,
-        epochs=values.epochs,
-    )
-    print_epochs(history, seconds, held_out_name="dev")
-    if "test" in held_out:
-        scores = classifier.evaluate(
-            *columns_of(values, held_out["test"]), verbose=0, return_dict=True
+    print(f"{len(train)} training texts, labels {list_labels(label_names)}")
+    log = EpochLog(state and state / "epochs.json")
+    callbacks, checkpoints = [log], None
+    if state is not None:
+        checkpoints = kbs.TrainingCheckpoint(
+            state / "checkpoints", every=values.checkpoint_every, keep=1
         )
-        print(f"test accuracy {scores['accuracy']:.4f}, loss {scores['loss']:.4f}")
+        callbacks.append(checkpoints)
+    texts, labels = columns_of(train)
+    try:
+        fit(
+            classifier,
+            texts,
+            labels,
+            sample_weight=balance(labels) if values.class_weight == "balanced" else None,
+            validation_data=columns_of(dev) if dev is not None else None,
+            batch_size=values.batch_size,
+            epochs=values.epochs,
+            callbacks=callbacks,
+        )
+    except OSError as error:
+        # The last checkpoint is of no use to a run that is at its end.
+        if checkpoints is None or not has_finished(checkpoints.progress, values.epochs):
+            raise
+        warnings.warn(f"the last checkpoint could not be written: {error}", stacklevel=2)
+    if checkpoints is not None and checkpoints.terminated:
+        return None
+    print_epochs(log.rows, held_out_name="dev")
+    return classifier
 
-    save = classifier.save_to_preset if kind else classifier.save
-    print(f"wrote {write_output(values.output, save, values.overwrite, kind)}")
-    if values.export:
-        path = export_version(classifier, values.export, inputs, values.overwrite)
-        print(f"wrote {path}, with the inputs {', '.join(inputs)}")
+
+def has_finished(progress, epochs):
+    """Whether a `Progress` is that of a run at its end."""
+    if progress is None or progress.steps_per_epoch is None:
+        return False
+    return progress.batches >= epochs * progress.steps_per_epoch
 
 
-def read_examples(values, path, label_names=None):
-    """Reads the columns that the flags name.
+def balance(labels):
+    """Weights, float32 (N,), with which every label counts as much as each other.
 
-    Raises:
-        ValueError: if a label is empty, or is not one of `label_names`, naming its line.
+    >>> balance(["no", "no", "no", "yes"])
+    array([0.6666667, 0.6666667, 0.6666667, 2.       ], dtype=float32)
     """
-    from keras_bert_suite.data.tables import read_table
+    import numpy as np
 
-    columns = [values.text_column, values.text_pair_column, values.label_column]
-    table = read_table(path, list(filter(None, columns)), values.encoding)
-    for row, label in enumerate(table.columns[values.label_column]):
-        if not label:
-            raise ValueError(f"{table.locate(row)}: the label is empty. Give the text a label.")
-        if label_names is not None and label not in label_names:
-            raise ValueError(
-                f"{table.locate(row)}: the label {label!r} does not occur in {values.train}, "
-                f"whose labels are {', '.join(label_names)}. Correct it, or add texts with it "
-                "to the training file."
-            )
-    return table
-
-
-def read_label_names(values, train):
-    """The label names of the training table: two or more."""
-    from keras_bert_suite.data.tables import list_label_names
-
-    label_names = list_label_names(train.columns[values.label_column])
-    if len(label_names) < 2:
-        raise ValueError(
-            f"Every row of {train.path} has the label {label_names[0]!r} in its column "
-            f"{values.label_column!r}. Wanted two or more different labels."
-        )
-    return label_names
-
-
-def columns_of(values, table):
-    """(texts, labels), or ((first texts, second texts), labels) of pairs."""
-    texts = table.columns[values.text_column]
-    if values.text_pair_column:
-        texts = (texts, table.columns[values.text_pair_column])
-    return texts, table.columns[values.label_column]
+    counts = collections.Counter(labels)
+    weights = {label: len(labels) / (len(counts) * count) for label, count in counts.items()}
+    return np.array([weights[label] for label in labels], "float32")
 
 
 def set_sequence_length(classifier, length):

@@ -10,6 +10,11 @@ except ImportError as error:
         "Plots need matplotlib, which the extra 'demo' brings: pip install 'keras-bert-suite[demo]'"
     ) from error
 
+from .scores import count_confusions
+
+#: A confusion matrix of more classes shows colours alone.
+MOST_CLASSES_WITH_NUMBERS = 30
+
 TRAIN_COLOR, HELD_OUT_COLOR, GRID_COLOR = "#4477aa", "#cc3311", "#dddddd"
 
 
@@ -95,11 +100,12 @@ def plot_confusion_matrix(label_ids, predicted_ids, label_names, path):
     """
     counts = count_confusions(label_ids, predicted_ids, len(label_names))
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    size = 2.6 + 0.9 * len(label_names)
+    numbered = len(label_names) <= MOST_CLASSES_WITH_NUMBERS
+    size = 2.6 + 0.9 * min(len(label_names), MOST_CLASSES_WITH_NUMBERS)
     figure = Figure(figsize=(size, size), layout="constrained")
     axes = figure.subplots()
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    for row, column in np.ndindex(counts.shape):
+    for row, column in np.ndindex(counts.shape) if numbered else ():
         axes.text(
             column,
             row,
@@ -109,19 +115,9 @@ def plot_confusion_matrix(label_ids, predicted_ids, label_names, path):
             color="white" if shares[row, column] > 0.5 else "black",
         )
     ticks = range(len(label_names))
-    axes.set_xticks(ticks, label_names)
-    axes.set_yticks(ticks, label_names, rotation=90, va="center")
+    if numbered:
+        axes.set_xticks(ticks, label_names)
+        axes.set_yticks(ticks, label_names, rotation=90, va="center")
     accuracy = np.trace(counts) / max(counts.sum(), 1)
     axes.set(xlabel="predicted", ylabel="true", title=f"Accuracy {accuracy:.1%}")
     figure.savefig(path, dpi=150)
-
-
-def count_confusions(label_ids, predicted_ids, num_classes):
-    """int (C, C): rows of class i taken for class j.
-
-    >>> count_confusions([0, 0, 1], [0, 1, 1], 2)
-    array([[1, 1],
-           [0, 1]])
-    """
-    pairs = np.asarray(label_ids) * num_classes + np.asarray(predicted_ids)
-    return np.bincount(pairs, minlength=num_classes**2).reshape(num_classes, num_classes)

@@ -12,14 +12,15 @@ Example:
 
 import json
 import sys
-from pathlib import Path
 
 from absl import flags
 
-from .ask_saved_model import load_saved_model
 from .command_flags import UsageError
+from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
-from .saved_tasks import is_saved_model, open_classifier, predict_probabilities
+from .predictor import open_predictor
+from .standalone import tables
+from .table_flags import choose_text_columns, define_table_flags, read_columns
 
 REQUIRED = ("model",)
 
@@ -31,10 +32,8 @@ def define_flags(values):
         flags.DEFINE_string(name, default, explanation, flag_values=values)
 
     text("model", None, "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
-    text("input", "-", "File of one text a line, .tsv or .csv file with named columns, or -.")
-    text("text_column", None, "Column of the texts of a .tsv or .csv file. Default: text.")
-    text("text_pair_column", None, "Column of second texts, for pairs.")
-    text("encoding", "utf-8", "Encoding of the input.")
+    text("input", "-", "File of one text a line, table (.tsv, .csv or --delimiter), or -.")
+    define_table_flags(values, text_column=None, label_column=None)
     text("output", "-", "File to write, or -.")
     formats = ("tsv", "jsonl")
     flags.DEFINE_enum("format", "tsv", formats, "What a line looks like.", flag_values=values)
@@ -44,10 +43,14 @@ def define_flags(values):
 
 def run(values):
     """Reads, predicts, writes."""
+    check_table_flags(values)
     if values.output != "-":
         check_output(values.output, values.overwrite)
+    check_model(values.model)
     columns = read_texts(values)
-    lines = list(format_lines(values.format, columns, *predict(values, columns)))
+    predictor = open_predictor(values.model)
+    answers = predictor.answer(columns, values.batch_size)
+    lines = list(format_lines(values.format, columns, *answers, predictor.label_names))
     if values.output == "-":
         sys.stdout.writelines(lines)
         return
@@ -59,38 +62,28 @@ def run(values):
     write_output(values.output, write, values.overwrite)
 
 
+def check_table_flags(values):
+    """Raises a `UsageError` if a flag of tables stands with an input that is none."""
+    if is_table(values):
+        return
+    if values.text_column or values.text_pair_column or not values.header:
+        raise UsageError(
+            "--text_column, --text_pair_column and --noheader need an --input ending in .tsv or "
+            f".csv, or --delimiter, got {values.input!r}"
+        )
+
+
 def read_texts(values):
     """dict, column name -> texts."""
-    from keras_bert_suite.data.tables import read_lines, read_table
-
-    if values.input.lower().endswith((".tsv", ".csv")):
-        columns = [values.text_column or "text", values.text_pair_column]
-        return read_table(values.input, list(filter(None, columns)), values.encoding).columns
-    if values.text_column or values.text_pair_column:
-        raise UsageError(
-            f"--text_column and --text_pair_column need an --input ending in .tsv or .csv, got "
-            f"{values.input!r}"
-        )
-    return {"text": read_lines(values.input, values.encoding)}
+    if not is_table(values):
+        return {"text": tables.read_lines(values.input, values.encoding)}
+    columns = choose_text_columns(values, find_input_names(values.model))
+    return read_columns(values, values.input, columns).columns
 
 
-def predict(values, columns):
-    """(N labels, probabilities (N, C), C label names or None if only the labels are known)."""
-    if is_saved_model(values.model):
-        answers = load_saved_model(values.model)(columns, values.batch_size)
-        return *answers, read_label_names(values.model)
-    classifier = open_classifier(values.model)
-    texts = tuple(columns.values())
-    texts = texts if len(texts) > 1 else texts[0]
-    probabilities = predict_probabilities(classifier, texts, values.batch_size)
-    labels = [classifier.label_names[i] for i in probabilities.argmax(axis=-1)]
-    return labels, probabilities, classifier.label_names
-
-
-def read_label_names(saved_model):
-    """The class names that `export_saved_model` leaves beside the graph, or None."""
-    file = Path(saved_model) / "assets.extra" / "label_names.txt"
-    return file.read_text(encoding="utf-8").splitlines() if file.is_file() else None
+def is_table(values):
+    """Whether the input has columns."""
+    return values.delimiter is not None or values.input.lower().endswith((".tsv", ".csv"))
 
 
 def format_lines(style, columns, labels, probabilities, label_names):

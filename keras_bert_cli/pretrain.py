@@ -28,7 +28,7 @@ SIZES = ("tiny", "mini", "small", "medium", "base", "large")
 MODES = ("pairs", "sop", "full_sentences", "doc_sentences")
 
 #: Flags that may change from one start of a run to the next.
-MAY_CHANGE = ("keep", "checkpoint_every", "tensorboard", "backend", "traceback", "help")
+MAY_CHANGE = ("keep", "checkpoint_every", "tensorboard", "backend", "traceback", "help", "version")
 
 
 def define_flags(values):

@@ -1,11 +1,22 @@
 """Opening tasks, wherever they were saved, and exporting them."""
 
+import importlib.util
 import json
 import os
 import zipfile
 from pathlib import Path
 
 from .outputs import check_output, write_output
+from .standalone import versions
+
+
+def check_input_names(names):
+    """Raises a `ValueError` unless a SavedModel may name its inputs so."""
+    if not names or len(set(names)) != len(names) or not all(map(str.isidentifier, names)):
+        raise ValueError(
+            "The inputs of a SavedModel must be different names of letters, digits and "
+            f"underscores, such as text, or premise,hypothesis, got {','.join(names)}."
+        )
 
 
 def open_classifier(path):
@@ -112,33 +123,23 @@ def find_task(path):
     return "TextClassifier" if "://" in path else None
 
 
-def is_saved_model(path):
-    """Whether a folder is a SavedModel of TensorFlow."""
-    return (Path(path) / "saved_model.pb").is_file()
-
-
-def predict_probabilities(classifier, x, batch_size=32):
-    """Probabilities, float32 (N, C), whether or not the classifier ends in a softmax."""
-    import keras
-    import numpy as np
-
-    outputs = classifier.predict(x, batch_size=batch_size, verbose=0)
-    if classifier.activation is keras.activations.softmax:
-        return outputs
-    exponentials = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
-    return exponentials / exponentials.sum(axis=-1, keepdims=True)
-
-
-def check_version(path, inputs, overwrite=False):
+def check_version(path, overwrite=False):
     """Finds out before hours of work that `export_version` would fail.
 
     Raises:
-        FileExistsError, ImportError, ValueError, OSError: as that does.
+        FileExistsError, ImportError, OSError: as that does.
     """
-    from keras_bert_suite.serving import check_export, version_path
-
-    check_output(version_path(path), overwrite, "saved_model")
-    check_export(inputs)
+    check_output(versions.version_path(path), overwrite, "saved_model")
+    packages = {
+        "tensorflow": "tensorflow",
+        "tensorflow_text": "tensorflow-text",
+        "tensorflow_serving": "tensorflow-serving-api",
+    }
+    missing = [name for module, name in packages.items() if not importlib.util.find_spec(module)]
+    if missing:
+        raise ImportError(
+            f"A SavedModel needs what is not installed here: pip install {' '.join(missing)}"
+        )
 
 
 def export_version(classifier, path, inputs, overwrite=False, max_batch_size=32):
@@ -154,9 +155,9 @@ def export_version(classifier, path, inputs, overwrite=False, max_batch_size=32)
     Returns:
         `pathlib.Path` of the version.
     """
-    from keras_bert_suite.serving import export_saved_model, version_path
+    from keras_bert_suite.serving import export_saved_model
 
-    path = version_path(path)
+    path = versions.version_path(path)
 
     def write(aside):
         name = path.absolute().parent.name

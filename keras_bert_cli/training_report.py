@@ -1,5 +1,6 @@
 """Training that is shown: a bar while it runs, a table of its epochs when it is done."""
 
+import json
 import sys
 import time
 
@@ -7,32 +8,55 @@ import keras
 from rich.console import Console
 from rich.table import Table
 
+from .training_state import write_json
 
-def fit(classifier, x, y, **kwargs):
+
+class EpochLog(keras.callbacks.Callback):
+    """Keeps the figures of every epoch, also of those before a run was killed.
+
+    Args:
+        file: `pathlib.Path` of the JSON file to keep them in, or None.
+
+    Attributes:
+        rows: list of dicts with `epoch`, which counts from 1, `seconds`, and the logs of
+            Keras.
+    """
+
+    def __init__(self, file=None):
+        super().__init__()
+        self.file = file
+        self.rows = []
+        if file is not None and file.is_file():
+            self.rows = json.loads(file.read_text(encoding="utf-8"))
+
+    def on_epoch_begin(self, epoch, logs=None):
+        self._start = time.perf_counter()
+
+    def on_epoch_end(self, epoch, logs=None):
+        row = {"epoch": epoch + 1, "seconds": time.perf_counter() - self._start}
+        for name, value in (logs or {}).items():
+            row[name] = float(keras.ops.convert_to_numpy(value))
+        self.rows = [*(old for old in self.rows if old["epoch"] <= epoch), row]
+        if self.file is not None:
+            write_json(self.file, self.rows)
+
+
+def fit(classifier, x, y, callbacks=(), **kwargs):
     """Trains a classifier, with Keras' bar on a terminal and a line per epoch elsewhere.
 
     Args:
         classifier: `TextClassifier`, compiled.
-        x, y, **kwargs: arguments of its `fit`.
-
-    Returns:
-        (dict of lists as in `History.history`, list of the seconds of each epoch).
+        x, y, callbacks, **kwargs: arguments of its `fit`.
     """
-    starts, seconds = [], []
-    clock = keras.callbacks.LambdaCallback(
-        on_epoch_begin=lambda epoch, logs: starts.append(time.perf_counter()),
-        on_epoch_end=lambda epoch, logs: seconds.append(time.perf_counter() - starts[-1]),
-    )
     verbose = 1 if sys.stdout.isatty() else 2
-    history = classifier.fit(x, y, callbacks=[clock], verbose=verbose, **kwargs)
-    return history.history, seconds
+    classifier.fit(x, y, callbacks=list(callbacks), verbose=verbose, **kwargs)
 
 
-def print_epochs(history, seconds, held_out_name):
+def print_epochs(rows, held_out_name):
     """Prints a table with a row per epoch.
 
     Args:
-        history, seconds: what `fit` returned.
+        rows: list of dicts, those of an `EpochLog`.
         held_out_name: str, what the validation data is called: "dev" or "test".
     """
     columns = {
@@ -41,11 +65,11 @@ def print_epochs(history, seconds, held_out_name):
         "val_loss": f"{held_out_name} loss",
         "val_accuracy": f"{held_out_name} accuracy",
     }
-    columns = {name: title for name, title in columns.items() if name in history}
+    columns = {name: title for name, title in columns.items() if any(name in row for row in rows)}
     table = Table("epoch", *columns.values(), "seconds")
     for column in table.columns:
         column.justify = "right"
-    for epoch, spent in enumerate(seconds):
-        figures = (f"{history[name][epoch]:.4f}" for name in columns)
-        table.add_row(str(epoch + 1), *figures, f"{spent:.1f}")
+    for row in rows:
+        figures = (f"{row[name]:.4f}" if name in row else "" for name in columns)
+        table.add_row(str(row["epoch"]), *figures, f"{row['seconds']:.1f}")
     Console(highlight=False, markup=False).print(table)

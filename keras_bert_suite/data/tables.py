@@ -1,8 +1,15 @@
-"""Tables of texts and labels, from TSV and CSV files."""
+"""Tables of texts and labels, from TSV and CSV files.
+
+The command line loads this file before Keras is imported, so it imports nothing but the
+standard library.
+"""
 
 import csv
 import dataclasses
+import difflib
+import functools
 import io
+import itertools
 import sys
 from pathlib import Path
 
@@ -32,8 +39,8 @@ class Table:
         return f"{self.path}, line {self.line_numbers[row]}"
 
 
-def read_table(path, columns, encoding="utf-8"):
-    """Reads named columns of a file whose first line names them.
+def read_table(path, columns, encoding="utf-8", delimiter=None, header=True):
+    """Reads some columns of a file, by name or by number.
 
     A `.tsv` file has tabs between fields, no quoting, and ends a line at a line feed
     only, so that a text may hold any other character. A `.csv` file has commas and
@@ -43,43 +50,48 @@ def read_table(path, columns, encoding="utf-8"):
     ['negative', 'positive']
 
     Args:
-        path: str or path ending in `.tsv` or `.csv`.
-        columns: the names of the columns to read.
+        path: str or path. Without a `delimiter` it ends in `.tsv` or `.csv`.
+        columns: the columns to read: their names in the first line; or, if there is no
+            such line, their numbers as strings, "1" for the first.
         encoding: str, of the file. A byte order mark is dropped.
+        delimiter: str, one character, whatever the file's name: a tab as in a `.tsv` file,
+            any other in the place of the comma of a `.csv` file.
+        header: bool, whether the first line names the columns.
 
     Returns:
         `Table` of at least one row.
 
     Raises:
         ValueError: if the file is empty, has no such column or two, cannot be decoded,
-            or has a row of more or fewer fields than the header, naming the line.
+            or has a row of more or fewer fields than the first line, naming the line.
         OSError: if the file cannot be read.
     """
-    split_rows = _SPLITTERS.get(Path(path).suffix.lower())
-    if split_rows is None:
-        raise ValueError(
-            f"{path} is neither a .tsv nor a .csv file. Name it after what it is: .tsv if tabs "
-            "separate the fields, .csv if commas do."
-        )
+    split_rows = _find_splitter(path, delimiter)
     rows = split_rows(_read_text(path, encoding), path)
-    header = next(rows, (1, [""]))[1]
-    if not any(header):
+    first_line = next(rows, (1, [""]))
+    names = first_line[1]
+    if not any(names):
+        wanted = f"a line of column names, {', '.join(columns)} among them, and then "
         raise ValueError(
-            f"{path} is empty or begins with an empty line. Wanted a line of column names, "
-            f"{', '.join(columns)} among them, and then a row a line."
+            f"{path} is empty or begins with an empty line. Wanted {wanted if header else ''}a "
+            "row a line."
         )
-    places = [_find_column(path, header, column) for column in columns]
+    find_column = _find_column if header else _find_numbered_column
+    places = [find_column(path, names, column) for column in columns]
+    if not header:
+        rows = itertools.chain([first_line], rows)
 
     values, line_numbers, empty_line = [[] for _ in columns], [], None
     for line_number, fields in rows:
-        if len(header) > 1 and fields == [""]:
+        if len(names) > 1 and fields == [""]:
             empty_line = empty_line or line_number
             continue
-        if empty_line or len(fields) != len(header):
+        if empty_line or len(fields) != len(names):
+            listed = f" {_list_names(names)}" if header else " of the first line"
             got = "is empty" if empty_line else f"has {len(fields)} of them"
             raise ValueError(
-                f"{path}, line {empty_line or line_number}: wanted the {len(header)} fields "
-                f"{_list_names(header)}, and the line {got}. Correct it."
+                f"{path}, line {empty_line or line_number}: wanted the {len(names)} "
+                f"fields{listed}, and the line {got}. Correct it."
             )
         for column, place in zip(values, places, strict=True):
             column.append(fields[place])
@@ -147,9 +159,9 @@ def _split_tsv(text, path):
         yield line_number, line.split("\t")
 
 
-def _split_csv(text, path):
+def _split_csv(text, path, delimiter=","):
     former_limit = csv.field_size_limit(max(csv.field_size_limit(), len(text)))
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     line_number = 1
     try:
         for fields in reader:
@@ -157,8 +169,8 @@ def _split_csv(text, path):
             line_number = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(
-            f"{path}, line {line_number}: {error}. A field that holds a quote or a comma is put in "
-            "quotes, and a quote in it is doubled."
+            f"{path}, line {line_number}: {error}. A field that holds a quote or a {delimiter!r} "
+            "is put in quotes, and a quote in it is doubled."
         ) from None
     finally:
         csv.field_size_limit(former_limit)
@@ -167,11 +179,46 @@ def _split_csv(text, path):
 _SPLITTERS = {".tsv": _split_tsv, ".csv": _split_csv}
 
 
+def _find_splitter(path, delimiter):
+    if delimiter is None:
+        if splitter := _SPLITTERS.get(Path(path).suffix.lower()):
+            return splitter
+        raise ValueError(
+            f"{path} is neither a .tsv nor a .csv file. Name it after what it is: .tsv if tabs "
+            "separate the fields, .csv if commas do. Or say what separates them: the delimiter."
+        )
+    if len(delimiter) != 1 or delimiter in '"\r\n':
+        raise ValueError(
+            f"The delimiter must be one character other than a quote or the end of a line, got "
+            f"{delimiter!r}."
+        )
+    return _split_tsv if delimiter == "\t" else functools.partial(_split_csv, delimiter=delimiter)
+
+
 def _find_column(path, header, column):
     if header.count(column) != 1:
         problem = "two columns" if column in header else "no column"
-        raise ValueError(f"{path} has {problem} {column!r}. Its columns are {_list_names(header)}.")
+        similar = difflib.get_close_matches(column, header, n=1)
+        hint = (
+            f"Did you mean {similar[0]!r}?"
+            if similar
+            else "If the first line is a row and no line of names, name columns by their numbers, "
+            "with header=False or --noheader."
+        )
+        raise ValueError(
+            f"{path} has {problem} {column!r}. Its columns are {_list_names(header)}."
+            + (f" {hint}" if column not in header else "")
+        )
     return header.index(column)
+
+
+def _find_numbered_column(path, first_row, column):
+    if not (column.isascii() and column.isdecimal() and 1 <= int(column) <= len(first_row)):
+        raise ValueError(
+            f"{path} is read without a line of column names, so a column is named by its number, "
+            f"from 1 to {len(first_row)}, got {column!r}."
+        )
+    return int(column) - 1
 
 
 def _list_names(header):

@@ -1,13 +1,18 @@
 """`keras-bert finetune`."""
 
 import errno
+import tempfile
 import zipfile
 
 import keras
+import numpy as np
 import pytest
 from cli.small_files import list_files, write_reviews
+from sklearn.utils.class_weight import compute_sample_weight
 
 import keras_bert_suite as kbs
+from keras_bert_cli.finetune import balance
+from keras_bert_cli.training_report import EpochLog
 
 
 @pytest.fixture
@@ -84,6 +89,13 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
         ({"train": "latin1.tsv"}, "latin1.tsv is not utf-8: byte 0xef at offset 17 (line 2)"),
         ({"train": "unlabelled.tsv"}, "unlabelled.tsv, line 2: the label is empty"),
         ({"train": "one.tsv"}, "Every row of one.tsv has the label 'yes'"),
+        ({"train": "blank.tsv"}, "blank.tsv, line 3: the text in the column 'sentence' is missing"),
+        ({"train": "spaces.tsv"}, "The labels ' neg' (spaces.tsv, line 4) and 'neg' (spaces.tsv, "),
+        ({"train": "cases.tsv"}, "differ in nothing but spaces or case"),
+        ({"train": "scale.tsv"}, "holds 200 different numbers, such as '0.0': that is a scale"),
+        ({"dev": "spaces.tsv"}, "line 2: the label 'neg' does not occur in"),
+        ({"dev": "shouted.tsv"}, "line 2: the label 'NO ' does not occur in"),
+        ({"dev": "shouted.tsv"}, "Did you mean 'no'?"),
         ({"dev": "strange.tsv"}, "strange.tsv, line 3: the label 'maybe' does not occur in "),
         ({"test": "strange.tsv"}, "strange.tsv, line 3: the label 'maybe' does not occur in "),
         ({"output": "one.tsv"}, "one.tsv exists already. Choose another path, or pass --overwrite"),
@@ -91,17 +103,23 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
         ({"export": "e", "text_pair_column": "a b"}, "must be different names of letters"),
         ({"output": "one.tsv/a.keras"}, "one.tsv is not a folder"),
         ({"checkpoint": "absent"}, "absent does not exist"),
-        ({"checkpoint": "folder"}, "holds no checkpoint"),
+        ({"checkpoint": "folder"}, "folder holds no model. Pass the folder that"),
         ({"checkpoint": "damaged"}, "model.safetensors"),
         ({"sequence_length": 129}, "--sequence_length=129 is more than the 128 positions"),
     ],
 )
 def test_bad_input(finetune, workshop, tmp_path, flags, message):
+    scale = [i / 10 for i in range(200)]
     for name, content in {
         "empty.tsv": b"",
         "short.tsv": b"sentence\tlabel\nx\ty\nz\n",
         "latin1.tsv": b"sentence\tlabel\nna\xefve\tyes\n",
         "unlabelled.tsv": b"sentence\tlabel\nx\t\n",
+        "blank.tsv": b"sentence\tlabel\nx\ty\n \tz\n",
+        "spaces.tsv": b"sentence\tlabel\nx\tneg\ny\tpos\nz\t neg\n",
+        "cases.tsv": b"sentence\tlabel\nx\tneg\ny\tpos\nz\tNeg\n",
+        "shouted.tsv": b"sentence\tlabel\nx\tNO \n",
+        "scale.tsv": b"sentence\tlabel\n" + b"".join(b"x\t%.1f\n" % i for i in scale),
         "one.tsv": b"sentence\tlabel\nx\tyes\ny\tyes\n",
         "strange.tsv": b"sentence\tlabel\nx\tyes\ny\tmaybe\n",
     }.items():
@@ -120,30 +138,116 @@ def test_bad_input(finetune, workshop, tmp_path, flags, message):
 
 
 @pytest.mark.backend_free
-@pytest.mark.parametrize(
-    ("method", "error", "status"),
-    [
-        ("fit", KeyboardInterrupt(), 130),
-        ("save", OSError(errno.ENOSPC, "No space left on device"), 1),
-    ],
-)
-def test_nothing_is_left_of_a_run_that_ends_early(
-    finetune, tmp_path, monkeypatch, method, error, status
-):
-    def fail(self, path=None, *args, **kwargs):
-        if method == "save":
-            path.write_bytes(b"half of it")
-        raise error
+def test_nothing_is_left_of_a_run_that_ends_early(finetune, tmp_path, monkeypatch):
+    def interrupt(self, *args, **kwargs):
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(kbs.TextClassifier, method, fail)
-    assert finetune()[0] == status
+    monkeypatch.setattr(kbs.TextClassifier, "fit", interrupt)
+    assert finetune()[0] == 130
     assert list_files(tmp_path) == []
 
     (tmp_path / "out").mkdir()
     (tmp_path / "out/model.keras").write_text("the former one")
-    assert finetune(overwrite="true")[0] == status
+    assert finetune(overwrite="true")[0] == 130
     assert list_files(tmp_path) == ["out", "out/model.keras"]
     assert (tmp_path / "out/model.keras").read_text() == "the former one"
+
+
+@pytest.mark.backend_free
+def test_a_model_without_a_place_is_written_elsewhere_or_can_be_made_again(
+    finetune, tmp_path, monkeypatch
+):
+    """First no disk takes the model, then all but that of `out` do."""
+    save, full = kbs.TextClassifier.save, [tmp_path, tempfile.gettempdir()]
+
+    def save_if_there_is_room(self, path, *args, **kwargs):
+        path.write_bytes(b"half of it")
+        if any(path.is_relative_to(folder) for folder in full):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return save(self, path, *args, **kwargs)
+
+    monkeypatch.setattr(kbs.TextClassifier, "save", save_if_there_is_room)
+    status, _, err = finetune()
+    assert (status, err) == (1, "keras-bert: No space left on device\n")
+    assert list_files(tmp_path / "out")[0] == "model.keras.training"
+
+    full[:] = [tmp_path / "out"]
+    status, out, err = finetune()
+    assert status == 1 and "No space left on device" in err
+    assert "1/1" not in out, "the training has begun anew"
+    (saved,) = tmp_path.glob("keras-bert-*/model.keras")
+    assert f"out/model.keras could not be written, and the result is in {saved} instead" in err
+    assert keras.saving.load_model(saved).label_names == ["no", "yes"]
+
+
+@pytest.mark.parametrize("epoch", [1, 2])
+def test_a_killed_run_goes_on(finetune, tmp_path, monkeypatch, epoch):
+    """Interrupted in the middle of an epoch it ends with the weights of an uninterrupted run."""
+    flags = {"epochs": 3, "batch_size": 8, "checkpoint_every": 1}
+    if epoch == 1:
+        flags["class_weight"] = "balanced"
+    assert finetune(output="whole.keras", **flags)[0] == 0
+
+    update = EpochLog.on_train_batch_end
+
+    def interrupt(self, batch, logs=None):
+        if len(self.rows) == epoch and batch == 1:
+            raise KeyboardInterrupt
+        update(self, batch, logs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(EpochLog, "on_train_batch_end", interrupt)
+        assert finetune(**flags)[0] == 130
+    assert not (tmp_path / "out/model.keras").exists()
+
+    status, _, err = finetune(**{**flags, "seed": 1})
+    assert status == 1 and "--seed was 0 and is 1. Give it the same flags to go on" in err
+    status, out, err = finetune(**flags)
+    assert (status, err) == (0, "")
+    rows = [line.split("│")[1].strip() for line in out.splitlines() if line.startswith("│")]
+    assert rows == ["1", "2", "3"]
+    assert list_files(tmp_path) == ["out", "out/model.keras", "whole.keras"]
+    whole, resumed = map(keras.saving.load_model, ("whole.keras", "out/model.keras"))
+    for expected, got in zip(whole.get_weights(), resumed.get_weights(), strict=True):
+        np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.backend_free
+def test_a_folder_of_checkpoints_that_is_none(finetune, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine/notes.txt").touch()
+    status, _, err = finetune(checkpoint_dir="mine")
+    assert status == 1 and "mine is no folder of checkpoints of keras-bert finetune" in err
+    assert list_files(tmp_path) == ["mine", "mine/notes.txt"]
+
+
+@pytest.mark.backend_free
+def test_the_last_checkpoint_may_fail(finetune, monkeypatch):
+    def fail(self, logs=None):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(kbs.TrainingCheckpoint, "on_train_end", fail)
+    status, out, err = finetune()
+    assert status == 0 and "wrote out/model.keras" in out
+    assert "warning: the last checkpoint could not be written: " in err
+
+
+@pytest.mark.backend_free
+def test_balanced_weights_are_those_of_scikit_learn():
+    labels = ["a"] * 5 + ["b"] * 2 + ["c"]
+    np.testing.assert_allclose(balance(labels), compute_sample_weight("balanced", labels))
+
+
+@pytest.mark.backend_free
+def test_numbered_columns_and_another_delimiter(finetune, workshop, tmp_path):
+    rows = [line.split("\t") for line in (workshop / "train.tsv").read_text().splitlines()[1:]]
+    (tmp_path / "train.txt").write_text("".join(f'{y};0;"{x}"\n' for x, y in rows))
+    flags = {"train": "train.txt", "header": "false", "delimiter": ";", "checkpoint_every": 0}
+    status, out, err = finetune(**flags, text_column=3, label_column=1)
+    assert (status, err) == (0, "")
+    assert "32 training texts, labels no, yes" in out
+    status, _, err = finetune(**flags, output="other.keras")
+    assert status == 2 and "named by its number, 1 for the first, got --text_column=sente" in err
 
 
 @pytest.mark.backend_free
@@ -153,3 +257,13 @@ def test_overwrite(finetune, tmp_path):
     assert finetune(overwrite="true")[0] == 0
     assert zipfile.is_zipfile(tmp_path / "out/model.keras")
     assert list_files(tmp_path) == ["out", "out/model.keras"]
+
+
+@pytest.mark.backend_free
+def test_doubtful_columns_are_named(finetune, tmp_path):
+    rows = [f"text {i}\tlabel {i}\n" for i in range(30)] + ["nan\tlabel 0\n"]
+    (tmp_path / "train.tsv").write_text("sentence\tlabel\n" + "".join(rows))
+    status, _, err = finetune(train="train.tsv", checkpoint_every=0)
+    assert status == 0
+    assert "train.tsv, line 32: the text is 'nan', which is how programs write that it" in err
+    assert "holds 30 different labels in 31 rows, such as 'label 0'" in err

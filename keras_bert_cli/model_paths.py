@@ -1,0 +1,88 @@
+"""What is at the place a model is said to be, found out before a framework is imported."""
+
+import difflib
+import json
+import os
+import zipfile
+from pathlib import Path
+
+#: A folder with any of these files is a model: a checkpoint, a preset or a SavedModel.
+MODEL_FILES = (
+    "config.json",
+    "bert_config.json",
+    "saved_model.pb",
+    "*.ckpt.index",
+    "*.ckpt-*.index",
+)
+
+
+def check_model(path):
+    """Finds out, before a framework is imported, that there is no model at a path.
+
+    Args:
+        path: str. A `.keras` file, the folder of a preset, of a checkpoint or of a
+            SavedModel, the prefix of a TensorFlow checkpoint, or `hf://owner/name`.
+
+    Raises:
+        FileNotFoundError: if there is nothing at `path`, or a folder without a model;
+            naming the model that was meant, if one is near.
+    """
+    if "://" in path:
+        return
+    place = Path(path).expanduser()
+    if place.is_dir():
+        if any(any(place.glob(pattern)) for pattern in (*MODEL_FILES, "*.index")):
+            return
+        models = [folder for folder in sorted(place.glob("*")) if _is_model(folder)]
+        # Of the versions of a SavedModel the newest comes first.
+        models.sort(key=lambda folder: -int(folder.name) if folder.name.isdecimal() else 0)
+        if models:
+            hint = f"Did you mean {os.path.join(path, models[0].name)}?"
+        elif (place / "checkpoints").is_dir() and (place / "settings.json").is_file():
+            hint = "It is a run that has not finished. The command that began it goes on with it."
+        else:
+            hint = "Pass the folder that the files of the model are in."
+        raise FileNotFoundError(f"{path} holds no model. {hint}")
+    if place.is_file() or place.with_name(place.name + ".index").is_file():
+        return
+    siblings = [entry.name for entry in place.parent.glob("*")]
+    similar = difflib.get_close_matches(place.name, siblings, n=1)
+    hint = "To download a model from the Hugging Face Hub, pass hf://owner/name."
+    if similar:
+        hint = f"Did you mean {os.path.join(os.path.dirname(path), similar[0])}?"
+    raise FileNotFoundError(f"{path} does not exist. {hint}")
+
+
+def is_saved_model(path):
+    """Whether a folder is a SavedModel of TensorFlow."""
+    return (Path(path) / "saved_model.pb").is_file()
+
+
+def find_input_names(path):
+    """The names of a saved task's texts, as its configuration has them, or None.
+
+    Args:
+        path: as for `check_model`.
+    """
+    if path.endswith(".keras"):
+        config = _read_archive(path, "config.json")
+    else:
+        file = Path(path).expanduser() / "task.json"
+        config = json.loads(file.read_bytes()) if file.is_file() else None
+    names = (config or {}).get("config", {}).get("input_names")
+    return tuple(names) if names else None
+
+
+def _read_archive(path, name):
+    """A JSON file of a `.keras` file, or None if this is damaged: who opens it says so."""
+    try:
+        with zipfile.ZipFile(Path(path).expanduser()) as archive:
+            return json.loads(archive.read(name))
+    except (zipfile.BadZipFile, KeyError, ValueError):
+        return None
+
+
+def _is_model(path):
+    if path.is_dir():
+        return any(any(path.glob(pattern)) for pattern in MODEL_FILES)
+    return path.suffix == ".keras"

@@ -1,0 +1,74 @@
+"""Classifiers that answer, whatever they were saved as."""
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+
+from .ask_saved_model import load_saved_model
+from .model_paths import is_saved_model
+from .saved_tasks import open_classifier
+
+
+@dataclasses.dataclass(frozen=True)
+class Predictor:
+    """A classifier that was saved.
+
+    Attributes:
+        label_names: list of C strings; None of a SavedModel that does not say.
+        answer: function, (dict of name -> N texts, batch size) to (N labels, probabilities,
+            float32 (N, C)).
+    """
+
+    label_names: list | None
+    answer: Callable
+
+
+def open_predictor(path):
+    """Opens a `.keras` file, the folder of a preset or checkpoint, or a SavedModel."""
+    if is_saved_model(path):
+        return Predictor(_read_label_names(path), load_saved_model(path))
+    classifier = open_classifier(path)
+
+    def answer(columns, batch_size):
+        _check_columns(path, getattr(classifier, "input_names", None), columns)
+        texts = tuple(columns.values())
+        texts = texts if len(texts) > 1 else texts[0]
+        probabilities = predict_probabilities(classifier, texts, batch_size)
+        labels = [classifier.label_names[i] for i in probabilities.argmax(axis=-1)]
+        return labels, probabilities
+
+    return Predictor(classifier.label_names, answer)
+
+
+def predict_probabilities(classifier, x, batch_size=32):
+    """Probabilities, float32 (N, C), whether or not the classifier ends in a softmax."""
+    import keras
+    import numpy as np
+
+    outputs = classifier.predict(x, batch_size=batch_size, verbose=0)
+    if classifier.activation is keras.activations.softmax:
+        return outputs
+    exponentials = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def _check_columns(path, input_names, columns):
+    """Raises a `ValueError` if a row has more or fewer texts than the model was trained with."""
+    if input_names is None or len(columns) == len(input_names):
+        return
+    remedy = (
+        "Name two columns, with --text_column and --text_pair_column, of an --input that is a "
+        "table."
+        if len(input_names) > 1
+        else "Leave out --text_pair_column."
+    )
+    raise ValueError(
+        f"{path} was trained with {len(input_names)} texts a row, {', '.join(input_names)}, and "
+        f"got {len(columns)}, {', '.join(columns)}. {remedy}"
+    )
+
+
+def _read_label_names(saved_model):
+    """The class names that `export_saved_model` leaves beside the graph, or None."""
+    file = Path(saved_model) / "assets.extra" / "label_names.txt"
+    return file.read_text(encoding="utf-8").splitlines() if file.is_file() else None

@@ -1,0 +1,65 @@
+"""How well a classifier does, from what rows are and what they were taken for."""
+
+import numpy as np
+
+
+def count_confusions(label_ids, predicted_ids, num_classes):
+    """int (C, C): rows of class i taken for class j.
+
+    >>> count_confusions([0, 0, 1], [0, 1, 1], 2)
+    array([[1, 1],
+           [0, 1]])
+    """
+    pairs = np.asarray(label_ids) * num_classes + np.asarray(predicted_ids)
+    return np.bincount(pairs, minlength=num_classes**2).reshape(num_classes, num_classes)
+
+
+def score_classes(confusions):
+    """Scores of every class.
+
+    Precision is the share of rows taken for the class that are of it, recall the share of
+    rows of the class that were taken for it, F1 their harmonic mean; 0 where there are none.
+
+    Args:
+        confusions: int (C, C), as of `count_confusions`.
+
+    Returns:
+        dict of `precision`, `recall` and `f1`, float (C,).
+    """
+    hits = np.diag(confusions)
+    predicted, actual = confusions.sum(axis=0), confusions.sum(axis=1)
+    return {
+        "precision": hits / np.maximum(predicted, 1),
+        "recall": hits / np.maximum(actual, 1),
+        "f1": 2 * hits / np.maximum(predicted + actual, 1),
+    }
+
+
+def score(confusions, label_names):
+    """All scores, as JSON can hold them.
+
+    Args:
+        confusions: int (C, C), as of `count_confusions`.
+        label_names: list of C strings.
+
+    Returns:
+        dict of `rows`, `accuracy`, `macro_f1`, the mean over the classes, `classes`, a dict
+        label name -> dict of `precision`, `recall`, `f1` and `rows`, and `confusion_matrix`,
+        C lists, for each label how often it was taken for each.
+    """
+    by_class = score_classes(confusions)
+    classes = {
+        name: {
+            **{kind: float(values[i]) for kind, values in by_class.items()},
+            "rows": int(confusions[i].sum()),
+        }
+        for i, name in enumerate(label_names)
+    }
+    return {
+        "rows": int(confusions.sum()),
+        "accuracy": float(np.trace(confusions) / max(confusions.sum(), 1)),
+        "macro_f1": float(by_class["f1"].mean()),
+        "classes": classes,
+        "label_names": list(label_names),
+        "confusion_matrix": confusions.tolist(),
+    }

@@ -1,0 +1,24 @@
+"""The modules of keras_bert_suite that a command needs before Keras is imported.
+
+To import a module of a package is to import the package, and keras_bert_suite imports
+Keras. These modules need nothing but the standard library, so they are loaded from their
+files: a command finds a missing file in a moment, and not after ten seconds.
+"""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+
+def _load(file):
+    package = importlib.util.find_spec("keras_bert_suite")  # finds it without importing it
+    path = Path(package.submodule_search_locations[0]) / file
+    name = f"{__name__}.{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tables = _load("data/tables.py")
+versions = _load("serving/versions.py")

@@ -1,0 +1,89 @@
+"""The flags that say which columns of a table are read, and how."""
+
+from absl import flags
+
+from .command_flags import UsageError
+from .standalone import tables
+
+#: What a shell makes it hard to type.
+DELIMITERS = {"tab": "\t", "\\t": "\t"}
+
+
+def define_table_flags(values, text_column="text", label_column="label"):
+    """Defines the flags of a command that reads tables.
+
+    Args:
+        values: `absl.flags.FlagValues`.
+        text_column, label_column: str, the defaults, or None if there is none.
+    """
+
+    def text(name, default, explanation):
+        flags.DEFINE_string(name, default, explanation, flag_values=values)
+
+    ask_model = "" if text_column else " Default: as the model calls its texts, or text."
+    text("text_column", text_column, f"Column of the texts.{ask_model}")
+    text("text_pair_column", None, "Column of second texts, for pairs.")
+    if label_column is not None:
+        text("label_column", label_column, "Column of the labels.")
+    explanation = (
+        "Whether the first line names the columns. With --noheader a column is named by its "
+        "number: --text_column 1 is the first."
+    )
+    flags.DEFINE_boolean("header", True, explanation, flag_values=values)
+    explanation = (
+        "What separates the fields: one character, or tab. Default: a tab in a .tsv file, a "
+        "comma in a .csv file."
+    )
+    text("delimiter", None, explanation)
+    text("encoding", "utf-8", "Encoding of the files.")
+
+
+def choose_text_columns(values, input_names=None):
+    """The columns of the texts: those the flags name, or those named as the model's inputs.
+
+    Args:
+        values: the flags.
+        input_names: names of the model's texts, or None if it does not say.
+
+    Returns:
+        dict, name of a flag -> the column.
+
+    Raises:
+        UsageError: if there is a second column without a first.
+    """
+    names = [values.text_column, values.text_pair_column]
+    if not any(names):
+        names = list(input_names or ["text"])
+    elif not values.text_column:
+        raise UsageError("--text_pair_column needs --text_column, the column of the first texts")
+    flags_of_texts = ("text_column", "text_pair_column")
+    return {flag: name for flag, name in zip(flags_of_texts, names, strict=False) if name}
+
+
+def read_columns(values, path, columns):
+    """Reads the columns of a table, as the flags say.
+
+    Args:
+        values: the flags.
+        path: str.
+        columns: dict, name of a flag -> the column, a name or a number.
+
+    Returns:
+        `Table`.
+
+    Raises:
+        UsageError: if two flags name the same column, or a flag does not name a number
+            where one is wanted.
+    """
+    for flag, column in columns.items():
+        if not values.header and not column.isdecimal():
+            raise UsageError(
+                f"with --noheader a column is named by its number, 1 for the first, got "
+                f"--{flag}={column}"
+            )
+    names = list(columns.values())
+    if len(set(names)) != len(names):
+        flags_given = " and ".join(f"--{flag}={column}" for flag, column in columns.items())
+        raise UsageError(f"wanted different columns, got {flags_given}")
+    delimiter = DELIMITERS.get(values.delimiter, values.delimiter)
+    return tables.read_table(path, names, values.encoding, delimiter, values.header)

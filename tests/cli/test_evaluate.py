@@ -1,0 +1,62 @@
+"""`keras-bert evaluate`."""
+
+import json
+
+import keras
+import pytest
+from cli.small_files import list_files
+from matplotlib.image import imread
+from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("model", ["model.keras", "saved/1"])
+def test_scores(run, finetuned, workshop, tmp_path, model):
+    arguments = ["evaluate", "--model", finetuned / model, "--input", workshop / "dev.tsv"]
+    arguments += ["--text_column=sentence", "--json", tmp_path / "a/scores.json"]
+    status, out, err = run(*arguments, "--png", tmp_path / "matrix.png")
+    assert (status, err) == (0, "")
+
+    rows = [line.split("\t") for line in (workshop / "dev.tsv").read_text().splitlines()[1:]]
+    texts, labels = map(list, zip(*rows, strict=True))
+    classifier = keras.saving.load_model(finetuned / "model.keras")
+    logits = classifier.predict(texts, verbose=0)
+    predicted = [classifier.label_names[i] for i in logits.argmax(axis=-1)]
+    scores = json.loads((tmp_path / "a/scores.json").read_text())
+    assert scores["accuracy"] == pytest.approx(accuracy_score(labels, predicted))
+    assert scores["label_names"] == ["no", "yes"]
+    assert scores["confusion_matrix"] == confusion_matrix(labels, predicted).tolist()
+    expected = precision_recall_fscore_support(labels, predicted, zero_division=0)
+    for i, name in enumerate(["no", "yes"]):
+        assert list(scores["classes"][name].values()) == pytest.approx([row[i] for row in expected])
+        figures = [f"{row[i]:.4f}" for row in expected[:3]]
+        row = next(line for line in out.splitlines() if line.startswith(f"│ {name}"))
+        assert [cell.strip() for cell in row.split("│")[2:-1]] == [*figures, str(expected[3][i])]
+    assert out.startswith(f"accuracy {accuracy_score(labels, predicted):.4f}, macro F1 ")
+    assert imread(tmp_path / "matrix.png").std() > 0.05
+    assert list_files(tmp_path) == ["a", "a/scores.json", "matrix.png"]
+    status, _, err = run(*arguments)
+    assert status == 1 and "scores.json exists already" in err
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("flags", "message"),
+    [
+        ({"input": "absent.tsv"}, "absent.tsv: No such file or directory"),
+        ({"input": "strange.tsv"}, "line 3: the label 'maybe' does not occur in model.keras, "),
+        ({"input": "strange.tsv", "label_column": "class"}, "no column 'class'"),
+        ({"model": "absent.keras"}, "absent.keras does not exist"),
+        ({"json": "strange.tsv"}, "strange.tsv exists already"),
+    ],
+)
+def test_bad_input(run, finetuned, tmp_path, monkeypatch, flags, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "strange.tsv").write_text("text\tlabel\nx\tyes\ny\tmaybe\n")
+    (tmp_path / "model.keras").symlink_to(finetuned / "model.keras")
+    before = list_files(tmp_path)
+    flags = {"model": "model.keras", "input": "strange.tsv", **flags}
+    status, out, err = run("evaluate", *(f"--{name}={value}" for name, value in flags.items()))
+    assert (status, out) == (1, "")
+    assert err.startswith("keras-bert: ") and message in err
+    assert list_files(tmp_path) == before
