@@ -1,14 +1,13 @@
 """Help, exit statuses and messages; nothing here trains."""
 
+import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import keras
 import pytest
 
-import keras_bert_cli
 import keras_bert_suite
 from keras_bert_cli import COMMANDS, command_flags, main
 
@@ -47,7 +46,18 @@ def test_help_tells_defaults(run):
 
 
 def test_version(run):
-    assert run("--version")[1].strip() in (keras_bert_suite.__version__, "not installed")
+    expected = run("--version")
+    assert expected[1].strip() in (keras_bert_suite.__version__, "not installed")
+    for name in COMMANDS:
+        assert run(name, "--version") == expected
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_is_required_has_no_default(name):
+    flags = command_flags.make_flags(COMMANDS[name])
+    assert [flags[flag].default for flag in COMMANDS[name].REQUIRED] == [None] * len(
+        COMMANDS[name].REQUIRED
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,6 +78,7 @@ def test_version(run):
         (["convert", "--to=onnx"], "value should be one of <huggingface|google_tf1|preset>"),
         (["demo", "--backend=caffe"], "value should be one of <tensorflow|jax|torch>"),
         (["predict", "--model=a", "b.txt"], "predict takes flags only, got 'b.txt'"),
+        (["pretrain", "--corpus=a", "--output=b"], "pretrain needs --steps"),
         (["predict", "--model=a", "--text_column=t"], "need an --input ending in .tsv or .csv"),
     ],
 )
@@ -78,12 +89,78 @@ def test_wrong_command_lines(run, arguments, message):
     assert err.count("\n") == 1
 
 
-def test_help_needs_no_keras():
+#: Runs command lines, each with the error it is to end with, and no framework at the end.
+RUN_WITHOUT_FRAMEWORKS = """
+import contextlib, io, json, sys
+from keras_bert_cli import main
+
+for arguments, message in json.loads(sys.argv[1]):
+    with contextlib.redirect_stderr(io.StringIO()) as stderr:
+        status = main(arguments)
+    assert status in (1, 2) and message in stderr.getvalue(), (arguments, stderr.getvalue())
+frameworks = {"keras", "keras_hub", "tensorflow", "jax", "torch", "keras_bert_suite"}
+assert not frameworks & set(sys.modules), frameworks & set(sys.modules)
+"""
+
+
+def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_path):
+    (tmp_path / "saved/1").mkdir(parents=True)
+    (tmp_path / "saved/1/saved_model.pb").touch()
+    (tmp_path / "saved/2").mkdir()
+    (tmp_path / "saved/2/saved_model.pb").touch()
+    (tmp_path / "run/model").mkdir(parents=True)
+    (tmp_path / "run/model/config.json").touch()
+    (tmp_path / "killed/checkpoints").mkdir(parents=True)
+    (tmp_path / "killed/settings.json").touch()
+    (tmp_path / "model.keras").touch()
+    train, checkpoint = workshop / "train.tsv", workshop / "checkpoint"
+    finetune = ["finetune", f"--checkpoint={checkpoint}", f"--train={train}", "--output=x"]
+    lines = [
+        (["predict", "--model=absent"], "absent does not exist"),
+        (["predict", "--model=modle.keras"], "modle.keras does not exist. Did you mean model.k"),
+        (["predict", "--model=saved"], "saved holds no model. Did you mean saved/2?"),
+        (["predict", "--model=model.keras", "--input=absent.txt"], "absent.txt: No such file"),
+        (["predict", "--model=model.keras", f"--input={train}"], "no column 'text'"),
+        (["evaluate", "--model=model.keras", "--input=absent.tsv"], "absent.tsv: No such file"),
+        (["export", "--model=absent", "--output=y"], "absent does not exist"),
+        (["export", "--model=model.keras", "--output=y", "--inputs=a b"], "different names of"),
+        (["fill-mask", "--model=run", "--text=x"], "run holds no model. Did you mean run/model?"),
+        (["fill-mask", "--model=killed", "--text=x"], "a run that has not finished"),
+        (["demo", "--checkpoint=absent"], "absent does not exist"),
+        ([*finetune, "--train=absent.tsv"], "absent.tsv: No such file"),
+        ([*finetune, "--checkpoint=absent"], "absent does not exist"),
+        ([*finetune, "--checkpoint=run"], "Did you mean run/model?"),
+        ([*finetune, "--text_column=sentense"], "Did you mean 'sentence'?"),
+        ([*finetune, "--text_column=sentence", "--label_column=x"], "no column 'x'"),
+        ([*finetune, "--delimiter=abc"], "one character other than"),
+        ([*finetune, "--encoding=utf-9"], "unknown encoding: utf-9"),
+        ([*finetune, "--output=model.keras"], "model.keras exists already"),
+        ([*finetune, "--dtype=float23"], "value should be one of <float32|"),
+    ]
+    run_python(RUN_WITHOUT_FRAMEWORKS, tmp_path, json.dumps(lines))
+    assert not (tmp_path / "x").exists()
+
+
+def test_only_the_chosen_backend_is_imported(workshop, tmp_path):
+    """KerasHub imports TensorFlow itself, where it is installed."""
+    arguments = [f"--checkpoint={workshop / 'checkpoint'}", f"--train={workshop / 'train.tsv'}"]
+    arguments += ["--text_column=sentence", "--epochs=1", "--output=x.keras", "--backend=jax"]
     code = (
-        "import sys, keras_bert_cli as c; c.main(['demo', '-h']); assert 'keras' not in sys.modules"
+        "import sys; from keras_bert_cli import main; assert main(sys.argv[1:]) == 0;"
+        "assert 'jax' in sys.modules and 'torch' not in sys.modules"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(keras_bert_cli.__file__).parents[1])}
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=60)
+    run_python(code, tmp_path, "finetune", *arguments)
+
+
+def run_python(code, folder, *arguments):
+    """Runs code in a fresh interpreter, whose environment asks for PyTorch."""
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    environment = {**os.environ, "KERAS_BACKEND": "torch", "PYTHONPATH": path}
+    command = [sys.executable, "-c", code, *arguments]
+    process = subprocess.run(
+        command, env=environment, cwd=folder, capture_output=True, text=True, timeout=300
+    )
+    assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.parametrize(

@@ -109,6 +109,8 @@ def test_a_single_column_may_hold_empty_lines(write):
         ("a.tsv", b"text\tlabel\nna\xefve\ty\n", r"utf-8: byte 0xef at offset 13 \(line 2\)"),
         ("a.tsv", "text\n".encode("utf-16"), "utf-8: byte 0xff at offset 0"),
         ("a.txt", "text\n", "neither a .tsv nor a .csv file"),
+        ("a.tsv", "I loved it\tpos\n", "name columns by their numbers, with header=False or --noh"),
+        ("a.tsv", "texts\tpos\n", "Did you mean 'texts'?"),
     ],
 )  # fmt: skip
 def test_bad_files(write, name, content, message):
@@ -116,6 +118,31 @@ def test_bad_files(write, name, content, message):
     with pytest.raises(ValueError, match=message) as raised:
         read_table(path, ["text"])
     assert path in str(raised.value)
+
+
+def test_columns_by_number(write):
+    path = write("a.tsv", "I loved it\tpos\n\n")
+    table = read_table(path, ["2", "1"], header=False)
+    assert table.columns == {"2": ["pos"], "1": ["I loved it"]}
+    assert table.locate(0) == f"{path}, line 1"
+    for column in ("0", "3", "text", "-1", "\u00b2"):
+        with pytest.raises(ValueError, match="by its number, from 1 to 2, got "):
+            read_table(path, [column], header=False)
+    path = write("b.tsv", "a\tb\nc\n")
+    with pytest.raises(ValueError, match="line 2: wanted the 2 fields of the first line, and the"):
+        read_table(path, ["1"], header=False)
+    with pytest.raises(ValueError, match="is empty .* Wanted a row a line"):
+        read_table(write("c.tsv", ""), ["1"], header=False)
+
+
+def test_other_delimiters(write):
+    path = write("a.txt", 'text;label\n"one; ""two""";yes\n')
+    assert read_table(path, ["text"], delimiter=";").columns == {"text": ['one; "two"']}
+    path = write("a.csv", 'text\tlabel\n"one\tyes\n')
+    assert read_table(path, ["text"], delimiter="\t").columns == {"text": ['"one']}
+    for delimiter in ("", ";;", '"', "\n"):
+        with pytest.raises(ValueError, match="one character other than a quote or the end of a"):
+            read_table(path, ["text"], delimiter=delimiter)
 
 
 def test_bad_paths(tmp_path, write):
