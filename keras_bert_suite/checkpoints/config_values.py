@@ -2,6 +2,8 @@
 
 import json
 
+from keras_bert_suite.checkpoints.messages import shorten
+
 
 def read_json(path):
     """The object in a JSON file.
@@ -11,7 +13,8 @@ def read_json(path):
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:  # JSONDecodeError and UnicodeDecodeError
+    # JSONDecodeError and UnicodeDecodeError are ValueErrors.
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON ({error}). Download the checkpoint again.") from error
     if not isinstance(value, dict):
         raise ValueError(
@@ -28,31 +31,42 @@ def write_json(values, path):
 
 
 class ConfigValues:
-    """Checked values of the JSON object in `path`.
+    """Checked values of the JSON object in `path`, or of one within it.
+
+    Args:
+        path: `pathlib.Path`.
+        field: str, the field of the inner object, or None for the outer one.
 
     Raises:
         ValueError: from every method, if the value is missing and there is no default,
             or is not what it must be.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, field=None):
         self.path = path
         self._values = read_json(path)
+        if field is not None:
+            self._values = self._values.get(field)
+            if not isinstance(self._values, dict):
+                raise ValueError(
+                    f"{field!r} in {path} must be a JSON object, got "
+                    f"{type(self._values).__name__}. Download the checkpoint again."
+                )
 
     def get(self, name, default=None):
         """The value, unchecked."""
         return self._values.get(name, default)
 
-    def size(self, name):
+    def size(self, name, default=None):
         """An int in [1, 2**31), as token ids are int32."""
-        value = self._required(name, None)
+        value = self._required(name, default)
         if type(value) is not int or not 0 < value < 2**31:  # A bool is an int to isinstance.
             raise self._wrong(name, value, "a positive integer of 32 bits")
         return value
 
-    def rate(self, name):
+    def rate(self, name, default=None):
         """A float in [0, 1)."""
-        value = self._required(name, None)
+        value = self._required(name, default)
         if type(value) not in (int, float) or not 0 <= value < 1:
             raise self._wrong(name, value, "a number in [0, 1)")
         return float(value)
@@ -64,6 +78,13 @@ class ConfigValues:
             raise self._wrong(name, value, "a number greater than 0")
         return float(value)
 
+    def flag(self, name, default):
+        """A bool."""
+        value = self._required(name, default)
+        if not isinstance(value, bool):
+            raise self._wrong(name, value, "true or false")
+        return value
+
     def choice(self, name, choices):
         """`choices[value]`."""
         value = self._required(name, None)
@@ -71,8 +92,25 @@ class ConfigValues:
             raise self._wrong(name, value, f"one of {', '.join(choices)}")
         return choices[value]
 
+    def check_dials(self, dials):
+        """Checks that the dials of a configuration are where `BertBackbone` has them.
+
+        Args:
+            dials: iterable of (name, tuple of the values under which the model computes what
+                `BertBackbone` does). A dial that is absent or null is at such a value.
+        """
+        for name, understood in dials:
+            got = self._values.get(name)
+            if got is not None and got not in understood:
+                wanted = " or ".join(repr(value) for value in understood) or "none"
+                raise ValueError(
+                    f"{name!r} in {self.path} is {shorten(repr(got))}; only {wanted} can be read, "
+                    "for the model would compute something else."
+                )
+
     def _required(self, name, default):
-        value = self._values.get(name, default)
+        value = self._values.get(name)
+        value = default if value is None else value
         if value is None:
             raise ValueError(
                 f"{self.path} has no {name!r}. Use the configuration file that came with the "
@@ -81,7 +119,7 @@ class ConfigValues:
         return value
 
     def _wrong(self, name, value, wanted):
-        return ValueError(f"{name!r} in {self.path} must be {wanted}, got {value!r}.")
+        return ValueError(f"{name!r} in {self.path} must be {wanted}, got {shorten(repr(value))}.")
 
 
 def read_backbone_config(config, activations, layer_norm_epsilon):

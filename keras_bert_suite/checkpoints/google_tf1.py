@@ -1,12 +1,33 @@
 """Checkpoints of the original google-research/bert."""
 
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_backbone_config
+from keras_bert_suite.checkpoints.messages import shorten
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
 from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle
 from keras_bert_suite.checkpoints.tokenizer_files import read_google_tokenizer
 
-#: `hidden_act` -> our name. Their "gelu" is the tanh approximation.
-ACTIVATIONS = {"gelu": "gelu_tanh", "relu": "relu", "tanh": "tanh"}
+#: `hidden_act` -> our name. Their "gelu" is the tanh approximation, unless `GELU_APPROXIMATE`
+#: says otherwise. "gelu_erf" and "gelu_tanh" are names of bert4keras.
+ACTIVATIONS = {
+    "gelu": "gelu_tanh",
+    "relu": "relu",
+    "tanh": "tanh",
+    "gelu_erf": "gelu_erf",
+    "gelu_tanh": "gelu_tanh",
+}
+
+#: A field of ours beside `hidden_act` "gelu". False says that it is the exact function. The
+#: other readers of the format, bert4keras and the converter of transformers, take "gelu" for the
+#: exact function and pass over fields they do not know.
+GELU_APPROXIMATE = "gelu_approximate"
+
+#: Dials of models that are not BERT but use its files: ALBERT, and the BERTs of brightmart.
+DIALS = (
+    ("num_hidden_groups", ()),
+    ("inner_group_num", ()),
+    ("ln_type", ("postln",)),
+    (GELU_APPROXIMATE, (False, True)),
+)
 
 #: That of tf.contrib's layer_norm, built in.
 LAYER_NORM_EPSILON = 1e-12
@@ -26,7 +47,10 @@ class GoogleCheckpoint:
         path: the prefix.
         name_table: `NameTable` of its tensors.
         backbone_config: dict of keyword arguments of `BertBackbone`.
-        label_names: None, for it stores none.
+        classifier_config: dict of keyword arguments of `TextClassifier` if it has the
+            classification layer of run_classifier.py, else None.
+        classifier_problem: None, or why there is no `classifier_config`, str.
+        label_names: list of the class ids as str, or None. The names are not stored.
         sequence_length: None, for it stores none.
 
     Raises:
@@ -35,7 +59,6 @@ class GoogleCheckpoint:
     """
 
     name_table = GOOGLE_TF1
-    label_names = None
     sequence_length = None
 
     def __init__(self, prefix):
@@ -46,15 +69,17 @@ class GoogleCheckpoint:
                 f"{prefix.parent} has the checkpoint {prefix.name} but no bert_config.json. Copy "
                 "bert_config.json and vocab.txt from the checkpoint it was fine-tuned from."
             )
-        self.backbone_config = read_backbone_config(
-            ConfigValues(config_path), ACTIVATIONS, LAYER_NORM_EPSILON
-        )
+        self.backbone_config = _read_config(ConfigValues(config_path))
         self._tensors = TensorBundle(prefix)
         if _OBJECT_GRAPH in self._tensors.shapes():
             raise ValueError(
                 f"{prefix} is a checkpoint of TensorFlow 2 objects, wanted one of TensorFlow 1 "
                 "variables. Convert it to the Hugging Face format with the library that wrote it."
             )
+        self.classifier_config, self.classifier_problem = _read_classifier(
+            self._tensors.shapes().get("output_weights")
+        )
+        self.label_names = (self.classifier_config or {}).get("label_names")
 
     @property
     def tokenizer_config(self):
@@ -68,3 +93,27 @@ class GoogleCheckpoint:
     def tensor(self, name):
         """The tensor called `name`, as NumPy array in its stored dtype."""
         return self._tensors.tensor(name)
+
+
+def _read_config(config):
+    config.check_dials(DIALS)
+    kwargs = read_backbone_config(config, ACTIVATIONS, LAYER_NORM_EPSILON)
+    if config.get("hidden_act") == "gelu" and config.get(GELU_APPROXIMATE) is False:
+        kwargs["activation"] = "gelu_erf"
+    # bert4keras has embeddings of another width than the hidden states.
+    embedding_dim = config.size("embedding_size", kwargs["hidden_dim"])
+    if embedding_dim != kwargs["hidden_dim"]:
+        kwargs["embedding_dim"] = embedding_dim
+    return kwargs
+
+
+def _read_classifier(shape):
+    """What the classification layer is to a `TextClassifier`, as `read_classifier` returns it."""
+    if shape is None:
+        return None, "has no classification layer"
+    if len(shape) != 2 or shape[0] < 2:
+        return None, (
+            f"has a classification layer of shape {shorten(shape)}, wanted two labels or more: "
+            "one output is a regression"
+        )
+    return {"label_names": [str(i) for i in range(shape[0])]}, None

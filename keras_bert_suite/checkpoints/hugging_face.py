@@ -1,6 +1,10 @@
 """Hugging Face's BERT checkpoints."""
 
+from dataclasses import replace
+
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_backbone_config, read_json
+from keras_bert_suite.checkpoints.hugging_face_config import check_is_bert, read_classifier
+from keras_bert_suite.checkpoints.messages import list_directory, shorten
 from keras_bert_suite.checkpoints.name_tables import HUGGING_FACE
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
 from keras_bert_suite.checkpoints.tokenizer_files import read_hugging_face_tokenizer
@@ -35,6 +39,9 @@ class HuggingFaceCheckpoint:
         path: the same.
         name_table: `NameTable` of its tensors.
         backbone_config: dict of keyword arguments of `BertBackbone`.
+        classifier_config: dict of keyword arguments of `TextClassifier` if it is a
+            classifier of texts, else None.
+        classifier_problem: None, or why there is no `classifier_config`, str.
         label_names: list of str in id order if it is a classifier of texts, else None.
         sequence_length: int, the length Sentence Transformers cuts texts to, or None.
 
@@ -44,18 +51,25 @@ class HuggingFaceCheckpoint:
             weights are damaged.
     """
 
-    name_table = HUGGING_FACE
-
     def __init__(self, path):
         self.path = path
-        config = ConfigValues(path / "config.json")
-        _check_is_plain_bert(config)
+        config = ConfigValues(find_config(path))
+        self._tensors = _open_weights(path)
+        shapes = self._tensors.shapes()
+        check_is_bert(config, shapes, HUGGING_FACE.spell)
         self.backbone_config = read_backbone_config(
             config, ACTIVATIONS, config.positive("layer_norm_eps", default=1e-12)
         )
-        self.label_names = _read_label_names(config)
+        _check_decoder(config, shapes)
+        classifier = shapes.get("classifier.weight")
+        self.classifier_config, self.classifier_problem = read_classifier(config, classifier)
+        self.label_names = (self.classifier_config or {}).get("label_names")
         self.sequence_length = _read_sequence_length(path)
-        self._tensors = _open_weights(path)
+        self.name_table = HUGGING_FACE
+        if classifier is not None and self.classifier_config is None:
+            # Then what is called "classifier" is a head this package does not have.
+            rows = [row for row in HUGGING_FACE.rows if not row[0].startswith("classifier/")]
+            self.name_table = replace(HUGGING_FACE, rows=tuple(rows))
 
     @property
     def tokenizer_config(self):
@@ -71,48 +85,31 @@ class HuggingFaceCheckpoint:
         return self._tensors.tensor(name)
 
 
-def _check_is_plain_bert(config):
-    model_type = config.get("model_type")
-    if model_type != "bert":
-        raise ValueError(
-            f"{config.path} has model_type {model_type!r}, wanted 'bert'. If it is an old file of "
-            'a BERT, add "model_type": "bert" to it; other architectures cannot be read.'
-        )
-    for name, wanted in (
-        ("position_embedding_type", "absolute"),
-        ("is_decoder", False),
-        ("add_cross_attention", False),
-    ):
-        got = config.get(name, wanted)
-        if got != wanted:
-            raise ValueError(
-                f"{name!r} in {config.path} is {got!r}; only {wanted!r} can be read, for the "
-                "model would compute something else."
-            )
+def find_config(path):
+    """The path of a directory's config.json, which files of 2018 call bert_config.json."""
+    old = path / "bert_config.json"
+    return old if old.is_file() and not (path / "config.json").is_file() else path / "config.json"
 
 
-def _read_label_names(config):
-    architectures = config.get("architectures") or []
-    if not any(str(name).endswith("ForSequenceClassification") for name in architectures):
-        return None
-    # transformers does not write its default, two labels of these names.
-    labels = config.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
-    try:
-        names = {int(key): name for key, name in labels.items()}
-    except (AttributeError, ValueError):
-        names = {}
-    if sorted(names) != list(range(len(names))) or not names:
+def _check_decoder(config, shapes):
+    """Checks that the matrix from hidden states to tokens is there if it is said to be."""
+    decoder = "cls.predictions.decoder.weight"
+    head = "cls.predictions.transform.dense.weight"
+    if config.get("tie_word_embeddings") is False and head in shapes and decoder not in shapes:
         raise ValueError(
-            f"'id2label' in {config.path} must map 0 to n - 1 to names, got {labels!r}."
+            f"'tie_word_embeddings' in {config.path} is False, but the weights have no {decoder}. "
+            "Save the model again with the decoder, or if the decoder is the token embedding, set "
+            '"tie_word_embeddings": true.'
         )
-    return [str(names[i]) for i in range(len(names))]
 
 
 def _read_sequence_length(path):
     path = path / "sentence_bert_config.json"
     length = read_json(path).get("max_seq_length") if path.is_file() else None
     if length is not None and (type(length) is not int or length <= 0):
-        raise ValueError(f"'max_seq_length' in {path} must be a positive integer, got {length!r}.")
+        raise ValueError(
+            f"'max_seq_length' in {path} must be a positive integer, got {shorten(repr(length))}."
+        )
     return length
 
 
@@ -121,12 +118,7 @@ def _open_weights(path):
         if (path / name).is_file():
             return open_file(path / name)
     raise FileNotFoundError(
-        f"{path} has a config.json but no weights: found {list_directory(path)}, wanted one of "
-        f"{', '.join(name for name, _ in WEIGHT_FILES)}. Download model.safetensors too."
+        f"{path} has a {find_config(path).name} but no weights: found {list_directory(path)}, "
+        f"wanted one of {', '.join(name for name, _ in WEIGHT_FILES)}. Download model.safetensors "
+        "too."
     )
-
-
-def list_directory(path):
-    """The names in a directory, for an error message."""
-    names = sorted(file.name for file in path.iterdir())
-    return ", ".join(names[:20] + ["..."] * (len(names) > 20)) or "nothing"

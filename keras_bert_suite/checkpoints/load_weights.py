@@ -4,7 +4,8 @@ import warnings
 
 import numpy as np
 
-from keras_bert_suite.checkpoints.name_tables import matches_any
+from keras_bert_suite.checkpoints.messages import list_names, shorten
+from keras_bert_suite.checkpoints.name_tables import matches_any, part_of
 
 
 def load_weights(model, checkpoint, skip=()):
@@ -17,16 +18,19 @@ def load_weights(model, checkpoint, skip=()):
     Args:
         model: `keras.Model`, built. Its weights are found by their `path`.
         checkpoint: what `open_checkpoint` returned.
-        skip: regular expression, or several, of whole paths of weights that keep their
-            values, such as `["classifier/.*"]` for a head that is to be trained.
+        skip: regular expression, or several. A weight whose whole path matches keeps its
+            values, as with `["classifier/.*"]` for a head that is to be trained. A tensor
+            whose whole name matches is left out.
 
     Raises:
-        ValueError: if the checkpoint lacks a tensor, holds one the model has no place
-            for, or holds one of another shape, naming them all; if a weight is unknown
-            to the checkpoint's name table; if a file is damaged.
+        ValueError: if the checkpoint lacks a tensor, holds one in a part of the model that
+            has no place for it, or holds one of another shape, naming them; if the
+            checkpoint has two tensors where the model has one weight for both; if a weight
+            is unknown to the checkpoint's name table; if a file is damaged.
 
     Warns:
-        UserWarning: if an optional part (the pooler) is absent and keeps its values.
+        UserWarning: if an optional part (the pooler) is absent and keeps its values; if a
+            head that this package does not have is left out.
     """
     skip = [skip] if isinstance(skip, str) else skip
     table = checkpoint.name_table
@@ -36,17 +40,17 @@ def load_weights(model, checkpoint, skip=()):
     wanted = {path: row for path, row in rows.items() if not matches_any(path, skip)}
     left_alone = _absent_parts(wanted, shapes, table)
     wanted = {path: row for path, row in wanted.items() if path not in left_alone}
+    surplus, left_out = _sort_surplus(rows, wanted, shapes, table, skip)
 
-    problems = [
-        *_find_misfits(wanted, weights, shapes),
-        *_find_surplus(rows, shapes, table),
-    ]
+    problems = [*_find_misfits(wanted, weights, shapes), *surplus]
+    problems = problems or list(_find_untied(wanted, checkpoint, shapes))
     if problems:
         raise ValueError(
             f"The weights in {checkpoint.path} do not fit the model {model.name!r}:\n  "
-            + "\n  ".join(problems)
-            + "\nBuild the model from the checkpoint's own `backbone_config`, and name weights "
-            'that are not to be loaded in `skip`, e.g. skip=["classifier/.*"] for a new head.'
+            + list_names(problems, separator="\n  ", max_characters=600)
+            + "\nBuild the model from the checkpoint's own `backbone_config`. Name in `skip` the "
+            'weights that are to keep their values, e.g. skip=["classifier/.*"] for a new head, '
+            "and the tensors that are to be left out."
         )
 
     values = {
@@ -58,12 +62,36 @@ def load_weights(model, checkpoint, skip=()):
         # takes a NumPy array of bfloat16.
         dtype = np.result_type(value.dtype, np.float32)
         weights[path].assign(np.array(value, dtype=dtype, order="C"))
+    _warn_of_partial_load(checkpoint, model, left_alone, left_out)
+
+
+def left_out_heads(model, checkpoint):
+    """The heads of a checkpoint that `load_weights` would not give to a model, list of str.
+
+    Args:
+        model, checkpoint: as for `load_weights`.
+    """
+    table = checkpoint.name_table
+    rows = [table.their_name(path) for path in weights_by_path(model)]
+    parts = {part_of(row[0]) for row in rows if row is not None}
+    names = [name for name in spelled_shapes(checkpoint) if not matches_any(name, table.ignored)]
+    return list(dict.fromkeys(part_of(name) for name in names if part_of(name) not in parts))
+
+
+def _warn_of_partial_load(checkpoint, model, left_alone, left_out):
+    reports = []
     if left_alone:
-        warnings.warn(
-            f"{checkpoint.path} has no weights for {', '.join(left_alone)}: they keep their "
-            "values. Train them before their output is used.",
-            stacklevel=2,
+        reports.append(
+            f"{checkpoint.path} has no weights for {list_names(left_alone)}: they keep their "
+            "values. Train them before their output is used."
         )
+    if left_out:
+        reports.append(
+            f"{checkpoint.path} has heads that {model.name!r} does not have: "
+            f"{list_names(left_out)}. They are left out."
+        )
+    if reports:
+        warnings.warn(" ".join(reports), stacklevel=3)
 
 
 def weights_by_path(model):
@@ -96,8 +124,8 @@ def spelled_shapes(checkpoint):
         spelled = checkpoint.name_table.spell(name)
         if spelled in shapes:
             raise ValueError(
-                f"{checkpoint.path} holds the same tensor twice, as {shapes[spelled][0]!r} and "
-                f"as {name!r}. Remove one of them."
+                f"{checkpoint.path} holds the same tensor twice, as "
+                f"{shorten(shapes[spelled][0])!r} and as {shorten(name)!r}. Remove one of them."
             )
         shapes[spelled] = (name, tuple(shape))
     return shapes
@@ -130,25 +158,55 @@ def _find_misfits(wanted, weights, shapes):
             yield f"{name}: missing, wanted for {path} with shape {wanted_shape}"
         elif shapes[name][1] != wanted_shape:
             name, shape = shapes[name]
-            yield f"{name}: has shape {shape}, wanted {wanted_shape} for {path}"
+            yield f"{name}: has shape {shorten(shape)}, wanted {wanted_shape} for {path}"
 
 
-def _find_surplus(rows, shapes, table):
-    """Yields the tensors of the file that neither the model nor the table has a place for."""
+def _sort_surplus(rows, wanted, shapes, table, skip):
+    """Sorts the tensors of the file that the model has no place for.
+
+    Returns:
+        (problems, parts). Messages of those in parts that the model has; and the other parts,
+        which are heads that neither the model nor the table has.
+    """
     expected = {row[0] for row in rows.values() if row is not None}
+    parts = {part_of(row[0]) for row in wanted.values() if row is not None}
+    copies = {copy for copy, _, _ in table.copies}
+    problems, left_out = [], {}
     for spelled, (name, shape) in shapes.items():
-        if spelled in expected or matches_any(spelled, table.ignored):
+        if spelled in expected or spelled in copies or matches_any(spelled, table.ignored):
+            continue
+        if matches_any(spelled, skip) or matches_any(name, skip):
             continue
         row = table.our_path(spelled)
-        if row is None or not matches_any(row[0], table.heads):
-            yield f"{name}: shape {shape}, the model has no place for it"
+        if row is not None and matches_any(row[0], table.heads):
+            continue
+        if part_of(spelled) in parts:
+            problems.append(
+                f"{shorten(name)}: shape {shorten(shape)}, the model has no place for it"
+            )
+        else:
+            left_out[part_of(spelled)] = None
+    return problems, list(left_out)
+
+
+def _find_untied(wanted, checkpoint, shapes):
+    """Yields the tensors that differ from those they must equal in the model."""
+    for copy, original, pattern in checkpoint.name_table.copies:
+        if copy not in shapes or not any(matches_any(path, [pattern]) for path in wanted):
+            continue
+        values = [checkpoint.tensor(shapes[name][0]) for name in (copy, original)]
+        if not np.array_equal(*values):
+            yield (
+                f"{shapes[copy][0]}: differs from {original}, and the model has one weight for "
+                f"both (skip={pattern!r} leaves out what needs it)"
+            )
 
 
 def _read_floats(checkpoint, name):
     value = checkpoint.tensor(name)
     if value.dtype.kind not in "fV":  # V is ml_dtypes' bfloat16.
         raise ValueError(
-            f"{name} in {checkpoint.path} has dtype {value.dtype}, wanted floating point. "
+            f"{shorten(name)} in {checkpoint.path} has dtype {value.dtype}, wanted floating point. "
             "Quantized checkpoints cannot be read: take the original."
         )
     return value

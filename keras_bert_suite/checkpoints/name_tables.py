@@ -1,8 +1,7 @@
 """What our weights are called in other people's checkpoints, as data, read both ways.
 
 A row is (our path, their name, transform). `{i}` stands for the number of a layer.
-Every transform is its own inverse, so a row serves loading and saving alike. Heads
-that this package does not have yet are listed under `ignored`, not forgotten.
+Every transform is its own inverse, so a row serves loading and saving alike.
 """
 
 import re
@@ -33,6 +32,9 @@ class NameTable:
         optional: tuple of patterns of our paths; those that match one pattern may be
             absent from a file, all together.
         heads: tuple of patterns of our paths that a file may hold and a model lack.
+        copies: tuple of (their name, their name of the tensor it must equal, pattern of our
+            paths). Our model has one weight for both tensors. Whether they are equal matters
+            to a model that has a path of the pattern.
     """
 
     rows: tuple
@@ -40,6 +42,7 @@ class NameTable:
     ignored: tuple = ()
     optional: tuple = ()
     heads: tuple = ()
+    copies: tuple = ()
 
     def their_name(self, path):
         """Their (name, transform) for our weight at `path`, or None: it has no row."""
@@ -54,6 +57,15 @@ class NameTable:
         for pattern, replacement in self.aliases:
             name = re.sub(pattern, replacement, name)
         return name
+
+
+def part_of(name):
+    """The part of a model that a tensor belongs to: its encoder, or one of its heads.
+
+    >>> part_of("bert.encoder.layer.0.output.dense.bias"), part_of("cls/predictions/output_bias")
+    ('bert', 'cls/predictions')
+    """
+    return re.match(r"cls[./][^./]*|[^./]*", name).group()
 
 
 def matches_any(name, patterns):
@@ -93,6 +105,9 @@ GOOGLE_TF1 = NameTable(
                 ("layer_norm/beta", "LayerNorm/beta", same),
             ),
         ),
+        # Of bert4keras, for embeddings of another width than the hidden states.
+        ("embeddings/projection/kernel", "bert/encoder/embedding_hidden_mapping_in/kernel", same),
+        ("embeddings/projection/bias", "bert/encoder/embedding_hidden_mapping_in/bias", same),
         *_within(
             "transformer_layer_{i}/",
             "bert/encoder/layer_{i}/",
@@ -128,9 +143,8 @@ GOOGLE_TF1 = NameTable(
         ("classifier/kernel", "output_weights", transposed),
         ("classifier/bias", "output_bias", same),
     ),
-    ignored=(
-        r"cls/squad/.*",
-        r"(.*/)?(adam_[mv]|Adam(_1)?)",
+    ignored=(  # the state of optimizers
+        r"(.*/)?((adam|lamb)_[mv]|(Adam|LAMB)(_1)?)",
         r"global_step|beta[12]_power|loss_scale|good_steps",
     ),
     optional=OPTIONAL,
@@ -194,12 +208,74 @@ HUGGING_FACE = NameTable(
         (r"LayerNorm\.gamma$", "LayerNorm.weight"),
         (r"LayerNorm\.beta$", "LayerNorm.bias"),
     ),
-    ignored=(
-        r"bert\.embeddings\.(position_ids|token_type_ids)",
-        r"cls\.predictions\.decoder\..*",  # the embeddings, and the bias once more
-        r"qa_outputs\..*",
-        r"lm_head\..*",
-    ),
+    ignored=(r"bert\.embeddings\.(position_ids|token_type_ids)",),
     optional=OPTIONAL,
+    heads=HEADS,
+    copies=(
+        (
+            "cls.predictions.decoder.weight",
+            "bert.embeddings.word_embeddings.weight",
+            r"masked_lm/.*",
+        ),
+        ("cls.predictions.decoder.bias", "cls.predictions.bias", r"masked_lm/.*"),
+    ),
+)
+
+#: The tensors of KerasHub's h5 files, under the names of the groups they lie in. Layers of one
+#: class are counted, the first one without a number.
+KERAS_HUB = NameTable(
+    rows=(
+        *_within(
+            "embeddings/",
+            "layers/",
+            (
+                ("token_embedding/embeddings", "reversible_embedding/vars/0", same),
+                ("position_embedding/embeddings", "position_embedding/vars/0", same),
+                ("segment_embedding/embeddings", "embedding/vars/0", same),
+                ("layer_norm/gamma", "layer_normalization/vars/0", same),
+                ("layer_norm/beta", "layer_normalization/vars/1", same),
+            ),
+        ),
+        *_within(
+            "transformer_layer_{i}/",
+            "layers/transformer_encoder_{i}/",
+            (
+                ("self_attention/query/kernel", "_self_attention_layer/query_dense/vars/0", same),
+                ("self_attention/query/bias", "_self_attention_layer/query_dense/vars/1", same),
+                ("self_attention/key/kernel", "_self_attention_layer/key_dense/vars/0", same),
+                ("self_attention/key/bias", "_self_attention_layer/key_dense/vars/1", same),
+                ("self_attention/value/kernel", "_self_attention_layer/value_dense/vars/0", same),
+                ("self_attention/value/bias", "_self_attention_layer/value_dense/vars/1", same),
+                (
+                    "self_attention/output_projection/kernel",
+                    "_self_attention_layer/output_dense/vars/0",
+                    same,
+                ),
+                (
+                    "self_attention/output_projection/bias",
+                    "_self_attention_layer/output_dense/vars/1",
+                    same,
+                ),
+                ("self_attention_norm/gamma", "_self_attention_layer_norm/vars/0", same),
+                ("self_attention_norm/beta", "_self_attention_layer_norm/vars/1", same),
+                ("intermediate/kernel", "_feedforward_intermediate_dense/vars/0", same),
+                ("intermediate/bias", "_feedforward_intermediate_dense/vars/1", same),
+                ("feedforward_output/kernel", "_feedforward_output_dense/vars/0", same),
+                ("feedforward_output/bias", "_feedforward_output_dense/vars/1", same),
+                ("feedforward_norm/gamma", "_feedforward_layer_norm/vars/0", same),
+                ("feedforward_norm/beta", "_feedforward_layer_norm/vars/1", same),
+            ),
+        ),
+        ("pooler/kernel", "layers/dense/vars/0", same),
+        ("pooler/bias", "layers/dense/vars/1", same),
+        # The weights of a task lie in a file of their own.
+        ("classifier/kernel", "BertTextClassifier/layers/dense/vars/0", same),
+        ("classifier/bias", "BertTextClassifier/layers/dense/vars/1", same),
+    ),
+    aliases=(
+        (r"^layers/transformer_encoder/", "layers/transformer_encoder_0/"),
+        (r"/_(query|key|value|output)_dense/", r"/\1_dense/"),  # of older versions of Keras
+    ),
+    ignored=(r"([^/]+/)?optimizer/.*", r".*/seed_generator.*"),
     heads=HEADS,
 )

@@ -6,12 +6,10 @@ from pathlib import Path
 
 from keras_bert_suite.checkpoints.config_values import read_json
 from keras_bert_suite.checkpoints.google_tf1 import GoogleCheckpoint
-from keras_bert_suite.checkpoints.hugging_face import (
-    WEIGHT_FILES,
-    HuggingFaceCheckpoint,
-    list_directory,
-)
+from keras_bert_suite.checkpoints.hugging_face import WEIGHT_FILES, HuggingFaceCheckpoint
+from keras_bert_suite.checkpoints.keras_hub_preset import KerasHubCheckpoint, is_keras_hub_bert
 from keras_bert_suite.checkpoints.load_weights import spelled_shapes, transformed_shape
+from keras_bert_suite.checkpoints.messages import list_directory, list_names, shorten
 
 _FORMATS = (
     "a Hugging Face checkpoint (config.json and model.safetensors), one of google-research/bert "
@@ -26,6 +24,8 @@ _SMALL_FILES = (
     "tokenizer_config.json",
     "sentence_bert_config.json",
 )
+# What KerasHub writes beside config.json.
+_KERAS_HUB_FILES = ("*.json", "*.weights.h5", "assets/tokenizer/vocabulary.txt")
 # In the order of preference of `WEIGHT_FILES`, then Google's.
 _WEIGHT_PATTERNS = (
     ("model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"),
@@ -35,20 +35,22 @@ _WEIGHT_PATTERNS = (
 
 
 def open_checkpoint(preset):
-    """Opens a BERT checkpoint of Hugging Face or Google. No tensor is read yet.
+    """Opens a BERT checkpoint of Hugging Face, Google or KerasHub. No tensor is read yet.
 
     >>> open_checkpoint("hf://sentence-transformers/all-MiniLM-L6-v2").backbone_config
     {'vocabulary_size': 30522, 'num_layers': 6, 'num_heads': 12, 'hidden_dim': 384, ...}
 
     Args:
         preset: str or path. A directory; the prefix of a TensorFlow 1 checkpoint, such
-            as `fine_tuned/model.ckpt-1000`; or `hf://owner/name` or
+            as `fine_tuned/model.ckpt-1000`; `hf://owner/name` or
             `hf://owner/name@revision` on the Hugging Face Hub, of which the files of
-            one format are downloaded.
+            one format are downloaded; or `kaggle://owner/model/keras/variation` of a
+            BERT of KerasHub.
 
     Returns:
-        `HuggingFaceCheckpoint` or `GoogleCheckpoint`. None if it is a preset that
-        KerasHub reads: one it wrote, or one of another scheme, such as `kaggle://`.
+        `HuggingFaceCheckpoint`, `GoogleCheckpoint` or `KerasHubCheckpoint`. None if it is
+        a preset that KerasHub reads: one of our classes, one of another architecture, or
+        one of another scheme, such as `modelscope://`.
 
     Raises:
         FileNotFoundError: if there is nothing at `preset`, or a file is missing.
@@ -57,34 +59,36 @@ def open_checkpoint(preset):
     """
     name = os.fspath(preset)
     scheme, separator, handle = name.partition("://")
-    if separator and scheme != "hf":
+    if separator and scheme not in ("hf", "kaggle"):
         return None
+    if scheme == "kaggle":
+        path = _download_from_kaggle(handle)
+        return None if path is None else _checked(KerasHubCheckpoint(path))
     path = _download(handle) if separator else Path(name).expanduser()
     if not path.is_dir():
         if not path.with_name(path.name + ".index").is_file():
             raise _not_a_directory(path)
-        checkpoint = GoogleCheckpoint(path)
-    else:
-        checkpoint = _open_directory(path)
-        if checkpoint is None:
-            return None
-    _check_sizes(checkpoint)
-    return checkpoint
+        return _checked(GoogleCheckpoint(path))
+    checkpoint = _open_directory(path)
+    return None if checkpoint is None else _checked(checkpoint)
 
 
 def _open_directory(path):
     config_path = path / "config.json"
+    has_weights = any((path / name).is_file() for name, _ in WEIGHT_FILES)
     prefixes = sorted(file.with_suffix("") for file in path.glob("*.index"))
     if config_path.is_file():
         if "registered_name" in read_json(config_path):
-            return None
-        if not prefixes or any((path / name).is_file() for name, _ in WEIGHT_FILES):
+            return KerasHubCheckpoint(path) if is_keras_hub_bert(path) else None
+        if not prefixes or has_weights:
             return HuggingFaceCheckpoint(path)
+    elif has_weights and (path / "bert_config.json").is_file():
+        return HuggingFaceCheckpoint(path)  # of 2018
     if len(prefixes) > 1:
         prefixes = [prefix for prefix in prefixes if prefix.name == "bert_model.ckpt"] or prefixes
     if len(prefixes) > 1:
         raise ValueError(
-            f"{path} holds several checkpoints: {', '.join(prefix.name for prefix in prefixes)}. "
+            f"{path} holds several checkpoints: {list_names(prefix.name for prefix in prefixes)}. "
             f"Pass the one you want, e.g. {str(prefixes[-1])!r}."
         )
     if not prefixes:
@@ -101,10 +105,33 @@ def _not_a_directory(path):
             f"{path} is a single file, wanted the directory of {_FORMATS}. Pass "
             f"{str(path.parent)!r}."
         )
+    kaggle_handle = _find_kaggle_handle(str(path))
+    if kaggle_handle is not None:
+        return FileNotFoundError(
+            f"{path} does not exist here. It is the name of a preset of KerasHub, which Kaggle "
+            f"keeps: pass {kaggle_handle!r}."
+        )
     return FileNotFoundError(
         f"{path} does not exist, wanted the directory of {_FORMATS}. To download a checkpoint "
         "from the Hugging Face Hub, pass 'hf://owner/name'."
     )
+
+
+def _find_kaggle_handle(name):
+    """Where Kaggle keeps a preset that KerasHub knows by a name alone, or None."""
+    import keras_hub
+
+    return keras_hub.models.Backbone.presets.get(name, {}).get("kaggle_handle")
+
+
+def _download_from_kaggle(handle):
+    """Downloads a preset of KerasHub's BERT; of another one its config.json alone, returns None."""
+    import kagglehub
+
+    config_path = Path(kagglehub.model_download(handle, "config.json"))
+    if not is_keras_hub_bert(config_path.parent):
+        return None
+    return Path(kagglehub.model_download(handle))
 
 
 def _download(handle):
@@ -123,7 +150,7 @@ def _download(handle):
     path = download(_SMALL_FILES)
     config_path = path / "config.json"
     if config_path.is_file() and "registered_name" in read_json(config_path):
-        return path
+        return download(_KERAS_HUB_FILES) if is_keras_hub_bert(path) else path
     for patterns in _WEIGHT_PATTERNS:
         path = download(patterns)
         if any(file.match(pattern) for file in path.iterdir() for pattern in patterns):
@@ -131,25 +158,26 @@ def _download(handle):
     return path
 
 
-def _check_sizes(checkpoint):
-    """Compares the configuration with the shapes in the files' headers.
+def _checked(checkpoint):
+    """The checkpoint, whose configuration has the shapes in the files' headers.
 
     So a wrong or hostile configuration fails before a model of its size is allocated.
     """
     config = checkpoint.backbone_config
     hidden_dim, last = config["hidden_dim"], config["num_layers"] - 1
+    width = config.get("embedding_dim", hidden_dim)
     shapes = spelled_shapes(checkpoint)
     for path, wanted in (
-        ("embeddings/token_embedding/embeddings", (config["vocabulary_size"], hidden_dim)),
-        ("embeddings/position_embedding/embeddings", (config["max_sequence_length"], hidden_dim)),
-        ("embeddings/segment_embedding/embeddings", (config["num_segments"], hidden_dim)),
+        ("embeddings/token_embedding/embeddings", (config["vocabulary_size"], width)),
+        ("embeddings/position_embedding/embeddings", (config["max_sequence_length"], width)),
+        ("embeddings/segment_embedding/embeddings", (config["num_segments"], width)),
         (f"transformer_layer_{last}/intermediate/kernel", (hidden_dim, config["intermediate_dim"])),
         (f"transformer_layer_{last + 1}/intermediate/kernel", None),
     ):
         name, transform = checkpoint.name_table.their_name(path)
         got = transformed_shape(transform, shapes[name][1]) if name in shapes else None
         if got != wanted:
-            stored = f"has the shape {shapes[name][1]}" if name in shapes else "is missing"
+            stored = f"has the shape {shorten(shapes[name][1])}" if name in shapes else "is missing"
             needed = (
                 f"the shape {transformed_shape(transform, wanted)}" if wanted else "no such layer"
             )
@@ -158,3 +186,4 @@ def _check_sizes(checkpoint):
                 f"models: {name} {stored}, and the configuration asks for {needed}. Use the "
                 "configuration file that came with the weights."
             )
+    return checkpoint

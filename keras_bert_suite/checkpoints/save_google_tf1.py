@@ -1,14 +1,26 @@
 """Writing a model as a checkpoint of the original google-research/bert."""
 
+import warnings
+
 from keras_bert_suite.checkpoints.atomic_directory import atomic_directory
 from keras_bert_suite.checkpoints.config_values import write_json
-from keras_bert_suite.checkpoints.google_tf1 import ACTIVATIONS, LAYER_NORM_EPSILON
+from keras_bert_suite.checkpoints.google_tf1 import GELU_APPROXIMATE, LAYER_NORM_EPSILON
+from keras_bert_suite.checkpoints.messages import name_of
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
 from keras_bert_suite.checkpoints.saving import collect_weights, convert_weights, make_config
 from keras_bert_suite.checkpoints.tensor_bundle import write_bundle
 from keras_bert_suite.checkpoints.tokenizer_files import SPECIAL_TOKENS, check_vocabulary
 
 _OWNER = "Google's BERT"
+
+#: The name of an activation function, ours or Keras' -> `hidden_act`.
+_HIDDEN_ACTS = {
+    "gelu_tanh": "gelu",
+    "gelu_erf": "gelu",
+    "gelu": "gelu",  # keras.activations.gelu, which is exact unless asked otherwise
+    "relu": "relu",
+    "tanh": "tanh",
+}
 
 
 def save_google_tf1(model, path, tokenizer=None):
@@ -32,14 +44,22 @@ def save_google_tf1(model, path, tokenizer=None):
     Raises:
         FileExistsError: if `path` exists.
         OSError: if the disk is full.
-        ValueError: if the format has no place for what the model is: an `embedding_dim`
-            other than `hidden_dim`, a `layer_norm_epsilon` other than 1e-12, another
-            activation than "gelu_tanh", "relu" and "tanh", other weights; or for what the
+        ValueError: if the format has no place for what the model is: a backbone other than
+            `BertBackbone`, a `layer_norm_epsilon` other than 1e-12, another activation than
+            "gelu_tanh", "gelu_erf", "relu" and "tanh", other weights; or for what the
             tokenizer is; or if the sizes of vocabulary and embeddings differ.
+
+    Warns:
+        UserWarning: if the activation is "gelu_erf". `open_checkpoint`, bert4keras and the
+            converter of transformers compute it, but Google's code has "gelu_tanh" alone.
     """
     backbone = getattr(model, "backbone", model)
-    hidden_acts = {ours: theirs for theirs, ours in ACTIVATIONS.items()}
-    config = make_config(backbone, hidden_acts, _OWNER)
+    config = make_config(backbone, _HIDDEN_ACTS, _OWNER)
+    is_exact_gelu = name_of(backbone.activation) in ("gelu", "gelu_erf")
+    if is_exact_gelu:
+        config[GELU_APPROXIMATE] = False
+    if backbone.embedding_dim != backbone.hidden_dim:
+        config["embedding_size"] = backbone.embedding_dim  # bert4keras' name
     if backbone.layer_norm_epsilon != LAYER_NORM_EPSILON:
         raise ValueError(
             f"{_OWNER} normalises with an epsilon of {LAYER_NORM_EPSILON}, got layer_norm_epsilon="
@@ -55,6 +75,13 @@ def save_google_tf1(model, path, tokenizer=None):
         if tokenizer is not None:
             tokenizer.save_assets(directory)
         write_bundle(directory / "bert_model.ckpt", convert_weights(weights, GOOGLE_TF1))
+    if is_exact_gelu:
+        warnings.warn(
+            f"The model in {path} has the exact GELU. keras_bert_suite, bert4keras and the "
+            "converter of transformers compute it, but Google's own code computes the tanh "
+            "approximation, which differs by up to 0.0005 in each activation.",
+            stacklevel=2,
+        )
 
 
 def _check_settings(tokenizer):

@@ -2,6 +2,7 @@
 
 from keras_bert_suite.checkpoints.atomic_directory import atomic_directory
 from keras_bert_suite.checkpoints.config_values import write_json
+from keras_bert_suite.checkpoints.messages import list_names
 from keras_bert_suite.checkpoints.name_tables import HUGGING_FACE
 from keras_bert_suite.checkpoints.saving import collect_weights, convert_weights, make_config
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
@@ -49,14 +50,23 @@ def save_hugging_face(model, path, tokenizer=None, label_names=None):
         "model_type": "bert",
         "pad_token_id": 0,
     }
+    if backbone.embedding_dim != backbone.hidden_dim:
+        raise ValueError(
+            f"{_OWNER} has embeddings as wide as its hidden states, got embedding_dim="
+            f"{backbone.embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
+        )
     weights = collect_weights(model, HUGGING_FACE, _OWNER)
     config["architectures"] = [_find_architecture(weights)]
     if "classifier/kernel" in weights:
         label_names = label_names or getattr(model, "label_names", None)
         config.update(_label_maps(label_names, weights["classifier/kernel"].shape[-1]))
+        dropout = getattr(model, "dropout_rate", backbone.dropout)
+        if dropout != backbone.dropout:
+            config["classifier_dropout"] = dropout
     elif label_names is not None:
         raise ValueError(
-            f"{model.name!r} has no classifier, so `label_names` must be None, got {label_names!r}."
+            f"{model.name!r} has no classifier, so `label_names` must be None, got "
+            f"{list_names(label_names)}."
         )
     if tokenizer is not None:
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
@@ -89,7 +99,7 @@ def _label_maps(label_names, num_classes):
     if len(label_names) != num_classes or len(set(label_names)) != num_classes:
         raise ValueError(
             f"label_names must be {num_classes} different names, one for each output of the "
-            f"classifier, got {list(label_names)}."
+            f"classifier, got {list_names(label_names)}."
         )
     return {
         "id2label": {str(i): name for i, name in enumerate(label_names)},

@@ -4,6 +4,10 @@ import keras
 import numpy as np
 
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
+from keras_bert_suite.checkpoints.messages import list_names, name_of
+
+#: What a `BertBackbone` has and the backbones of KerasHub do not.
+_BERT_DIALS = ("activation", "attention_dropout", "embedding_dim", "layer_norm_epsilon")
 
 
 def make_config(backbone, hidden_acts, owner):
@@ -17,18 +21,22 @@ def make_config(backbone, hidden_acts, owner):
         owner: str, whose format it is, such as "Google's BERT".
 
     Raises:
-        ValueError: if the format cannot say the activation or the width of the embeddings.
+        ValueError: if the backbone is not a `BertBackbone`, or the format cannot say its
+            activation.
     """
-    if backbone.embedding_dim != backbone.hidden_dim:
+    missing = [name for name in _BERT_DIALS if not hasattr(backbone, name)]
+    if missing:
         raise ValueError(
-            f"{owner} has embeddings as wide as its hidden states, got embedding_dim="
-            f"{backbone.embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
+            f"{owner} can hold a BertBackbone of keras_bert_suite, got "
+            f"{type(backbone).__module__.partition('.')[0]}'s {type(backbone).__name__}. Use "
+            "`model.save_to_preset`. (A preset that KerasHub's BertBackbone saves is read by "
+            "`keras_bert_suite.BertBackbone.from_preset`, and can then be saved here.)"
         )
-    activation = getattr(backbone.activation, "__name__", None)
+    activation = name_of(backbone.activation)
     if activation not in hidden_acts:
         raise ValueError(
-            f"{owner} has no activation {backbone.activation!r}; wanted one of "
-            f"{', '.join(hidden_acts)}. Use `model.save`."
+            f"{owner} has no activation {activation!r}; wanted one of {', '.join(hidden_acts)}. "
+            "Use `model.save`."
         )
     return {
         "attention_probs_dropout_prob": backbone.attention_dropout,
@@ -60,7 +68,7 @@ def collect_weights(model, table, owner):
     strangers = [path for path in weights if table.their_name(path) is None]
     if strangers:
         raise ValueError(
-            f"{owner} has no place for these weights of {model.name!r}: {', '.join(strangers)}. "
+            f"{owner} has no place for these weights of {model.name!r}: {list_names(strangers)}. "
             "Save its `backbone` alone, or use `model.save`."
         )
     return weights

@@ -9,6 +9,10 @@ _FOOTER_SIZE = 48
 _MAGIC = 0xDB4775248B80FB57
 _BLOCK_TRAILER_SIZE = 5
 
+# A key may share its beginning with the key before it, so that a small file could hold
+# gigabytes of long keys.
+_MAX_KEY_SIZE = 4096
+
 
 def read_table(data):
     """Yields the (key, value) pairs of a table, bytes, in the order of the keys.
@@ -51,6 +55,8 @@ def _read_block(data, offset, size):
         shared, position = read_varint(block, position)  # with the key before it
         unshared, position = read_varint(block, position)
         value_size, position = read_varint(block, position)
+        if shared + unshared > _MAX_KEY_SIZE:
+            raise ValueError(f"a name has more than {_MAX_KEY_SIZE:,} bytes")
         key = key[:shared] + block[position : position + unshared]
         position += unshared
         yield key, block[position : position + value_size]
@@ -86,15 +92,20 @@ def _make_block(pairs):
 
 
 def read_varint(data, position):
-    """The unsigned integer at `position`, seven bits a byte, and the position after it."""
-    value = shift = 0
-    while True:
+    """The unsigned integer at `position`, seven bits a byte, and the position after it.
+
+    Raises:
+        ValueError: if the integer has more than 64 bits.
+        IndexError: if `data` ends before the integer does.
+    """
+    value = 0
+    for shift in range(0, 64, 7):
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
             return value, position
-        shift += 7
+    raise ValueError("a number has more than 64 bits")
 
 
 def make_varint(value):

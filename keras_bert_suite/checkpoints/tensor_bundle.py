@@ -14,7 +14,7 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 
-from keras_bert_suite.checkpoints.damage import damaged
+from keras_bert_suite.checkpoints.messages import damaged, list_names, shorten
 from keras_bert_suite.checkpoints.string_table import (
     make_table,
     make_varint,
@@ -86,7 +86,7 @@ class TensorBundle:
         if missing:
             raise FileNotFoundError(
                 f"{self.index_path} belongs to files that {prefix.parent} does not have: "
-                f"{', '.join(missing)}. Download them too."
+                f"{list_names(missing)}. Download them too."
             )
         for entry in self._entries.values():
             path, end = self._shards[entry.shard], entry.offset + entry.size
@@ -106,7 +106,7 @@ class TensorBundle:
         entry = self._entries[name]
         if entry.dtype not in _DTYPES or entry.is_sliced:
             raise ValueError(
-                f"{name} in {self.index_path} is "
+                f"{shorten(name)} in {self.index_path} is "
                 + ("stored in slices" if entry.is_sliced else f"of dtype number {entry.dtype}")
                 + ", wanted a whole array of numbers. Save the checkpoint again without "
                 "partitioned or quantized variables."
@@ -114,12 +114,12 @@ class TensorBundle:
         dtype = _DTYPES[entry.dtype].newbyteorder(self._byte_order)
         path = self._shards[entry.shard]
         if entry.size != dtype.itemsize * math.prod(entry.shape):
-            raise damaged(self.index_path, f"{name} is said to have {entry.size} bytes")
+            raise damaged(self.index_path, f"{shorten(name)} is said to have {entry.size} bytes")
         if not entry.size:
             return np.zeros(entry.shape, dtype)
         data = np.memmap(path, "uint8", "r", entry.offset, (entry.size,))
         if masked_checksum(data) != entry.checksum:
-            raise damaged(path, f"the checksum of {name} is wrong")
+            raise damaged(path, f"the checksum of {shorten(name)} is wrong")
         return data.view(dtype).reshape(entry.shape)
 
 

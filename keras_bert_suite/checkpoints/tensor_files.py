@@ -1,4 +1,4 @@
-"""Hugging Face's weight files: safetensors and PyTorch's, whole or in shards."""
+"""Weight files: safetensors and PyTorch's, whole or in shards, and the HDF5 of Keras."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from keras_bert_suite.checkpoints.damage import damaged
+from keras_bert_suite.checkpoints.messages import damaged, list_names, shorten
 
 _SAFETENSORS_DTYPES = {
     "F64": "float64",
@@ -60,7 +60,7 @@ class SafetensorsFile:
         entry = self._entries[name]
         if entry["dtype"] not in _SAFETENSORS_DTYPES:
             raise ValueError(
-                f"{name} in {self.path} has dtype {entry['dtype']}, wanted one of "
+                f"{shorten(name)} in {self.path} has dtype {entry['dtype']}, wanted one of "
                 f"{', '.join(_SAFETENSORS_DTYPES)}. Convert the checkpoint to float32."
             )
         begin, end = entry["data_offsets"]
@@ -100,8 +100,8 @@ class TorchFile:
         except Exception as error:  # torch raises half a dozen types here.
             reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
             raise ValueError(
-                f"{path} cannot be read as PyTorch tensors: {reason}. If its download was cut "
-                f"short (it has {path.stat().st_size:,} bytes), download it again. If it holds "
+                f"{path} cannot be read as PyTorch tensors: {shorten(reason)}. If its download was "
+                f"cut short (it has {path.stat().st_size:,} bytes), download it again. If it holds "
                 "pickled objects, which are never run here, take the checkpoint's "
                 "model.safetensors instead."
             ) from error
@@ -142,15 +142,16 @@ class ShardedFiles:
         try:
             weight_map = json.loads(index_path.read_text(encoding="utf-8"))["weight_map"]
             names = sorted(set(weight_map.values()))
-            if any(Path(name).name != name for name in names):
-                raise ValueError(f"shards outside of its directory: {names}")
+            strangers = [name for name in names if Path(name).name != name or len(name) > 255]
+            if strangers:
+                raise ValueError(f"shards outside of its directory: {list_names(strangers)}")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise damaged(index_path, error) from error
         missing = [name for name in names if not (index_path.parent / name).is_file()]
         if missing:
             raise FileNotFoundError(
                 f"{index_path} lists files that {index_path.parent} does not have: "
-                f"{', '.join(missing)}. Download them too."
+                f"{list_names(missing)}. Download them too."
             )
         files = {name: open_file(index_path.parent / name) for name in names}
         self._files = {tensor: files[name] for tensor, name in weight_map.items()}
@@ -158,7 +159,8 @@ class ShardedFiles:
         for tensor, name in weight_map.items():
             shapes = files[name].shapes()
             if tensor not in shapes:
-                raise damaged(files[name].path, f"it lacks {tensor}, which {index_path} promises")
+                reason = f"it lacks {shorten(tensor)}, which {index_path.name} promises"
+                raise damaged(files[name].path, reason)
             self._shapes[tensor] = shapes[tensor]
 
     def shapes(self):
@@ -168,3 +170,46 @@ class ShardedFiles:
     def tensor(self, name):
         """The tensor, from the shard that holds it."""
         return self._files[name].tensor(name)
+
+
+class HDF5File:
+    """The arrays of one `.weights.h5` file of Keras.
+
+    Args:
+        path: `pathlib.Path`.
+
+    Raises:
+        ValueError: if the file is cut short or damaged, or reaches for other files.
+    """
+
+    def __init__(self, path):
+        import h5py
+
+        self.path = path
+        self._shapes = {}
+
+        def visit(name, item):  # is not called for links to other files
+            if isinstance(item, h5py.Dataset):
+                if item.is_virtual or item.external:
+                    raise ValueError(f"{shorten(name)} lies in another file")
+                self._shapes[name] = tuple(item.shape or ())
+
+        try:
+            with h5py.File(path, "r") as file:
+                file.visititems(visit)
+        except (OSError, RuntimeError, ValueError) as error:  # those of h5py, and ours
+            raise damaged(path, error) from error
+
+    def shapes(self):
+        """dict of name -> shape."""
+        return self._shapes
+
+    def tensor(self, name):
+        """The tensor as NumPy array."""
+        import h5py
+
+        try:
+            with h5py.File(self.path, "r") as file:
+                return file[name][()]
+        except (OSError, RuntimeError, ValueError) as error:
+            raise damaged(self.path, f"{shorten(name)}: {error}") from error

@@ -1,6 +1,7 @@
 """What a checkpoint's files say about its tokenizer."""
 
 from keras_bert_suite.checkpoints.config_values import read_json, write_json
+from keras_bert_suite.checkpoints.messages import shorten
 
 #: Classes of Hugging Face that split text as BERT does, or as their tokenizer.json says.
 _BERT_CLASSES = (
@@ -89,8 +90,8 @@ def read_hugging_face_tokenizer(directory):
         if got not in wanted:
             raise ValueError(
                 f"The tokenizer in {directory} is not BERT's, and its token ids would differ: "
-                f"{what} in {path.name} is {got!r}, wanted {wanted[-1]!r}. Pass a tokenizer of "
-                "your own."
+                f"{what} in {path.name} is {shorten(repr(got))}, wanted {wanted[-1]!r}. Pass a "
+                "tokenizer of your own."
             )
 
     if vocabulary_path.is_file():
@@ -103,7 +104,7 @@ def read_hugging_face_tokenizer(directory):
     if not isinstance(lowercase, bool) or strip_accents not in (None, True, False):
         raise ValueError(
             f"'do_lower_case' and 'strip_accents' of {config_path} must be true or false, got "
-            f"{lowercase!r} and {strip_accents!r}."
+            f"{shorten(repr(lowercase))} and {shorten(repr(strip_accents))}."
         )
     arguments = {"vocabulary": vocabulary, "lowercase": lowercase}
     if strip_accents not in (None, lowercase):
@@ -183,7 +184,8 @@ def _pieces_of(fast, path):
         complete = pieces and [ids[piece] for piece in pieces] == list(range(len(pieces)))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{path} holds no vocabulary ({error!r}). Download it, or vocab.txt, again."
+            f"{path} holds no vocabulary ({shorten(repr(error))}). Download it, or vocab.txt, "
+            "again."
         ) from error
     if not complete:
         raise ValueError(

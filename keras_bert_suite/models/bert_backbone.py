@@ -198,26 +198,39 @@ class BertBackbone(keras_hub.models.Backbone):
         )
 
     @classmethod
-    def from_preset(cls, preset, load_weights=True, **kwargs):
+    def from_preset(cls, preset, load_weights=True, skip=(), **kwargs):
         """Builds the encoder of a checkpoint.
 
         Args:
-            preset: directory of a preset saved by `save_to_preset`, of a Hugging Face
-                checkpoint, or of an original Google TF1 checkpoint; `hf://owner/name`;
-                or `kaggle://...` for a preset there.
+            preset: directory of a preset saved by `save_to_preset` of this class or of
+                KerasHub's BertBackbone, of a Hugging Face checkpoint, or of an original
+                Google TF1 checkpoint; `hf://owner/name`; or `kaggle://...` for a preset
+                there.
             load_weights: bool, whether to load weights or only the configuration.
+            skip: regular expression, or several, of whole paths of weights that keep their
+                initial values, and of whole names of tensors that are left out; see
+                `checkpoints.load_weights`.
             **kwargs: arguments of the constructor that override the checkpoint's.
 
         Raises:
             ValueError: if the checkpoint is not one, or lacks a tensor, or holds a
                 surplus or misshapen one.
+
+        Warns:
+            UserWarning: if the checkpoint has a head that this package does not know, or no
+                pooler.
         """
         checkpoint = checkpoints.open_checkpoint(preset)
         if checkpoint is None:
+            if skip:
+                raise ValueError(
+                    f"{preset} is a preset of Keras, which is loaded whole: `skip` must be empty, "
+                    f"got {skip!r}."
+                )
             return super().from_preset(preset, load_weights=load_weights, **kwargs)
         backbone = cls(**{**checkpoint.backbone_config, **kwargs})
         if load_weights:
-            checkpoints.load_weights(backbone, checkpoint)
+            checkpoints.load_weights(backbone, checkpoint, skip=skip)
         return backbone
 
     def get_config(self):

@@ -31,7 +31,10 @@ def test_every_weight_has_one_name_and_back(table):
 
 @TABLES
 def test_both_tables_have_the_same_rows(table):
-    assert [row[0] for row in table.rows] == [row[0] for row in GOOGLE_TF1.rows]
+    paths = [row[0] for row in GOOGLE_TF1.rows]
+    if table is HUGGING_FACE:  # has no place for embeddings of another width
+        paths = [path for path in paths if not path.startswith("embeddings/projection/")]
+    assert [row[0] for row in table.rows] == paths
 
 
 @TABLES

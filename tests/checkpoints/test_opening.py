@@ -4,6 +4,7 @@ import json
 import shutil
 from fnmatch import fnmatch
 
+import keras_hub
 import pytest
 
 from keras_bert_suite.checkpoints import open_checkpoint
@@ -18,9 +19,42 @@ def test_presets_of_keras_are_left_to_kerashub(tmp_path):
     assert open_checkpoint(tmp_path) is None
 
 
-@pytest.mark.parametrize("preset", ["kaggle://keras/bert/keras/bert_base_en", "modelscope://a/b"])
-def test_other_schemes_are_left_to_kerashub(preset):
-    assert open_checkpoint(preset) is None
+def test_other_schemes_are_left_to_kerashub():
+    assert open_checkpoint("modelscope://a/b") is None
+
+
+def test_kaggle(tmp_path, monkeypatch):
+    """Presets of KerasHub's BERT are opened, others are left to KerasHub."""
+    import kagglehub
+
+    asked = []
+
+    def model_download(handle, path=None):
+        asked.append((handle, path))
+        return str(tmp_path / path if path else tmp_path)
+
+    monkeypatch.setattr(kagglehub, "model_download", model_download)
+    keras_hub.models.BertBackbone(9, 1, 2, 4, 8).save_to_preset(str(tmp_path))
+    handle = "keras/bert/keras/bert_tiny_en_uncased/3"
+    assert open_checkpoint(f"kaggle://{handle}").backbone_config["num_layers"] == 1
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["registered_name"] = "keras_hub>RobertaBackbone"
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    assert open_checkpoint(f"kaggle://{handle}") is None
+    assert asked == [(handle, "config.json"), (handle, None), (handle, "config.json")]
+
+
+@pytest.mark.parametrize("name", ["bert_tiny_en_uncased", "bert_base_multi", "roberta_base_en"])
+def test_presets_that_kerashub_knows_by_name(name):
+    with pytest.raises(FileNotFoundError, match=f"pass 'kaggle://keras/.*/keras/{name}/"):
+        open_checkpoint(name)
+
+
+def test_paths(toy, monkeypatch):
+    """`pathlib.Path`, str and `~`."""
+    monkeypatch.setenv("HOME", str(toy.parent))
+    for preset in (toy, str(toy), f"~/{toy.name}", f"~/{toy.name}/bert_model.ckpt"):
+        assert open_checkpoint(preset).backbone_config["vocabulary_size"] == 15
 
 
 @pytest.mark.parametrize("preset", ["nowhere", "bert-base-uncased", "google/bert_tiny"])
@@ -91,6 +125,7 @@ def hub(monkeypatch, tmp_path):
             name = file.relative_to(Hub.repository).as_posix()
             if file.is_file() and any(fnmatch(name, pattern) for pattern in allow_patterns):
                 Hub.copied.append(name)
+                (Hub.cache / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy(file, Hub.cache / name)
         return str(Hub.cache)
 
@@ -132,9 +167,24 @@ def test_hub_with_a_google_checkpoint(hub, toy):
     assert "LICENSE.txt" not in hub.copied and "bert_model.ckpt.meta" not in hub.copied
 
 
+def test_hub_preset_of_keras_hubs_bert(hub):
+    tokenizer = keras_hub.models.BertTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+    preprocessor = keras_hub.models.BertTextClassifierPreprocessor(tokenizer)
+    backbone = keras_hub.models.BertBackbone(9, 1, 2, 4, 8)
+    backbone.save_to_preset(str(hub.repository))
+    preprocessor.save_to_preset(str(hub.repository))
+    (hub.repository / "README.md").touch()
+    checkpoint = open_checkpoint("hf://owner/name")
+    assert checkpoint.backbone_config["vocabulary_size"] == 9
+    assert "README.md" not in hub.copied and "model.weights.h5" in hub.copied
+    vocabulary = hub.cache / "assets" / "tokenizer" / "vocabulary.txt"
+    assert checkpoint.tokenizer_config == {"vocabulary": str(vocabulary), "lowercase": False}
+    assert vocabulary.is_file()
+
+
 def test_hub_preset_of_keras_is_left_to_kerashub(hub):
     hub.repository.mkdir()
-    config = {"registered_name": "keras_hub>BertBackbone"}
+    config = {"registered_name": "keras_bert_suite>BertBackbone"}
     (hub.repository / "config.json").write_text(json.dumps(config))
     (hub.repository / "model.weights.h5").touch()
     assert open_checkpoint("hf://owner/name") is None

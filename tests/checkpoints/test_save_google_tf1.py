@@ -108,9 +108,7 @@ def test_lower_precision_is_written_as_float32(tmp_path):
 def test_what_the_format_cannot_hold_is_refused(tmp_path):
     path = tmp_path / "saved"
     for argument, value, message in (
-        ("embedding_dim", 4, "embedding_dim=4 and hidden_dim=8"),
-        ("activation", "gelu_erf", "Google's BERT has no activation .*gelu_erf.*one of gelu_tanh"),
-        ("activation", "silu", "no activation .*silu"),
+        ("activation", "silu", "Google's BERT has no activation 'silu'; wanted one of gelu_tanh"),
         ("layer_norm_epsilon", 1e-3, "epsilon of 1e-12, got layer_norm_epsilon=0.001"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -3,11 +3,13 @@
 import os
 import sys
 
+import keras_hub
 import pytest
 
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import WordPieceTokenizer
+from keras_bert_suite.tasks import TextClassifier
 
 SIZES = {
     "vocabulary_size": 1000,
@@ -27,6 +29,18 @@ def test_existing_target_stays(tmp_path, save):
     with pytest.raises(FileExistsError, match="exists already"):
         save(BertBackbone(**SIZES), tmp_path / "saved")
     assert os.listdir(tmp_path / "saved") == ["precious"]
+
+
+@pytest.mark.parametrize("save", SAVERS)
+@pytest.mark.parametrize("name", ["BertBackbone", "DistilBertBackbone"])
+def test_backbones_of_keras_hub_are_refused_by_name(tmp_path, save, name):
+    names = ("vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim")
+    backbone = getattr(keras_hub.models, name)(**{size: SIZES[size] for size in names})
+    task = TextClassifier(backbone, num_classes=2)
+    for model in (backbone, task):
+        with pytest.raises(ValueError, match=f"keras_hub's {name}. Use `model.save_to_preset`"):
+            save(model, tmp_path / "saved")
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no file size limit")

@@ -1,0 +1,163 @@
+"""What a config.json of Hugging Face says of its model, beside the sizes."""
+
+import re
+
+from keras_bert_suite.checkpoints.messages import list_names, shorten
+
+#: Dials that change what a model computes, and the values that `BertBackbone` has. BERT's
+#: own come first, then those of models that call themselves BERT. (Fields that are not here
+#: change what is returned, how fast, or with what rate of dropout, but no value:
+#: `use_cache`, `output_attentions`, `chunk_size_feed_forward` and so on.)
+DIALS = (
+    ("position_embedding_type", ("absolute",)),
+    ("is_decoder", (False,)),
+    ("add_cross_attention", (False,)),
+    ("pruned_heads", ({},)),
+    ("quantization_config", ()),
+    ("num_hidden_groups", ()),
+    ("inner_group_num", (1,)),
+    ("feed_forward_type", ("original",)),
+    ("alibi_starting_size", ()),
+    ("rotary_emb_fraction", (0, 0.0)),
+    ("relative_attention", (False,)),
+    ("prenorm", (False,)),
+    ("ln_type", ("postln",)),
+)
+
+#: Model types that a config.json of 2019 without `model_type` may be of:
+#: (model type, pattern of names of tensors only that model has, fields only its config.json has).
+OTHER_MODELS = (
+    ("albert", r"albert\..+|encoder\.albert_layer_groups\..+", ("num_hidden_groups",)),
+    ("distilbert", r"distilbert\..+|.*\.q_lin\..+", ("n_layers",)),
+    ("roberta", r"roberta\..+", ()),
+    ("electra", r"electra\..+|embeddings_project\..+|discriminator_predictions\..+", ()),
+    ("xlnet", r".*\.rel_attn\..+", ("d_inner",)),
+)
+
+#: A tensor that every BERT has, as the name table spells it.
+_BERT_TENSOR = "bert.encoder.layer.0.attention.self.query.weight"
+
+
+def check_is_bert(config, names, spell):
+    """Checks that a model is a BERT that `BertBackbone` can be.
+
+    Args:
+        config: `ConfigValues`.
+        names: names of the tensors in the file.
+        spell: function from such a name to the one in the name table.
+
+    Raises:
+        ValueError: if the model is of another type, or one of its dials is not BERT's.
+    """
+    model_type = config.get("model_type")
+    if model_type is None:
+        _check_names_of_bert(config, names, spell)
+    elif model_type != "bert":
+        raise ValueError(
+            f"{config.path} has model_type {shorten(repr(model_type))}, wanted 'bert'. Other "
+            "architectures cannot be read."
+        )
+    config.check_dials(DIALS)
+    code = config.get("auto_map")
+    if isinstance(code, dict) and any(str(name).startswith("AutoModel") for name in code):
+        raise ValueError(
+            f"'auto_map' in {config.path} says that the model is computed by code of its own, "
+            "which is never run here. If that code computes a plain BERT, remove 'auto_map'."
+        )
+
+
+def _check_names_of_bert(config, names, spell):
+    """Decides by the names of tensors and fields: `model_type` came with 2020."""
+    advice = (
+        f'{config.path} has no model_type. If this is a BERT, add "model_type": "bert" to it; '
+        "other architectures cannot be read."
+    )
+    architectures = [name.lower() for name in read_architectures(config)]
+    for model_type, pattern, fields in OTHER_MODELS:
+        evidence = [
+            *(name for name in architectures if name.startswith(model_type)),
+            *(name for name in fields if config.get(name) is not None),
+            *(name for name in names if re.fullmatch(pattern, name)),
+        ]
+        if evidence:
+            raise ValueError(
+                f"The checkpoint looks like one of model type {model_type!r}, wanted 'bert': it "
+                f"has {list_names(evidence[:3])}. {advice}"
+            )
+    # RoBERTa's tensors may have BERT's names, but its positions begin at 2.
+    if config.get("type_vocab_size") == 1:
+        raise ValueError(
+            "The checkpoint looks like one of model type 'roberta', wanted 'bert': "
+            f"type_vocab_size is 1. {advice}"
+        )
+    if _BERT_TENSOR not in {spell(name) for name in names}:
+        raise ValueError(
+            f"The checkpoint is not one of a BERT: it has no tensor {_BERT_TENSOR}, but "
+            f"{list_names(list(names)[:5])}. {advice}"
+        )
+
+
+def read_architectures(config):
+    """The names of classes of transformers that a model was saved from, list of str."""
+    names = config.get("architectures")
+    return [str(name) for name in names] if isinstance(names, list) else []
+
+
+def read_classifier(config, shape):
+    """What the classification layer of a checkpoint is to a `TextClassifier`.
+
+    Args:
+        config: `ConfigValues`.
+        shape: shape of `classifier.weight`, or None if there is no such tensor.
+
+    Returns:
+        (arguments, problem). dict of arguments of `TextClassifier`, and None; or None, and
+        what keeps the layer from being the head of a `TextClassifier`, str.
+
+    Raises:
+        ValueError: if `id2label` or `classifier_dropout` are not what they must be.
+    """
+    if shape is None:
+        return None, "has no classification layer"
+    architectures = read_architectures(config)
+    if not architectures:
+        return None, (
+            "has a classification layer, but its config.json does not say of what. If it "
+            'classifies texts, add "architectures": ["BertForSequenceClassification"] to it'
+        )
+    if not any(name.endswith("ForSequenceClassification") for name in architectures):
+        return None, (
+            f"has the classification layer of a {list_names(architectures)}, which does not "
+            "classify texts"
+        )
+    problem_type = config.get("problem_type")
+    if problem_type not in (None, "single_label_classification"):
+        return None, (
+            f"has a classification layer whose problem_type is {shorten(repr(problem_type))}, "
+            "wanted one label a text ('single_label_classification')"
+        )
+    if len(shape) != 2 or shape[0] < 2:
+        return None, (
+            f"has a classification layer of shape {shorten(shape)}, wanted two labels or more: "
+            "one output is a regression"
+        )
+    return {
+        "label_names": _read_label_names(config, shape[0]),
+        "dropout": config.rate("classifier_dropout", config.get("hidden_dropout_prob")),
+    }, None
+
+
+def _read_label_names(config, num_labels):
+    # transformers does not write its default, two labels of these names.
+    labels = config.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
+    try:
+        names = {int(key): str(name) for key, name in labels.items()}
+    except (AttributeError, ValueError):
+        names = {}
+    if sorted(names) != list(range(len(names))) or not 0 < len(names) <= num_labels:
+        raise ValueError(
+            f"'id2label' in {config.path} must map 0 to n - 1 to names, for at most the "
+            f"{num_labels} outputs of the classification layer, got {shorten(repr(labels))}."
+        )
+    # Files of 2019 may have the default of two names beside `num_labels` of another number.
+    return [names.get(i, f"LABEL_{i}") for i in range(num_labels)]

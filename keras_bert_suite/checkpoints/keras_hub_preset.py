@@ -1,0 +1,196 @@
+"""Presets of KerasHub's BERT."""
+
+from keras_bert_suite.checkpoints.config_values import ConfigValues, read_json
+from keras_bert_suite.checkpoints.messages import list_directory, shorten
+from keras_bert_suite.checkpoints.name_tables import KERAS_HUB
+from keras_bert_suite.checkpoints.tensor_files import HDF5File
+
+#: What the configuration of KerasHub does not say, for it is built in.
+_BUILT_IN = {"activation": "gelu_tanh", "layer_norm_epsilon": 1e-12, "initializer_range": 0.02}
+
+#: How a classifier of KerasHub may end -> `activation` of `TextClassifier`.
+_ACTIVATIONS = {None: None, "linear": None, "softmax": "softmax"}
+
+
+def is_keras_hub_bert(path):
+    """Whether a directory holds a preset of KerasHub's BERT, as KerasHub itself saved it.
+
+    One with a task of ours is left to KerasHub, which gives back the backbone it was saved with.
+
+    Args:
+        path: `pathlib.Path` of a directory with a config.json.
+    """
+    task = path / "task.json"
+    return _class_of(read_json(path / "config.json")) == ("keras_hub", "BertBackbone") and (
+        not task.is_file() or _class_of(read_json(task))[0] == "keras_hub"
+    )
+
+
+def _class_of(config):
+    """(package, class) of a serialized object. KerasNLP is KerasHub's former name."""
+    package, _, name = str(config.get("registered_name")).partition(">")
+    return package.replace("keras_nlp", "keras_hub"), name
+
+
+class KerasHubCheckpoint:
+    """A directory that `save_to_preset` of KerasHub's BertBackbone, or a task on it, wrote.
+
+    Args:
+        path: `pathlib.Path` of the directory.
+
+    Attributes:
+        path: the same.
+        name_table: `NameTable` of its tensors.
+        backbone_config: dict of keyword arguments of `BertBackbone`.
+        classifier_config: dict of keyword arguments of `TextClassifier` if it holds a
+            BertTextClassifier, else None.
+        classifier_problem: None, or why there is no `classifier_config`, str.
+        label_names: list of the class ids as str, or None. The names are not stored.
+        sequence_length: int, that of its preprocessor, or None.
+
+    Raises:
+        FileNotFoundError: if there are no weights.
+        ValueError: if a configuration is not what it must be, or the weights are damaged.
+    """
+
+    name_table = KERAS_HUB
+
+    def __init__(self, path):
+        self.path = path
+        self.backbone_config = _read_backbone(ConfigValues(path / "config.json", "config"))
+        self.sequence_length = _read_sequence_length(path)
+        self._files = {"": _open_weights(path)}
+        self.classifier_config, self.classifier_problem = None, "has no classification layer"
+        task = path / "task.json"
+        if task.is_file():
+            name = _class_of(read_json(task))[1]
+            if name == "BertTextClassifier":
+                self.classifier_config, self.classifier_problem = _read_classifier(
+                    ConfigValues(task, "config")
+                )
+            if (path / "task.weights.h5").is_file():
+                # A head with an unknown activation is not the classifier of the table.
+                unknown = "" if self.classifier_config or name != "BertTextClassifier" else "other "
+                self._files[f"{unknown}{name}/"] = HDF5File(path / "task.weights.h5")
+        self.label_names = (self.classifier_config or {}).get("label_names")
+
+    @property
+    def tokenizer_config(self):
+        """dict of arguments of `WordPieceTokenizer`.
+
+        Raises:
+            FileNotFoundError: if there is no tokenizer.
+            ValueError: if it does not split text as BERT's does.
+        """
+        vocabulary = self.path / "assets" / "tokenizer" / "vocabulary.txt"
+        config_path = self.path / "tokenizer.json"
+        for file in (config_path, vocabulary):
+            if not file.is_file():
+                raise FileNotFoundError(
+                    f"{self.path} has no {file.relative_to(self.path)}. Save the preset again "
+                    "with its preprocessor, or pass a tokenizer of your own."
+                )
+        config = ConfigValues(config_path, "config")
+        config.check_dials(
+            (
+                ("split", (True,)),
+                ("suffix_indicator", ("##",)),
+                ("special_tokens_in_strings", (False,)),
+            )
+        )
+        lowercase = config.flag("lowercase", False)
+        strip_accents = config.flag("strip_accents", False)
+        arguments = {"vocabulary": str(vocabulary), "lowercase": lowercase}
+        if strip_accents != lowercase:
+            arguments["strip_accents"] = strip_accents
+        unknown_token = config.get("oov_token")
+        if unknown_token not in (None, "[UNK]"):
+            arguments["unknown_token"] = str(unknown_token)
+        return arguments
+
+    def tensor_shapes(self):
+        """dict of tensor name -> shape. The heads of attention are one axis."""
+        return {
+            prefix + name: _merge_heads(name, shape)
+            for prefix, file in self._files.items()
+            for name, shape in file.shapes().items()
+        }
+
+    def tensor(self, name):
+        """The tensor called `name`, as NumPy array in its stored dtype."""
+        prefix = max((p for p in self._files if name.startswith(p)), key=len)
+        inner = name.removeprefix(prefix)
+        tensor = self._files[prefix].tensor(inner)
+        return tensor.reshape(_merge_heads(inner, tensor.shape))
+
+
+def _merge_heads(name, shape):
+    """(H, heads, D) -> (H, H); on the way out (heads, D, H) -> (H, H); of biases (H,)."""
+    if "/_self_attention_layer/" not in name:
+        return shape
+    if name.endswith("output_dense/vars/0") and len(shape) == 3:
+        return (shape[0] * shape[1], shape[2])
+    if name.endswith("_dense/vars/0") and len(shape) == 3:
+        return (shape[0], shape[1] * shape[2])
+    if name.endswith("_dense/vars/1") and len(shape) == 2:
+        return (shape[0] * shape[1],)
+    return shape
+
+
+def _read_backbone(config):
+    dropout = config.rate("dropout")
+    kwargs = {
+        "vocabulary_size": config.size("vocabulary_size"),
+        "num_layers": config.size("num_layers"),
+        "num_heads": config.size("num_heads"),
+        "hidden_dim": config.size("hidden_dim"),
+        "intermediate_dim": config.size("intermediate_dim"),
+        "dropout": dropout,
+        "attention_dropout": dropout,
+        "max_sequence_length": config.size("max_sequence_length"),
+        "num_segments": config.size("num_segments"),
+        **_BUILT_IN,
+    }
+    if kwargs["hidden_dim"] % kwargs["num_heads"]:
+        raise ValueError(
+            f"'num_heads' in {config.path} must divide 'hidden_dim', got {kwargs['num_heads']} and "
+            f"{kwargs['hidden_dim']}."
+        )
+    return kwargs
+
+
+def _read_classifier(config):
+    """What the task is to a `TextClassifier`, as `hugging_face_config.read_classifier` says it."""
+    activation = config.get("activation")
+    num_classes = config.size("num_classes")
+    if isinstance(activation, (dict, list)) or activation not in _ACTIVATIONS:
+        return None, (
+            f"has a classification layer with the activation {shorten(repr(activation))}, wanted "
+            "none or 'softmax'"
+        )
+    if num_classes < 2:
+        return None, "has a classification layer with one output, wanted two labels or more"
+    return {
+        "label_names": [str(i) for i in range(num_classes)],
+        "dropout": config.rate("dropout"),
+        "activation": _ACTIVATIONS[activation],
+    }, None
+
+
+def _read_sequence_length(path):
+    path = path / "preprocessor.json"
+    if not path.is_file():
+        return None
+    config = ConfigValues(path, "config")
+    # A round robin over the segments leaves what cutting the longest one leaves.
+    config.check_dials([("truncate", ("round_robin",))])
+    return None if config.get("sequence_length") is None else config.size("sequence_length")
+
+
+def _open_weights(path):
+    if not (path / "model.weights.h5").is_file():
+        raise FileNotFoundError(
+            f"{path} has no model.weights.h5: found {list_directory(path)}. Save the backbone "
+            "again with its weights, in one file."
+        )
+    return HDF5File(path / "model.weights.h5")

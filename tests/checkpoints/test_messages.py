@@ -1,0 +1,131 @@
+"""No file can make a message long, or full of what it holds."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+from keras_bert_suite.checkpoints import load_weights, open_checkpoint
+from keras_bert_suite.checkpoints.messages import list_names, name_of, shorten
+from keras_bert_suite.checkpoints.string_table import make_table
+from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle, write_bundle
+from keras_bert_suite.layers import gelu_erf
+from keras_bert_suite.models import BertBackbone
+
+pytestmark = pytest.mark.backend_free
+
+LONGEST = 20_000
+
+
+def test_shorten():
+    assert shorten("abc") == "abc"
+    assert shorten(("a", 1)) == "('a', 1)"
+    assert shorten("a" * 500 + "b" * 500, 11) == "aaaa...bbbb"
+    assert len(shorten("x" * 10**6)) <= 120
+
+
+def test_list_names():
+    assert list_names("ab") == "a, b"
+    assert list_names([str(i) for i in range(20)]).endswith("18, 19")
+    assert list_names([str(i) for i in range(1021)]).endswith("18, 19, ... and 1,001 more")
+    assert len(list_names(["x" * 10**6] * 1000)) < LONGEST
+
+
+def test_name_of():
+    assert name_of(gelu_erf) == "gelu_erf"
+    assert name_of(BertBackbone) == "BertBackbone"
+    assert name_of(object()) == "object"
+
+
+def test_many_long_names_in_an_index(toy, tmp_path):
+    source = open_checkpoint(toy)
+    tensors = {name: source.tensor(name) for name in source.tensor_shapes()}
+    for prefix, message in (("bert/", "the model has no place"), ("head", "They are left out")):
+        path = tmp_path / prefix.strip("/")
+        path.mkdir()
+        shutil.copy(toy / "bert_config.json", path)
+        extra = {f"{prefix}{i}{'x' * 3000}": np.zeros(1, "float32") for i in range(1000)}
+        write_bundle(path / "bert_model.ckpt", {**tensors, **extra}.items())
+        assert os.path.getsize(path / "bert_model.ckpt.index") > 3_000_000
+        checkpoint = open_checkpoint(path)
+        backbone = BertBackbone(**checkpoint.backbone_config)
+        if prefix == "head":
+            with pytest.warns(UserWarning, match=message) as warned:
+                load_weights(backbone, checkpoint)
+            text = str(warned[0].message)
+        else:
+            with pytest.raises(ValueError, match=message) as error:
+                load_weights(backbone, checkpoint)
+            text = str(error.value)
+        assert len(text) < LONGEST
+        assert "and 980 more" in text
+
+
+@pytest.mark.parametrize(
+    "key, value, message",
+    [
+        (b"x" * 5000, b"", "a name has more than 4,096 bytes"),
+        (b"x" * 4000, b"\x07", "wire type 7"),
+        (b"x", b"\x08" + b"\xff" * 1000, "a number has more than 64 bits"),
+    ],
+)
+def test_crafted_index(tmp_path, key, value, message):
+    prefix = tmp_path / "model.ckpt"
+    prefix.with_name("model.ckpt.index").write_bytes(make_table([(b"", b"\x08\x01"), (key, value)]))
+    with pytest.raises(ValueError, match=message) as error:
+        TensorBundle(prefix)
+    assert len(str(error.value)) < LONGEST
+
+
+def test_index_of_many_data_files(tmp_path):
+    prefix = tmp_path / "model.ckpt"
+    header = b"\x08\x9f\x8d\x06"  # 99,999 data files
+    prefix.with_name("model.ckpt.index").write_bytes(make_table([(b"", header), (b"x", b"")]))
+    with pytest.raises(FileNotFoundError, match="and 99,979 more. Download them too") as error:
+        TensorBundle(prefix)
+    assert len(str(error.value)) < LONGEST
+
+
+@pytest.mark.parametrize(
+    "field, value",
+    [
+        ("hidden_act", "x" * 10**6),
+        ("model_type", "x" * 10**6),
+        ("vocab_size", [0] * 10**6),
+        ("pruned_heads", {str(i): [1] for i in range(10**5)}),
+        ("position_embedding_type", "x" * 10**6),
+        ("id2label", {str(i): "x" for i in range(1, 10**5)}),
+    ],
+)
+def test_long_values_in_a_configuration(save_peer, field, value):
+    _, path = save_peer("BertForSequenceClassification")
+    file = path / "config.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), field: value}))
+    with pytest.raises(ValueError, match=field) as error:
+        open_checkpoint(path)
+    assert len(str(error.value)) < 2000
+
+
+def test_long_names_in_safetensors(save_peer):
+    _, path = save_peer()
+    tensors = load_file(path / "model.safetensors")
+    strangers = {f"encoder.{i}.{'x' * 1000}": np.zeros(1, "float32") for i in range(500)}
+    save_file({**tensors, **strangers}, path / "model.safetensors")
+    with pytest.raises(ValueError, match="and 480 more") as error:
+        BertBackbone.from_preset(path)
+    assert len(str(error.value)) < LONGEST
+
+
+@pytest.mark.parametrize(
+    "names", [["../x"] * 10**5, ["x" * 1000], [f"{i}.bin" for i in range(999)]]
+)
+def test_index_of_shards(save_peer, names):
+    _, path = save_peer(max_shard_size="2KB")
+    weight_map = {str(i): name for i, name in enumerate(names)}
+    (path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    with pytest.raises((ValueError, FileNotFoundError)) as error:
+        open_checkpoint(path)
+    assert len(str(error.value)) < LONGEST

@@ -1,0 +1,132 @@
+"""Files with more than the model has: heads, copies, strangers."""
+
+import numpy as np
+import pytest
+import torch
+from checkpoints.small_model import PIECES
+from checkpoints.wild_files import TOLERANCE, check_encoder, edit_tensors
+from peer_weights import run_transformers, to_numpy
+
+import keras_bert_suite as kbs
+from keras_bert_suite.checkpoints import (
+    classifier_arguments,
+    left_out_heads,
+    load_weights,
+    open_checkpoint,
+)
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.tasks import Pretrainer, TextClassifier
+
+
+def test_strangers_are_named_in_one_warning(save_peer, inputs):
+    peer, path = save_peer("BertForPreTraining")
+
+    def change(tensors):
+        tensors["crf.transitions"] = np.zeros((3, 3), "float32")
+        tensors["projection.0.weight"] = np.zeros((3, 8), "float32")
+        tensors["projection.0.bias"] = np.zeros(3, "float32")
+
+    edit_tensors(path, change)
+    with pytest.warns(UserWarning, match=r"does not have: crf, projection\. They") as warned:
+        backbone = BertBackbone.from_preset(path)
+    assert len(warned) == 1
+    check_encoder(backbone, peer.bert, inputs)
+    # Named in `skip`, they are no surprise.
+    BertBackbone.from_preset(path, skip=[r"crf\..*", r"projection\..*"])
+    assert left_out_heads(backbone, open_checkpoint(path)) == [
+        "cls.predictions",
+        "cls.seq_relationship",
+        "crf",
+        "projection",
+    ]
+
+
+def test_the_skip_of_the_message_works(save_peer, inputs):
+    """A tensor within the encoder may change what it computes: an error, unless named."""
+    peer, path = save_peer()
+    name = "encoder.layer.0.adapter.weight"
+    edit_tensors(path, lambda tensors: tensors.update({name: np.zeros(3, "float32")}))
+    with pytest.raises(ValueError, match=f"{name}: shape .* no place.*\n.*`skip`"):
+        BertBackbone.from_preset(path)
+    check_encoder(BertBackbone.from_preset(path, skip=name), peer, inputs)
+
+
+@pytest.mark.parametrize("model_name", ["BertForTokenClassification", "BertForMultipleChoice"])
+def test_classifier_of_something_else(save_peer, inputs, model_name):
+    peer, path = save_peer(model_name)
+    checkpoint = open_checkpoint(path)
+    assert checkpoint.label_names is None
+    with pytest.raises(ValueError, match=f"layer of a {model_name}, .*`num_classes`"):
+        classifier_arguments(checkpoint)
+    model = TextClassifier(BertBackbone(**checkpoint.backbone_config), num_classes=2)
+    with pytest.raises(ValueError, match="classifier/kernel: no tensor is known"):
+        load_weights(model, checkpoint)
+    with pytest.warns(UserWarning, match="does not have: classifier. They"):
+        load_weights(model.backbone, checkpoint)
+    check_encoder(model.backbone, peer.bert, inputs)
+
+
+def test_question_answering(save_peer, inputs):
+    peer, path = save_peer("BertForQuestionAnswering")
+    with pytest.warns(UserWarning, match="pooler.*does not have: qa_outputs") as warned:
+        backbone = BertBackbone.from_preset(path)
+    assert len(warned) == 1
+    check_encoder(backbone, peer.bert, inputs)
+
+
+def test_tokenizer_that_is_handed_in(save_peer):
+    _, path = save_peer()
+    (path / "vocab.txt").unlink()
+    tokenizer = kbs.WordPieceTokenizer(PIECES)
+    classifier = TextClassifier(
+        BertBackbone.from_preset(path),
+        num_classes=2,
+        preprocessor=kbs.SegmentPacker(tokenizer, sequence_length=8),
+    )
+    assert classifier.predict(["a b c"], verbose=0).shape == (1, 2)
+
+
+def save_untied(save_peer):
+    return save_peer("BertForMaskedLM", config={"tie_word_embeddings": False})
+
+
+def test_untied_is_refused_by_name(save_peer, inputs):
+    peer, path = save_untied(save_peer)
+    checkpoint = open_checkpoint(path)
+    pretrainer = Pretrainer(BertBackbone(**checkpoint.backbone_config), next_sentence=False)
+    with pytest.raises(ValueError, match="decoder.weight: differs from bert.embeddings.word"):
+        load_weights(pretrainer, checkpoint)
+    with pytest.warns(UserWarning, match="pooler"):
+        check_encoder(BertBackbone.from_preset(path), peer.bert, inputs)
+    with pytest.warns(UserWarning, match="pooler"):
+        load_weights(pretrainer, checkpoint, skip="masked_lm/.*")
+
+
+def test_copy_is_understood(save_peer, inputs):
+    """Old PyTorch files hold the tied matrix twice."""
+    peer, path = save_peer("BertForMaskedLM")
+
+    def change(tensors):
+        embedding = tensors["bert.embeddings.word_embeddings.weight"]
+        tensors["cls.predictions.decoder.weight"] = embedding.copy()
+        tensors["cls.predictions.decoder.bias"] = tensors["cls.predictions.bias"].copy()
+
+    edit_tensors(path, change)
+    checkpoint = open_checkpoint(path)
+    pretrainer = Pretrainer(BertBackbone(**checkpoint.backbone_config), next_sentence=False)
+    with pytest.warns(UserWarning, match="pooler"):
+        load_weights(pretrainer, checkpoint)
+    positions = np.int32([[1, 3], [2, 5], [4, 0]])
+    got = to_numpy(pretrainer({**inputs, "mask_positions": positions})["mlm"])
+    with torch.no_grad():
+        logits = run_transformers(peer, inputs).logits.numpy()
+    expected = np.take_along_axis(logits, positions[:, :, None], axis=1)
+    np.testing.assert_allclose(got, expected, atol=TOLERANCE)
+
+
+@pytest.mark.backend_free
+def test_missing_is_refused(save_peer):
+    _, path = save_untied(save_peer)
+    edit_tensors(path, lambda tensors: tensors.pop("cls.predictions.decoder.weight"))
+    with pytest.raises(ValueError, match="'tie_word_embeddings' .* is False, but"):
+        open_checkpoint(path)
