@@ -5,6 +5,7 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.layers import BertEmbeddings, TransformerBlock, gelu_erf, gelu_tanh
+from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
 #: Google's released sizes: (num_layers, hidden_dim, num_heads). The feed-forward
 #: network is four times as wide as the hidden states in all of them.
@@ -157,6 +158,8 @@ class BertBackbone(keras_hub.models.Backbone):
         if output_hidden_states:
             outputs["hidden_states"] = hidden_states
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+        # Under PyTorch KerasHub does not hand it down to the layers.
+        self.trainable = self.trainable
 
         # === Config ===
         self.vocabulary_size = vocabulary_size
@@ -233,9 +236,19 @@ class BertBackbone(keras_hub.models.Backbone):
             checkpoints.load_weights(backbone, checkpoint, skip=skip)
         return backbone
 
+    @classmethod
+    def from_config(cls, config):
+        config = dict(config)
+        trainability = config.pop("trainability", {})
+        backbone = super().from_config(config)
+        restore_trainability(backbone, trainability)
+        return backbone
+
     def get_config(self):
+        trainability = read_trainability(self)
         return {
             **super().get_config(),
+            **({"trainability": trainability} if trainability else {}),
             "vocabulary_size": self.vocabulary_size,
             "num_layers": self.num_layers,
             "num_heads": self.num_heads,
