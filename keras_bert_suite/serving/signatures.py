@@ -3,6 +3,7 @@
 import keras
 
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.serving.input_checks import check_inputs
 
 
 def make_signatures(task, input_names):
@@ -35,18 +36,23 @@ def make_signatures(task, input_names):
     }
     features = {name: tf.io.FixedLenFeature([], tf.string) for name in input_names}
 
+    def pack(*texts):
+        checked = check_inputs(dict(zip(input_names, texts, strict=True)), rank=1)
+        return preprocess(*checked.values())
+
     def serve(*texts):
-        return _classify(task, preprocess(*texts))
+        return _classify(task, pack(*texts))
 
     def serve_ids(inputs):
-        return _classify(task, inputs)
+        return _classify(task, check_inputs(inputs, rank=2))
 
     def serve_examples(examples):
+        examples = check_inputs({"examples": examples}, rank=1)["examples"]
         parsed = tf.io.parse_example(examples, features)
         return serve(*(parsed[name] for name in input_names))
 
     def embed(*texts):
-        return _embed(task, preprocess(*texts))
+        return _embed(task, pack(*texts))
 
     def sign(function, *signature):
         return tf.function(function, input_signature=signature, autograph=False)

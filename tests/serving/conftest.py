@@ -35,6 +35,14 @@ def saved_model(classifier, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def pair_model(classifier, tmp_path_factory):
+    """As `saved_model`, of pairs with the names "premise" and "hypothesis"."""
+    pytest.importorskip("tensorflow_text")
+    path = tmp_path_factory.mktemp("saved_models") / "pairs"
+    return export_saved_model(classifier, path, inputs=("premise", "hypothesis"))
+
+
+@pytest.fixture(scope="session")
 def native_server(tmp_path_factory):
     """`NativeServer`, compiled for this session."""
     native_server = pytest.importorskip("serving.native_server")

@@ -46,7 +46,18 @@ class NativeServer:
 
         Returns:
             list of dicts, output name -> array; strings as bytes.
+
+        Raises:
+            tf.errors.OpError: if a signature refuses its inputs.
         """
+        answers = self.try_to_ask(saved_model, questions)
+        for answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+        return answers
+
+    def try_to_ask(self, saved_model, questions):
+        """As `ask`, but where a signature refuses its inputs, the error is the answer."""
         signatures = read_signatures(saved_model)
         requests = [_encode_request(signatures[name], inputs) for name, inputs in questions]
         package = importlib.util.find_spec("tensorflow_text").submodule_search_locations[0]
@@ -59,13 +70,18 @@ class NativeServer:
         )
         assert process.returncode == 0, process.stderr.decode()
         answer = memoryview(process.stdout)
-        outputs = []
+        answers = []
         for name, _ in questions:
-            outputs.append({})
+            (code,), answer = struct.unpack_from("=I", answer), answer[4:]
+            if code:
+                message, answer = _decode_string(answer)
+                answers.append(tf.errors.OpError(None, None, message.decode(), code))
+                continue
+            answers.append({})
             for output in sorted(signatures[name].outputs):
-                outputs[-1][output], answer = _decode_tensor(answer)
+                answers[-1][output], answer = _decode_tensor(answer)
         assert not answer
-        return outputs
+        return answers
 
 
 def read_signatures(saved_model):
@@ -113,6 +129,11 @@ def _decode_tensor(answer):
         return np.frombuffer(answer[:size], dtype).reshape(shape), answer[size:]
     strings = np.empty(count, object)
     for i in range(count):
-        (length,) = struct.unpack_from("=I", answer)
-        strings[i], answer = bytes(answer[4 : 4 + length]), answer[4 + length :]
+        strings[i], answer = _decode_string(answer)
     return strings.reshape(shape), answer
+
+
+def _decode_string(answer):
+    """(bytes, the rest)."""
+    (length,) = struct.unpack_from("=I", answer)
+    return bytes(answer[4 : 4 + length]), answer[4 + length :]

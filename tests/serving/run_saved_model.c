@@ -5,9 +5,11 @@
  *
  * Requests are read to the end of the input; a request is
  *   u32 number of feeds, each: name, tensor; u32 number of fetches, each: name
- * and its answer is the tensors fetched. On the wire, in the machine's byte order:
- *   name, string  u32 length, bytes
- *   tensor        u32 dtype (TF_DataType), u32 rank, i64 dimensions, elements
+ * and its answer is
+ *   u32 code (TF_Code); if that is TF_OK, the tensors fetched; if not, the message.
+ * On the wire, in the machine's byte order:
+ *   name, string, message  u32 length, bytes
+ *   tensor                 u32 dtype (TF_DataType), u32 rank, i64 dimensions, elements
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -45,6 +47,11 @@ static uint32_t read_count(void) {
 }
 
 static void write_count(uint32_t count) { write_bytes(&count, sizeof count); }
+
+static void write_string(const char* bytes, size_t length) {
+  write_count(length);
+  write_bytes(bytes, length);
+}
 
 static size_t element_count(const int64_t* dims, uint32_t rank) {
   size_t count = 1;
@@ -95,8 +102,7 @@ static void write_tensor(const TF_Tensor* tensor) {
   }
   const TF_TString* strings = TF_TensorData(tensor);
   for (size_t i = 0; i < element_count(dims, rank); i++) {
-    write_count(TF_TString_GetSize(strings + i));
-    write_bytes(TF_TString_GetDataPointer(strings + i), TF_TString_GetSize(strings + i));
+    write_string(TF_TString_GetDataPointer(strings + i), TF_TString_GetSize(strings + i));
   }
 }
 
@@ -128,8 +134,12 @@ static void answer(TF_Session* session, TF_Graph* graph, uint32_t feed_count) {
   for (uint32_t i = 0; i < fetch_count; i++) fetches[i] = read_name(graph);
   TF_SessionRun(session, NULL, feeds, inputs, feed_count, fetches, outputs, fetch_count, NULL, 0,
                 NULL, status);
-  check("run");
   for (uint32_t i = 0; i < feed_count; i++) TF_DeleteTensor(inputs[i]);
+  write_count(TF_GetCode(status));
+  if (TF_GetCode(status) != TF_OK) {
+    write_string(TF_Message(status), strlen(TF_Message(status)));
+    return;
+  }
   for (uint32_t i = 0; i < fetch_count; i++) {
     write_tensor(outputs[i]);
     TF_DeleteTensor(outputs[i]);

@@ -54,21 +54,19 @@ def test_a_row_does_not_depend_on_the_others(served):
     np.testing.assert_allclose(short[0], mixed[0], atol=1e-6)
 
 
-def test_pairs(classifier, tmp_path):
-    export_saved_model(classifier, tmp_path / "1", inputs=("premise", "hypothesis"))
-    names = (tmp_path / "1" / "assets.extra" / "label_names.txt").read_text()
+def test_pairs(classifier, pair_model):
+    names = (pair_model / "assets.extra" / "label_names.txt").read_text()
     assert names.splitlines() == classifier.label_names
-    serve = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
+    serve = tf.saved_model.load(str(pair_model)).signatures["serving_default"]
     answer = serve(premise=tf.constant(TEXTS), hypothesis=tf.constant(TEXTS[::-1]))
     wanted = probabilities(classifier, (TEXTS, TEXTS[::-1]))
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
 
 
-def test_a_fresh_process_without_keras(classifier, tmp_path):
+def test_a_fresh_process_without_keras(classifier, saved_model):
     """As a server loads it: TensorFlow and the ops of TensorFlow Text, nothing of Keras."""
-    export_saved_model(classifier, tmp_path / "1")
     process = subprocess.run(
-        [sys.executable, "-P", ask_saved_model.__file__, str(tmp_path / "1"), "the film was good"],
+        [sys.executable, "-P", ask_saved_model.__file__, str(saved_model), "the film was good"],
         capture_output=True,
         text=True,
     )
@@ -103,9 +101,9 @@ def test_a_full_disk_leaves_the_old_version_alone(classifier, saved_model, tmp_p
     assert os.listdir(model) == ["1"]
 
 
-def test_versions(classifier, saved_model, tmp_path):
+def test_versions(saved_model, tmp_path):
     assert saved_model.name == "1"
-    assert version_path("saved_models/sentiment").name == "1"
+    assert version_path(tmp_path / "new").name == "1"
     for name in ("2", "10", "007", "not-a-version", "11.tmp"):
         (tmp_path / name).mkdir()
     assert version_path(tmp_path) == tmp_path / "11"

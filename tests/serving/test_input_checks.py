@@ -1,0 +1,68 @@
+"""Every signature, fed tensors of every shape by a server without Python."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow_text")
+
+TEXT_SHAPES = [(), (0,), (1,), (2,), (1, 0), (1, 1), (2, 2), (1, 1, 1)]
+ID_SHAPES = [(), (2,), (0, 3), (1, 3), (2, 3), (2, 1), (2, 0), (1, 2, 3)]
+TOKEN_INPUTS = ("token_ids", "segment_ids", "padding_mask")
+
+
+def make_example(*names):
+    value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[b"the film was good"]))
+    features = tf.train.Features(feature=dict.fromkeys(names, value))
+    return tf.train.Example(features=features).SerializeToString()
+
+
+def make_questions(input_names):
+    """(signature, inputs) of every combination of shapes."""
+    texts = [np.full(shape, "the film was good", object) for shape in TEXT_SHAPES]
+    for columns in itertools.product(texts, repeat=len(input_names)):
+        for signature in ("serving_default", "embed"):
+            yield signature, dict(zip(input_names, columns, strict=True))
+    for shape in TEXT_SHAPES:
+        yield "serve_examples", {"examples": np.full(shape, make_example(*input_names), object)}
+    for shape, other_shape in itertools.product(ID_SHAPES, repeat=2):
+        for other in TOKEN_INPUTS if shape != other_shape else TOKEN_INPUTS[:1]:
+            arrays = {name: np.ones(shape, "int32") for name in TOKEN_INPUTS}
+            yield "serve_ids", {**arrays, other: np.ones(other_shape, "int32")}
+
+
+@pytest.mark.parametrize(
+    ("model", "input_names"),
+    [("saved_model", ["text"]), ("pair_model", ["premise", "hypothesis"])],
+)
+def test_a_signature_answers_or_refuses(model, input_names, native_server, request):
+    questions = list(make_questions(input_names))
+    answers = native_server.try_to_ask(request.getfixturevalue(model), questions)
+    num_answers = 0
+    for (signature, inputs), answer in zip(questions, answers, strict=True):
+        shapes = {value.shape for value in inputs.values()}
+        shape = shapes.pop()
+        if shapes or len(shape) != (2 if signature == "serve_ids" else 1) or shape[1:] == (0,):
+            assert isinstance(answer, tf.errors.OpError), (signature, inputs)
+            assert answer.error_code == tf.errors.INVALID_ARGUMENT, (signature, inputs, answer)
+        else:
+            assert {len(value) for value in answer.values()} == {shape[0]}, (signature, inputs)
+            num_answers += 1
+    # 0, 1 or 2 texts in three signatures, and four shapes of ids with a token in each row.
+    assert num_answers == 3 * 3 + 4
+
+
+@pytest.mark.parametrize("shape", [(), (1, 1)])
+def test_the_message_says_the_shapes(saved_model, pair_model, shape):
+    serve = tf.saved_model.load(str(saved_model)).signatures["serving_default"]
+    printed = str(list(shape)).replace(" ", "")
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        serve(text=tf.fill(shape, "film"))
+    assert f"{printed} is not compatible with expected shape [?]" in caught.value.message
+    serve = tf.saved_model.load(str(pair_model)).signatures["serving_default"]
+    with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        serve(premise=tf.constant(["a", "b"]), hypothesis=tf.constant(["c"]))
+    wanted = "The inputs premise, hypothesis must have the same shape. Their shapes are:] [2] [1]"
+    assert wanted in caught.value.message
