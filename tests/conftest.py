@@ -31,6 +31,12 @@ def fixed_seed():
     keras.utils.set_random_seed(0)
 
 
+@pytest.fixture(autouse=True)
+def empty_working_directory(tmp_path, monkeypatch):
+    """A relative path finds nothing: neither a demo's outputs nor another test's."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.fixture(scope="session")
 def shared_data():
     """Folder of corpora and golden outputs that are not part of the repository."""
