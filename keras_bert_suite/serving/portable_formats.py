@@ -6,6 +6,7 @@ import keras
 
 from keras_bert_suite.checkpoints import atomic_directory, write_tokenizer
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.serving.onnx_ops import check_ops, register_erfc
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
 
 
@@ -51,9 +52,11 @@ def export_litert(task, path):
 
 def write_onnx(task, directory):
     """Writes the files, under the TensorFlow backend."""
+    register_erfc()
     model, signature = _make_model(task, length=None)
     file = str(directory / "model.onnx")
     model.export(file, format="onnx", input_signature=signature, verbose=False)
+    check_ops(file)
     _write_companions(task, directory)
 
 

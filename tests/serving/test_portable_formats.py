@@ -9,6 +9,7 @@ from keras import ops
 from small_texts import TINY, make_reviews
 
 import keras_bert_suite as kbs
+from keras_bert_suite.serving.onnx_ops import check_ops
 
 pytest.importorskip("tensorflow")
 
@@ -87,6 +88,16 @@ def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
     with pytest.raises(FileExistsError):
         export(classifier, tmp_path / "old")
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_an_op_that_is_not_onnx_s_is_refused(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1])
+    nodes = [onnx.helper.make_node(op, ["x"], [op]) for op in ("Erf", "Lgamma", "Digamma")]
+    graph = onnx.helper.make_graph(nodes, "graph", [value], [])
+    onnx.save(onnx.helper.make_model(graph), tmp_path / "model.onnx")
+    with pytest.raises(ValueError, match="cannot convert TensorFlow's Digamma, Lgamma to ONNX"):
+        check_ops(tmp_path / "model.onnx")
 
 
 def test_a_softmax_is_not_applied_twice(classifier, tmp_path):

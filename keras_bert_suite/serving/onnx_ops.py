@@ -1,0 +1,48 @@
+"""What tf2onnx does not know of TensorFlow's ops, and how it is found out."""
+
+import numpy as np
+
+
+def register_erfc():
+    """Teaches tf2onnx the op Erfc, 1 - erf(x).
+
+    TensorFlow computes the exact GELU with it. tf2onnx 1.17 does not know the op, and copies it
+    into the file, where no runtime knows it either.
+    """
+    from tf2onnx import utils
+    from tf2onnx.handler import tf_op
+
+    @tf_op("Erfc")
+    class Erfc:
+        @classmethod
+        def version_9(cls, ctx, node, **kwargs):  # The first opset that has Erf.
+            node.type = "Erf"
+            (erf,) = node.output
+            dtype = utils.map_onnx_to_numpy_type(ctx.get_dtype(erf))
+            one = ctx.make_const(utils.make_name("one"), np.array(1, dtype))
+            erfc = ctx.insert_new_node_on_output(
+                "Sub", erf, inputs=[one.output[0], erf], name=utils.make_name(node.name)
+            )
+            ctx.copy_shape(erf, erfc.output[0])
+            ctx.copy_dtype(erf, erfc.output[0])
+
+
+def check_ops(file):
+    """Raises ValueError if an ONNX file has ops that are not ONNX's.
+
+    tf2onnx copies an op that it does not know, and only logs that it did.
+    """
+    import onnx
+
+    model = onnx.load(file, load_external_data=False)
+    opsets = {opset.domain: opset.version for opset in model.opset_import}
+    unknown = {
+        node.op_type
+        for node in model.graph.node
+        if not onnx.defs.has(node.op_type, opsets[node.domain], node.domain)
+    }
+    if unknown:
+        raise ValueError(
+            f"tf2onnx cannot convert TensorFlow's {', '.join(sorted(unknown))} to ONNX. Build the "
+            "model without layers that use it, or export a SavedModel or LiteRT."
+        )
