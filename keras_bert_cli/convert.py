@@ -3,7 +3,8 @@
 Reads what --checkpoint of finetune reads: a folder of Hugging Face, of Google's TF1
 code or of a preset, a .keras file, or hf://owner/name. Heads are kept, those of
 pretraining and a classification layer with its label names, for which Google's format
-has no place.
+has no place. A checkpoint with another head, such as one that answers questions, is
+refused: --encoder_only leaves its heads out.
 
 Example:
   keras-bert convert --input uncased_L-12_H-768_A-12 --to huggingface --output bert-base
@@ -14,6 +15,13 @@ from absl import flags
 from .outputs import check_output, write_output
 from .saved_tasks import find_task, open_classifier, open_pretrainer
 
+#: The heads that each task keeps.
+KEPT_HEADS = {
+    "TextClassifier": ("classifier",),
+    "Pretrainer": ("masked_lm", "next_sentence"),
+    None: (),
+}
+
 REQUIRED = ("input", "output", "to")
 
 
@@ -23,13 +31,14 @@ def define_flags(values):
     flags.DEFINE_string("output", None, "Folder to write.", flag_values=values)
     formats = ("huggingface", "google_tf1", "preset")
     flags.DEFINE_enum("to", None, formats, "Format to write.", flag_values=values)
+    flags.DEFINE_boolean("encoder_only", False, "Leave out all heads.", flag_values=values)
     flags.DEFINE_boolean("overwrite", False, "Replace the folder.", flag_values=values)
 
 
 def run(values):
     """Loads and writes."""
     check_output(values.output, values.overwrite, values.to)
-    model, preprocessor = open_model(values.input)
+    model, preprocessor = (open_encoder if values.encoder_only else open_model)(values.input)
 
     def write(path):
         from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
@@ -47,13 +56,38 @@ def run(values):
 
 
 def open_model(path):
-    """(the task, or the backbone if there is no head; its preprocessor)."""
-    open_task = {"TextClassifier": open_classifier, "Pretrainer": open_pretrainer}
-    task = find_task(path)
-    if task is not None:
-        model = open_task[task](path)
-        return model, model.preprocessor
+    """(the task, or the backbone if there is no head; its preprocessor).
 
+    Raises:
+        ValueError: if there is a head that would be lost.
+    """
+    task = find_task(path)
+    check_heads(path, KEPT_HEADS[task])
+    if task is None:
+        return open_encoder(path)
+    model = open_classifier(path) if task == "TextClassifier" else open_pretrainer(path)
+    return model, model.preprocessor
+
+
+def check_heads(path, kept):
+    """Raises a `ValueError` if a checkpoint has other heads than those that are kept."""
+    from keras_bert_suite.checkpoints import find_other_heads, open_checkpoint
+
+    checkpoint = None if path.endswith(".keras") else open_checkpoint(path)
+    others = find_other_heads(checkpoint, kept) if checkpoint is not None else []
+    if others:
+        reason = f" (it {checkpoint.classifier_problem})" if "classifier" in others else ""
+        raise ValueError(
+            f"{path} has heads that cannot be converted: {', '.join(others[:20])}{reason}. Pass "
+            "--encoder_only to leave out all heads."
+        )
+
+
+def open_encoder(path):
+    """(the backbone, its preprocessor), whatever heads there are."""
     import keras_bert_suite as kbs
 
+    if path.endswith(".keras"):
+        classifier = open_classifier(path)
+        return classifier.backbone, classifier.preprocessor
     return kbs.BertBackbone.from_preset(path), kbs.SegmentPacker.from_preset(path)

@@ -2,7 +2,7 @@
 
 from keras_bert_suite.checkpoints.atomic_directory import atomic_directory
 from keras_bert_suite.checkpoints.classifier_head import classifier_arguments
-from keras_bert_suite.checkpoints.load_weights import find_heads, left_out_heads, load_weights
+from keras_bert_suite.checkpoints.load_weights import find_heads, find_other_heads, load_weights
 from keras_bert_suite.checkpoints.opening import open_checkpoint
 from keras_bert_suite.checkpoints.save_google_tf1 import save_google_tf1
 from keras_bert_suite.checkpoints.save_hugging_face import save_hugging_face
@@ -13,7 +13,7 @@ __all__ = [
     "check_vocabulary",
     "classifier_arguments",
     "find_heads",
-    "left_out_heads",
+    "find_other_heads",
     "load_weights",
     "open_checkpoint",
     "save_google_tf1",

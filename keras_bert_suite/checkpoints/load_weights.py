@@ -65,19 +65,6 @@ def load_weights(model, checkpoint, skip=()):
     _warn_of_partial_load(checkpoint, model, left_alone, left_out)
 
 
-def left_out_heads(model, checkpoint):
-    """The heads of a checkpoint that `load_weights` would not give to a model, list of str.
-
-    Args:
-        model, checkpoint: as for `load_weights`.
-    """
-    table = checkpoint.name_table
-    rows = [table.their_name(path) for path in weights_by_path(model)]
-    parts = {part_of(row[0]) for row in rows if row is not None}
-    names = [name for name in spelled_shapes(checkpoint) if not matches_any(name, table.ignored)]
-    return list(dict.fromkeys(part_of(name) for name in names if part_of(name) not in parts))
-
-
 def _warn_of_partial_load(checkpoint, model, left_alone, left_out):
     reports = []
     if left_alone:
@@ -109,12 +96,28 @@ def weights_by_path(model):
 
 def find_heads(checkpoint):
     """The heads of a `Pretrainer` that a checkpoint has: "masked_lm", "next_sentence" or both."""
-    shapes = spelled_shapes(checkpoint)
-    return [
-        head
-        for head in ("masked_lm", "next_sentence")
-        if checkpoint.name_table.their_name(f"{head}/bias")[0] in shapes
-    ]
+    paths = map(checkpoint.name_table.our_path, spelled_shapes(checkpoint))
+    found = {row[0].partition("/")[0] for row in paths if row is not None}
+    return [head for head in ("masked_lm", "next_sentence") if head in found]
+
+
+def find_other_heads(checkpoint, kept):
+    """The parts of a checkpoint, as its tensors name them, other than encoder and some heads.
+
+    >>> find_other_heads(checkpoint, kept=["classifier"])
+    ['cls.predictions', 'qa_outputs']
+
+    Args:
+        checkpoint: what `open_checkpoint` returned.
+        kept: list of str, from "classifier", "masked_lm" and "next_sentence".
+    """
+    table = checkpoint.name_table
+    names = [name for name in spelled_shapes(checkpoint) if not matches_any(name, table.ignored)]
+    paths = {name: (table.our_path(name) or ("",))[0] for name in names}
+    others = {name for name, path in paths.items() if not path or matches_any(path, table.heads)}
+    others -= {name for name, path in paths.items() if path.partition("/")[0] in kept}
+    parts = {part_of(name) for name in names if name not in others}
+    return list(dict.fromkeys(part_of(name) for name in names if part_of(name) not in parts))
 
 
 def spelled_shapes(checkpoint):
@@ -140,8 +143,8 @@ def _absent_parts(wanted, shapes, table):
     """The paths of those optional parts of which the file has nothing at all."""
     absent = []
     for pattern in table.optional:
-        part = [path for path, row in wanted.items() if row and matches_any(path, [pattern])]
-        if not any(wanted[path][0] in shapes for path in part):
+        part = [path for path in wanted if matches_any(path, [pattern])]
+        if not any(wanted[path] and wanted[path][0] in shapes for path in part):
             absent += part
     return absent
 

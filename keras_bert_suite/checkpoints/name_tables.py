@@ -277,5 +277,6 @@ KERAS_HUB = NameTable(
         (r"/_(query|key|value|output)_dense/", r"/\1_dense/"),  # of older versions of Keras
     ),
     ignored=(r"([^/]+/)?optimizer/.*", r".*/seed_generator.*"),
+    optional=(r"masked_lm/.*", r"next_sentence/.*"),
     heads=HEADS,
 )

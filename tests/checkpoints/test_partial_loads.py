@@ -10,7 +10,7 @@ from peer_weights import run_transformers, to_numpy
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import (
     classifier_arguments,
-    left_out_heads,
+    find_other_heads,
     load_weights,
     open_checkpoint,
 )
@@ -33,12 +33,13 @@ def test_strangers_are_named_in_one_warning(save_peer, inputs):
     check_encoder(backbone, peer.bert, inputs)
     # Named in `skip`, they are no surprise.
     BertBackbone.from_preset(path, skip=[r"crf\..*", r"projection\..*"])
-    assert left_out_heads(backbone, open_checkpoint(path)) == [
-        "cls.predictions",
-        "cls.seq_relationship",
-        "crf",
-        "projection",
-    ]
+    checkpoint, pretraining = open_checkpoint(path), ["cls.predictions", "cls.seq_relationship"]
+    for kept, others in (
+        (["classifier"], [*pretraining, "crf", "projection"]),
+        (["masked_lm"], [*pretraining[1:], "crf", "projection"]),
+        (["masked_lm", "next_sentence"], ["crf", "projection"]),
+    ):
+        assert sorted(find_other_heads(checkpoint, kept)) == others
 
 
 def test_the_skip_of_the_message_works(save_peer, inputs):

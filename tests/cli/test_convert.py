@@ -1,10 +1,16 @@
 """`keras-bert convert`."""
 
+import json
+import shutil
+
 import keras
+import keras_hub
 import numpy as np
 import pytest
 from cli.small_files import list_files
-from peer_weights import to_numpy
+from peer_weights import randomize, run_transformers, to_numpy
+from safetensors.numpy import load_file, save_file
+from small_texts import TINY, VOCABULARY
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import open_checkpoint
@@ -53,6 +59,66 @@ def test_classifier_to_google(run, finetuned, tmp_path):
     kernel = keras.saving.load_model(model).classifier.kernel
     tensor = open_checkpoint(output).tensor("output_weights")
     np.testing.assert_array_equal(tensor.T, to_numpy(kernel))
+
+
+def save_with_head(source, path, head, **config):
+    """Writes a copy of a Hugging Face checkpoint that has two more tensors."""
+    shutil.copytree(source, path)
+    values = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps({**values, **config}))
+    tensors = load_file(path / "model.safetensors")
+    tensors[f"{head}.weight"] = np.ones((2, TINY["hidden_dim"]), "float32")
+    tensors[f"{head}.bias"] = np.zeros(2, "float32")
+    save_file(tensors, path / "model.safetensors")
+
+
+@pytest.mark.backend_free
+def test_heads_that_would_be_lost(run, workshop, tmp_path):
+    for head, architecture, message in (
+        ("qa_outputs", "BertForQuestionAnswering", "cannot be converted: qa_outputs. Pass"),
+        ("classifier", "BertForTokenClassification", "layer of a BertForTokenClassification"),
+        ("cls.seq_relationship", "BertForNextSentencePrediction", "converted: cls.seq_relation"),
+    ):
+        source = tmp_path / architecture
+        save_with_head(workshop / "checkpoint", source, head, architectures=[architecture])
+        arguments = ["convert", "--input", source, "--to=huggingface", "--output"]
+        status, out, err = run(*arguments, tmp_path / "out")
+        assert (status, out) == (1, "") and message in err and "--encoder_only" in err
+        assert not (tmp_path / "out").exists()
+
+        output = tmp_path / f"encoder_of_{architecture}"
+        assert run(*arguments, output, "--encoder_only")[0] == 0
+        for file in (workshop / "checkpoint").iterdir():
+            assert (output / file.name).read_bytes() == file.read_bytes(), file.name
+
+
+@pytest.mark.backend_free
+def test_encoder_of_a_classifier(run, finetuned, tmp_path):
+    arguments = ["convert", "--input", finetuned / "model.keras", "--to=huggingface", "--output"]
+    assert run(*arguments, tmp_path / "out", "--encoder_only")[::2] == (0, "")
+    assert open_checkpoint(tmp_path / "out").label_names is None
+
+
+def test_preset_of_keras_hub(run, tmp_path):
+    """A classifier of KerasHub's BERT becomes one of transformers."""
+    import transformers
+
+    peer = keras_hub.models.BertTextClassifier(
+        keras_hub.models.BertBackbone(len(VOCABULARY), 1, 2, 16, 32, max_sequence_length=16),
+        num_classes=3,
+        preprocessor=keras_hub.models.BertTextClassifierPreprocessor(
+            keras_hub.models.BertTokenizer(VOCABULARY, lowercase=True), sequence_length=16
+        ),
+    )
+    randomize(peer)
+    peer.save_to_preset(str(tmp_path / "preset"))
+    output = tmp_path / "out"
+    arguments = ["convert", "--input", tmp_path / "preset", "--to=huggingface"]
+    assert run(*arguments, "--output", output)[::2] == (0, "")
+    theirs = transformers.AutoModelForSequenceClassification.from_pretrained(output)
+    inputs = peer.preprocessor(["the film was good", "dull plot"])
+    expected = run_transformers(theirs, {k: to_numpy(v) for k, v in inputs.items()}).logits
+    np.testing.assert_allclose(to_numpy(peer(inputs)), expected.detach().numpy(), atol=1e-5)
 
 
 @pytest.mark.backend_free
