@@ -1,17 +1,13 @@
 """What `fit`, `evaluate` and `predict` were given, as a dataset of batches."""
 
+import itertools
 import sys
 
 import grain
 import keras
+import numpy as np
 
-from keras_bert_suite.data.row_batches import (
-    RowBatches,
-    as_array,
-    list_columns,
-    map_columns,
-    text_lengths,
-)
+from keras_bert_suite.data.row_batches import RowBatches
 from keras_bert_suite.data.row_orders import (
     in_order,
     longest_last,
@@ -24,72 +20,36 @@ READ_AHEAD_BATCHES = 4
 
 
 def is_dataset(x):
-    """Whether `x` brings its own batches: a Grain, `tf.data` or PyTorch dataset, a generator."""
+    """Whether `x` brings its own batches.
+
+    That is a Grain or `tf.data` dataset, a `keras.utils.PyDataset`, a PyTorch `DataLoader` or a
+    generator of batches.
+    """
     return not isinstance(x, (list, tuple, dict, str, bytes)) and not hasattr(x, "__array__")
 
 
-def gather_columns(x, y=None, sample_weight=None):
-    """Brings `x`, `y` and `sample_weight` to arrays of equally many rows.
-
-    Returns:
-        nested tuples and dicts of arrays, as `RowBatches` takes them.
-
-    Raises:
-        ValueError: if the numbers of rows differ, or there are none.
-    """
-    columns = map_columns(as_array, keras.utils.pack_x_y_sample_weight(x, y, sample_weight))
-    sizes = [len(column) for column in list_columns(columns)]
-    if len(set(sizes)) != 1 or sizes[0] == 0:
-        raise ValueError(
-            "Texts, labels and sample weights must have one entry a row and at least one row, "
-            f"got {' and '.join(map(str, sizes)) or 'no'} rows."
-        )
-    return columns
-
-
-def training_batches(columns, batch_size, shuffle, seed):
-    """Batches in a fresh order each epoch, of rows of similar length."""
-    num_rows = len(list_columns(columns)[0])
-    lengths = text_lengths(_inputs(columns))
+def training_batches(rows, batch_size, shuffle, seed):
+    """Batches of `Rows` in a fresh order each epoch, of rows of similar length."""
+    lengths = rows.text_lengths()
     if not shuffle:
-        order = in_order(num_rows)
+        order = in_order(len(rows))
     elif lengths is None:
-        order = shuffled(num_rows, seed)
+        order = shuffled(len(rows), seed)
     else:
         order = shuffled_by_length(lengths, batch_size, seed)
-    return RowBatches(columns, batch_size, order)
+    return RowBatches(rows, batch_size, order)
 
 
-def evaluation_batches(columns, batch_size, by_length=True):
+def evaluation_batches(rows, batch_size, by_length=True):
     """Batches of rows of similar length, short ones first; or of rows as they come.
 
     Returns:
         (`RowBatches`, int array of the rows in the order they are visited).
     """
-    lengths = text_lengths(_inputs(columns))
-    num_rows = len(list_columns(columns)[0])
+    lengths = rows.text_lengths()
     by_length = by_length and lengths is not None
-    order = longest_last(lengths) if by_length else in_order(num_rows)
-    return RowBatches(columns, batch_size, order), order(0)
-
-
-def split_rows(columns, fraction):
-    """Sets the last rows apart, as Keras' `validation_split` does.
-
-    Returns:
-        (columns of the first rows, columns of the last `fraction` of rows).
-    """
-    num_rows = len(list_columns(columns)[0])
-    first = int(num_rows * (1 - fraction))
-    if not 0 < first < num_rows:
-        raise ValueError(
-            f"validation_split={fraction} leaves {first} of {num_rows} rows for training and "
-            f"{num_rows - first} for validation; both need at least one."
-        )
-    return (
-        map_columns(lambda column: column[:first], columns),
-        map_columns(lambda column: column[first:], columns),
-    )
+    order = longest_last(lengths) if by_length else in_order(len(rows))
+    return RowBatches(rows, batch_size, order), order(0)
 
 
 def num_batches(dataset):
@@ -99,31 +59,47 @@ def num_batches(dataset):
     if hasattr(dataset, "cardinality"):
         size = int(dataset.cardinality())
         return size if size > 0 else None
-    return None
+    if isinstance(dataset, keras.utils.PyDataset):
+        return dataset.num_batches
+    try:
+        return len(dataset)  # of a DataLoader, unless it reads a stream
+    except TypeError:
+        return None
 
 
-def preprocess_batches(dataset, preprocess_samples, total=None, first=0):
-    """Maps `preprocess_samples(x, y, sample_weight)` over a Grain dataset of batches.
+def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle=False):
+    """Maps `preprocess_samples(x, y, sample_weight)` over a dataset of batches, once.
 
     Args:
-        dataset: Grain dataset; any other kind is returned as it is.
-        preprocess_samples: function, run on threads that read ahead.
-        total: int, how many batches will be asked for; a `grain.MapDataset` that has fewer is
-            repeated. Keras draws all epochs from one iterator when it is told the steps of each,
-            and these may be more or less than a pass. None for one pass.
-        first: int, how many of these batches to leave out; only for a `grain.MapDataset`. If
-            that is all of them, none is.
+        dataset: what `is_dataset` accepts.
+        preprocess_samples: function, run on threads that read ahead where the dataset allows
+            it, or in the graph of a `tf.data` dataset.
+        total: int, how many batches will be asked for; a dataset that has fewer is repeated.
+            Keras draws all epochs from one iterator when it is told the steps of each, and
+            these may be more or less than a pass. None for one pass.
+        first: int, how many of these batches to leave out; only for a `grain.MapDataset`. None
+            is left out if nothing would remain.
+        shuffle: bool, whether the batches of a `PyDataset` come in a fresh order each pass.
 
     Returns:
-        `grain.IterDataset`; under the TensorFlow backend a `tf.data.Dataset`.
+        a dataset or a generator that Keras' own `fit` takes; under the TensorFlow backend a
+        `tf.data.Dataset`.
+
+    Raises:
+        ValueError: if `dataset` is of a kind that cannot be read.
     """
-    if not isinstance(dataset, (grain.MapDataset, grain.IterDataset)):
-        return dataset
-    one_pass = num_batches(dataset)
-    dataset = dataset.map(
-        lambda batch: preprocess_samples(*keras.utils.unpack_x_y_sample_weight(batch))
-    )
+    if _is_tensorflow_dataset(dataset):
+        from keras_bert_suite.data.tensorflow_input import map_tensorflow_dataset
+
+        return map_tensorflow_dataset(dataset, preprocess_samples)
+
+    def preprocess(batch):
+        batch = tuple(batch) if isinstance(batch, list) else batch
+        return preprocess_samples(*keras.utils.unpack_x_y_sample_weight(batch))
+
     if isinstance(dataset, grain.MapDataset):
+        one_pass = num_batches(dataset)
+        dataset = dataset.map(preprocess)
         if one_pass and total is not None and total > one_pass:
             dataset = dataset.repeat(-(-total // one_pass))
         if 0 < first < len(dataset):  # Keras looks at batches even when none is asked for.
@@ -133,6 +109,11 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0):
                 num_threads=READ_AHEAD_BATCHES, prefetch_buffer_size=READ_AHEAD_BATCHES
             )
         )
+    elif isinstance(dataset, grain.IterDataset):
+        dataset = dataset.map(preprocess)
+    else:
+        dataset = map(preprocess, _read_batches(dataset, total is not None, shuffle))
+        dataset = (batch for batch in dataset)  # Keras takes no other iterator.
     if keras.config.backend() != "tensorflow":
         return dataset
     from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
@@ -140,6 +121,37 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0):
     return to_tensorflow_dataset(dataset)
 
 
-def _inputs(columns):
-    """The `x` of packed columns."""
-    return columns[0] if isinstance(columns, tuple) else columns
+def _is_tensorflow_dataset(dataset):
+    return hasattr(dataset, "element_spec") and hasattr(dataset, "cardinality")
+
+
+def _read_batches(dataset, repeat, shuffle):
+    """Yields the batches of a `PyDataset`, a `DataLoader` or a generator."""
+    if isinstance(dataset, keras.utils.PyDataset):
+        one_pass = _read_py_dataset
+    elif hasattr(dataset, "__iter__"):
+        one_pass = _iterate
+    else:
+        raise ValueError(
+            f"x is of type {type(dataset).__name__}, which cannot be read. Wanted texts, packed "
+            "arrays, a Grain or tf.data dataset, a keras.utils.PyDataset, a PyTorch DataLoader or "
+            "a generator of batches."
+        )
+    yield from one_pass(dataset, shuffle)
+    while repeat and not hasattr(dataset, "__next__"):
+        yield from one_pass(dataset, shuffle)
+
+
+def _iterate(dataset, shuffle):
+    yield from dataset
+
+
+def _read_py_dataset(dataset, shuffle):
+    if dataset.num_batches is None:
+        order = itertools.count()
+    else:
+        order = np.random.permutation(len(dataset)) if shuffle else range(len(dataset))
+    dataset.on_epoch_begin()
+    for index in order:
+        yield dataset[int(index)]
+    dataset.on_epoch_end()

@@ -1,21 +1,47 @@
-"""What the TensorFlow backend's `fit` needs to be told about batches of varying length."""
+"""`tf.data` datasets, brought by the user or made for the TensorFlow backend's `fit`."""
+
+import itertools
+
+import keras
+
+
+def map_tensorflow_dataset(dataset, preprocess_samples):
+    """Maps `preprocess_samples(x, y, sample_weight)` over a `tf.data.Dataset`, in its graph."""
+    import tensorflow as tf
+
+    def preprocess(*batch):
+        # tf.data has split a tuple into arguments.
+        batch = batch if len(batch) > 1 else batch[0]
+        return preprocess_samples(*keras.utils.unpack_x_y_sample_weight(batch))
+
+    return dataset.map(preprocess, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 
 def to_tensorflow_dataset(dataset):
-    """Wraps a Grain dataset of arrays in a `tf.data.Dataset` that leaves every size open.
+    """Wraps a Grain dataset or a generator of arrays in a `tf.data.Dataset`, every size open.
 
     Keras would look at the first eight batches, take the sizes they share for fixed,
     and fail at the first batch that is padded to another length.
 
     Args:
-        dataset: `grain.IterDataset` of nested arrays.
+        dataset: `grain.IterDataset`, or generator, of nested arrays.
 
     Returns:
         `tf.data.Dataset` of the same elements in the same order.
+
+    Raises:
+        ValueError: if there is no batch.
     """
     import tensorflow as tf
 
+    batches = iter(dataset)
+    first = next(batches, None)
+    if first is None:
+        raise ValueError("The data set has no batches.")
     signature = tf.nest.map_structure(
-        lambda array: tf.TensorSpec([None] * array.ndim, array.dtype), next(iter(dataset))
+        lambda array: tf.TensorSpec([None] * array.ndim, array.dtype), first
     )
+    if batches is dataset:  # A generator cannot begin anew.
+        batches = itertools.chain([first], batches)
+        return tf.data.Dataset.from_generator(lambda: batches, output_signature=signature)
     return tf.data.Dataset.from_generator(lambda: dataset, output_signature=signature)

@@ -1,5 +1,7 @@
 """BERT, the encoder without a head."""
 
+import os
+
 import keras
 import keras_hub
 
@@ -230,7 +232,7 @@ class BertBackbone(keras_hub.models.Backbone):
                     f"{preset} is a preset of Keras, which is loaded whole: `skip` must be empty, "
                     f"got {skip!r}."
                 )
-            return super().from_preset(preset, load_weights=load_weights, **kwargs)
+            return super().from_preset(os.fspath(preset), load_weights=load_weights, **kwargs)
         backbone = cls(**{**checkpoint.backbone_config, **kwargs})
         if load_weights:
             checkpoints.load_weights(backbone, checkpoint, skip=skip)

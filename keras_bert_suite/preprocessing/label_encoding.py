@@ -27,17 +27,19 @@ def encode_labels(labels, label_names):
     if hasattr(labels, "detach"):
         labels = labels.detach().cpu()
     labels = np.asarray(labels)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
     if labels.ndim != 1:
         return labels
-    if labels.dtype.kind in "OUS":
+    if labels.dtype.kind in "OUST":
         return _encode_names(labels, label_names)
-    ids = labels.astype("int32")
+    ids = np.nan_to_num(labels, nan=-1).astype("int32")
     wrong = np.flatnonzero((ids != labels) | (ids < 0) | (ids >= len(label_names)))
     if len(wrong):
         raise ValueError(
-            f"Label {labels[wrong[0]]} at row {wrong[0]} is not in [0, {len(label_names)}): the "
-            f"classifier has {len(label_names)} classes. Correct the label, or build the "
-            "classifier with a larger `num_classes`."
+            f"Label {labels[wrong[0]]} at row {wrong[0]} is not a whole number in "
+            f"[0, {len(label_names)}): the classifier has {len(label_names)} classes. Correct the "
+            "label, or build the classifier with a larger `num_classes`."
         )
     return ids
 
@@ -49,8 +51,8 @@ def _encode_names(labels, label_names):
         if name not in id_of:
             raise ValueError(
                 f"Label {name!r} at row {row} is not one of the classifier's labels, "
-                f"{list(label_names)}. Correct it, or build the classifier with `label_names` "
-                "that include it."
+                f"{_list_names(label_names)}. Correct it, or build the classifier with "
+                "`label_names` that include it."
             )
     return np.array([id_of[name] for name in names], dtype="int32")
 
@@ -58,22 +60,26 @@ def _encode_names(labels, label_names):
 def _encode_tensor(labels, label_names):
     import tensorflow as tf
 
+    if labels.shape.rank == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
     if labels.shape.rank is not None and labels.shape.rank > 1:
         return labels
     num_classes = len(label_names)
     if labels.dtype == tf.string:
         matches = tf.equal(labels[..., None], tf.constant(list(label_names)))
         known = tf.reduce_any(matches, axis=-1)
-        check = tf.debugging.Assert(
-            tf.reduce_all(known),
-            [f"A label is not one of {list(label_names)}:", tf.boolean_mask(labels, ~known)],
-        )
+        wanted = f"one of {_list_names(label_names)}"
         ids = tf.argmax(matches, axis=-1, output_type="int32")
     else:
         ids = tf.cast(labels, "int32")
-        check = tf.debugging.Assert(
-            tf.reduce_all((ids >= 0) & (ids < num_classes)),
-            [f"A label is not in [0, {num_classes}):", labels],
-        )
-    with tf.control_dependencies([check] if check is not None else []):
+        known = (ids >= 0) & (ids < num_classes) & (tf.cast(ids, labels.dtype) == labels)
+        wanted = f"a whole number in [0, {num_classes})"
+    message = [f"A label is not {wanted}:", tf.boolean_mask(labels, ~known)]
+    with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(known), message)]):
         return tf.identity(ids)
+
+
+def _list_names(label_names):
+    """The names for a message, the first twenty."""
+    names = list(map(repr, label_names[:20]))
+    return ", ".join(names + ["..."] * (len(label_names) > 20))

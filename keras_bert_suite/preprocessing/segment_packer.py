@@ -1,5 +1,7 @@
 """Texts in, padded batches of token ids out."""
 
+import os
+
 import keras
 import keras_hub
 import numpy as np
@@ -14,7 +16,7 @@ from keras_bert_suite.preprocessing.word_piece_tokenizer import WordPieceTokeniz
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SegmentPacker(keras_hub.models.Preprocessor):
+class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
     """Tokenizes one text a row, or several, and packs them as BERT reads them.
 
     `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` and so on, truncated to
@@ -44,7 +46,8 @@ class SegmentPacker(keras_hub.models.Preprocessor):
     ```python
     packer = SegmentPacker(WordPieceTokenizer("vocab.txt"), sequence_length=128)
     packer(["first text"])
-    packer(["first text"], ["second text"])
+    packer.pack(["first text"], ["second text"])
+    dataset.map(packer)  # elements (texts, labels), or ((first_texts, second_texts), labels)
     ```
     """
 
@@ -60,13 +63,11 @@ class SegmentPacker(keras_hub.models.Preprocessor):
         padding_lengths="auto",
         **kwargs,
     ):
-        super().__init__(**kwargs)
         if truncation not in TRUNCATIONS:
             raise ValueError(
                 f"truncation must be one of {', '.join(TRUNCATIONS)}, got {truncation!r}."
             )
-        self.tokenizer = tokenizer
-        self.sequence_length = sequence_length
+        super().__init__(tokenizer, sequence_length, **kwargs)
         self.truncation = truncation
         self.head_length = head_length
         self.padding_lengths = padding_lengths
@@ -85,11 +86,36 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             )
         self._sequence_length = value
 
-    def __call__(self, *segments):
+    def __call__(self, *args, **kwargs):
         # Keras' own `__call__` would convert the strings to tensors of the backend.
-        return self.call(*segments)
+        if len(args) == 1 and not kwargs and type(args[0]) is tuple and len(args[0]) in (2, 3):
+            args = args[0]
+        return self.call(*args, **kwargs)
 
-    def call(self, *segments):
+    def call(self, x, y=None, sample_weight=None):
+        """Packs a batch of texts; labels and sample weights pass through.
+
+        Called as every KerasHub preprocessor is, so it can be mapped over a dataset.
+
+        Args:
+            x: the texts of one segment, or a tuple of the texts of several; each as `pack`
+                takes them. A lone tuple of two or three is an element of a dataset,
+                `(x, y)` or `(x, y, sample_weight)`, as in KerasHub: pack pairs without
+                labels with `pack`.
+            y: labels, or None.
+            sample_weight: weights of the rows, or None.
+
+        Returns:
+            what `pack` returns; with labels a tuple `(packed, y)`, with weights
+            `(packed, y, sample_weight)`.
+
+        Raises:
+            ValueError: as `pack`.
+        """
+        segments = x if isinstance(x, tuple) else (x,)
+        return keras.utils.pack_x_y_sample_weight(self.pack(*segments), y, sample_weight)
+
+    def pack(self, *segments):
         """Packs a batch of texts.
 
         Args:
@@ -128,7 +154,7 @@ class SegmentPacker(keras_hub.models.Preprocessor):
         ```
 
         Args:
-            *segments: as for `call`. One string, or a scalar tensor, is one row; its windows are
+            *segments: as for `pack`. One string, or a scalar tensor, is one row; its windows are
                 padded to `sequence_length`.
             stride: int, how many tokens after a window the next one starts, Google's `doc_stride`.
                 (Hugging Face's `stride` is the overlap: the room for the document less this one.)
@@ -144,7 +170,7 @@ class SegmentPacker(keras_hub.models.Preprocessor):
             the row each window comes from. NumPy arrays, or TensorFlow tensors for tensors.
 
         Raises:
-            ValueError: as `call`; if `query_length` is less than 1 or leaves no room for the
+            ValueError: as `pack`; if `query_length` is less than 1 or leaves no room for the
                 document; if `stride` is less than 1, or more than that room, so that tokens would
                 be lost. Since `query_length` counts, not the queries, no text can raise these.
         """
@@ -177,14 +203,14 @@ class SegmentPacker(keras_hub.models.Preprocessor):
         ```
 
         Args:
-            *segments: as for `call`, not inside a graph.
+            *segments: as for `pack`, not inside a graph.
             coverage: float, the share of rows that is to stay whole.
 
         Returns:
             `LengthAdvice`.
 
         Raises:
-            ValueError: as `call`; if there are no texts; if `coverage` is not in (0, 1].
+            ValueError: as `pack`; if there are no texts; if `coverage` is not in (0, 1].
         """
         _, ragged, _ = tokenize_segments(self.tokenizer, segments)
         num_special_tokens = len(segments) + 1
@@ -222,17 +248,25 @@ class SegmentPacker(keras_hub.models.Preprocessor):
         )
 
     @classmethod
-    def from_preset(cls, preset, **kwargs):
+    def from_preset(cls, preset, sequence_length=None, lowercase=None, **kwargs):
         """Builds a packer with the tokenizer of a checkpoint.
 
         Args:
             preset: what `TextClassifier.from_preset` takes.
-            **kwargs: arguments of the constructor.
+            sequence_length: int. Defaults to what the checkpoint says, and to the number of
+                its positions.
+            lowercase: bool, overrides what the checkpoint says of its vocabulary.
+            **kwargs: other arguments of the constructor.
         """
         checkpoint = checkpoints.open_checkpoint(preset)
-        if checkpoint is None:
-            return super().from_preset(preset, **kwargs)
-        return cls.from_checkpoint(checkpoint, **kwargs)
+        if checkpoint is not None:
+            return cls.from_checkpoint(checkpoint, sequence_length, lowercase, **kwargs)
+        if sequence_length is not None:
+            kwargs["sequence_length"] = sequence_length
+        packer = super().from_preset(os.fspath(preset), **kwargs)
+        if lowercase is not None:
+            packer.tokenizer = packer.tokenizer.with_lowercase(lowercase)
+        return packer
 
     @classmethod
     def from_checkpoint(cls, checkpoint, sequence_length=None, lowercase=None, **kwargs):
@@ -258,8 +292,10 @@ class SegmentPacker(keras_hub.models.Preprocessor):
         return cls(tokenizer, sequence_length=length, **kwargs)
 
     def get_config(self):
+        config = super().get_config()
+        del config["truncate"]  # KerasHub's way to say `truncation`
         return {
-            **super().get_config(),
+            **config,
             "sequence_length": self.sequence_length,
             "truncation": self.truncation,
             "head_length": self.head_length,

@@ -92,8 +92,13 @@ class WordPieceTokenizer(Tokenizer):
         """
         checkpoint = checkpoints.open_checkpoint(preset)
         if checkpoint is None:
-            return super().from_preset(preset, **kwargs)
+            return super().from_preset(os.fspath(preset), **kwargs)
         return cls(**{**checkpoint.tokenizer_config, **kwargs})
+
+    def with_lowercase(self, lowercase):
+        """The same tokenizer with another `lowercase`."""
+        config = {**self.get_config(), "lowercase": lowercase, "vocabulary": self.get_vocabulary()}
+        return type(self).from_config(config)
 
     def set_vocabulary(self, vocabulary):
         """Replaces the vocabulary: a path, a list of str, or None."""

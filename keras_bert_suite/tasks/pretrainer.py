@@ -83,52 +83,34 @@ class Pretrainer(RowTask, keras_hub.models.Task):
         )
 
     @classmethod
-    def from_preset(
-        cls,
-        preset,
-        load_weights=True,
-        next_sentence=None,
-        sequence_length=None,
-        lowercase=None,
-        dtype=None,
-        **kwargs,
-    ):
+    def from_preset(cls, preset, *, next_sentence=None, **kwargs):
         """Builds a pretrainer from a checkpoint, to go on where it was left.
 
         Heads that the checkpoint has are loaded, those that it lacks are new, with a warning.
 
         Args:
-            preset: what `BertBackbone.from_preset` takes.
-            load_weights: bool, whether to load weights or only the configuration.
+            preset, **kwargs: as for `RowTask.from_preset`: `load_weights`, `sequence_length`,
+                `lowercase`, `dtype`, and other arguments of the constructor.
             next_sentence: bool, whether there is a head for pairs of texts. None: unless the
                 checkpoint has the head for masked tokens alone.
-            sequence_length, lowercase: as for `TextClassifier.from_preset`.
-            dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
-            **kwargs: other arguments of the constructor.
 
         Raises:
             ValueError: if the checkpoint is not one, or lacks a tensor of the backbone or a
                 part of a head, or holds a surplus or misshapen one.
         """
-        checkpoint = checkpoints.open_checkpoint(preset)
-        if checkpoint is None:
-            if dtype is not None:
-                kwargs["dtype"] = dtype
-            task = super().from_preset(preset, load_weights=load_weights, **kwargs)
-            if sequence_length is not None:
-                task.preprocessor.sequence_length = sequence_length
-            return task._with_next_sentence(next_sentence, preset)
-        backbone = BertBackbone(**checkpoint.backbone_config, dtype=dtype)
-        if "preprocessor" not in kwargs:
-            kwargs["preprocessor"] = SegmentPacker.from_checkpoint(
-                checkpoint, sequence_length=sequence_length, lowercase=lowercase
-            )
+        return super().from_preset(preset, next_sentence=next_sentence, **kwargs)
+
+    @classmethod
+    def arguments_of(cls, checkpoint, arguments):
+        next_sentence = arguments.pop("next_sentence")
         if next_sentence is None:
             next_sentence = checkpoints.find_heads(checkpoint) != ["masked_lm"]
-        task = cls(backbone, next_sentence=next_sentence, **kwargs)
-        if load_weights:
-            checkpoints.load_weights(task, checkpoint)
-        return task
+        return {**arguments, "next_sentence": next_sentence}, []
+
+    @classmethod
+    def load_keras_preset(cls, loader, load_weights, next_sentence=None, **arguments):
+        task = super().load_keras_preset(loader, load_weights, **arguments)
+        return task._with_next_sentence(next_sentence, loader.preset)
 
     def _with_next_sentence(self, next_sentence, preset):
         """Itself, or one with the same weights that has a new head for pairs, or none."""
@@ -198,9 +180,11 @@ class Pretrainer(RowTask, keras_hub.models.Task):
             )
         return fill_masks(self, self.preprocessor, texts, top_k)
 
-    def preprocess_samples(self, x, y=None, sample_weight=None):
-        """Passes packed and masked batches on."""
-        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
+    def pack_texts(self, texts):
+        raise ValueError(
+            f"{type(self).__name__} takes packed and masked batches, got texts. Make the batches "
+            "with PretrainingBatches, or pack with a SegmentPacker and mask with a TokenMasker."
+        )
 
     def get_config(self):
         return {**super().get_config(), "next_sentence": self.next_sentence is not None}

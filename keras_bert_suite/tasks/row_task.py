@@ -3,18 +3,26 @@
 import contextlib
 
 import keras
+import keras_hub
 import numpy as np
 
 from keras_bert_suite.data.input_dataset import (
     evaluation_batches,
-    gather_columns,
     is_dataset,
     num_batches,
     preprocess_batches,
-    split_rows,
     training_batches,
 )
-from keras_bert_suite.data.row_batches import as_array, map_columns
+from keras_bert_suite.data.rows import Rows, read_batch
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.preprocessing.class_weights import weight_rows
+from keras_bert_suite.tasks.input_checks import (
+    check_packed,
+    check_preprocessor,
+    check_segments,
+    order_columns,
+)
+from keras_bert_suite.tasks.presets import load_preset
 from keras_bert_suite.training import (
     LinearWarmupDecay,
     Progress,
@@ -31,9 +39,79 @@ class RowTask:
 
     Rows in memory are batched with rows of similar length, in a fresh order each epoch. A
     schedule that has left its length open is laid over the steps that `fit` takes. Mixed in
-    before a class of `keras_hub.models`; a task that has labels of its own kind overrides
-    `encode_labels`.
+    before a class of `keras_hub.models`, whose own `fit` would preprocess each batch again.
+
+    A task says only what is its own:
+
+    - `encode_labels(labels)`: labels, as users write them, to what the loss takes;
+    - `read_class_weights(class_weight)`: the weight of each class, float32 (C,);
+    - `serving_outputs(outputs, packed)`: the model's outputs to what a server answers;
+    - `arguments_of(checkpoint, arguments)`: what a checkpoint's heads say of the constructor's
+      arguments, and the paths of the weights that are new, as regular expressions;
+    - `has_new_head(arguments)`: whether these arguments ask for a head that is new.
     """
+
+    input_names = None
+
+    @property
+    def preprocessor(self):
+        """The layer from texts to the backbone's inputs, or None; checked against it when set."""
+        return super().preprocessor
+
+    @preprocessor.setter
+    def preprocessor(self, value):
+        check_preprocessor(value, self.backbone)
+        keras_hub.models.Task.preprocessor.fset(self, value)
+
+    @classmethod
+    def from_preset(
+        cls,
+        preset,
+        *,
+        load_weights=True,
+        sequence_length=None,
+        lowercase=None,
+        dtype=None,
+        **kwargs,
+    ):
+        """Builds the task from a checkpoint.
+
+        Args:
+            preset: str or path. Directory of a preset saved by `save_to_preset`, of a Hugging
+                Face checkpoint, or of an original Google TF1 checkpoint; `hf://owner/name`; or
+                `kaggle://...` for a preset there.
+            load_weights: bool, whether to load weights or only the configuration.
+            sequence_length: int, the most tokens in a row. Defaults to what the checkpoint says,
+                and to the number of its positions.
+            lowercase: bool, overrides what the checkpoint says of its vocabulary.
+            dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
+            **kwargs: arguments of the constructor. `preprocessor` takes the place of the
+                checkpoint's own, which then need not have a vocabulary.
+
+        Raises:
+            TypeError: if an argument is none of the constructor's.
+            ValueError: if the checkpoint is not one, lacks a tensor, holds a surplus or
+                misshapen one, or lacks a head that is needed.
+        """
+        return load_preset(
+            cls,
+            preset,
+            load_weights,
+            sequence_length=sequence_length,
+            lowercase=lowercase,
+            dtype=dtype,
+            **kwargs,
+        )
+
+    @classmethod
+    def has_new_head(cls, arguments):
+        return False
+
+    @classmethod
+    def load_keras_preset(cls, loader, load_weights, **arguments):
+        """Builds the task of a preset that KerasHub's loader has opened."""
+        own_head = not cls.has_new_head(arguments)
+        return loader.load_task(cls, load_weights, own_head, preprocessor=None, **arguments)
 
     def compile(self, optimizer, loss, **kwargs):
         """Configures training; see `keras.Model.compile`. Logged losses are finite means."""
@@ -53,9 +131,12 @@ class RowTask:
         y=None,
         batch_size=None,
         epochs=1,
+        *,
         sample_weight=None,
+        class_weight=None,
         validation_data=None,
         validation_split=None,
+        validation_batch_size=None,
         shuffle=True,
         steps_per_epoch=None,
         validation_steps=None,
@@ -67,11 +148,16 @@ class RowTask:
         """Trains the task; see `keras.Model.fit`.
 
         Args:
-            x: texts, pairs of texts, packed arrays, or a dataset of `(x, y)` batches.
+            x: texts (a list, an array or a pandas Series), a tuple of these for pairs, a
+                DataFrame or dict of text columns, packed arrays by name, or a dataset of
+                `(x, y)` batches: Grain, `tf.data`, `keras.utils.PyDataset`, a PyTorch
+                `DataLoader` or a generator.
             y: the labels, one a row, as the task takes them; None for a dataset.
             batch_size: int, 32 by default; None for a dataset.
+            class_weight: dict, a label or class id -> weight of its rows.
             validation_data: `(x, y)`, `(x, y, sample_weight)` or a dataset.
-            validation_split: float, share of the last rows to validate on.
+            validation_split: float, part of the rows, the last ones, to validate on.
+            validation_batch_size: int, `batch_size` by default.
             shuffle: bool, whether rows in memory come in a fresh order each epoch.
             callbacks: list of `keras.callbacks.Callback`; with a `TrainingCheckpoint` among
                 them a training that was interrupted goes on where it was.
@@ -82,10 +168,9 @@ class RowTask:
             `keras.callbacks.History`.
 
         Raises:
-            ValueError: before any step is taken, if the rows are in memory and a label is
-                one the task does not know.
+            ValueError: before any step is taken, if the rows are in memory and a text is missing
+                or a label is one the task does not know.
         """
-        validation_batch_size = batch_size
         checkpoint, callbacks = find_training_checkpoint(callbacks)
         progress = Progress(
             first_step=int(getattr(self.optimizer, "iterations", 0)),
@@ -94,28 +179,42 @@ class RowTask:
         )
         if checkpoint is not None:
             progress = checkpoint.find_progress(progress)
-        if not is_dataset(x):
-            columns = self._gather_columns(x, y, sample_weight)
+        check_preprocessor(self.preprocessor, self.backbone)
+        preprocess, preprocess_held_out = self.preprocess_samples, self.preprocess_samples
+        if is_dataset(x):
+            _check_dataset_arguments(x, y, sample_weight, batch_size)
+            if validation_split:
+                raise ValueError(
+                    "validation_split needs rows in memory. With a dataset, pass "
+                    "`validation_data`."
+                )
+        else:
+            rows = self._read_rows(x, y, sample_weight, labelled=True)
             if validation_split and validation_data is None:
-                columns, held_out = split_rows(columns, validation_split)
-                validation_data = keras.utils.unpack_x_y_sample_weight(held_out)
-            x = training_batches(columns, batch_size or DEFAULT_BATCH_SIZE, shuffle, progress.seed)
-            y = sample_weight = batch_size = None
-        elif validation_split:
-            raise ValueError(
-                "validation_split needs rows in memory. With a dataset, pass `validation_data`."
-            )
+                rows, held_out = rows.split(validation_split)
+                validation_data = self._evaluation_batches(
+                    held_out, validation_batch_size or batch_size
+                )
+                preprocess_held_out = self.preprocess
+            x = training_batches(rows, batch_size or DEFAULT_BATCH_SIZE, shuffle, progress.seed)
+            preprocess = self.preprocess
+        if class_weight is not None:
+            preprocess = _weighted(preprocess, self.read_class_weights(class_weight))
         steps_per_epoch = steps_per_epoch or num_batches(x)
         self._span_schedule(progress.first_step, steps_per_epoch, epochs - initial_epoch)
         if isinstance(validation_data, (tuple, list)):
-            validation_data, _ = self._evaluation_batches(validation_batch_size, *validation_data)
+            held_out = self._read_rows(*validation_data, labelled=True)
+            validation_data = self._evaluation_batches(
+                held_out, validation_batch_size or batch_size
+            )
+            preprocess_held_out = self.preprocess
         if validation_data is not None:
             validation_steps = validation_steps or num_batches(validation_data)
-            # Each validation begins anew, after a look at what would come next.
+            # Keras looks at the first batches of a validation before it takes them.
             total = validation_steps and validation_steps * epochs
-            validation_data = preprocess_batches(validation_data, self.preprocess_samples, total)
+            validation_data = preprocess_batches(validation_data, preprocess_held_out, total)
         total = steps_per_epoch and steps_per_epoch * (epochs - initial_epoch)
-        batches = preprocess_batches(x, self.preprocess_samples, total, progress.batches)
+        batches = preprocess_batches(x, preprocess, total, progress.batches, shuffle)
         resumed = contextlib.nullcontext()
         if checkpoint is not None:
             resumed = checkpoint.resume(self, x, batches, steps_per_epoch, initial_epoch)
@@ -130,11 +229,9 @@ class RowTask:
                 steps=steps_per_epoch,
             )
         with resumed:
-            return super().fit(
+            return keras.Model.fit(
+                self,
                 x=batches,
-                y=y,
-                batch_size=batch_size,
-                sample_weight=sample_weight,
                 validation_data=validation_data,
                 validation_steps=validation_steps,
                 epochs=epochs,
@@ -152,13 +249,18 @@ class RowTask:
         if isinstance(callbacks, WholeEpochs) and callbacks.terminated:
             return {}  # `fit` is about to end.
         if not kwargs.get("_use_cached_eval_dataset"):
-            if not is_dataset(x):
-                x, _ = self._evaluation_batches(batch_size, x, y, sample_weight, steps is None)
-                y = sample_weight = batch_size = None
+            check_preprocessor(self.preprocessor, self.backbone)
+            preprocess = self.preprocess_samples
+            if is_dataset(x):
+                _check_dataset_arguments(x, y, sample_weight, batch_size)
+            else:
+                rows = self._read_rows(x, y, sample_weight, labelled=True)
+                x = self._evaluation_batches(rows, batch_size, by_length=steps is None)
+                preprocess = self.preprocess
             steps = steps or num_batches(x)
-            x = preprocess_batches(x, self.preprocess_samples)
-        logs = super().evaluate(
-            x=x, y=y, batch_size=batch_size, sample_weight=sample_weight, steps=steps, **kwargs
+            x, y, sample_weight = preprocess_batches(x, preprocess), None, None
+        logs = keras.Model.evaluate(
+            self, x=x, y=y, sample_weight=sample_weight, steps=steps, **kwargs
         )
         if isinstance(callbacks, WholeEpochs) and callbacks.terminated:
             return {}  # Means over some of the batches.
@@ -166,30 +268,123 @@ class RowTask:
 
     def predict(self, x=None, batch_size=None, steps=None, **kwargs):
         """Returns the outputs in the order of the N rows; arguments as in `fit`."""
-        rows = None
-        if not is_dataset(x):
-            x, rows = self._evaluation_batches(batch_size, x, by_length=steps is None)
-            batch_size = None
-        steps = steps or num_batches(x)
-        x = preprocess_batches(x, self.preprocess_samples)
-        visited = super().predict(x, batch_size=batch_size, steps=steps, **kwargs)
-        if rows is None:
-            return visited
+        check_preprocessor(self.preprocessor, self.backbone)
+        if is_dataset(x):
+            _check_dataset_arguments(x, None, None, batch_size)
+            batches = preprocess_batches(x, self.preprocess_samples)
+            return keras.Model.predict(self, batches, steps=steps or num_batches(x), **kwargs)
+        rows = self._read_rows(x)
+        if not len(rows):
+            return keras.tree.map_structure(_no_rows, self.output)
+        x, visited = evaluation_batches(rows, batch_size or DEFAULT_BATCH_SIZE, steps is None)
+        batches = preprocess_batches(x, self.preprocess)
+        outputs = keras.Model.predict(self, batches, steps=steps or num_batches(x), **kwargs)
         # `steps` may have ended it early; the rows then come as they are.
-        order = np.argsort(rows[: len(keras.tree.flatten(visited)[0])])
-        return keras.tree.map_structure(lambda output: output[order], visited)
+        order = np.argsort(visited[: len(keras.tree.flatten(outputs)[0])])
+        return keras.tree.map_structure(lambda output: output[order], outputs)
+
+    def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, **kwargs):
+        """Takes one step; `x` is a batch of what `fit` takes. See `keras.Model.train_on_batch`."""
+        batch = self._read_rows(x, y, sample_weight, labelled=True).as_batch()
+        preprocess = self.preprocess
+        if class_weight is not None:
+            preprocess = _weighted(preprocess, self.read_class_weights(class_weight))
+        x, y, weight = keras.utils.unpack_x_y_sample_weight(preprocess(*batch))
+        return keras.Model.train_on_batch(self, x, y, weight, **kwargs)
+
+    def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+        """Evaluates one batch of what `fit` takes. See `keras.Model.test_on_batch`."""
+        batch = self._read_rows(x, y, sample_weight, labelled=True).as_batch()
+        x, y, weight = keras.utils.unpack_x_y_sample_weight(self.preprocess(*batch))
+        return keras.Model.test_on_batch(self, x, y, weight, **kwargs)
+
+    def predict_on_batch(self, x):
+        """The outputs for one batch of what `fit` takes. See `keras.Model.predict_on_batch`."""
+        batch = self._read_rows(x).as_batch()
+        x, _, _ = keras.utils.unpack_x_y_sample_weight(self.preprocess(*batch))
+        return keras.Model.predict_on_batch(self, x)
 
     def encode_labels(self, labels):
         """Turns labels, as users write them, into what the loss takes."""
         return labels
 
-    def _gather_columns(self, x, y=None, sample_weight=None):
-        y = None if y is None else self.encode_labels(map_columns(as_array, y))
-        return gather_columns(x, y, sample_weight)
+    def read_class_weights(self, class_weight):
+        """float32 (C,), the weight of each class."""
+        raise ValueError(f"{type(self).__name__} has no classes, so class_weight must be None.")
 
-    def _evaluation_batches(self, batch_size, x, y=None, sample_weight=None, by_length=True):
-        columns = self._gather_columns(x, y, sample_weight)
-        return evaluation_batches(columns, batch_size or DEFAULT_BATCH_SIZE, by_length)
+    def preprocess_samples(self, x, y=None, sample_weight=None):
+        """Turns a batch of a dataset into what the model takes; also in a graph of TensorFlow."""
+        y = None if y is None else self.encode_labels(y)
+        return self.preprocess(read_batch(x), y, sample_weight)
+
+    def preprocess(self, x, y=None, sample_weight=None):
+        """Turns a batch with encoded labels into what the model takes.
+
+        Args:
+            x: tuple of text columns, packed here; or dict of packed arrays, which passes through.
+            y, sample_weight: what the loss takes.
+
+        Returns:
+            packed arrays, or a tuple of them, labels and weights.
+        """
+        if isinstance(x, tuple):
+            if y is not None and self.input_names is None:
+                self.input_names = _default_names(len(x))
+            x = self.pack_texts(x)
+        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
+
+    def pack_texts(self, texts):
+        """Texts to the inputs of the backbone, by the preprocessor of this task.
+
+        Args:
+            texts: tuple with one entry for each segment: B strings as a list or an array, or a
+                TensorFlow string tensor (B,), also in a graph.
+
+        Returns:
+            dict of NumPy arrays (B, L), or of TensorFlow tensors for tensors.
+
+        Raises:
+            ValueError: if there is no preprocessor, or texts are given for another number of
+                segments than the task was trained on.
+        """
+        if self.preprocessor is None:
+            raise ValueError(
+                f"{self.name} has no preprocessor to pack texts with. Set `preprocessor`, or pass "
+                "packed arrays, a dictionary of token_ids, segment_ids and padding_mask."
+            )
+        check_segments(len(texts), self.backbone, self.input_names)
+        if isinstance(self.preprocessor, SegmentPacker):
+            packed = self.preprocessor.pack(*texts)
+        else:
+            in_graph = any(type(column).__module__.startswith("tensorflow") for column in texts)
+            texts = texts if in_graph else tuple(map(list, texts))
+            # With `y` it takes a tuple for segments, not for an element of a dataset.
+            packed = self.preprocessor(texts if len(texts) > 1 else texts[0], y=None)
+            if not in_graph:
+                packed = {name: np.asarray(array) for name, array in packed.items()}
+        return {name: packed[name] for name in self.backbone.input}
+
+    def _read_rows(self, x, y=None, sample_weight=None, labelled=False):
+        """`Rows` with encoded labels, checked before any of them is used."""
+        rows = Rows.read(x, y, sample_weight)
+        if labelled and (y is None or not len(rows)):
+            raise ValueError(
+                f"{type(self).__name__} needs at least one row, and a label for each: pass them "
+                f"as `y`, got {len(rows)} rows and y of type {type(y).__name__}."
+            )
+        if isinstance(rows.inputs, dict):
+            check_packed(rows.inputs, self.backbone)
+            inputs = rows.inputs
+        else:
+            check_segments(len(rows.inputs), self.backbone, self.input_names)
+            inputs = order_columns(rows.inputs, rows.input_names, self.input_names)
+            if labelled and self.input_names is None:
+                self.input_names = rows.input_names or _default_names(len(inputs))
+        labels = None if rows.labels is None else self.encode_labels(rows.labels)
+        return Rows(inputs, labels, rows.weights)
+
+    def _evaluation_batches(self, rows, batch_size, by_length=True):
+        return evaluation_batches(rows, batch_size or DEFAULT_BATCH_SIZE, by_length)[0]
 
     def _span_schedule(self, first_step, steps_per_epoch, epochs):
         """Lays a schedule without a length over the steps that `fit` is about to take."""
@@ -224,3 +419,37 @@ class RowTask:
     def from_config(cls, config):
         # What is loaded is compiled as it was saved, or not at all.
         return super().from_config({"compile": False, **config})
+
+
+def _default_names(num_segments):
+    """Names for texts that came without: ("text",), or ("text_a", "text_b") and so on."""
+    if num_segments == 1:
+        return ("text",)
+    return tuple(f"text_{chr(ord('a') + i)}" for i in range(num_segments))
+
+
+def _weighted(preprocess, weights):
+    """A function that preprocesses, and weights rows by their class."""
+
+    def preprocess_weighted(x, y=None, sample_weight=None):
+        if sample_weight is not None:
+            raise ValueError("Pass class_weight or sample_weight, not both.")
+        x, y, _ = keras.utils.unpack_x_y_sample_weight(preprocess(x, y))
+        return x, y, weight_rows(y, weights)
+
+    return preprocess_weighted
+
+
+def _check_dataset_arguments(x, y, sample_weight, batch_size):
+    given = {"y": y, "sample_weight": sample_weight, "batch_size": batch_size}
+    given = [name for name, value in given.items() if value is not None]
+    if given:
+        raise ValueError(
+            f"x is a dataset, {type(x).__name__}, which brings its own batches with labels and "
+            f"weights. Drop {', '.join(given)}."
+        )
+
+
+def _no_rows(output):
+    """What `predict` returns of an output when there are no rows."""
+    return np.zeros([size or 0 for size in output.shape], output.dtype)

@@ -2,13 +2,14 @@
 
 import keras
 import keras_hub
+from keras import ops
 
-from keras_bert_suite import checkpoints
-from keras_bert_suite.data.row_batches import map_columns
 from keras_bert_suite.layers import Dropout
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.preprocessing.class_weights import read_class_weights
 from keras_bert_suite.preprocessing.label_encoding import encode_labels
+from keras_bert_suite.tasks.input_checks import check_input_names
 from keras_bert_suite.tasks.row_task import RowTask
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
@@ -33,6 +34,10 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
             come packed.
         dropout: float, dropout rate of the pooled output.
         activation: None for logits, or "softmax" for probabilities.
+        input_names: names of the texts of a row, such as ("premise", "hypothesis"). None until
+            the first `fit`, which learns how many there are: they are the names of a DataFrame's
+            columns, or ("text",), or ("text_a", "text_b"). Inputs of another number are then an
+            error, and exports take the names.
 
     Outputs, of the model and of `predict`: float32 (B, C).
 
@@ -53,14 +58,16 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
         self,
         backbone,
         num_classes=None,
+        *,
         label_names=None,
         preprocessor=None,
         dropout=0.1,
         activation=None,
+        input_names=None,
         **kwargs,
     ):
         label_names = _resolve_label_names(num_classes, label_names)
-        _check_sequence_length(backbone, preprocessor)
+        activation = _check_activation(activation)
 
         # === Layers ===
         self.backbone = backbone
@@ -86,6 +93,7 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
         # === Config ===
         self.label_names = label_names
         self.dropout_rate = dropout
+        self.input_names = check_input_names(input_names)
 
     @property
     def num_classes(self):
@@ -98,70 +106,46 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
         return self.output_activation.activation
 
     @classmethod
-    def from_preset(
-        cls,
-        preset,
-        num_classes=None,
-        load_weights=True,
-        label_names=None,
-        sequence_length=None,
-        lowercase=None,
-        dtype=None,
-        **kwargs,
-    ):
+    def from_preset(cls, preset, num_classes=None, *, label_names=None, **kwargs):
         """Builds a classifier from a checkpoint.
 
         Args:
-            preset: directory of a preset saved by `save_to_preset`, of a Hugging Face
-                checkpoint, or of an original Google TF1 checkpoint; `hf://owner/name`;
-                or `kaggle://...` for a preset there.
+            preset, **kwargs: as for `RowTask.from_preset`: `load_weights`, `sequence_length`,
+                `lowercase`, `dtype`, and other arguments of the constructor.
             num_classes: int. With it, or with `label_names`, the classification layer
                 is new; without, the checkpoint must have one.
-            load_weights: bool, whether to load weights or only the configuration.
             label_names: list of strings.
-            sequence_length: int, the most tokens in a row. Defaults to what the
-                checkpoint says, and to the number of its positions.
-            lowercase: bool, overrides what the checkpoint says of its vocabulary.
-            dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
-            **kwargs: other arguments of the constructor.
 
         Raises:
             ValueError: if the checkpoint is not one, lacks a tensor, holds a surplus or
                 misshapen one, or has no classification layer when one is needed.
         """
-        new_head = num_classes is not None or label_names is not None
-        checkpoint = checkpoints.open_checkpoint(preset)
-        if checkpoint is None:
-            if new_head:
-                names = _resolve_label_names(num_classes, label_names)
-                kwargs.update(num_classes=len(names), label_names=names)
-            if dtype is not None:
-                kwargs["dtype"] = dtype
-            task = super().from_preset(preset, load_weights=load_weights, **kwargs)
-            if sequence_length is not None:
-                task.preprocessor.sequence_length = sequence_length
-            if not task.compiled:
-                task.compile()
-            return task
+        if num_classes is not None or label_names is not None:
+            label_names = _resolve_label_names(num_classes, label_names)
+            kwargs.update(num_classes=len(label_names), label_names=label_names)
+        return super().from_preset(preset, **kwargs)
 
-        if not new_head and checkpoint.label_names is None:
+    @classmethod
+    def has_new_head(cls, arguments):
+        return "num_classes" in arguments
+
+    @classmethod
+    def arguments_of(cls, checkpoint, arguments):
+        if cls.has_new_head(arguments):
+            return arguments, ["classifier/.*"]
+        if checkpoint.label_names is None:
             raise ValueError(
-                f"{preset} has no classification layer. Pass `num_classes` or `label_names` to "
-                "get a new one."
+                f"{checkpoint.path} has no classification layer. Pass `num_classes` or "
+                "`label_names` to get a new one."
             )
-        backbone = BertBackbone(**checkpoint.backbone_config, dtype=dtype)
-        task = cls(
-            backbone=backbone,
-            num_classes=num_classes,
-            label_names=label_names if new_head else checkpoint.label_names,
-            preprocessor=SegmentPacker.from_checkpoint(
-                checkpoint, sequence_length=sequence_length, lowercase=lowercase
-            ),
-            **kwargs,
-        )
-        if load_weights:
-            checkpoints.load_weights(backbone if new_head else task, checkpoint)
-        return task
+        return {**arguments, "label_names": checkpoint.label_names}, []
+
+    @classmethod
+    def load_keras_preset(cls, loader, load_weights, **arguments):
+        if cls.has_new_head(arguments):
+            # The texts of another task may be pairs, those of this one not.
+            arguments = {"input_names": None, **arguments}
+        return super().load_keras_preset(loader, load_weights, **arguments)
 
     def compile(self, optimizer="auto", loss="auto", *, metrics="auto", **kwargs):
         """Configures training, by default as BERT is fine-tuned.
@@ -183,21 +167,22 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
             metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
 
-    def preprocess_samples(self, x, y=None, sample_weight=None):
-        """Turns a batch of texts and labels into packed arrays and class ids."""
-        packed = isinstance(x, dict) and "token_ids" in x
-        if self.preprocessor is not None and not packed:
-            if isinstance(self.preprocessor, SegmentPacker):
-                x = self.preprocessor(*(x if isinstance(x, tuple) else (x,)))
-            else:
-                x = super().preprocess_samples(map_columns(list, x))
-        if y is not None:
-            y = self.encode_labels(y)
-        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-
     def encode_labels(self, labels):
         """Turns class ids or label names into class ids."""
         return encode_labels(labels, self.label_names)
+
+    def read_class_weights(self, class_weight):
+        """The weight of each class, by label name or class id."""
+        return read_class_weights(class_weight, self.label_names)
+
+    def serving_outputs(self, outputs, packed):
+        """What a server answers: `probabilities` float32 (B, C) and `label_ids` int32 (B,)."""
+        if self.activation is not keras.activations.softmax:
+            outputs = ops.softmax(outputs, axis=-1)
+        return {
+            "probabilities": outputs,
+            "label_ids": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
+        }
 
     def get_config(self):
         return {
@@ -205,7 +190,15 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
             "label_names": list(self.label_names),
             "dropout": self.dropout_rate,
             "activation": keras.activations.serialize(self.activation),
+            "input_names": self.input_names,
         }
+
+    @classmethod
+    def from_config(cls, config):
+        # For a new head KerasHub's loader adds `num_classes` to what `get_config` returned.
+        if config.get("num_classes") not in (None, len(config.get("label_names") or ())):
+            config = {**config, "label_names": None}
+        return super().from_config(config)
 
 
 def pool_first_token(outputs):
@@ -217,14 +210,19 @@ def pool_first_token(outputs):
     return outputs[:, 0, :]
 
 
-def _check_sequence_length(backbone, preprocessor):
-    wanted = getattr(preprocessor, "sequence_length", None)
-    available = getattr(backbone, "max_sequence_length", None)
-    if wanted and available and wanted > available:
+def _check_activation(activation):
+    if isinstance(activation, dict):
+        activation = keras.activations.deserialize(activation)
+    names = {None: None, "linear": None, "softmax": "softmax"}
+    name = activation if activation is None or isinstance(activation, str) else None
+    if callable(activation):
+        name = getattr(activation, "__name__", repr(activation))
+    if name not in names:
         raise ValueError(
-            f"The preprocessor packs up to sequence_length={wanted} tokens, but the backbone has "
-            f"positions for {available}. Pass a sequence_length of at most {available}."
+            f"activation must be None, for logits, or 'softmax', got {name!r}: the classes of a "
+            "TextClassifier exclude each other."
         )
+    return names[name]
 
 
 def _resolve_label_names(num_classes, label_names):
@@ -232,6 +230,8 @@ def _resolve_label_names(num_classes, label_names):
         if num_classes is None:
             raise ValueError("A TextClassifier needs `num_classes` or `label_names`.")
         label_names = [str(i) for i in range(num_classes)]
+    if isinstance(label_names, str):
+        raise ValueError(f"label_names must be a list of names, got the string {label_names!r}.")
     label_names = [str(name) for name in label_names]
     if num_classes is not None and num_classes != len(label_names):
         raise ValueError(

@@ -8,7 +8,7 @@ from small_texts import VOCABULARY
 from keras_bert_suite import TokenMasker, WordPieceTokenizer
 from keras_bert_suite.data.google_examples import GoogleExamples, write_google_examples
 from keras_bert_suite.data.pretraining_batches import PretrainingBatches
-from keras_bert_suite.data.row_batches import map_columns
+from keras_bert_suite.data.rows import map_arrays
 from keras_bert_suite.data.row_orders import shuffled
 from keras_bert_suite.data.tf_example import frame_record, serialize_example
 from keras_bert_suite.data.token_corpus import TokenCorpus
@@ -114,7 +114,7 @@ def test_batches_are_a_function_of_their_index(path):
 def test_googles_own_file_comes_back_byte_for_byte(shared_data, tmp_path):
     golden = shared_data / "golden" / "pretraining_examples_google.tfrecord"
     in_file = np.argsort(shuffled(60, seed=0)(0))
-    batch = map_columns(lambda column: column[in_file], GoogleExamples(golden, batch_size=60)[0])
+    batch = map_arrays(lambda column: column[in_file], GoogleExamples(golden, batch_size=60)[0])
     x, y, _ = batch
     assert x["token_ids"].shape == (60, 128) and y["mlm"].shape == (60, 20)
     assert (x["token_ids"][:, 0] == 101).all() and set(y["nsp"]) == {0, 1}

@@ -1,53 +1,97 @@
 import numpy as np
+import pandas
 import pytest
 
 from keras_bert_suite.data import RowBatches
-from keras_bert_suite.data.input_dataset import gather_columns, is_dataset, num_batches, split_rows
-from keras_bert_suite.data.row_batches import as_array, text_lengths
+from keras_bert_suite.data.input_dataset import is_dataset, num_batches
 from keras_bert_suite.data.row_orders import shuffled
+from keras_bert_suite.data.rows import Rows, read_batch
 
 pytestmark = pytest.mark.backend_free
 
 
 def test_a_batch_is_a_function_of_its_index():
-    batches = RowBatches((np.arange(10), {"y": np.arange(10) * 2}), 4, shuffled(10, seed=0))
+    rows = Rows({"x": np.arange(10)}, {"y": np.arange(10) * 2})
+    batches = RowBatches(rows, 4, shuffled(10, seed=0))
     assert len(batches) == 3
-    epochs = [np.concatenate([batches[3 * e + i][0] for i in range(3)]) for e in range(2)]
+    epochs = [np.concatenate([batches[3 * e + i][0]["x"] for i in range(3)]) for e in range(2)]
     assert not np.array_equal(*epochs)
     assert all(sorted(epoch) == list(range(10)) for epoch in epochs)
-    x, y = batches[5]
-    assert (y["y"] == 2 * x).all() and len(x) == 2
+    x, y, weights = batches[5]
+    assert (y["y"] == 2 * x["x"]).all() and len(x["x"]) == 2 and weights is None
     assert len(list(batches.repeat(2).to_iter_dataset())) == 6
-    np.testing.assert_array_equal(batches.repeat(2)[5][0], x)
+    np.testing.assert_array_equal(batches.repeat(2)[5][0]["x"], x["x"])
 
 
 def test_strings_are_kept_as_objects():
-    array = as_array(["a", "b" * 100_000])
-    assert array.dtype == object and array.nbytes < 100
-    assert text_lengths((array, as_array(["cc", "d"]))).tolist() == [3, 100_001]
-    assert text_lengths({"token_ids": np.ones((2, 3))}) is None
+    rows = Rows.read(["a", "b" * 100_000])
+    assert rows.inputs[0].dtype == object and rows.inputs[0].nbytes < 100
+    assert Rows.read((["a", "b" * 100_000], ["cc", "d"])).text_lengths().tolist() == [3, 100_001]
+    assert Rows.read({"token_ids": np.ones((2, 3))}).text_lengths() is None
+
+
+def test_tables_of_pandas():
+    table = pandas.DataFrame({"first": ["a", "b"], "second": ["c", "d"], "label": [0, 1]})
+    rows = Rows.read(table[["first", "second"]], table["label"])
+    assert rows.input_names == ("first", "second")
+    assert [column.tolist() for column in rows.inputs] == [["a", "b"], ["c", "d"]]
+    assert rows.labels.tolist() == [0, 1]
+    assert Rows.read(table["first"]).inputs[0].tolist() == ["a", "b"]
+    assert Rows.read(table[["first"]]).input_names == ("first",)
+    strings = table["first"].astype("string")
+    assert Rows.read(strings).inputs[0].tolist() == ["a", "b"]
+    assert Rows.read({"first": ["a"], "second": ["b"]}).input_names == ("first", "second")
 
 
 @pytest.mark.parametrize(
-    ("columns", "error"),
+    ("arguments", "error"),
     [
         (("text", [1]), "list of strings, got the string 'text'"),
         (([("a", "b")], [1]), "tuple of two lists"),
-        ((["a", None], [1, 0]), "got None at row 1"),
+        ((["a", None], [1, 0]), r"got None \(NoneType\) at row 1"),
+        ((np.array(["a", float("nan")], object), [1, 0]), r"got nan \(float\) at row 1"),
+        ((pandas.Series(["a", None, "c"]), [1, 0, 1]), "at row 1"),
+        ((pandas.DataFrame({"s": ["a", "b"], "t": ["a", None]}), [1, 0]), "at row 1 of 't'"),
+        (([1, 2], [1, 0]), r"got 1 \(int\) at row 0"),
+        ((("a", "b"), [1, 0]), "a tuple is a pair of columns.*list"),
         ((["a", "b"], [1]), "got 2 and 1 rows"),
-        (([], []), "at least one row"),
+        (((["a", "b"], ["c"]), [1, 2]), "got 2 and 1 and 2 rows"),
+        (({}, []), "empty dictionary"),
     ],
 )
-def test_bad_columns(columns, error):
+def test_bad_columns(arguments, error):
     with pytest.raises(ValueError, match=error):
-        gather_columns(*columns)
+        Rows.read(*arguments)
 
 
-def test_split_rows():
-    first, last = split_rows((np.arange(10), np.arange(10)), 0.2)
-    assert first[0].tolist() == list(range(8)) and last[1].tolist() == [8, 9]
+def test_split():
+    first, last = Rows({"x": np.arange(10)}, np.arange(10)).split(0.2)
+    assert first.inputs["x"].tolist() == list(range(8)) and last.labels.tolist() == [8, 9]
     with pytest.raises(ValueError, match="leaves 0 of 1 rows"):
-        split_rows(np.arange(1), 0.5)
+        Rows({"x": np.arange(1)}).split(0.5)
+
+
+@pytest.mark.parametrize(
+    ("batch", "wanted"),
+    [
+        (["a", "b"], (["a", "b"],)),
+        (("a", "b"), (("a", "b"),)),
+        (np.array(["a", "b"]), (["a", "b"],)),
+        ([("a", "b"), ("c", "d")], (("a", "b"), ("c", "d"))),
+        ((["a"], ["b"]), (["a"], ["b"])),
+        ({"first": ["a"], "second": ["b"]}, (["a"], ["b"])),
+    ],
+)
+def test_texts_of_a_batch(batch, wanted):
+    assert read_batch(batch) == wanted
+
+
+def test_a_batch_of_packed_arrays_passes():
+    batch = {"token_ids": np.ones((2, 3), "int32")}
+    assert read_batch(batch) is batch
+    for single in ("text", np.array("text")):
+        with pytest.raises(ValueError, match=r"dataset.batch\(batch_size\)"):
+            read_batch(single)
 
 
 def test_what_is_a_dataset():

@@ -1,6 +1,7 @@
 import json
 
 import keras
+import keras_hub
 import numpy as np
 import pytest
 from small_texts import VOCABULARY, make_reviews
@@ -42,7 +43,7 @@ def test_one_text_literally(tokenizer):
 
 @pytest.mark.backend_free
 def test_pair_literally(tokenizer):
-    packed = SegmentPacker(tokenizer, sequence_length=8)(["a film"], ["it was not good !"])
+    packed = SegmentPacker(tokenizer, sequence_length=8).pack(["a film"], ["it was not good !"])
     # Of 5 places the second text loses until both fit: 2 and 3.
     assert packed["token_ids"].tolist() == [[CLS, *ids("a film"), SEP, *ids("it was not"), SEP]]
     assert packed["segment_ids"].tolist() == [[0, 0, 0, 0, 1, 1, 1, 1]]
@@ -119,12 +120,43 @@ def test_graph_equals_eager(tokenizer, segments, truncation):
     tf = pytest.importorskip("tensorflow")
     texts = [make_reviews(30, seed=s)[0] + ["", "good " * 40] for s in range(segments)]
     packer = SegmentPacker(tokenizer, sequence_length=19, truncation=truncation, head_length=4)
-    eager = packer(*texts)
-    graph = tf.function(packer.__call__)(*map(tf.constant, texts))
-    dataset = tf.data.Dataset.from_tensor_slices(tuple(texts)).batch(32).map(packer)
+    eager = packer.pack(*texts)
+    graph = tf.function(packer.pack)(*map(tf.constant, texts))
+    dataset = tf.data.Dataset.from_tensor_slices(tuple(texts)).batch(32).map(packer.pack)
     for name, wanted in eager.items():
         np.testing.assert_array_equal(graph[name], wanted)
         np.testing.assert_array_equal(next(iter(dataset))[name], wanted)
+
+
+@pytest.mark.backend_free
+def test_it_is_called_as_a_kerashub_preprocessor(tokenizer):
+    """The same elements mapped through KerasHub's preprocessor and through ours."""
+    tf = pytest.importorskip("tensorflow")
+    ours = SegmentPacker(tokenizer, 16, padding_lengths=(16,))
+    peer_tokenizer = keras_hub.models.BertTokenizer(VOCABULARY, lowercase=True)
+    peer = keras_hub.models.BertTextClassifierPreprocessor(peer_tokenizer, 16)
+    first, second = make_reviews(8)[0], make_reviews(8, seed=1)[0]
+    names = ["pos"] * 8
+    for arguments in (
+        (first,),
+        (first, names),
+        (first, np.ones(8), np.zeros(8)),
+        ((first, second), names),
+        ((first, second), names, np.ones(8)),
+        ((first, names),),
+        (((first, second), names),),
+    ):
+        got, wanted = ours(*arguments), peer(*arguments)
+        assert type(got) is type(wanted)
+        packed, *rest = got if isinstance(got, tuple) else (got,)
+        theirs, *their_rest = wanted if isinstance(wanted, tuple) else (wanted,)
+        assert len(rest) == len(their_rest)
+        for name, array in packed.items():
+            np.testing.assert_array_equal(array, keras.ops.convert_to_numpy(theirs[name]), name)
+    dataset = tf.data.Dataset.from_tensor_slices(((first, second), names)).batch(8)
+    packed, labels = next(iter(dataset.map(ours)))
+    np.testing.assert_array_equal(packed["token_ids"], ours.pack(first, second)["token_ids"])
+    assert labels.numpy().tolist() == [b"pos"] * 8
 
 
 @pytest.mark.backend_free
@@ -163,11 +195,11 @@ def test_bad_arguments(tokenizer, arguments, error):
 @pytest.mark.backend_free
 def test_bad_calls(tokenizer):
     with pytest.raises(ValueError, match=r"same number of texts, got \[1, 2\]"):
-        SegmentPacker(tokenizer)(["a"], ["a", "b"])
+        SegmentPacker(tokenizer).pack(["a"], ["a", "b"])
     with pytest.raises(ValueError, match="at least one segment"):
-        SegmentPacker(tokenizer)()
+        SegmentPacker(tokenizer).pack()
     with pytest.raises(ValueError, match="cannot hold 3 segments"):
-        SegmentPacker(tokenizer, sequence_length=4)(["a"], ["a"], ["a"])
+        SegmentPacker(tokenizer, sequence_length=4).pack(["a"], ["a"], ["a"])
 
 
 @pytest.mark.backend_free
@@ -189,7 +221,7 @@ def test_equals_googles_features_of_mrpc(shared_data):
     lines = (shared_data / "glue" / "MRPC" / "dev.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines[1:]]
     first, second = [row[3] for row in rows], [row[4] for row in rows]
-    for packed in (packer(first, second), packer(tf.constant(first), tf.constant(second))):
+    for packed in (packer.pack(first, second), packer.pack(tf.constant(first), tf.constant(second))):
         np.testing.assert_array_equal(packed["token_ids"], golden["input_ids"])
         np.testing.assert_array_equal(packed["padding_mask"], golden["input_mask"])
         np.testing.assert_array_equal(packed["segment_ids"], golden["segment_ids"])

@@ -1,0 +1,228 @@
+"""Rows of a data set, held in memory, and batches of rows as a data set brings them."""
+
+import dataclasses
+
+import keras
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True)
+class Rows:
+    """Rows in memory: what `fit`, `evaluate` or `predict` was handed, checked.
+
+    Attributes:
+        inputs: tuple of text columns, object arrays (N,) of str, one for each segment; or dict
+            of packed arrays (N, ...).
+        labels: array (N, ...), dict of arrays, or None.
+        weights: array (N, ...), dict of arrays, or None.
+        input_names: tuple of the names that the text columns came with, or None.
+    """
+
+    inputs: tuple | dict
+    labels: object = None
+    weights: object = None
+    input_names: tuple | None = None
+
+    @classmethod
+    def read(cls, x, y=None, sample_weight=None):
+        """Brings the arguments of `fit` to arrays of equally many rows.
+
+        Args:
+            x: texts as a list, an array or a pandas Series; a tuple of several for segments;
+                a DataFrame or a dict of text columns; or a dict of packed arrays.
+            y, sample_weight: list, array, tensor or dict of several, or None.
+
+        Raises:
+            ValueError: if a text is missing or no string, naming its row; if the numbers of
+                rows differ.
+        """
+        inputs, names = read_inputs(x)
+        rows = cls(inputs, map_arrays(as_array, y), map_arrays(as_array, sample_weight), names)
+        sizes = [len(column) for column in rows._columns()]
+        if len(set(sizes)) != 1:
+            raise ValueError(
+                "Texts, labels and sample weights must have one entry a row, got "
+                f"{' and '.join(map(str, sizes))} rows."
+            )
+        return rows
+
+    def __len__(self):
+        return len(self._columns()[0])
+
+    def take(self, rows):
+        """The rows of an index array or a slice."""
+        inputs, labels, weights = (
+            map_arrays(lambda column: column[rows], part)
+            for part in (self.inputs, self.labels, self.weights)
+        )
+        return Rows(inputs, labels, weights, self.input_names)
+
+    def split(self, fraction):
+        """Sets the last rows apart, as Keras' `validation_split` does.
+
+        Returns:
+            (the first rows, the last `fraction` of the rows).
+        """
+        first = int(len(self) * (1 - fraction))
+        if not 0 < first < len(self):
+            raise ValueError(
+                f"validation_split={fraction} leaves {first} of {len(self)} rows for training and "
+                f"{len(self) - first} for validation; both need at least one."
+            )
+        return self.take(slice(first)), self.take(slice(first, None))
+
+    def text_lengths(self):
+        """int64 (N,), characters of each row over all segments, or None if inputs are packed."""
+        if isinstance(self.inputs, dict):
+            return None
+        return sum(np.fromiter(map(len, column), np.int64, len(self)) for column in self.inputs)
+
+    def as_batch(self):
+        """The rows as one batch of a data set: (x, y, sample_weight)."""
+        return self.inputs, self.labels, self.weights
+
+    def _columns(self):
+        return [
+            column
+            for part in (self.inputs, self.labels, self.weights)
+            for column in keras.tree.flatten(part)
+            if column is not None
+        ]
+
+
+def read_inputs(x):
+    """The inputs of rows in memory.
+
+    Returns:
+        (tuple of text columns, their names or None), or (dict of packed arrays, None).
+    """
+    if hasattr(x, "iloc") and hasattr(x, "columns"):  # a DataFrame
+        x = {str(name): x.iloc[:, place] for place, name in enumerate(x.columns)}
+    if isinstance(x, dict):
+        columns = {name: as_array(column) for name, column in x.items()}
+        if not columns:
+            raise ValueError("x is an empty dictionary. Wanted texts, or packed arrays by name.")
+        if not any(holds_texts(column) for column in columns.values()):
+            return columns, None
+        return tuple(read_texts(column, name) for name, column in columns.items()), tuple(columns)
+    if isinstance(x, tuple):
+        if x and all(isinstance(text, (str, bytes)) for text in x):
+            raise ValueError(
+                f"x is a tuple of {len(x)} strings, and a tuple is a pair of columns, "
+                "(first_texts, second_texts). Pass a column of texts as a list: list(x)."
+            )
+        if not x:
+            raise ValueError("x is an empty tuple. Wanted texts, or a tuple of their columns.")
+        return tuple(read_texts(column, f"segment {i}") for i, column in enumerate(x)), None
+    return (read_texts(x),), None
+
+
+def read_texts(column, name=None):
+    """object array (N,) of str: one column of texts.
+
+    Raises:
+        ValueError: if the column is a single string or a list of pairs, or a text is missing,
+            naming its row.
+    """
+    if isinstance(column, (str, bytes)):
+        raise ValueError(
+            f"Texts must come as a list of strings, got the string {column[:40]!r}. "
+            "Put it in a list: [text]."
+        )
+    if isinstance(column, list) and column and isinstance(column[0], (list, tuple)):
+        raise ValueError(
+            "Pairs of texts must come as a tuple of two lists, (first_texts, second_texts), "
+            f"got a list of {type(column[0]).__name__}s. Turn it round: tuple(zip(*pairs)), "
+            "each part as a list."
+        )
+    if isinstance(column, list):
+        texts = np.empty(len(column), dtype=object)
+        texts[:] = column
+    else:
+        texts = as_array(column)
+    if texts.ndim != 1:
+        raise ValueError(
+            f"Texts must be one string a row, got an array of shape {texts.shape}. Pass several "
+            "columns of texts as a tuple of columns."
+        )
+    if texts.dtype.kind != "O":
+        if len(texts) and not holds_texts(texts):
+            raise _wrong_text(texts[0], 0, name)
+        return texts.astype(object)
+    for row, text in enumerate(texts):
+        if not isinstance(text, (str, bytes)):
+            raise _wrong_text(text, row, name)
+    return texts
+
+
+def _wrong_text(text, row, name):
+    where = f"row {row}" if name is None else f"row {row} of {name!r}"
+    return ValueError(
+        f"Texts must be strings, got {str(text)[:40]} ({type(text).__name__}) at {where}. Replace "
+        "missing texts by the empty string, or leave their rows out."
+    )
+
+
+def read_batch(x):
+    """The inputs of one batch that a data set brings.
+
+    Lists and tuples of strings are one column of texts, as PyTorch's `default_collate` makes
+    them; other lists and tuples hold a column for each segment.
+
+    Returns:
+        tuple of text columns (lists, arrays or tensors of strings), or dict of packed arrays.
+
+    Raises:
+        ValueError: if a text stands alone, without a batch.
+    """
+    if isinstance(x, dict):
+        texts = any(holds_texts(column) for column in x.values())
+        return tuple(map(_batch_column, x.values())) if texts else x
+    one_column = not isinstance(x, (list, tuple)) or not x or isinstance(x[0], (str, bytes))
+    return tuple(map(_batch_column, [x] if one_column else x))
+
+
+def _batch_column(column):
+    shape = getattr(column, "shape", None)
+    if isinstance(column, (str, bytes)) or (
+        shape is not None and getattr(shape, "rank", len(shape)) == 0
+    ):
+        raise ValueError(
+            "The data set brings single texts, wanted batches of texts. Call "
+            "`dataset.batch(batch_size)` on it."
+        )
+    return column.tolist() if isinstance(column, np.ndarray) else column
+
+
+def holds_texts(column):
+    """Whether an array, a tensor, a list or a tuple holds strings."""
+    if isinstance(column, (list, tuple)):
+        return bool(column) and isinstance(column[0], (str, bytes))
+    dtype = getattr(column, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        return dtype.kind in "UST" or (
+            dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in column.flat)
+        )
+    return "string" in str(dtype)
+
+
+def map_arrays(function, columns):
+    """Applies `function` to every array of nested tuples and dicts; None stays None."""
+    if columns is None:
+        return None
+    if isinstance(columns, tuple):
+        return tuple(map_arrays(function, column) for column in columns)
+    if isinstance(columns, dict):
+        return {name: map_arrays(function, column) for name, column in columns.items()}
+    return function(columns)
+
+
+def as_array(column):
+    """An array of a list, a Series or a tensor; strings as objects, not padded to the longest."""
+    if hasattr(column, "detach"):
+        column = column.detach().cpu()
+    if isinstance(column, list) and any(isinstance(value, (str, bytes)) for value in column):
+        array = np.empty(len(column), dtype=object)
+        array[:] = column
+        return array
+    return np.asarray(column)

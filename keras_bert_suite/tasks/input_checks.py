@@ -1,0 +1,104 @@
+"""Whether a preprocessor and a backbone fit each other, and texts the task."""
+
+
+def check_preprocessor(preprocessor, backbone):
+    """Checks that a backbone has a place for every id that a preprocessor makes.
+
+    Raises:
+        ValueError: if the tokenizer's vocabulary is larger than the embedding, or
+            `sequence_length` than the number of positions.
+    """
+    size = _vocabulary_size(getattr(preprocessor, "tokenizer", None))
+    available = getattr(backbone, "vocabulary_size", None)
+    if size and available and size > available:
+        raise ValueError(
+            f"The tokenizer's vocabulary has {size} tokens, and the backbone's embedding has a row "
+            f"for {available}. Use the vocabulary that the backbone was trained with."
+        )
+    length = getattr(preprocessor, "sequence_length", None)
+    positions = getattr(backbone, "max_sequence_length", None)
+    if length and positions and length > positions:
+        raise ValueError(
+            f"The preprocessor packs up to sequence_length={length} tokens, but the backbone has "
+            f"positions for {positions}. Pass a sequence_length of at most {positions}."
+        )
+
+
+def check_segments(num_segments, backbone, input_names):
+    """Checks the number of texts in a row.
+
+    Args:
+        num_segments: int, texts in a row.
+        backbone: the encoder.
+        input_names: the names of the texts that the task was trained on, or None.
+
+    Raises:
+        ValueError: if it is not that of `input_names`, or the backbone has fewer segments.
+    """
+    if input_names is not None and num_segments != len(input_names):
+        wanted = "single texts" if len(input_names) == 1 else f"{len(input_names)} texts a row"
+        raise ValueError(
+            f"This task was trained on {wanted}, {', '.join(input_names)}; got {num_segments} a "
+            "row. Pass pairs as a tuple of two lists, (first_texts, second_texts)."
+        )
+    available = getattr(backbone, "num_segments", None)
+    if available and num_segments > max(available, 2):
+        raise ValueError(
+            f"The backbone has embeddings for {available} segments, got {num_segments} texts a "
+            "row. Join some of them, or build the backbone with more `num_segments`."
+        )
+
+
+def check_packed(arrays, backbone):
+    """Checks that the ids in packed NumPy arrays have a row in the backbone's embeddings.
+
+    Raises:
+        ValueError: naming the largest id.
+    """
+    for name, attribute in (("token_ids", "vocabulary_size"), ("segment_ids", "num_segments")):
+        ids, size = arrays.get(name), getattr(backbone, attribute, None)
+        if size and ids is not None and ids.size and not 0 <= ids.min() <= ids.max() < size:
+            raise ValueError(
+                f"{name} must be in [0, {size}), the backbone's {attribute}, got "
+                f"{ids.min()} to {ids.max()}. Pack the texts with the backbone's own preprocessor."
+            )
+
+
+def check_input_names(input_names):
+    """The names of the texts of a row as a tuple, or None.
+
+    Raises:
+        ValueError: if they are not different strings.
+    """
+    if input_names is None:
+        return None
+    if isinstance(input_names, str):
+        input_names = (input_names,)
+    if not input_names or len({*input_names}) != len(input_names) or not all(
+        isinstance(name, str) and name for name in input_names
+    ):
+        raise ValueError(f"input_names must be different names, got {input_names!r}.")
+    return tuple(input_names)
+
+
+def order_columns(inputs, names, input_names):
+    """Puts named text columns into the order that the task knows them in.
+
+    Raises:
+        ValueError: if there are several and the names are others.
+    """
+    if names is None or input_names is None or len(names) < 2 or len(names) != len(input_names):
+        return inputs
+    if set(names) != set(input_names):
+        raise ValueError(
+            f"The columns are named {', '.join(names)}, and the task was trained on "
+            f"{', '.join(input_names)}. Name them so, or pass a tuple of columns in that order."
+        )
+    return tuple(inputs[names.index(name)] for name in input_names)
+
+
+def _vocabulary_size(tokenizer):
+    try:
+        return tokenizer.vocabulary_size() if tokenizer is not None else None
+    except ValueError:
+        return None  # A tokenizer that is being loaded gets its vocabulary later.

@@ -1,0 +1,105 @@
+"""From a checkpoint to a task: what `from_preset` of every task has in common."""
+
+import difflib
+import inspect
+import os
+import warnings
+
+import keras_hub
+from keras_hub.src.utils.preset_utils import (
+    PREPROCESSOR_CONFIG_FILE,
+    TASK_CONFIG_FILE,
+    check_config_class,
+    check_file_exists,
+    get_preset_loader,
+    load_json,
+)
+
+from keras_bert_suite import checkpoints
+from keras_bert_suite.preprocessing import SegmentPacker
+
+
+def load_preset(
+    cls, preset, load_weights, *, sequence_length=None, lowercase=None, dtype=None, skip=(), **kwargs
+):
+    """See `RowTask.from_preset`."""
+    _check_arguments(cls, kwargs)
+    preset = os.fspath(preset)
+    checkpoint = checkpoints.open_checkpoint(preset)
+    if "preprocessor" in kwargs:
+        preprocessor = kwargs.pop("preprocessor")
+        if sequence_length is not None or lowercase is not None:
+            raise ValueError(
+                "sequence_length and lowercase are for the checkpoint's own preprocessor. Set them "
+                "on the `preprocessor` that you pass."
+            )
+    else:
+        preprocessor = _load_preprocessor(preset, checkpoint, sequence_length, lowercase)
+    if checkpoint is None:
+        if skip:
+            raise ValueError(f"skip={skip!r} is for checkpoints of other libraries, not {preset}.")
+        task = _load_keras_preset(cls, preset, load_weights, dtype, kwargs)
+    else:
+        arguments, new_parts = cls.arguments_of(checkpoint, kwargs)
+        backbone = cls.backbone_cls(**checkpoint.backbone_config, dtype=dtype)
+        task = cls(backbone=backbone, **arguments)
+        if load_weights:
+            skip = [skip] if isinstance(skip, str) else skip
+            checkpoints.load_weights(task, checkpoint, skip=[*skip, *new_parts])
+    task.preprocessor = preprocessor
+    if not task.compiled and kwargs.get("compile", True):
+        task.compile()
+    return task
+
+
+def _check_arguments(cls, arguments):
+    parameters = inspect.signature(cls.__init__).parameters
+    known = [name for name in parameters if name not in ("self", "backbone", "kwargs")]
+    known += ["name", "trainable", "compile"]
+    for name in arguments:
+        if name not in known:
+            similar = difflib.get_close_matches(name, [*known, "sequence_length", "lowercase"], n=1)
+            hint = f"Did you mean {similar[0]!r}?" if similar else f"Wanted one of {known}."
+            raise TypeError(f"{cls.__name__}.from_preset has no argument {name!r}. {hint}")
+
+
+def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
+    if checkpoint is not None:
+        return SegmentPacker.from_checkpoint(
+            checkpoint, sequence_length=sequence_length, lowercase=lowercase
+        )
+    family = keras_hub.models.TextClassifierPreprocessor
+    if _saved_class(preset, PREPROCESSOR_CONFIG_FILE, family):
+        preprocessor = get_preset_loader(preset).load_preprocessor(family)
+    else:
+        preprocessor = family.from_preset(preset)  # the one for the preset's backbone
+    if sequence_length is not None:
+        preprocessor.sequence_length = sequence_length
+    if lowercase is not None:
+        if not isinstance(preprocessor, SegmentPacker):
+            raise ValueError(
+                f"lowercase={lowercase} cannot be set on a {type(preprocessor).__name__}. Build "
+                "one with the tokenizer you want, and pass it as `preprocessor`."
+            )
+        preprocessor.tokenizer = preprocessor.tokenizer.with_lowercase(lowercase)
+    return preprocessor
+
+
+def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
+    if not _saved_class(preset, TASK_CONFIG_FILE, cls) and not cls.has_new_head(arguments):
+        warnings.warn(
+            f"{preset} holds no {cls.__name__}, only a backbone for one: the layers on top of it "
+            "are new. Train them before their output is used.",
+            stacklevel=4,
+        )
+    if dtype is not None:
+        arguments["dtype"] = dtype
+    # KerasHub's own `from_preset` would look for another class on another library's backbone.
+    return cls.load_keras_preset(get_preset_loader(preset), load_weights, **arguments)
+
+
+def _saved_class(preset, file, family):
+    """Whether a file of a preset holds the configuration of a class of a family."""
+    if not check_file_exists(preset, file):
+        return False
+    return issubclass(check_config_class(load_json(preset, file)), family)
