@@ -76,6 +76,23 @@ TORCH = {
     "_foreach_mul_": "Clipping under PyTorch.",
 }
 
+#: Names of KerasHub's internal modules: module -> (name -> parameters, what breaks).
+INTERNAL = {
+    "keras_hub.src.utils.preset_utils": (
+        {
+            "get_preset_loader": ["preset"],
+            "load_json": ["preset", "config_file"],
+            "check_file_exists": ["preset", "path"],
+            "check_config_class": ["config"],
+            "PREPROCESSOR_CONFIG_FILE": None,
+            "TASK_CONFIG_FILE": None,
+            "TOKENIZER_CONFIG_FILE": None,
+        },
+        "Presets of tasks cannot be read. KerasHub's own `Task.from_preset` takes no task of ours "
+        "on a backbone of another library.",
+    ),
+}
+
 #: Public in spite of its name: https://docs.python.org/3/library/os.html
 DOCUMENTED = {"_exit"}
 
@@ -125,6 +142,30 @@ def is_ours(cls):
 def test_the_lists_are_complete():
     listed = {*METHODS, *ATTRIBUTES, *ARGUMENTS, *TORCH, *DOCUMENTED}
     assert {*list_names(), *list_overrides()} == listed
+
+
+@pytest.mark.backend_free
+def test_the_list_of_internal_modules_is_complete():
+    imported = {
+        (node.module, alias.name)
+        for package in PACKAGES
+        for path in Path(package.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and ".src." in f"{node.module}."
+        for alias in node.names
+    }
+    assert imported == {(module, name) for module in INTERNAL for name in INTERNAL[module][0]}
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("module", INTERNAL)
+def test_internal_modules(module):
+    names, breaks = INTERNAL[module]
+    for name, parameters in names.items():
+        found = getattr(importlib.import_module(module), name, None)
+        assert found is not None, f"{module}.{name} is gone. {breaks}"
+        if parameters is not None:
+            assert list(inspect.signature(found).parameters)[: len(parameters)] == parameters, name
 
 
 @pytest.mark.parametrize("name", METHODS)

@@ -109,8 +109,6 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
                 num_threads=READ_AHEAD_BATCHES, prefetch_buffer_size=READ_AHEAD_BATCHES
             )
         )
-    elif isinstance(dataset, grain.IterDataset):
-        dataset = dataset.map(preprocess)
     else:
         dataset = map(preprocess, _read_batches(dataset, total is not None, shuffle))
         dataset = (batch for batch in dataset)  # Keras takes no other iterator.
@@ -126,7 +124,7 @@ def _is_tensorflow_dataset(dataset):
 
 
 def _read_batches(dataset, repeat, shuffle):
-    """Yields the batches of a `PyDataset`, a `DataLoader` or a generator."""
+    """Yields the batches of a dataset that is read in its own order."""
     if isinstance(dataset, keras.utils.PyDataset):
         one_pass = _read_py_dataset
     elif hasattr(dataset, "__iter__"):

@@ -217,10 +217,14 @@ def map_arrays(function, columns):
     return function(columns)
 
 
+def from_torch(column):
+    """A NumPy array of a PyTorch tensor; anything else as it is."""
+    return column.detach().cpu().numpy() if hasattr(column, "detach") else column
+
+
 def as_array(column):
     """An array of a list, a Series or a tensor; strings as objects, not padded to the longest."""
-    if hasattr(column, "detach"):
-        column = column.detach().cpu()
+    column = from_torch(column)
     if isinstance(column, list) and any(isinstance(value, (str, bytes)) for value in column):
         array = np.empty(len(column), dtype=object)
         array[:] = column

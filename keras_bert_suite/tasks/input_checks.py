@@ -74,8 +74,10 @@ def check_input_names(input_names):
         return None
     if isinstance(input_names, str):
         input_names = (input_names,)
-    if not input_names or len({*input_names}) != len(input_names) or not all(
-        isinstance(name, str) and name for name in input_names
+    if (
+        not input_names
+        or len({*input_names}) != len(input_names)
+        or not all(isinstance(name, str) and name for name in input_names)
     ):
         raise ValueError(f"input_names must be different names, got {input_names!r}.")
     return tuple(input_names)

@@ -9,6 +9,7 @@ import keras_hub
 from keras_hub.src.utils.preset_utils import (
     PREPROCESSOR_CONFIG_FILE,
     TASK_CONFIG_FILE,
+    TOKENIZER_CONFIG_FILE,
     check_config_class,
     check_file_exists,
     get_preset_loader,
@@ -20,7 +21,15 @@ from keras_bert_suite.preprocessing import SegmentPacker
 
 
 def load_preset(
-    cls, preset, load_weights, *, sequence_length=None, lowercase=None, dtype=None, skip=(), **kwargs
+    cls,
+    preset,
+    load_weights,
+    *,
+    sequence_length=None,
+    lowercase=None,
+    dtype=None,
+    skip=(),
+    **kwargs,
 ):
     """See `RowTask.from_preset`."""
     _check_arguments(cls, kwargs)
@@ -71,8 +80,13 @@ def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
     family = keras_hub.models.TextClassifierPreprocessor
     if _saved_class(preset, PREPROCESSOR_CONFIG_FILE, family):
         preprocessor = get_preset_loader(preset).load_preprocessor(family)
-    else:
+    elif check_file_exists(preset, TOKENIZER_CONFIG_FILE):
         preprocessor = family.from_preset(preset)  # the one for the preset's backbone
+    else:
+        raise ValueError(
+            f"{preset} holds no tokenizer. Pass `preprocessor`, a SegmentPacker with the tokenizer "
+            "that the backbone was trained with, or None to bring packed arrays."
+        )
     if sequence_length is not None:
         preprocessor.sequence_length = sequence_length
     if lowercase is not None:

@@ -13,7 +13,7 @@ from keras_bert_suite.data.input_dataset import (
     preprocess_batches,
     training_batches,
 )
-from keras_bert_suite.data.rows import Rows, read_batch
+from keras_bert_suite.data.rows import Rows, from_torch, map_arrays, read_batch
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.class_weights import weight_rows
 from keras_bert_suite.tasks.input_checks import (
@@ -185,8 +185,7 @@ class RowTask:
             _check_dataset_arguments(x, y, sample_weight, batch_size)
             if validation_split:
                 raise ValueError(
-                    "validation_split needs rows in memory. With a dataset, pass "
-                    "`validation_data`."
+                    "validation_split needs rows in memory. With a dataset, pass `validation_data`."
                 )
         else:
             rows = self._read_rows(x, y, sample_weight, labelled=True)
@@ -314,6 +313,7 @@ class RowTask:
 
     def preprocess_samples(self, x, y=None, sample_weight=None):
         """Turns a batch of a dataset into what the model takes; also in a graph of TensorFlow."""
+        x, y, sample_weight = (map_arrays(from_torch, part) for part in (x, y, sample_weight))
         y = None if y is None else self.encode_labels(y)
         return self.preprocess(read_batch(x), y, sample_weight)
 

@@ -133,12 +133,13 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
     def arguments_of(cls, checkpoint, arguments):
         if cls.has_new_head(arguments):
             return arguments, ["classifier/.*"]
-        if checkpoint.label_names is None:
+        if checkpoint.classifier_config is None:
+            problem = checkpoint.classifier_problem or "it holds none"
             raise ValueError(
-                f"{checkpoint.path} has no classification layer. Pass `num_classes` or "
-                "`label_names` to get a new one."
+                f"{checkpoint.path} has no classification layer for a TextClassifier: {problem}. "
+                "Pass `num_classes` or `label_names` to get a new one."
             )
-        return {**arguments, "label_names": checkpoint.label_names}, []
+        return {**checkpoint.classifier_config, **arguments}, []
 
     @classmethod
     def load_keras_preset(cls, loader, load_weights, **arguments):

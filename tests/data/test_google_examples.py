@@ -8,8 +8,8 @@ from small_texts import VOCABULARY
 from keras_bert_suite import TokenMasker, WordPieceTokenizer
 from keras_bert_suite.data.google_examples import GoogleExamples, write_google_examples
 from keras_bert_suite.data.pretraining_batches import PretrainingBatches
-from keras_bert_suite.data.rows import map_arrays
 from keras_bert_suite.data.row_orders import shuffled
+from keras_bert_suite.data.rows import map_arrays
 from keras_bert_suite.data.tf_example import frame_record, serialize_example
 from keras_bert_suite.data.token_corpus import TokenCorpus
 

@@ -221,7 +221,10 @@ def test_equals_googles_features_of_mrpc(shared_data):
     lines = (shared_data / "glue" / "MRPC" / "dev.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines[1:]]
     first, second = [row[3] for row in rows], [row[4] for row in rows]
-    for packed in (packer.pack(first, second), packer.pack(tf.constant(first), tf.constant(second))):
+    for packed in (
+        packer.pack(first, second),
+        packer.pack(tf.constant(first), tf.constant(second)),
+    ):
         np.testing.assert_array_equal(packed["token_ids"], golden["input_ids"])
         np.testing.assert_array_equal(packed["padding_mask"], golden["input_mask"])
         np.testing.assert_array_equal(packed["segment_ids"], golden["segment_ids"])

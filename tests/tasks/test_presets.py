@@ -1,0 +1,197 @@
+"""From presets and checkpoints to tasks, and back."""
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from kerashub_models import MODELS
+from small_texts import TINY, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    BertBackbone,
+    Pretrainer,
+    SegmentPacker,
+    TextClassifier,
+    WordPieceTokenizer,
+)
+
+TEXTS, LABELS = make_reviews(16)
+PAIRS = (TEXTS, make_reviews(16, seed=1)[0])
+
+
+def make_classifier(**kwargs):
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16, padding_lengths=(16,))
+    kwargs = {"label_names": ["no", "yes"], "preprocessor": packer, **kwargs}
+    return TextClassifier(BertBackbone(**TINY), **kwargs)
+
+
+@pytest.fixture(scope="module")
+def preset(tmp_path_factory):
+    """Folder of a classifier of pairs."""
+    folder = tmp_path_factory.mktemp("presets") / "pairs"
+    make_classifier(input_names=["premise", "hypothesis"]).save_to_preset(str(folder))
+    return folder
+
+
+def test_paths_need_not_be_strings(preset):
+    for cls in (TextClassifier, Pretrainer, BertBackbone, SegmentPacker, WordPieceTokenizer):
+        with pytest.warns(UserWarning) if cls is Pretrainer else does_not_warn():
+            assert isinstance(cls.from_preset(preset), cls)
+
+
+def does_not_warn():
+    import contextlib
+
+    return contextlib.nullcontext()
+
+
+def test_arguments_override_an_own_preset(preset):
+    classifier = TextClassifier.from_preset(preset, sequence_length=12, lowercase=False)
+    tokenizer = classifier.preprocessor.tokenizer
+    assert not tokenizer.lowercase and tokenizer.get_vocabulary() == VOCABULARY
+    assert classifier.preprocessor.sequence_length == 12
+    packer = SegmentPacker.from_preset(preset, sequence_length=12, lowercase=False)
+    assert not packer.tokenizer.lowercase and packer.sequence_length == 12
+    assert TextClassifier.from_preset(preset, preprocessor=packer).preprocessor is packer
+    assert TextClassifier.from_preset(preset, preprocessor=None).preprocessor is None
+    with pytest.raises(ValueError, match="sequence_length=400 .* positions for 64"):
+        TextClassifier.from_preset(preset, sequence_length=400)
+    with pytest.raises(ValueError, match="on the `preprocessor` that you pass"):
+        TextClassifier.from_preset(preset, preprocessor=packer, lowercase=True)
+
+
+def test_arguments_override_a_checkpoint_of_another_library(preset, tmp_path):
+    from keras_bert_suite.checkpoints import save_hugging_face
+
+    classifier = TextClassifier.from_preset(preset)
+    save_hugging_face(classifier, tmp_path / "theirs", classifier.preprocessor.tokenizer)
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 10)
+    twin = TextClassifier.from_preset(tmp_path / "theirs", preprocessor=packer)
+    assert twin.preprocessor is packer and twin.label_names == ["no", "yes"]
+    (tmp_path / "theirs" / "vocab.txt").unlink()
+    twin = TextClassifier.from_preset(tmp_path / "theirs", preprocessor=packer)
+    assert twin.preprocessor is packer
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"num_class": 2}, "no argument 'num_class'. Did you mean 'num_classes'"),
+        ({"sequence_lenght": 12}, "Did you mean 'sequence_length'"),
+        ({"quux": 12}, "no argument 'quux'. Wanted one of"),
+    ],
+)
+def test_misspelt_arguments(preset, arguments, error):
+    with pytest.raises(TypeError, match=error):
+        TextClassifier.from_preset(preset, **arguments)
+
+
+def test_a_model_of_pairs_remembers(preset, tmp_path):
+    classifier = TextClassifier.from_preset(preset)
+    assert classifier.input_names == ("premise", "hypothesis")
+    for use in (
+        lambda: classifier.predict(TEXTS),
+        lambda: classifier.evaluate(TEXTS, LABELS),
+        lambda: classifier.fit(TEXTS, LABELS),
+        lambda: classifier.predict_on_batch(TEXTS),
+    ):
+        with pytest.raises(ValueError, match="2 texts a row, premise, hypothesis; got 1"):
+            use()
+    with pytest.raises(ValueError, match="named a, b, .* trained on premise, hypothesis"):
+        classifier.predict({"a": TEXTS, "b": TEXTS})
+    straight = classifier.predict(PAIRS, verbose=0)
+    turned = classifier.predict({"hypothesis": PAIRS[1], "premise": PAIRS[0]}, verbose=0)
+    np.testing.assert_allclose(straight, turned, atol=1e-6)
+    single = make_classifier()
+    single.fit(TEXTS, LABELS, verbose=0)
+    with pytest.raises(ValueError, match="single texts, text; got 2"):
+        single.predict(PAIRS)
+    single.save(tmp_path / "single.keras")
+    assert keras.saving.load_model(tmp_path / "single.keras").input_names == ("text",)
+    assert TextClassifier.from_preset(preset, num_classes=3).input_names is None
+
+
+def test_kerashub_opens_our_presets(preset):
+    opened = keras_hub.models.TextClassifier.from_preset(str(preset), num_classes=4)
+    assert isinstance(opened, TextClassifier)
+    assert opened.predict(PAIRS, verbose=0).shape == (16, 4)
+    opened = keras_hub.models.TextClassifier.from_preset(str(preset))
+    assert opened.label_names == ["no", "yes"]
+    packer = keras_hub.models.TextClassifierPreprocessor.from_preset(str(preset))
+    assert isinstance(packer, SegmentPacker) and packer.sequence_length == 16
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_presets_on_backbones_of_kerashub(name, tmp_path):
+    backbone, preprocessor = MODELS[name]()
+    classifier = TextClassifier(backbone, label_names=["no", "yes"], preprocessor=preprocessor)
+    classifier.fit(PAIRS, LABELS, verbose=0)
+    wanted = classifier.predict(PAIRS, verbose=0)
+    classifier.save_to_preset(str(tmp_path / "preset"))
+    twin = TextClassifier.from_preset(tmp_path / "preset", sequence_length=14)
+    assert type(twin.backbone) is type(backbone)
+    assert type(twin.preprocessor) is type(preprocessor)
+    assert twin.preprocessor.sequence_length == 14
+    twin = TextClassifier.from_preset(tmp_path / "preset")
+    np.testing.assert_allclose(twin.predict(PAIRS, verbose=0), wanted, atol=1e-6)
+    theirs = keras_hub.models.TextClassifier.from_preset(str(tmp_path / "preset"), num_classes=2)
+    assert type(theirs.backbone) is type(backbone)
+    # And a preset of theirs, which has no task of ours.
+    backbone.save_to_preset(str(tmp_path / "backbone"))
+    preprocessor.save_to_preset(str(tmp_path / "backbone"))
+    fresh = TextClassifier.from_preset(tmp_path / "backbone", num_classes=3)
+    assert fresh.predict(PAIRS, verbose=0).shape == (16, 3)
+    with pytest.raises(ValueError, match="lowercase=True cannot be set on a"):
+        TextClassifier.from_preset(tmp_path / "preset", lowercase=True)
+
+
+@pytest.mark.parametrize("pairs", [False, True], ids=["single", "pairs"])
+def test_a_kerashub_preprocessor_is_as_good_as_ours(pairs):
+    _, theirs = MODELS["BERT"]()
+    texts = PAIRS if pairs else TEXTS
+    outputs = []
+    for preprocessor in (SegmentPacker(WordPieceTokenizer(VOCABULARY), 16), theirs):
+        keras.utils.set_random_seed(0)
+        classifier = make_classifier(preprocessor=preprocessor, dropout=0.0)
+        classifier.fit(texts, LABELS, batch_size=8, shuffle=False, verbose=0)
+        outputs.append(classifier.predict(texts, verbose=0))
+    np.testing.assert_allclose(*outputs, atol=1e-3)
+
+
+def test_a_backbone_alone_says_that_the_head_is_new(preset):
+    with pytest.warns(UserWarning, match="holds no Pretrainer.* new"):
+        Pretrainer.from_preset(preset)
+
+
+def test_a_backbone_without_a_tokenizer(tmp_path):
+    make_classifier().backbone.save_to_preset(str(tmp_path))
+    with pytest.raises(ValueError, match="no tokenizer. Pass `preprocessor`"):
+        TextClassifier.from_preset(tmp_path, num_classes=2)
+    with pytest.raises(ValueError, match="num_classes"):
+        TextClassifier.from_preset(tmp_path, preprocessor=None)
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16)
+    assert TextClassifier.from_preset(tmp_path, num_classes=2, preprocessor=packer).compiled
+
+
+def test_what_does_not_fit_the_backbone():
+    too_many = WordPieceTokenizer([*VOCABULARY, "extra"])
+    with pytest.raises(ValueError, match=f"vocabulary has {len(VOCABULARY) + 1} tokens"):
+        make_classifier(preprocessor=SegmentPacker(too_many, 16))
+    classifier = make_classifier()
+    with pytest.raises(ValueError, match="sequence_length=512 .* positions for 64"):
+        classifier.preprocessor = SegmentPacker(WordPieceTokenizer(VOCABULARY))
+    with pytest.raises(ValueError, match="embeddings for 2 segments, got 3"):
+        classifier.predict((TEXTS, TEXTS, TEXTS))
+    packed = classifier.preprocessor(TEXTS)
+    with pytest.raises(ValueError, match=r"segment_ids must be in \[0, 2\).* got 2 to 2"):
+        classifier.predict({**packed, "segment_ids": packed["segment_ids"] + 2})
+    # Changed behind its back.
+    classifier.preprocessor.sequence_length = 100
+    with pytest.raises(ValueError, match="sequence_length=100"):
+        classifier.predict(TEXTS)
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "relu", keras.activations.sigmoid])
+def test_other_activations_are_refused(activation):
+    with pytest.raises(ValueError, match="'softmax', got '(sigmoid|relu)'"):
+        make_classifier(activation=activation)

@@ -1,0 +1,270 @@
+"""Every task with every preprocessor, kind of input, way of saving and format of export.
+
+The table is the product of its columns less `EXCEPTIONS`. Each task and preprocessor is trained
+once, on rows in memory; every other cell must give what that model gives.
+"""
+
+import dataclasses
+import itertools
+
+import keras
+import numpy as np
+import pytest
+from input_kinds import ARRAYS_IN_MEMORY, DATASETS, TEXTS_IN_MEMORY, WITHOUT_LENGTH
+from kerashub_models import MODELS
+from small_texts import TINY, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    BertBackbone,
+    Pretrainer,
+    SegmentPacker,
+    TextClassifier,
+    TokenMasker,
+    WordPieceTokenizer,
+    export_litert,
+    export_onnx,
+    export_saved_model,
+)
+
+NUM_ROWS, BATCH_SIZE, LENGTH = 12, 4, 16
+STEPS = NUM_ROWS // BATCH_SIZE
+FIRST, LABELS = make_reviews(NUM_ROWS)
+PAIRS = (FIRST, make_reviews(NUM_ROWS, seed=1)[0])
+
+TASKS = ("texts", "pairs", "pretraining")
+PREPROCESSORS = ("SegmentPacker", "none", *(f"KerasHub's {name}" for name in MODELS))
+SAVED = ("as trained", ".keras", "preset")
+KINDS = (*TEXTS_IN_MEMORY, *ARRAYS_IN_MEMORY, *DATASETS)
+FORMATS = {"SavedModel": export_saved_model, "ONNX": export_onnx, "LiteRT": export_litert}
+
+#: (what it is about, why it is no combination).
+EXCEPTIONS = (
+    (
+        lambda c: c.task == "pretraining" and c.preprocessor != "none",
+        "Masks are drawn before `fit`, so a Pretrainer takes packed arrays.",
+    ),
+    (
+        lambda c: c.preprocessor == "none" and c.kind in TEXTS_IN_MEMORY,
+        "Texts need a preprocessor.",
+    ),
+    (
+        lambda c: c.preprocessor != "none" and c.kind in ARRAYS_IN_MEMORY,
+        "Packed arrays pass by the preprocessor, as without one.",
+    ),
+    (
+        lambda c: c.format is not None and c.preprocessor == "none",
+        "An export carries what turns texts into its inputs.",
+    ),
+    (
+        lambda c: c.format in ("ONNX", "LiteRT") and c.preprocessor != "SegmentPacker",
+        "The vocabulary beside the file is that of our tokenizer.",
+    ),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Combination:
+    """A cell of the table."""
+
+    task: str
+    preprocessor: str
+    saved: str = "as trained"
+    kind: str | None = None
+    format: str | None = None
+
+    def __str__(self):
+        parts = (self.task, self.preprocessor, self.saved, self.kind, self.format)
+        return " - ".join(part for part in parts if part)
+
+
+def list_combinations(**columns):
+    """The product of columns, without the exceptions."""
+    cells = itertools.product(*columns.values())
+    cells = [Combination(**dict(zip(columns, cell, strict=True))) for cell in cells]
+    return [cell for cell in cells if not any(applies(cell) for applies, _ in EXCEPTIONS)]
+
+
+FITTED = list_combinations(task=TASKS, preprocessor=PREPROCESSORS, saved=SAVED, kind=KINDS)
+EXPORTED = list_combinations(task=TASKS[:2], preprocessor=PREPROCESSORS, format=FORMATS)
+
+
+def make_task(task, preprocessor):
+    """(an untrained task, columns (x, y) or (x, y, sample_weight))."""
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), LENGTH, padding_lengths=(LENGTH,))
+    backbone = BertBackbone(**{**TINY, "num_layers": 1, "dropout": 0.0})
+    texts = FIRST if task == "texts" else PAIRS
+    if task == "pretraining":
+        x, y, weights = to_pretraining_batch(TokenMasker(packer.tokenizer), packer.pack(*PAIRS))
+        return Pretrainer(backbone), (x, y, weights)
+    if preprocessor == "none":
+        segments = texts if isinstance(texts, tuple) else (texts,)
+        packed = packer.pack(*segments)
+        return TextClassifier(backbone, label_names=["no", "yes"], dropout=0.0), (packed, LABELS)
+    if preprocessor != "SegmentPacker":
+        backbone, packer = MODELS[preprocessor.removeprefix("KerasHub's ")]()
+    classifier = TextClassifier(
+        backbone, label_names=["no", "yes"], preprocessor=packer, dropout=0.0
+    )
+    return classifier, (texts, LABELS)
+
+
+def to_pretraining_batch(masker, packed):
+    """A batch as `PretrainingBatches` makes it."""
+    masked = masker(packed, row_ids=np.arange(NUM_ROWS))
+    labels = {"mlm": masked.pop("mask_ids"), "nsp": np.arange(NUM_ROWS, dtype="int32") % 2}
+    weights = {"mlm": masked.pop("mask_weights"), "nsp": np.ones(NUM_ROWS, "float32")}
+    return masked, labels, weights
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """function(task, preprocessor, saved) to a `Trained`; each is made once."""
+    made = {}
+
+    def find(task, preprocessor, saved="as trained"):
+        key = (task, preprocessor, saved)
+        if key not in made:
+            if saved == "as trained":
+                made[key] = Trained.train(task, preprocessor)
+            else:
+                folder = tmp_path_factory.mktemp("saved")
+                made[key] = find(task, preprocessor).reload(saved, folder)
+        return made[key]
+
+    return find
+
+
+@dataclasses.dataclass
+class Trained:
+    """A task after one pass over its rows, and what it then says of them."""
+
+    model: keras.Model
+    columns: tuple
+    scores: dict
+    outputs: object
+
+    @classmethod
+    def train(cls, task, preprocessor):
+        keras.utils.set_random_seed(0)
+        model, columns = make_task(task, preprocessor)
+        x, y, *weights = columns
+        weights = weights[0] if weights else None
+        model.fit(x, y, BATCH_SIZE, sample_weight=weights, shuffle=False, verbose=0)
+        scores = model.evaluate(
+            x, y, BATCH_SIZE, sample_weight=weights, verbose=0, return_dict=True
+        )
+        return cls(model, columns, scores, model.predict(x, BATCH_SIZE, verbose=0))
+
+    def reload(self, saved, folder):
+        if saved == ".keras":
+            self.model.save(folder / "task.keras")
+            model = keras.saving.load_model(folder / "task.keras")
+        else:
+            self.model.save_to_preset(str(folder / "preset"))
+            # A task without a preprocessor has no tokenizer to save.
+            given = {} if self.model.preprocessor is not None else {"preprocessor": None}
+            model = type(self.model).from_preset(folder / "preset", **given)
+        return dataclasses.replace(self, model=model)
+
+    def read(self, kind, labelled):
+        """The arguments of `evaluate` or `predict` that hold the rows."""
+        x, y, *weights = self.columns
+        in_memory = {**TEXTS_IN_MEMORY, **ARRAYS_IN_MEMORY}
+        if kind in in_memory:
+            arguments = {"x": in_memory[kind](x), "batch_size": BATCH_SIZE}
+            if labelled:
+                arguments.update(y=y, sample_weight=weights[0] if weights else None)
+            return arguments
+        columns = self.columns if labelled else (x,)
+        arguments = {"x": DATASETS[kind](columns, BATCH_SIZE)}
+        if kind in WITHOUT_LENGTH:
+            arguments["steps"] = STEPS
+        return arguments
+
+
+@pytest.mark.parametrize("cell", FITTED, ids=str)
+def test_every_input(models, cell):
+    trained = models(cell.task, cell.preprocessor, cell.saved)
+    model = trained.model
+    scores = model.evaluate(**trained.read(cell.kind, True), verbose=0, return_dict=True)
+    assert scores == pytest.approx(trained.scores, abs=1e-4)
+    outputs = model.predict(**trained.read(cell.kind, False), verbose=0)
+    assert_close(outputs, trained.outputs)
+
+    before = model.get_weights()
+    arguments = trained.read(cell.kind, True)
+    if "steps" in arguments:
+        arguments["steps_per_epoch"] = arguments.pop("steps")
+    validation = trained.read(cell.kind, True)
+    held_out = validation["x"]
+    if cell.kind not in DATASETS:
+        held_out = (held_out, validation["y"], validation["sample_weight"])
+    history = model.fit(
+        **arguments,
+        epochs=2,
+        validation_data=held_out,
+        validation_steps=validation.get("steps"),
+        verbose=0,
+    ).history
+    model.set_weights(before)
+    assert len(history["loss"]) == len(history["val_loss"]) == 2
+    assert np.isfinite([*history["loss"], *history["val_loss"]]).all()
+    wanted = {"texts": 1, "pairs": 2}.get(cell.task)
+    if cell.preprocessor != "none":
+        assert len(model.input_names) == wanted
+
+
+@pytest.mark.parametrize("cell", EXPORTED, ids=str)
+def test_every_export(models, cell, tmp_path):
+    trained = models(cell.task, cell.preprocessor)
+    written = FORMATS[cell.format](trained.model, tmp_path / "exported" / "1")
+    texts = trained.columns[0]
+    segments = texts if isinstance(texts, tuple) else (texts,)
+    run = {"SavedModel": run_saved_model, "ONNX": run_onnx, "LiteRT": run_litert}[cell.format]
+    got = run(tmp_path / "exported" / "1", trained.model, segments)
+    logits = trained.outputs - trained.outputs.max(axis=-1, keepdims=True)
+    wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(got, wanted, atol=1e-5)
+    assert written is None or written.is_dir()
+
+
+def run_saved_model(folder, model, segments):
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401
+
+    loaded = tf.saved_model.load(str(folder))
+    inputs = dict(zip(model.input_names, map(tf.constant, segments), strict=True))
+    return loaded.signatures["serving_default"](**inputs)["probabilities"].numpy()
+
+
+def run_onnx(folder, model, segments):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    return session.run(["probabilities"], model.preprocessor.pack(*segments))[0]
+
+
+def run_litert(folder, model, segments):
+    from ai_edge_litert.interpreter import Interpreter
+
+    runner = Interpreter(str(folder / "model.tflite")).get_signature_runner()
+    return runner(**model.preprocessor.pack(*segments))["probabilities"]
+
+
+@pytest.mark.backend_free
+def test_the_table_is_whole():
+    """Each value of each column stands in some cell, and each exception leaves something out."""
+    for name, column in (("task", TASKS), ("preprocessor", PREPROCESSORS), ("saved", SAVED)):
+        assert {getattr(cell, name) for cell in FITTED} == set(column)
+    assert {cell.kind for cell in FITTED} == set(KINDS)
+    assert {cell.format for cell in EXPORTED} == set(FORMATS)
+    product = itertools.product(TASKS, PREPROCESSORS, SAVED[:1], KINDS, [None, *FORMATS])
+    cells = [Combination(*cell) for cell in product]
+    for applies, why in EXCEPTIONS:
+        assert any(map(applies, cells)), why
+
+
+def assert_close(got, wanted):
+    keras.tree.map_structure(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=0, atol=1e-5), got, wanted
+    )
