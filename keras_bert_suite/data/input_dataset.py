@@ -85,8 +85,6 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
         a dataset or a generator that Keras' own `fit` takes; under the TensorFlow backend a
         `tf.data.Dataset`.
 
-    Raises:
-        ValueError: if `dataset` is of a kind that cannot be read.
     """
     if _is_tensorflow_dataset(dataset):
         from keras_bert_suite.data.tensorflow_input import map_tensorflow_dataset
@@ -125,16 +123,7 @@ def _is_tensorflow_dataset(dataset):
 
 def _read_batches(dataset, repeat, shuffle):
     """Yields the batches of a dataset that is read in its own order."""
-    if isinstance(dataset, keras.utils.PyDataset):
-        one_pass = _read_py_dataset
-    elif hasattr(dataset, "__iter__"):
-        one_pass = _iterate
-    else:
-        raise ValueError(
-            f"x is of type {type(dataset).__name__}, which cannot be read. Wanted texts, packed "
-            "arrays, a Grain or tf.data dataset, a keras.utils.PyDataset, a PyTorch DataLoader or "
-            "a generator of batches."
-        )
+    one_pass = _read_py_dataset if isinstance(dataset, keras.utils.PyDataset) else _iterate
     yield from one_pass(dataset, shuffle)
     while repeat and not hasattr(dataset, "__next__"):
         yield from one_pass(dataset, shuffle)

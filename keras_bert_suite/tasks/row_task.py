@@ -441,6 +441,12 @@ def _weighted(preprocess, weights):
 
 
 def _check_dataset_arguments(x, y, sample_weight, batch_size):
+    if not hasattr(x, "__iter__"):
+        raise ValueError(
+            f"x is of type {type(x).__name__}, which holds no data. Wanted texts, packed arrays, a "
+            "Grain or tf.data dataset, a keras.utils.PyDataset, a PyTorch DataLoader or a "
+            "generator of batches."
+        )
     given = {"y": y, "sample_weight": sample_weight, "batch_size": batch_size}
     given = [name for name, value in given.items() if value is not None]
     if given:

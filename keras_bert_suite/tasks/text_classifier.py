@@ -4,6 +4,7 @@ import keras
 import keras_hub
 from keras import ops
 
+from keras_bert_suite import checkpoints
 from keras_bert_suite.layers import Dropout
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -133,13 +134,7 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
     def arguments_of(cls, checkpoint, arguments):
         if cls.has_new_head(arguments):
             return arguments, ["classifier/.*"]
-        if checkpoint.classifier_config is None:
-            problem = checkpoint.classifier_problem or "it holds none"
-            raise ValueError(
-                f"{checkpoint.path} has no classification layer for a TextClassifier: {problem}. "
-                "Pass `num_classes` or `label_names` to get a new one."
-            )
-        return {**checkpoint.classifier_config, **arguments}, []
+        return {**checkpoints.classifier_arguments(checkpoint), **arguments}, []
 
     @classmethod
     def load_keras_preset(cls, loader, load_weights, **arguments):

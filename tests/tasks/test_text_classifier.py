@@ -106,6 +106,67 @@ def test_validation_and_weights():
     assert zero[0] == 0.0
 
 
+def test_class_weights_are_weights_of_rows():
+    """By name and by id, in memory and in a dataset, the loss is that of sample weights."""
+    tf = pytest.importorskip("tensorflow")
+
+    def loss(x, y=None, batch_size=None, **weights):
+        keras.utils.set_random_seed(1)
+        classifier = make_classifier(dropout=0.0)
+        return classifier.fit(x, y, batch_size, shuffle=False, verbose=0, **weights).history["loss"]
+
+    rows = np.array([3.0 if label == "yes" else 1.0 for label in LABELS])
+    wanted = loss(TEXTS, LABELS, 16, sample_weight=rows)
+    dataset = tf.data.Dataset.from_tensor_slices((TEXTS, LABELS)).batch(16)
+    for got in (
+        loss(TEXTS, LABELS, 16, class_weight={"yes": 3.0}),
+        loss(TEXTS, LABELS, 16, class_weight={1: 3.0, "no": 1.0}),
+        loss(dataset, class_weight={"yes": 3.0}),
+    ):
+        assert got == pytest.approx(wanted, rel=1e-4)
+    with pytest.raises(ValueError, match="the key 'yess'"):
+        loss(TEXTS, LABELS, 16, class_weight={"yess": 3.0})
+    with pytest.raises(ValueError, match="not both"):
+        loss(TEXTS, LABELS, 16, class_weight={"yes": 3.0}, sample_weight=rows)
+
+
+def test_batches_in_single_steps():
+    classifier = make_classifier(dropout=0.0)
+    classifier.compile(AdamW(1e-3))
+    x, y = TEXTS[:8], LABELS[:8]
+    first = classifier.test_on_batch(x, y, return_dict=True)
+    classifier.reset_metrics()
+    for _ in range(3):
+        last = classifier.train_on_batch(x, y, class_weight={"yes": 2.0}, return_dict=True)
+    assert {*first} == {*last} == {"loss", "accuracy"}
+    outputs = classifier.predict_on_batch(x)
+    np.testing.assert_allclose(outputs, classifier.predict(x, verbose=0), atol=1e-5)
+    packed = classifier.preprocessor(x)
+    np.testing.assert_allclose(classifier.predict_on_batch(packed), outputs, atol=1e-5)
+
+
+def test_nothing_to_predict():
+    classifier = make_classifier()
+    empty = classifier.predict([])
+    assert empty.shape == (0, 2) and empty.dtype == "float32"
+    with pytest.raises(ValueError, match="needs at least one row"):
+        classifier.fit([], [])
+
+
+def test_validation_batch_size():
+    sizes = []
+
+    class Recorder(keras.callbacks.Callback):
+        def on_test_batch_end(self, batch, logs=None):
+            sizes.append(batch)
+
+    make_classifier().fit(
+        TEXTS, LABELS, 16, validation_data=(TEXTS, LABELS), validation_batch_size=8,
+        callbacks=[Recorder()], verbose=0,
+    )  # fmt: skip
+    assert len(sizes) == 6
+
+
 def test_the_order_of_rows_follows_the_seed():
     def losses(seed):
         keras.utils.set_random_seed(3)
@@ -200,7 +261,11 @@ def test_hostile_texts():
     [
         (TEXTS, [2] * 48, "Label 2 at row 0 is not a whole"),
         (TEXTS, ["maybe"] * 48, "'maybe' at row 0 is not one of"),
+        (None, None, "x is of type NoneType"),
         (TEXTS, LABELS[:3], "got 48 and 3 rows"),
+        (TEXTS, None, "a label for each: pass them as `y`"),
+        (tuple(TEXTS), LABELS, "a tuple is a pair of columns"),
+        ([*TEXTS[:-1], None], LABELS, r"got None \(NoneType\) at row 47"),
         ("good", ["yes"], "list of strings"),
         (list(zip(TEXTS, TEXTS, strict=True)), LABELS, "tuple of two lists"),
     ],
