@@ -15,12 +15,14 @@ class Dropout(keras.layers.Dropout):
     Args:
         rate: float in [0, 1), share of elements that are set to 0. Under PyTorch on a CPU it is
             rounded to a multiple of 2^-16.
+        noise_shape: tuple of ints or None, shape of the mask, which is repeated along the axes
+            where it is 1. With a shape the masks are drawn as Keras does.
         seed: int, or None for a random one.
     """
 
     def call(self, inputs, training=False):
         """Drops elements of a float array of any shape, and scales the others up."""
-        if training and self.rate:
+        if training and self.rate and self.noise_shape is None:
             backend = keras.config.backend()
             if backend == "jax":
                 return _jax_dropout(inputs, self.rate, self.seed_generator.next())

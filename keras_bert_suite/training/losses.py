@@ -16,11 +16,25 @@ class MaskedLMLoss(keras.losses.Loss):
     `y_true` int (B, P), the tokens; `y_pred` float (B, P, V), logits; `sample_weight` float
     (B, P), 0 in slots that hold no prediction, or None.
 
+    Args:
+        name: str.
+        reduction: "sum_over_batch_size", Keras' name of the mean; no other.
+        dtype: as in Keras.
+
+    Raises:
+        ValueError: if `reduction` is another.
+
     Source: google-research/bert, run_pretraining.py, `get_masked_lm_output`.
     """
 
-    def __init__(self, name="masked_lm_loss", **kwargs):
-        super().__init__(name=name, **kwargs)
+    def __init__(self, name="masked_lm_loss", reduction="sum_over_batch_size", dtype=None):
+        if reduction != "sum_over_batch_size":
+            raise ValueError(
+                "MaskedLMLoss is always the mean over the predictions that count, got "
+                f"reduction={reduction!r}. Leave `reduction` out. For one value a prediction, call "
+                "`keras.losses.sparse_categorical_crossentropy(..., from_logits=True)`."
+            )
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
 
     def call(self, y_true, y_pred):
         return sparse_cross_entropy(y_true, y_pred)

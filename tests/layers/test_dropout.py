@@ -102,3 +102,11 @@ class Scale(keras.layers.Layer):
 
     def call(self, x):
         return x * self.scale
+
+
+@pytest.mark.parametrize("seed", [None, 0])
+def test_a_mask_of_another_shape_is_repeated(seed):
+    layer = Dropout(0.5, noise_shape=(None, 1, 128), seed=seed)
+    mask = drawn(layer)
+    np.testing.assert_array_equal(mask, mask[:, :1].repeat(8, axis=1))
+    assert 0.4 < mask.mean() < 0.6

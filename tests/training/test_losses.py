@@ -51,6 +51,12 @@ def test_gradient():
     np.testing.assert_allclose(before - ops.convert_to_numpy(table.kernel), wanted, atol=1e-6)
 
 
+@pytest.mark.backend_free
+def test_another_reduction_is_refused():
+    with pytest.raises(ValueError, match="always the mean .*got reduction='sum'. Leave"):
+        MaskedLMLoss(reduction="sum")
+
+
 def test_config_round_trip():
     twin = keras.losses.deserialize(keras.losses.serialize(MaskedLMLoss(name="x")))
     assert isinstance(twin, MaskedLMLoss) and twin.name == "x"

@@ -4,6 +4,7 @@ import pytest
 from keras import ops
 
 from keras_bert_suite.training import FiniteMean, MaskedLMAccuracy
+from keras_bert_suite.training.metrics import is_top_scorer
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 3, (4, 5))
@@ -20,9 +21,27 @@ def test_it_is_keras_accuracy():
     np.testing.assert_allclose(float(ours.result()), float(theirs.result()), rtol=1e-6)
 
 
+def test_of_equal_scores_the_first_is_the_guess():
+    """As NumPy's argmax; the scores are few, so that most rows have several highest."""
+    scores = RNG.integers(0, 2, (6, 40, 3)).astype("float32")
+    labels = RNG.integers(0, 3, (6, 40))
+    for dtype in ("float32", "bfloat16"):
+        found = is_top_scorer(labels, ops.cast(scores, dtype))
+        np.testing.assert_array_equal(ops.convert_to_numpy(found), scores.argmax(-1) == labels)
+
+
+def test_a_collapsed_model_guesses_one_token():
+    metric = MaskedLMAccuracy()
+    metric.update_state(np.arange(100)[None], np.zeros((1, 100, 100), "float32"))
+    assert float(metric.result()) == pytest.approx(0.01)
+
+
 def test_no_guess_is_right_where_nothing_is_a_number():
     metric = MaskedLMAccuracy()
     metric.update_state(LABELS, np.full_like(SCORES, np.nan))
+    one_is_none = SCORES.copy()
+    one_is_none[..., 1] = np.nan
+    metric.update_state(LABELS, one_is_none)
     assert float(metric.result()) == 0
 
 
