@@ -24,10 +24,11 @@ from keras_bert_suite.tasks.input_checks import (
 )
 from keras_bert_suite.tasks.presets import load_preset
 from keras_bert_suite.training import (
-    LinearWarmupDecay,
     Progress,
     WholeEpochs,
     find_training_checkpoint,
+    lay_schedule,
+    lay_schedule_without_end,
     track_finite_losses,
 )
 
@@ -38,7 +39,8 @@ class RowTask:
     """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
 
     Rows in memory are batched with rows of similar length, in a fresh order each epoch. A
-    schedule that has left its length open is laid over the steps that `fit` takes. Mixed in
+    schedule that has left its length open is laid over the steps that `fit` takes, see
+    `LinearWarmupDecay`. Mixed in
     before a class of `keras_hub.models`, whose own `fit` would preprocess each batch again.
 
     A task says only what is its own:
@@ -200,7 +202,8 @@ class RowTask:
         if class_weight is not None:
             preprocess = _weighted(preprocess, self.read_class_weights(class_weight))
         steps_per_epoch = steps_per_epoch or num_batches(x)
-        self._span_schedule(progress.first_step, steps_per_epoch, epochs - initial_epoch)
+        total = steps_per_epoch and steps_per_epoch * (epochs - initial_epoch)
+        lay_schedule(self, progress.first_step, total, callbacks)
         if isinstance(validation_data, (tuple, list)):
             held_out = self._read_rows(*validation_data, labelled=True)
             validation_data = self._evaluation_batches(
@@ -210,9 +213,10 @@ class RowTask:
         if validation_data is not None:
             validation_steps = validation_steps or num_batches(validation_data)
             # Keras looks at the first batches of a validation before it takes them.
-            total = validation_steps and validation_steps * epochs
-            validation_data = preprocess_batches(validation_data, preprocess_held_out, total)
-        total = steps_per_epoch and steps_per_epoch * (epochs - initial_epoch)
+            held_out_total = validation_steps and validation_steps * epochs
+            validation_data = preprocess_batches(
+                validation_data, preprocess_held_out, held_out_total
+            )
         batches = preprocess_batches(x, preprocess, total, progress.batches, shuffle)
         resumed = contextlib.nullcontext()
         if checkpoint is not None:
@@ -289,6 +293,7 @@ class RowTask:
         if class_weight is not None:
             preprocess = _weighted(preprocess, self.read_class_weights(class_weight))
         x, y, weight = keras.utils.unpack_x_y_sample_weight(preprocess(*batch))
+        lay_schedule_without_end(self)
         return keras.Model.train_on_batch(self, x, y, weight, **kwargs)
 
     def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
@@ -385,23 +390,6 @@ class RowTask:
 
     def _evaluation_batches(self, rows, batch_size, by_length=True):
         return evaluation_batches(rows, batch_size or DEFAULT_BATCH_SIZE, by_length)[0]
-
-    def _span_schedule(self, first_step, steps_per_epoch, epochs):
-        """Lays a schedule without a length over the steps that `fit` is about to take."""
-        optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
-        schedule = getattr(optimizer, "_learning_rate", None)
-        if isinstance(schedule, LinearWarmupDecay) and schedule.total_steps is None:
-            if steps_per_epoch is None:
-                raise ValueError(
-                    "The length of this dataset is unknown, and so is that of the learning rate "
-                    "schedule. Pass `steps_per_epoch`, or compile with "
-                    "LinearWarmupDecay(..., total_steps=...)."
-                )
-            # Keras hands a schedule the number of batches, also of accumulated ones.
-            first_batch = first_step * (optimizer.gradient_accumulation_steps or 1)
-            schedule.span(first_batch, steps_per_epoch * epochs)
-            # The compiled step holds the former length.
-            self.train_function = None
 
     def save_task_weights(self, filepath):
         """Saves the head alone; KerasHub would save the optimizer's state with it."""

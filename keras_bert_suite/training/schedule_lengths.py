@@ -20,41 +20,60 @@ def lay_schedule(model, first_step, num_batches, callbacks=None):
     Args:
         model: compiled `keras.Model`.
         first_step: int, optimizer steps taken before.
-        num_batches: int; `math.inf` keeps the rate at the peak; None if unknown.
+        num_batches: int, or None if unknown.
         callbacks: what `fit` was given.
 
     Raises:
         ValueError: if the length is needed and unknown.
     """
-    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
-    schedule = getattr(optimizer, "_learning_rate", None)
-    if not isinstance(schedule, LinearWarmupDecay):
+    optimizer, schedule = _find_schedule(model)
+    if schedule is None:
         return
+    by_callbacks = any(isinstance(callback, RATE_SETTERS) for callback in _listed(callbacks))
     batches_per_step = optimizer.gradient_accumulation_steps or 1
     if isinstance(optimizer, BertOptimizer):
-        optimizer.lay_schedule(by_callbacks=any(map(sets_rate, list_callbacks(callbacks))))
+        optimizer.lay_schedule(by_callbacks)
     else:
         # Keras' own hand a schedule the number of batches.
         schedule.count_batches(batches_per_step)
-    if schedule.total_steps is None:
-        if num_batches is None:
-            raise ValueError(
-                "The length of this dataset is unknown, and so is that of the learning rate "
-                "schedule. Pass `steps_per_epoch`, or compile with "
-                "LinearWarmupDecay(..., total_steps=...)."
-            )
-        num_steps = num_batches if math.isinf(num_batches) else num_batches // batches_per_step
-        schedule.span(first_step, max(num_steps, 1))
-        # The compiled step holds the former length.
-        model.train_function = None
+    if schedule.total_steps is not None:
+        return
+    if num_batches is not None:
+        num_steps = max(num_batches // batches_per_step, 1)
+    elif by_callbacks:
+        num_steps = math.inf
+    else:
+        raise ValueError(
+            "The length of this dataset is unknown, and so is that of the learning rate "
+            "schedule. Pass `steps_per_epoch`, or compile with "
+            "LinearWarmupDecay(..., total_steps=...)."
+        )
+    schedule.span(first_step, num_steps)
+    # The compiled step holds the former length.
+    model.train_function = None
 
 
-def sets_rate(callback):
-    """Whether a callback assigns the learning rate."""
-    return isinstance(callback, RATE_SETTERS)
+def lay_schedule_without_end(model):
+    """Keeps a schedule of open length at its peak, for steps whose number nobody knows.
+
+    Args:
+        model: compiled `keras.Model`, whose `train_on_batch` is about to be called.
+    """
+    optimizer, schedule = _find_schedule(model)
+    if schedule is None or schedule.total_steps is not None or schedule.is_endless:
+        return
+    schedule.span(int(optimizer.iterations), math.inf)
+    model.train_function = None
 
 
-def list_callbacks(callbacks):
+def _find_schedule(model):
+    """(optimizer, its `LinearWarmupDecay` or None)."""
+    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    schedule = getattr(optimizer, "_learning_rate", None)
+    return optimizer, schedule if isinstance(schedule, LinearWarmupDecay) else None
+
+
+def _listed(callbacks):
     """What `fit` takes as `callbacks`, as a list."""
     if isinstance(callbacks, keras.callbacks.CallbackList):
         return callbacks.callbacks

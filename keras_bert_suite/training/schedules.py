@@ -22,8 +22,9 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         peak_learning_rate: float.
         total_steps: int, optimizer steps until the rate is 0. None leaves the length open: the
             `fit` of one of this package's tasks lays the schedule over the steps it will take.
-            Such a schedule gives way to a callback that sets the learning rate, and
-            `train_on_batch` keeps it at the peak, see `RowTask`.
+            A callback of that `fit` which sets the learning rate takes it over: the rate is the
+            peak until the callback says another. In `train_on_batch`, which cannot know how many
+            steps follow, the rate rises over `warmup_steps`, if given, and stays at the peak.
         warmup_steps: int, steps of the rise. Defaults to `warmup_ratio` of all.
         warmup_ratio: float in [0, 1).
 
@@ -72,6 +73,11 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         if self.total_steps is None:
             self._first_step, self._num_steps = first_step, num_steps
 
+    @property
+    def is_endless(self):
+        """bool, whether the rate stays at the peak."""
+        return self._num_steps == math.inf
+
     def count_batches(self, batches_per_step):
         """Says that calls pass the number of batches, of which each step takes so many."""
         self._batches_per_step = batches_per_step
@@ -87,8 +93,7 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         step = ops.cast(step, "float32") - self._first_step
         warmup = self.warmup_steps
         if warmup is None:
-            endless = math.isinf(self._num_steps)
-            warmup = 0 if endless else int(self._num_steps * self.warmup_ratio)
+            warmup = 0 if self.is_endless else int(self._num_steps * self.warmup_ratio)
         rise = step / max(warmup, 1)
         fall = ops.maximum(0.0, 1.0 - step / self._num_steps)
         return self.peak_learning_rate * ops.where(step < warmup, rise, fall)

@@ -55,6 +55,11 @@ def test_default_compile_is_berts():
     classifier.fit(TEXTS, LABELS, batch_size=16, epochs=1, verbose=0)
     assert float(ops.convert_to_numpy(optimizer.learning_rate)) == 0.0
     assert int(optimizer.iterations) == 9
+    # A callback that sets the rate takes it over, from the peak on.
+    plateau = keras.callbacks.ReduceLROnPlateau("loss", factor=0.1, patience=1, min_delta=9)
+    arguments = {"batch_size": 16, "epochs": 3, "callbacks": [plateau], "verbose": 0}
+    rates = classifier.fit(TEXTS, LABELS, **arguments).history["learning_rate"]
+    assert rates == pytest.approx([5e-5, 5e-5, 5e-6])
 
 
 def test_predictions_come_in_the_order_of_the_rows():
@@ -131,17 +136,19 @@ def test_class_weights_are_weights_of_rows():
 
 
 def test_batches_in_single_steps():
+    """After the default compile, whose schedule has no length: the rate is the peak."""
     classifier = make_classifier(dropout=0.0)
-    classifier.compile(AdamW(1e-3))
     x, y = TEXTS[:8], LABELS[:8]
     first = classifier.test_on_batch(x, y, return_dict=True)
     classifier.reset_metrics()
     for _ in range(3):
         last = classifier.train_on_batch(x, y, class_weight={"yes": 2.0}, return_dict=True)
     assert {*first} == {*last} == {"loss", "accuracy"}
+    packed = classifier.preprocessor(x)
+    classifier.train_on_batch(packed, y)
+    assert float(ops.convert_to_numpy(classifier.optimizer.learning_rate)) == np.float32(5e-5)
     outputs = classifier.predict_on_batch(x)
     np.testing.assert_allclose(outputs, classifier.predict(x, verbose=0), atol=1e-5)
-    packed = classifier.preprocessor(x)
     np.testing.assert_allclose(classifier.predict_on_batch(packed), outputs, atol=1e-5)
 
 

@@ -1,14 +1,12 @@
 """The rate that the steps of a compiled `fit` see, read from how far the weights decay."""
 
-import math
-
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
 from keras_bert_suite import AdamW, LinearWarmupDecay
-from keras_bert_suite.training.schedule_lengths import lay_schedule
+from keras_bert_suite.training.schedule_lengths import lay_schedule, lay_schedule_without_end
 
 PEAK = 0.1
 
@@ -111,12 +109,22 @@ def test_another_schedule_can_be_assigned():
 
 
 def test_without_an_end_the_rate_stays_at_the_peak(model):
+    """Of `fit` before, of which the last rate is 0, nothing is left."""
     optimizer = AdamW(LinearWarmupDecay(PEAK), weight_decay=1.0)
     compile_for_decay(model, optimizer)
-    lay_schedule(model, 0, math.inf)
+    lay_schedule(model, 0, 1)
+    fit(model, 1)
+    lay_schedule_without_end(model)
     assert fit(model, 3) == decays_by([PEAK] * 3)
+    step = model.train_function
+    lay_schedule_without_end(model)
+    assert model.train_function is step, "it would be compiled anew for each batch"
+    optimizer.learning_rate = PEAK / 2
+    lay_schedule_without_end(model)
+    assert fit(model, 1) == decays_by([PEAK / 2])
+
     compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK, warmup_steps=2), weight_decay=1.0))
-    lay_schedule(model, 0, math.inf)
+    lay_schedule_without_end(model)
     assert fit(model, 3) == decays_by([0, PEAK / 2, PEAK])
 
 
@@ -126,3 +134,10 @@ def test_an_unknown_length(model):
         lay_schedule(model, 0, None)
     compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK, total_steps=3)))
     lay_schedule(model, 0, None)
+
+
+def test_an_unknown_length_does_not_matter_to_a_callback(model):
+    compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK), weight_decay=1.0))
+    same = keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate)
+    lay_schedule(model, 0, None, callbacks=keras.callbacks.CallbackList([same]))
+    assert fit(model, 2, callbacks=[same]) == decays_by([PEAK] * 2)
