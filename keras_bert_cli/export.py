@@ -13,7 +13,7 @@ Example:
 
 from absl import flags
 
-from .model_paths import check_model
+from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
 from .saved_tasks import (
     check_input_names,
@@ -36,8 +36,11 @@ def define_flags(values):
         "its next version, or of a version, saved_models/sentiment/1."
     )
     flags.DEFINE_string("output", None, explanation, flag_values=values)
-    explanation = "Names of a SavedModel's inputs, in the order the model takes the texts in."
-    flags.DEFINE_list("inputs", ["text"], explanation, flag_values=values)
+    explanation = (
+        "Names of a SavedModel's inputs, in the order the model takes the texts in. Default: as "
+        "the model calls its texts."
+    )
+    flags.DEFINE_list("inputs", None, explanation, flag_values=values)
     explanation = "Most rows that a server with batching puts in a batch of a SavedModel."
     flags.DEFINE_integer("max_batch_size", 32, explanation, 1, flag_values=values)
     flags.DEFINE_boolean("overwrite", False, "Replace what is there.", flag_values=values)
@@ -47,13 +50,14 @@ def run(values):
     """Loads and exports."""
     check_model(values.model)
     if values.format == "saved_model":
-        check_input_names(values.inputs)
         check_version(values.output, values.overwrite)
+        choose_inputs(values, find_input_names(values.model))
         classifier = open_classifier(values.model)
+        inputs = choose_inputs(values, classifier.input_names)
         path = export_version(
-            classifier, values.output, values.inputs, values.overwrite, values.max_batch_size
+            classifier, values.output, inputs, values.overwrite, values.max_batch_size
         )
-        print(f"wrote {path}, with the inputs {', '.join(values.inputs)}")
+        print(f"wrote {path}, with the inputs {', '.join(inputs)}")
         return
     check_output(values.output, values.overwrite, values.format)
     classifier = open_classifier(values.model)
@@ -65,3 +69,24 @@ def run(values):
         values.output, lambda path: export(classifier, path), values.overwrite, values.format
     )
     print(f"wrote {path}")
+
+
+def choose_inputs(values, input_names):
+    """The names of a SavedModel's inputs: those of the flag, or those of the model.
+
+    Args:
+        values: the flags.
+        input_names: what the model calls the texts of a row, or None if it does not say.
+
+    Raises:
+        ValueError: if the model has more or fewer, or a name is none that a SavedModel takes.
+    """
+    inputs = tuple(values.inputs or input_names or ("text",))
+    if input_names is not None and len(inputs) != len(input_names):
+        raise ValueError(
+            f"--inputs={','.join(inputs)} names {len(inputs)}, but {values.model} was trained "
+            f"with {len(input_names)} texts a row, {', '.join(input_names)}. Name as many, or "
+            "leave out --inputs."
+        )
+    check_input_names(inputs)
+    return inputs

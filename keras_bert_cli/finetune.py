@@ -66,7 +66,7 @@ def define_flags(values):
     integer("epochs", 3, "Passes over the training file.", 1)
     integer("batch_size", 32, "Texts in a training step.", 1)
     integer("sequence_length", None, "Most tokens in a text. Default: 128, or the model's most.", 4)
-    number("learning_rate", 5e-5, "Learning rate at its peak.")
+    number("learning_rate", 5e-5, "Learning rate at its peak.", 1)
     number("warmup_ratio", 0.1, "Share of the steps in which the learning rate rises.", 1)
     number("weight_decay", 0.01, "Weight decay; not of biases and norms.")
     explanation = "Correct the bias of Adam, better with less than some ten thousand texts."
@@ -165,7 +165,10 @@ def train_classifier(values, train, dev, label_names, state):
 
     keras.utils.set_random_seed(values.seed)
     classifier = kbs.TextClassifier.from_preset(
-        values.checkpoint, label_names=label_names, dtype=values.dtype
+        values.checkpoint,
+        label_names=label_names,
+        input_names=find_input_names(values),
+        dtype=values.dtype,
     )
     set_sequence_length(classifier, values.sequence_length)
     schedule = kbs.LinearWarmupDecay(values.learning_rate, warmup_ratio=values.warmup_ratio)

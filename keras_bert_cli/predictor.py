@@ -30,7 +30,7 @@ def open_predictor(path):
     classifier = open_classifier(path)
 
     def answer(columns, batch_size):
-        _check_columns(path, getattr(classifier, "input_names", None), columns)
+        _check_columns(path, classifier.input_names, columns)
         texts = tuple(columns.values())
         texts = texts if len(texts) > 1 else texts[0]
         probabilities = predict_probabilities(classifier, texts, batch_size)
@@ -57,8 +57,7 @@ def _check_columns(path, input_names, columns):
     if input_names is None or len(columns) == len(input_names):
         return
     remedy = (
-        "Name two columns, with --text_column and --text_pair_column, of an --input that is a "
-        "table."
+        "Name two columns, with --text_column and --text_pair_column of a table."
         if len(input_names) > 1
         else "Leave out --text_pair_column."
     )

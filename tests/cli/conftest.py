@@ -1,5 +1,6 @@
 """A fine-tuned classifier, made once by the command line itself."""
 
+import keras
 import pytest
 from cli.small_files import save_tiny_checkpoint, write_reviews
 
@@ -33,6 +34,16 @@ def finetuned(workshop, tmp_path_factory):
     ]
     assert main(arguments) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def pairs(finetuned, tmp_path_factory):
+    """Path of `finetuned`'s model as if it had been trained on pairs. Not to be written to."""
+    path = tmp_path_factory.mktemp("pairs") / "pairs.keras"
+    classifier = keras.saving.load_model(finetuned / "model.keras")
+    classifier.input_names = ("premise", "hypothesis")
+    classifier.save(path)
+    return path
 
 
 @pytest.fixture

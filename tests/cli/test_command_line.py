@@ -72,6 +72,7 @@ def test_what_is_required_has_no_default(name):
         (["finetune", "--epochs=0"], "flag --epochs=0"),
         (["finetune", "--learning_rate=-1"], "flag --learning_rate=-1"),
         (["finetune", "--warmup_ratio=2"], "flag --warmup_ratio=2"),
+        (["finetune", "--learning_rate=2e5"], "flag --learning_rate=2e5"),
         (["finetune", "--epochs"], "Missing value for flag --epochs"),
         (["finetune", "--train=a.tsv"], "finetune needs --checkpoint and --output"),
         (["finetune", "--train="], "finetune needs --checkpoint and --train and --output"),
@@ -113,6 +114,10 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
     (tmp_path / "killed/checkpoints").mkdir(parents=True)
     (tmp_path / "killed/settings.json").touch()
     (tmp_path / "model.keras").touch()
+    (tmp_path / "pairs").mkdir()
+    (tmp_path / "pairs/config.json").touch()
+    task = {"class_name": "TextClassifier", "config": {"input_names": ["premise", "hypothesis"]}}
+    (tmp_path / "pairs/task.json").write_text(json.dumps(task))
     train, checkpoint = workshop / "train.tsv", workshop / "checkpoint"
     finetune = ["finetune", f"--checkpoint={checkpoint}", f"--train={train}", "--output=x"]
     lines = [
@@ -124,6 +129,9 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
         (["evaluate", "--model=model.keras", "--input=absent.tsv"], "absent.tsv: No such file"),
         (["export", "--model=absent", "--output=y"], "absent does not exist"),
         (["export", "--model=model.keras", "--output=y", "--inputs=a b"], "different names of"),
+        (["export", "--model=pairs", "--output=y", "--inputs=text"], "2 texts a row, premise, hy"),
+        (["predict", "--model=pairs", f"--input={train}"], "no column 'premise'"),
+        (["evaluate", "--model=pairs", f"--input={train}"], "no column 'premise'"),
         (["fill-mask", "--model=run", "--text=x"], "run holds no model. Did you mean run/model?"),
         (["fill-mask", "--model=killed", "--text=x"], "a run that has not finished"),
         (["demo", "--checkpoint=absent"], "absent does not exist"),

@@ -72,6 +72,7 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
     assert (status, err) == (0, "")
     classifier = keras.saving.load_model("out/model.keras")
     assert classifier.label_names == ["9", "10"]
+    assert classifier.input_names == ("b0", "sentence")
     assert classifier.backbone.dtype_policy.name == "mixed_bfloat16"
     assert classifier.preprocessor.sequence_length == 128
 

@@ -66,23 +66,59 @@ def test_saved_model(run, finetuned, expected, tmp_path):
 
 
 @pytest.mark.backend_free
-def test_export(run, finetuned, tmp_path):
-    arguments = ["export", "--model", finetuned / "model.keras", "--output", tmp_path / "pairs/1"]
-    assert run(*arguments, "--inputs=premise,hypothesis")[::2] == (0, "")
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("hypothesis\tpremise\na good film\tit was awful\n")
-    arguments = ["predict", "--model", tmp_path / "pairs/1", "--input", pairs]
-    columns = ["--text_column=premise", "--text_pair_column=hypothesis", "--format=jsonl"]
-    status, out, _ = run(*arguments, *columns)
-    classifier = keras.saving.load_model(finetuned / "model.keras")
+def test_pairs(run, pairs, tmp_path):
+    """Columns and inputs are called as the model calls its texts, in whatever order they stand."""
+    table = tmp_path / "pairs.tsv"
+    table.write_text("hypothesis\tpremise\na good film\tit was awful\n")
+    classifier = keras.saving.load_model(pairs)
     logits = classifier.predict((["it was awful"], ["a good film"]), verbose=0)
     expected = keras.ops.convert_to_numpy(keras.ops.softmax(logits))[0]
-    got = json.loads(out)["probabilities"]
-    assert list(got) == classifier.label_names
-    np.testing.assert_allclose(list(got.values()), expected, atol=2e-6)
 
-    status, _, err = run(*arguments, "--text_column=premise")
+    def check(model, *flags):
+        arguments = ["predict", "--model", model, "--input", table, "--format=jsonl", *flags]
+        status, out, err = run(*arguments)
+        assert (status, err) == (0, "")
+        got = json.loads(out)["probabilities"]
+        assert list(got) == classifier.label_names
+        np.testing.assert_allclose(list(got.values()), expected, atol=2e-6)
+
+    columns = ["--text_column=premise", "--text_pair_column=hypothesis"]
+    check(pairs)
+    check(pairs, *columns)
+    export = ["export", "--model", pairs, "--output"]
+    status, out, err = run(*export, tmp_path / "pairs/1")
+    assert (status, err) == (0, "") and "with the inputs premise, hypothesis\n" in out
+    check(tmp_path / "pairs/1", *columns)
+
+    arguments = ["predict", "--input", table, "--text_column=premise", "--model"]
+    status, _, err = run(*arguments, tmp_path / "pairs/1")
     assert status == 1 and "are hypothesis, premise, got premise." in err
+    status, _, err = run(*arguments, pairs)
+    assert status == 1 and "trained with 2 texts a row, premise, hypothesis, and got 1, " in err
+    status, _, err = run(*export, tmp_path / "text/1", "--inputs=text")
+    assert status == 1 and "--inputs=text names 1, but " in err
+
+
+@pytest.mark.backend_free
+def test_a_model_of_single_texts_takes_no_pairs(run, finetuned, tmp_path):
+    table = tmp_path / "pairs.tsv"
+    table.write_text("a\tb\na good film\tit was awful\n")
+    model = ["--model", finetuned / "model.keras"]
+    columns = ["--input", table, "--text_column=a", "--text_pair_column=b"]
+    status, _, err = run("predict", *model, *columns)
+    assert status == 1 and "with 1 texts a row, text, and got 2, a, b. Leave out" in err
+    status, _, err = run("export", *model, "--output", tmp_path / "1", "--inputs=a,b")
+    assert status == 1 and "--inputs=a,b names 2, but " in err
+
+
+@pytest.mark.backend_free
+def test_a_table_of_standard_input(run, finetuned, expected, monkeypatch):
+    data = "".join(f"{i};{text}\n" for i, text in enumerate(TEXTS)).encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    flags = ["--delimiter=;", "--noheader", "--text_column=2"]
+    status, out, err = run("predict", "--model", finetuned / "model.keras", *flags)
+    assert (status, err) == (0, "")
+    check_tsv(out, expected)
 
 
 @pytest.mark.backend_free
