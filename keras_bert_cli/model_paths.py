@@ -70,8 +70,6 @@ def find_input_names(path):
         file = Path(path).expanduser() / "task.json"
         config = json.loads(file.read_bytes()) if file.is_file() else None
     names = (config or {}).get("config", {}).get("input_names")
-    if isinstance(names, dict):
-        names = names["items"]  # how Keras writes a tuple
     return tuple(names) if names else None
 
 

@@ -100,16 +100,17 @@ def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
 
 
 def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
+    if dtype is not None:
+        arguments["dtype"] = dtype
+    # KerasHub's own `from_preset` would look for another class on another library's backbone.
+    task = cls.load_keras_preset(get_preset_loader(preset), load_weights, **arguments)
     if not _saved_class(preset, TASK_CONFIG_FILE, cls) and not cls.has_new_head(arguments):
         warnings.warn(
             f"{preset} holds no {cls.__name__}, only a backbone for one: the layers on top of it "
             "are new. Train them before their output is used.",
             stacklevel=4,
         )
-    if dtype is not None:
-        arguments["dtype"] = dtype
-    # KerasHub's own `from_preset` would look for another class on another library's backbone.
-    return cls.load_keras_preset(get_preset_loader(preset), load_weights, **arguments)
+    return task
 
 
 def _saved_class(preset, file, family):

@@ -186,7 +186,7 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
             "label_names": list(self.label_names),
             "dropout": self.dropout_rate,
             "activation": keras.activations.serialize(self.activation),
-            "input_names": self.input_names,
+            "input_names": self.input_names and list(self.input_names),
         }
 
     @classmethod
