@@ -124,7 +124,7 @@ def pack_segments(
     end_token_id,
     pad_token_id,
     truncation="longest_first",
-    head_length=128,
+    head_length=None,
     allowed_lengths=None,
 ):
     """Packs S segments a row between [CLS] and [SEP]s, and pads the rows.
@@ -138,7 +138,7 @@ def pack_segments(
         truncation: one of `TRUNCATIONS`. Text is cut at its end, except that "tail"
             keeps its end, and "head_tail" `head_length` tokens of its beginning and
             the rest of its end.
-        head_length: int.
+        head_length: int, for "head_tail".
         allowed_lengths: ascending ints, the lengths to pad to, the last of them
             `sequence_length`; or None for the longest row's.
 

@@ -11,7 +11,12 @@ from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing.length_advice import advise_length
 from keras_bert_suite.preprocessing.packing import TRUNCATIONS, count_places, pack_segments
 from keras_bert_suite.preprocessing.ragged_tokens import tokenize_segments
-from keras_bert_suite.preprocessing.windows import check_stride, number_tokens, slide_windows
+from keras_bert_suite.preprocessing.windows import (
+    check_stride,
+    choose_stride,
+    number_tokens,
+    slide_windows,
+)
 from keras_bert_suite.preprocessing.word_piece_tokenizer import WordPieceTokenizer
 
 
@@ -36,7 +41,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             "head", "tail": longest segment first; the beginning or the end remains.
             "head_tail": `head_length` tokens of the beginning and the rest from the
             end (Sun et al., 2019, https://arxiv.org/abs/1905.05583).
-        head_length: int, for "head_tail".
+        head_length: int, for "head_tail". None is a quarter of `sequence_length`: 128 of 512, as
+            Sun et al. have it.
         padding_lengths: "auto", ascending ints, or None. The lengths a batch may be
             padded to; `sequence_length` is always one. "auto" is 16, 24, 32, 48, 64,
             96 and so on. None pads to the longest row itself. `(sequence_length,)`
@@ -59,7 +65,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         tokenizer,
         sequence_length=512,
         truncation="longest_first",
-        head_length=128,
+        head_length=None,
         padding_lengths="auto",
         **kwargs,
     ):
@@ -71,6 +77,15 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         self.truncation = truncation
         self.head_length = head_length
         self.padding_lengths = padding_lengths
+
+    @property
+    def head_length(self):
+        """int, how much of the beginning "head_tail" keeps."""
+        return self.sequence_length // 4 if self._head_length is None else self._head_length
+
+    @head_length.setter
+    def head_length(self, value):
+        self._head_length = value
 
     @property
     def sequence_length(self):
@@ -136,7 +151,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         packed = self._pack(xp, ragged, batched, self._special_token_ids())
         return packed if batched else {name: array[0] for name, array in packed.items()}
 
-    def pack_windows(self, *segments, stride=128, query_length=64):
+    def pack_windows(self, *segments, stride=None, query_length=64):
         """Packs documents longer than a row as several rows that overlap.
 
         The last segment is the document. The segments before it, such as a question, are repeated
@@ -158,6 +173,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
                 padded to `sequence_length`.
             stride: int, how many tokens after a window the next one starts, Google's `doc_stride`.
                 (Hugging Face's `stride` is the overlap: the room for the document less this one.)
+                None is a third of `sequence_length`, Google's 128 of 384, but at most half of the
+                room for the document.
             query_length: int, the most tokens kept of each segment before the document, from its
                 beginning. Google's 64 holds all but the rarest question, and bounds what a stray
                 document in its place can take from the one behind it.
@@ -175,7 +192,10 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
                 be lost. Since `query_length` counts, not the queries, no text can raise these.
         """
         budget = count_places(self.sequence_length, len(segments))
-        check_stride(stride, query_length, budget, num_queries=len(segments) - 1)
+        num_queries = len(segments) - 1
+        if stride is None:
+            stride = choose_stride(self.sequence_length, query_length, budget, num_queries)
+        check_stride(stride, query_length, budget, num_queries)
         xp, ragged, batched = tokenize_segments(self.tokenizer, segments)
         windows, row_ids = slide_windows(xp, ragged, budget, stride, query_length)
         numbered = [
@@ -298,6 +318,6 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             **config,
             "sequence_length": self.sequence_length,
             "truncation": self.truncation,
-            "head_length": self.head_length,
+            "head_length": self._head_length,
             "padding_lengths": self.padding_lengths,
         }

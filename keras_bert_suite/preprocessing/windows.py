@@ -40,6 +40,16 @@ def slide_windows(xp, segments, budget, stride, query_length):
     return [*queries, (ids, repeat(starts) + begin, kept)], row_ids
 
 
+def choose_stride(sequence_length, query_length, budget, num_queries):
+    """A third of the row, Google's 128 of 384, but at most half of the room for the document.
+
+    >>> choose_stride(384, query_length=64, budget=381, num_queries=1)
+    128
+    """
+    room = budget - query_length * num_queries
+    return max(1, min(sequence_length // 3, room // 2))
+
+
 def check_stride(stride, query_length, budget, num_queries):
     """Raises ValueError if windows could miss tokens of the document, or have no room for any."""
     room = budget - query_length * num_queries

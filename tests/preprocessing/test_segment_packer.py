@@ -180,6 +180,20 @@ def test_config_round_trip(tokenizer):
 
 
 @pytest.mark.backend_free
+def test_the_default_head_follows_the_length(tokenizer):
+    """It was 128 at every length, and nothing of the end was kept in 130 tokens."""
+    packer = SegmentPacker(tokenizer, truncation="head_tail")
+    assert packer.head_length == 128
+    packer.sequence_length = 16
+    text = "good " * 20 + "bad " * 20
+    good, bad = VOCABULARY.index("good"), VOCABULARY.index("bad")
+    assert packer([text])["token_ids"].tolist() == [[CLS, *[good] * 4, *[bad] * 10, SEP]]
+    twin = SegmentPacker(tokenizer, 64, "head_tail", packer.get_config()["head_length"])
+    assert twin.head_length == 16
+    assert SegmentPacker(tokenizer, 64, "head_tail", 50).get_config()["head_length"] == 50
+
+
+@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

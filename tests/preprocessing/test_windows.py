@@ -166,6 +166,19 @@ def test_bad_calls(tokenizer, segments, arguments, error):
         packer.pack_windows(*[["good"]] * segments, **arguments)
 
 
+@pytest.mark.parametrize(
+    ("sequence_length", "queries", "stride"),
+    [(384, 1, 128), (512, 0, 170), (128, 1, 30), (4, 0, 1)],
+)
+def test_the_default_stride_follows_the_length(tokenizer, sequence_length, queries, stride):
+    """Google's at Google's length. At 128 its 128 was an error."""
+    packer = SegmentPacker(tokenizer, sequence_length)
+    segments = [["who"]] * queries + [["good " * 900]]
+    windows = packer.pack_windows(*segments)
+    first = windows["token_indices"].max(axis=1)
+    assert first[1] - first[0] == stride
+
+
 def test_more_segments_than_a_row_holds(tokenizer):
     with pytest.raises(ValueError, match="sequence_length=4 cannot hold 3 segments"):
         SegmentPacker(tokenizer, sequence_length=4).pack_windows(["a"], ["a"], ["a"])
