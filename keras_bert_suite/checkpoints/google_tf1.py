@@ -1,7 +1,7 @@
 """Checkpoints of the original google-research/bert."""
 
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_backbone_config
-from keras_bert_suite.checkpoints.messages import shorten
+from keras_bert_suite.checkpoints.messages import list_names, shorten
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
 from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle
 from keras_bert_suite.checkpoints.tokenizer_files import read_google_tokenizer
@@ -63,13 +63,7 @@ class GoogleCheckpoint:
 
     def __init__(self, prefix):
         self.path = prefix
-        config_path = prefix.parent / "bert_config.json"
-        if not config_path.is_file():
-            raise FileNotFoundError(
-                f"{prefix.parent} has the checkpoint {prefix.name} but no bert_config.json. Copy "
-                "bert_config.json and vocab.txt from the checkpoint it was fine-tuned from."
-            )
-        self.backbone_config = _read_config(ConfigValues(config_path))
+        self.backbone_config = _read_config(ConfigValues(_find_config(prefix)))
         self._tensors = TensorBundle(prefix)
         if _OBJECT_GRAPH in self._tensors.shapes():
             raise ValueError(
@@ -93,6 +87,23 @@ class GoogleCheckpoint:
     def tensor(self, name):
         """The tensor called `name`, as NumPy array in its stored dtype."""
         return self._tensors.tensor(name)
+
+
+def _find_config(prefix):
+    """The path of bert_config.json, or of the one file with such a name and an ending."""
+    configs = sorted(prefix.parent.glob("bert_config*.json"))
+    configs = [path for path in configs if path.name == "bert_config.json"] or configs
+    if len(configs) == 1:
+        return configs[0]
+    if configs:
+        raise ValueError(
+            f"{prefix.parent} has {list_names(path.name for path in configs)}. Rename the one that "
+            f"belongs to {prefix.name} to bert_config.json."
+        )
+    raise FileNotFoundError(
+        f"{prefix.parent} has the checkpoint {prefix.name} but no bert_config.json. Copy "
+        "bert_config.json and vocab.txt from the checkpoint it was fine-tuned from."
+    )
 
 
 def _read_config(config):

@@ -12,7 +12,9 @@ from keras_bert_suite.checkpoints.tokenizer_files import read_hugging_face_token
 #: `hidden_act` -> our name. Their "gelu" is the exact one.
 ACTIVATIONS = {
     "gelu": "gelu_erf",
+    "gelu_python": "gelu_erf",
     "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
     "relu": "relu",
     "silu": "silu",

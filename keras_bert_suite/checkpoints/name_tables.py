@@ -203,7 +203,9 @@ HUGGING_FACE = NameTable(
         ("classifier/bias", "classifier.bias", same),
     ),
     aliases=(
-        # A BertModel saved by itself has no prefix; files of 2018 name norms as Google did.
+        # PyTorch's DataParallel puts a prefix before all names; a BertModel saved by itself has
+        # none; files of 2018 name norms as Google did.
+        (r"^module\.", ""),
         (r"^(embeddings|encoder|pooler)\.", r"bert.\1."),
         (r"LayerNorm\.gamma$", "LayerNorm.weight"),
         (r"LayerNorm\.beta$", "LayerNorm.bias"),

@@ -18,7 +18,7 @@ _FORMATS = (
 
 _SMALL_FILES = (
     "config.json",
-    "bert_config.json",
+    "bert_config*.json",
     "vocab.txt",
     "tokenizer.json",
     "tokenizer_config.json",
@@ -57,20 +57,30 @@ def open_checkpoint(preset):
         ValueError: if what is there is no BERT checkpoint, is damaged, or its
             configuration is not that of its weights.
     """
-    name = os.fspath(preset)
+    name = preset_name(preset)
     scheme, separator, handle = name.partition("://")
     if separator and scheme not in ("hf", "kaggle"):
         return None
     if scheme == "kaggle":
         path = _download_from_kaggle(handle)
         return None if path is None else _checked(KerasHubCheckpoint(path))
-    path = _download(handle) if separator else Path(name).expanduser()
+    path = _download(handle) if separator else Path(name)
     if not path.is_dir():
         if not path.with_name(path.name + ".index").is_file():
             raise _not_a_directory(path)
         return _checked(GoogleCheckpoint(path))
     checkpoint = _open_directory(path)
     return None if checkpoint is None else _checked(checkpoint)
+
+
+def preset_name(preset):
+    """A preset as functions of KerasHub take it, str: with `~` expanded, of a `pathlib.Path` too.
+
+    Args:
+        preset: as for `open_checkpoint`.
+    """
+    name = os.fspath(preset)
+    return name if "://" in name else os.path.expanduser(name)
 
 
 def _open_directory(path):

@@ -84,6 +84,9 @@ def read_hugging_face_tokenizer(directory):
             config.get("tokenize_chinese_chars", cleans_cjk),
             (True,),
         ),
+        (config_path, "do_basic_tokenize", config.get("do_basic_tokenize", True), (True,)),
+        (config_path, "never_split", config.get("never_split") or None, (None,)),
+        (config_path, "wordpieces_prefix", config.get("wordpieces_prefix", "##"), ("##",)),
         (fast_path, "model type", model.get("type"), (None, "WordPiece")),
         (fast_path, "normalizer", normalizer.get("type"), ("BertNormalizer",) if fast else (None,)),
     ):
@@ -101,6 +104,8 @@ def read_hugging_face_tokenizer(directory):
     lowercase = config.get("do_lower_case", normalizer.get("lowercase"))
     lowercase = _is_lowercase(pieces) if lowercase is None else lowercase
     strip_accents = config.get("strip_accents", normalizer.get("strip_accents"))
+    if lowercase is False and _is_lowercased_before(directory):
+        lowercase, strip_accents = True, strip_accents or False
     if not isinstance(lowercase, bool) or strip_accents not in (None, True, False):
         raise ValueError(
             f"'do_lower_case' and 'strip_accents' of {config_path} must be true or false, got "
@@ -161,6 +166,12 @@ def write_tokenizer(tokenizer, max_length, directory):
     }
     write_json(config, directory / "tokenizer_config.json")
     tokenizer.save_assets(directory)
+
+
+def _is_lowercased_before(directory):
+    """Whether Sentence Transformers lowercases the texts that it hands to the tokenizer."""
+    path = directory / "sentence_bert_config.json"
+    return path.is_file() and read_json(path).get("do_lower_case") is True
 
 
 def _read_lines(path):

@@ -157,6 +157,16 @@ def test_missing_file_is_named(toy_copy, name, wanted):
         open_checkpoint(toy_copy)
 
 
+def test_configuration_under_another_name(toy_copy):
+    """As in RBT3 and other Chinese releases: bert_config_rbt3.json."""
+    expected = open_checkpoint(toy_copy).backbone_config
+    (toy_copy / "bert_config.json").rename(toy_copy / "bert_config_rbt3.json")
+    assert open_checkpoint(toy_copy).backbone_config == expected
+    shutil.copy(toy_copy / "bert_config_rbt3.json", toy_copy / "bert_config_rbt4.json")
+    with pytest.raises(ValueError, match="rbt3.json, bert_config_rbt4.json. Rename the one"):
+        open_checkpoint(toy_copy)
+
+
 def test_missing_vocabulary_matters_to_the_tokenizer_only(toy_copy):
     (toy_copy / "vocab.txt").unlink()
     checkpoint = open_checkpoint(toy_copy)

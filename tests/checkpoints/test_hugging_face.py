@@ -32,7 +32,8 @@ def check_same_outputs(backbone, peer, inputs, tolerance=1e-5):
 
 
 @pytest.mark.parametrize(
-    "activation", ["gelu", "gelu_new", "gelu_pytorch_tanh", "relu", "silu", "tanh"]
+    "activation",
+    ["gelu", "gelu_python", "gelu_new", "gelu_fast", "gelu_pytorch_tanh", "relu", "silu", "tanh"],
 )
 def test_every_activation(save_peer, inputs, activation):
     peer, path = save_peer(config={"hidden_act": activation})
@@ -199,8 +200,8 @@ MISSING = object()
         ("hidden_dropout_prob", float("nan"), r"in \[0, 1\)"),
         ("layer_norm_eps", 0, "greater than 0"),
         ("layer_norm_eps", float("inf"), "greater than 0"),
-        ("hidden_act", "gelu_10", "one of gelu, gelu_new"),
-        ("hidden_act", ["gelu"], "one of gelu, gelu_new"),
+        ("hidden_act", "gelu_10", "one of gelu, gelu_python"),
+        ("hidden_act", ["gelu"], "one of gelu, gelu_python"),
         ("model_type", "roberta", "model_type 'roberta', wanted 'bert'"),
         ("position_embedding_type", "relative_key", "relative_key"),
         ("is_decoder", True, "is_decoder"),

@@ -24,6 +24,17 @@ def test_bert_without_a_prefix(save_peer, inputs):
     check_encoder(BertBackbone.from_preset(path), peer, inputs)
 
 
+def test_names_of_a_data_parallel_model(save_peer, inputs):
+    """`torch.save(model.state_dict())` of a BERT that was trained on several GPUs."""
+    peer, path = save_peer("BertForPreTraining")
+    edit_config(path, model_type=None, architectures=None)
+    (path / "model.safetensors").unlink()
+    state = torch.nn.DataParallel(peer).state_dict()
+    assert all(name.startswith("module.") for name in state)
+    torch.save(state, path / "pytorch_model.bin")
+    check_encoder(BertBackbone.from_preset(path), peer.bert, inputs)
+
+
 def test_bert_config_of_2018_beside_pytorch_weights(save_peer, inputs):
     peer, path = save_peer("BertForPreTraining")
     edit_config(path, model_type=None, architectures=None, layer_norm_eps=None)

@@ -7,7 +7,7 @@ from fnmatch import fnmatch
 import keras_hub
 import pytest
 
-from keras_bert_suite.checkpoints import open_checkpoint
+from keras_bert_suite.checkpoints import open_checkpoint, preset_name
 from keras_bert_suite.models import BertBackbone
 
 pytestmark = pytest.mark.backend_free
@@ -55,6 +55,8 @@ def test_paths(toy, monkeypatch):
     monkeypatch.setenv("HOME", str(toy.parent))
     for preset in (toy, str(toy), f"~/{toy.name}", f"~/{toy.name}/bert_model.ckpt"):
         assert open_checkpoint(preset).backbone_config["vocabulary_size"] == 15
+    assert preset_name(toy) == preset_name(f"~/{toy.name}") == str(toy)
+    assert preset_name("hf://~/x") == "hf://~/x"
 
 
 @pytest.mark.parametrize("preset", ["nowhere", "bert-base-uncased", "google/bert_tiny"])

@@ -124,11 +124,30 @@ def test_added_tokens_come_last(tmp_path):
     assert read_hugging_face_tokenizer(tmp_path)["vocabulary"] == [*UNCASED, "zork"]
 
 
+def test_texts_that_sentence_transformers_lowercases(tmp_path):
+    """`str.lower`, which leaves accents where they are."""
+    write(
+        tmp_path,
+        CASED,
+        tokenizer_config={"do_lower_case": False},
+        sentence_bert_config={"max_seq_length": 8, "do_lower_case": True},
+    )
+    found = read_hugging_face_tokenizer(tmp_path)
+    assert found["lowercase"] is True
+    ours = WordPieceTokenizer(**{"strip_accents": None, **found})
+    theirs = WordPieceTokenizer(CASED, lowercase=False)
+    texts = ["A b", "É a", "ABC!"]
+    assert ours.tokenize(texts) == theirs.tokenize([text.lower() for text in texts])
+
+
 @pytest.mark.parametrize(
     "files, message",
     [
         ({"tokenizer_config": {"tokenizer_class": "BertJapaneseTokenizer"}}, "tokenizer_class"),
         ({"tokenizer_config": {"tokenize_chinese_chars": False}}, "tokenize_chinese_chars"),
+        ({"tokenizer_config": {"do_basic_tokenize": False}}, "do_basic_tokenize"),
+        ({"tokenizer_config": {"never_split": ["xx"]}}, "never_split"),
+        ({"tokenizer_config": {"wordpieces_prefix": "@@"}}, "wordpieces_prefix"),
         ({"tokenizer": fast_tokenizer(handle_chinese_chars=False)}, "tokenize_chinese_chars"),
         ({"tokenizer": {**fast_tokenizer(), "model": {"type": "BPE"}}}, "model type.*'BPE'"),
         ({"tokenizer": {**fast_tokenizer(), "normalizer": {"type": "NFKC"}}}, "normalizer.*'NFKC'"),
