@@ -1,7 +1,5 @@
 """BERT, the encoder without a head."""
 
-import os
-
 import keras
 import keras_hub
 
@@ -232,7 +230,8 @@ class BertBackbone(keras_hub.models.Backbone):
                     f"{preset} is a preset of Keras, which is loaded whole: `skip` must be empty, "
                     f"got {skip!r}."
                 )
-            return super().from_preset(os.fspath(preset), load_weights=load_weights, **kwargs)
+            preset = checkpoints.preset_name(preset)
+            return super().from_preset(preset, load_weights=load_weights, **kwargs)
         backbone = cls(**{**checkpoint.backbone_config, **kwargs})
         if load_weights:
             checkpoints.load_weights(backbone, checkpoint, skip=skip)

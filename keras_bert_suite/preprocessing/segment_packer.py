@@ -1,7 +1,5 @@
 """Texts in, padded batches of token ids out."""
 
-import os
-
 import keras
 import keras_hub
 import numpy as np
@@ -283,7 +281,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             return cls.from_checkpoint(checkpoint, sequence_length, lowercase, **kwargs)
         if sequence_length is not None:
             kwargs["sequence_length"] = sequence_length
-        packer = super().from_preset(os.fspath(preset), **kwargs)
+        packer = super().from_preset(checkpoints.preset_name(preset), **kwargs)
         if lowercase is not None:
             packer.tokenizer = packer.tokenizer.with_lowercase(lowercase)
         return packer

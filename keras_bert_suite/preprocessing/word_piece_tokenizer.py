@@ -92,7 +92,7 @@ class WordPieceTokenizer(Tokenizer):
         """
         checkpoint = checkpoints.open_checkpoint(preset)
         if checkpoint is None:
-            return super().from_preset(os.fspath(preset), **kwargs)
+            return super().from_preset(checkpoints.preset_name(preset), **kwargs)
         return cls(**{**checkpoint.tokenizer_config, **kwargs})
 
     def with_lowercase(self, lowercase):

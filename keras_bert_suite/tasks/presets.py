@@ -2,7 +2,6 @@
 
 import difflib
 import inspect
-import os
 import warnings
 
 import keras_hub
@@ -33,7 +32,7 @@ def load_preset(
 ):
     """See `RowTask.from_preset`."""
     _check_arguments(cls, kwargs)
-    preset = os.fspath(preset)
+    preset = checkpoints.preset_name(preset)
     checkpoint = checkpoints.open_checkpoint(preset)
     if "preprocessor" in kwargs:
         preprocessor = kwargs.pop("preprocessor")

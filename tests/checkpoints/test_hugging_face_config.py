@@ -10,6 +10,7 @@ from safetensors.numpy import save_file
 
 from keras_bert_suite.checkpoints import classifier_arguments, open_checkpoint, save_hugging_face
 from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.tasks import TextClassifier
 
 
 def test_bert(save_peer, inputs):
@@ -130,6 +131,10 @@ def test_what_is_no_softmax_is_refused(save_peer, changes, message):
         classifier_arguments(checkpoint)
     with pytest.warns(UserWarning, match="does not have: classifier"):
         BertBackbone.from_preset(path)
+    with pytest.raises(ValueError, match="Pass `num_classes`"):
+        TextClassifier.from_preset(path)
+    with pytest.warns(UserWarning, match="does not have: classifier"):  # the remedy
+        assert TextClassifier.from_preset(path, num_classes=3).num_classes == 3
 
 
 @pytest.mark.backend_free

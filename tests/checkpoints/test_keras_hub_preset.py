@@ -4,10 +4,9 @@ import keras_hub
 import numpy as np
 import pytest
 from checkpoints.small_model import PIECES
-from checkpoints.wild_files import TOLERANCE, build_classifier
+from checkpoints.wild_files import TOLERANCE
 from peer_weights import random_array, randomize, to_numpy
 
-import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import classifier_arguments, open_checkpoint
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import TextClassifier
@@ -60,10 +59,10 @@ def test_classifier(keras_hub_backbone, tmp_path, inputs, activation):
     checkpoint = open_checkpoint(tmp_path)
     assert checkpoint.label_names == ["0", "1", "2"]
     assert checkpoint.sequence_length == 10
-    model = build_classifier(checkpoint)
-    assert model.dropout_rate == 0.3
-    np.testing.assert_allclose(to_numpy(model(inputs)), to_numpy(peer(inputs)), atol=TOLERANCE)
-    packer = kbs.SegmentPacker.from_preset(tmp_path)
+    classifier = TextClassifier.from_preset(tmp_path)
+    assert classifier.dropout_rate == 0.3
+    np.testing.assert_allclose(to_numpy(classifier(inputs)), to_numpy(peer(inputs)), atol=TOLERANCE)
+    packer = classifier.preprocessor
     # KerasHub's `lowercase` does not strip accents, ours is told so.
     assert packer.tokenizer.strip_accents is False
     texts = ["a b C d", "s r ab"]

@@ -6,7 +6,9 @@ from fnmatch import fnmatch
 
 import keras_hub
 import pytest
+from checkpoints.small_model import PIECES, SIZES
 
+import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import open_checkpoint, preset_name
 from keras_bert_suite.models import BertBackbone
 
@@ -64,6 +66,19 @@ def test_nothing_there(preset, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError, match=f"{preset} does not exist.*hf://owner/name"):
         open_checkpoint(preset)
+
+
+def test_own_presets_in_every_spelling(tmp_path, monkeypatch):
+    """KerasHub takes str alone, and no `~`."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    tokenizer = kbs.WordPieceTokenizer(PIECES)
+    backbone = BertBackbone(**SIZES)
+    kbs.TextClassifier(
+        backbone, num_classes=2, preprocessor=kbs.SegmentPacker(tokenizer, sequence_length=8)
+    ).save_to_preset(str(tmp_path / "preset"))
+    for preset in (tmp_path / "preset", "~/preset"):
+        for cls in (BertBackbone, kbs.SegmentPacker, kbs.WordPieceTokenizer, kbs.TextClassifier):
+            assert type(cls.from_preset(preset)) is cls
 
 
 def test_empty_directory(tmp_path):
