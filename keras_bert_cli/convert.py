@@ -12,6 +12,7 @@ Example:
 
 from absl import flags
 
+from .model_paths import check_model
 from .outputs import check_output, write_output
 from .saved_tasks import find_task, open_classifier, open_pretrainer
 
@@ -38,6 +39,7 @@ def define_flags(values):
 def run(values):
     """Loads and writes."""
     check_output(values.output, values.overwrite, values.to)
+    check_model(values.input)
     model, preprocessor = (open_encoder if values.encoder_only else open_model)(values.input)
 
     def write(path):

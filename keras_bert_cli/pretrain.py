@@ -20,6 +20,7 @@ from pathlib import Path
 from absl import flags
 
 from .command_flags import UsageError
+from .model_paths import check_model
 from .outputs import write_output
 
 REQUIRED = ("corpus", "output", "steps")
@@ -84,6 +85,8 @@ def run(values):
     check_accumulate(values.steps, values.accumulate)
     if values.tensorboard:
         check_tensorboard()
+    if values.checkpoint:
+        check_model(values.checkpoint)
     output = Path(values.output).expanduser()
     claim_folder(output, settings_of(values))
     if (output / "model").exists():

@@ -2,8 +2,11 @@
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import keras
 import pytest
@@ -58,6 +61,23 @@ def test_what_is_required_has_no_default(name):
     assert [flags[flag].default for flag in COMMANDS[name].REQUIRED] == [None] * len(
         COMMANDS[name].REQUIRED
     )
+
+
+def list_examples():
+    """The command lines of the README and of every command's help, as lists of arguments."""
+    readme = Path(__file__).resolve().parents[2] / "README.md"
+    texts = [readme.read_text(encoding="utf-8"), *(c.__doc__ for c in COMMANDS.values())]
+    lines = "\n".join(texts).replace("\\\n", " ").splitlines()
+    # Some begin with a pipe into the command; in running text a command stands in backticks.
+    found = (re.search(r"^(?:  )?(?:[^`#]*\| )?keras-bert ([a-z-]+ --.*)", line) for line in lines)
+    return [shlex.split(match[1], comments=True) for match in found if match]
+
+
+def test_examples_are_command_lines():
+    examples = list_examples()
+    assert {name for name, *_ in examples} == set(COMMANDS)
+    for name, *arguments in examples:
+        command_flags.parse_flags(name, COMMANDS[name], arguments)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +140,7 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
     (tmp_path / "pairs/task.json").write_text(json.dumps(task))
     train, checkpoint = workshop / "train.tsv", workshop / "checkpoint"
     finetune = ["finetune", f"--checkpoint={checkpoint}", f"--train={train}", "--output=x"]
+    pretrain = ["pretrain", "--corpus=shards", "--steps=10", "--output=x"]
     lines = [
         (["predict", "--model=absent"], "absent does not exist"),
         (["predict", "--model=modle.keras"], "modle.keras does not exist. Did you mean model.k"),
@@ -135,6 +156,8 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
         (["fill-mask", "--model=run", "--text=x"], "run holds no model. Did you mean run/model?"),
         (["fill-mask", "--model=killed", "--text=x"], "a run that has not finished"),
         (["demo", "--checkpoint=absent"], "absent does not exist"),
+        ([*pretrain, "--checkpoint=run"], "Did you mean run/model?"),
+        (["convert", "--input=absent", "--output=y", "--to=preset"], "absent does not exist"),
         ([*finetune, "--train=absent.tsv"], "absent.tsv: No such file"),
         ([*finetune, "--checkpoint=absent"], "absent does not exist"),
         ([*finetune, "--checkpoint=run"], "Did you mean run/model?"),
