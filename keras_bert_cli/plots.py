@@ -63,14 +63,12 @@ def plot_pretraining(rows, path):
             label = f"{label}, {values[-1]:.3f} at the end"
             axes.plot(steps, values, linewidth=2, color=color, label=label, **style)
 
-    alone = "mlm_loss" not in rows[-1]
-    draw(loss_axes, "loss" if alone else "mlm_loss", "masked tokens", TRAIN_COLOR)
-    draw(loss_axes, "val_loss" if alone else "val_mlm_loss", "held out", HELD_OUT_COLOR)
+    draw(loss_axes, "mlm_loss", "masked tokens", TRAIN_COLOR)
+    draw(loss_axes, "val_mlm_loss", "held out", HELD_OUT_COLOR)
     draw(loss_axes, "nsp_loss", "pairs", TRAIN_COLOR, linestyle=":")
     draw(loss_axes, "val_nsp_loss", "pairs held out", HELD_OUT_COLOR, linestyle=":")
-    accuracy = "accuracy" if alone else "mlm_accuracy"
-    draw(accuracy_axes, accuracy, "masked tokens", TRAIN_COLOR)
-    draw(accuracy_axes, f"val_{accuracy}", "held out", HELD_OUT_COLOR)
+    draw(accuracy_axes, "mlm_accuracy", "masked tokens", TRAIN_COLOR)
+    draw(accuracy_axes, "val_mlm_accuracy", "held out", HELD_OUT_COLOR)
     draw(accuracy_axes, "nsp_accuracy", "pairs", TRAIN_COLOR, linestyle=":")
     draw(accuracy_axes, "val_nsp_accuracy", "pairs held out", HELD_OUT_COLOR, linestyle=":")
     rates = [float(row["learning_rate"]) for row in rows]

@@ -133,8 +133,8 @@ class Pretrainer(RowTask, keras_hub.models.Task):
                 of the steps that `fit` takes, and linear decay over the rest.
             loss: "auto" is Google's: the weighted mean over the masked tokens, and the mean
                 over the pairs, added.
-            weighted_metrics: "auto" is the accuracy of both. `perplexity`, the exponential of
-                the loss of the masked tokens, is always there.
+            weighted_metrics: "auto" is the accuracy of both, `mlm_accuracy` and
+                `nsp_accuracy`. `mlm_loss` and `perplexity`, its exponential, are always there.
             **kwargs: see `keras.Model.compile`.
         """
         if isinstance(optimizer, str) and optimizer == "auto":
@@ -144,16 +144,20 @@ class Pretrainer(RowTask, keras_hub.models.Task):
             if self.next_sentence is not None:
                 loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
-            weighted_metrics = {"mlm": [MaskedLMAccuracy()]}
+            # Keras puts the output's name before a metric's, unless there is one output alone.
+            name = "mlm_accuracy" if self.next_sentence is None else "accuracy"
+            weighted_metrics = {"mlm": [MaskedLMAccuracy(name=name)]}
             if self.next_sentence is not None:
                 weighted_metrics["nsp"] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
 
     def get_metrics_result(self):
-        """The metrics, and the perplexity of the masked tokens among them."""
+        """The metrics; loss and perplexity of the masked tokens are there with either head."""
         results = super().get_metrics_result()
         loss = results.get("mlm_loss", results.get("loss"))
-        return results if loss is None else {**results, "perplexity": ops.exp(loss)}
+        if loss is None:
+            return results
+        return {**results, "mlm_loss": loss, "perplexity": ops.exp(loss)}
 
     def fill_mask(self, texts, top_k=5):
         """Guesses the tokens that are masked in texts.
