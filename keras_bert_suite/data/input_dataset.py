@@ -108,8 +108,9 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
             )
         )
     else:
-        dataset = map(preprocess, _read_batches(dataset, total is not None, shuffle))
-        dataset = (batch for batch in dataset)  # Keras takes no other iterator.
+        batches = map(preprocess, _read_batches(dataset, total is not None, shuffle))
+        # Of iterators Keras takes generators alone, and of tuples.
+        dataset = (batch if isinstance(batch, tuple) else (batch,) for batch in batches)
     if keras.config.backend() != "tensorflow":
         return dataset
     from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
