@@ -102,10 +102,11 @@ class ConfigValues:
         for name, understood in dials:
             got = self._values.get(name)
             if got is not None and got not in understood:
-                wanted = " or ".join(repr(value) for value in understood) or "none"
+                wanted = " or ".join(repr(value) for value in understood)
+                advice = f"only {wanted} can be read" if wanted else "no such model can be read"
                 raise ValueError(
-                    f"{name!r} in {self.path} is {shorten(repr(got))}; only {wanted} can be read, "
-                    "for the model would compute something else."
+                    f"{name!r} in {self.path} is {shorten(repr(got))}; {advice}, for it would "
+                    "compute something else."
                 )
 
     def _required(self, name, default):

@@ -141,7 +141,8 @@ def _download_from_kaggle(handle):
     config_path = Path(kagglehub.model_download(handle, "config.json"))
     if not is_keras_hub_bert(config_path.parent):
         return None
-    return Path(kagglehub.model_download(handle))
+    path = Path(kagglehub.model_download(handle))
+    return path if is_keras_hub_bert(path) else None  # now that its task.json is there
 
 
 def _download(handle):

@@ -101,7 +101,7 @@ def test_encoder_and_head(save_narrow, inputs):
     [
         ("embedding_size", 8, "different models"),
         ("embedding_size", "4", "positive integer"),
-        ("num_hidden_groups", 1, "'num_hidden_groups' in .* only none can be read"),
+        ("num_hidden_groups", 1, "'num_hidden_groups' in .* no such model can be read"),
         ("ln_type", "preln", "'ln_type' .* only 'postln'"),
     ],
 )
