@@ -26,7 +26,8 @@ class Pretrainer(RowTask, keras_hub.models.Task):
     the weights float32 (B, P), and `nsp` int32 (B,), 0 for the actual next text and 1 for a
     random one.
 
-    `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches.
+    `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches. Without
+    `next_sentence` the backbone's pooler is not trained: no loss depends on it.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a `token_embedding`.
@@ -78,9 +79,31 @@ class Pretrainer(RowTask, keras_hub.models.Task):
         outputs = {"mlm": self.masked_lm(sequence_output, mask_positions)}
         if next_sentence:
             outputs["nsp"] = self.next_sentence(pool_first_token(encoded))
+        self._idle_paths = frozenset() if next_sentence else _find_idle(backbone)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )
+
+    # Keras would warn of an idle weight, which has no gradient. Under JAX its gradient is 0, and it
+    # would be decayed.
+
+    @property
+    def trainable_variables(self):
+        return [v for v in super().trainable_variables if v.path not in self._idle_paths]
+
+    @property
+    def trainable_weights(self):
+        return [v for v in super().trainable_weights if v.path not in self._idle_paths]
+
+    @property
+    def non_trainable_variables(self):
+        trainable = set(map(id, self.trainable_variables))
+        return [variable for variable in self.variables if id(variable) not in trainable]
+
+    @property
+    def non_trainable_weights(self):
+        trainable = set(map(id, self.trainable_weights))
+        return [variable for variable in self.weights if id(variable) not in trainable]
 
     @classmethod
     def from_preset(cls, preset, *, next_sentence=None, **kwargs):
@@ -192,3 +215,13 @@ class Pretrainer(RowTask, keras_hub.models.Task):
 
     def get_config(self):
         return {**super().get_config(), "next_sentence": self.next_sentence is not None}
+
+
+def _find_idle(backbone):
+    """frozenset of str, the paths of variables that the sequence output does not depend on."""
+    if not isinstance(backbone.output, dict):
+        return frozenset()
+    sequence_output = backbone.output["sequence_output"]
+    encoder = keras.Model(backbone.input, sequence_output, name="sequence_encoder")
+    used = {variable.path for variable in encoder.variables}
+    return frozenset(v.path for v in backbone.variables if v.path not in used)

@@ -234,6 +234,29 @@ def test_without_next_sentences():
     assert set(task.predict(x, verbose=0)) == {"mlm"}
 
 
+def test_without_next_sentences_the_pooler_is_left_alone(tmp_path):
+    """Neither decayed, as zero gradients would under JAX, nor warned of."""
+    task = Pretrainer(BertBackbone(**TINY), next_sentence=False)
+    task.compile(AdamW(1e-2, weight_decay=0.5))
+    before = task.backbone.get_weights()
+    x, y, weights = make_batch(0)
+    del y["nsp"], weights["nsp"]
+    task.fit(grain.MapDataset.source([(x, y, weights)] * 2), verbose=0)
+    names = [variable.path for variable in task.backbone.weights]
+    same = [
+        name
+        for name, old, new in zip(names, before, task.backbone.get_weights(), strict=True)
+        if np.array_equal(old, new)
+    ]
+    assert same == [name for name in names if "pooler" in name] and len(same) == 2
+    assert len(task.trainable_weights) + len(task.non_trainable_weights) == len(task.weights)
+    # It is the pretrainer's way, not the backbone's.
+    assert all(variable.trainable for variable in task.backbone.weights)
+    task.save(tmp_path / "task.keras")
+    again = keras.saving.load_model(tmp_path / "task.keras")
+    assert len(again.optimizer.variables) == len(task.optimizer.variables)
+
+
 def test_the_embedding_is_shared():
     task = Pretrainer(BertBackbone(**TINY))
     tables = [w for w in task.weights if tuple(w.shape) == (TINY["vocabulary_size"], 16)]
