@@ -2,7 +2,9 @@
 
 Masked tokens, and pairs of texts or not. Everything goes to one folder: checkpoints, a
 log in CSV, a plot of it, and at the end the model as a preset. A run that was stopped, by
-whatever, is continued by the same command. Part of the corpus is held out to evaluate on.
+whatever, is continued by the same command. With more --steps a run goes on too, also one that
+has finished: the learning rate is then that of a run of so many steps from the start, and higher
+than where it was left. Part of the corpus is held out to evaluate on.
 
 Example:
   keras-bert pretrain --corpus shards --size tiny --steps 20000 --output run
@@ -49,7 +51,7 @@ def define_flags(values):
 
     text("corpus", None, "Folder that keras-bert prepare wrote.")
     text("output", None, "Folder of the run, new or to go on with.")
-    integer("steps", None, "Training steps in all, a batch each.")
+    integer("steps", None, "Training steps in all, a batch each. More may be asked for later.")
     choice("size", "base", SIZES, "Size of a new model.")
     number("dropout", 0.1, "Dropout of a new model, of hidden states and of attention.", 1)
     number("initializer_range", 0.02, "Standard deviation of a new model's weights.", 1)
@@ -81,15 +83,19 @@ def define_flags(values):
 
 def run(values):
     """Opens the corpus, builds the model, trains or goes on, writes."""
-    report_every = find_report_every(values.steps, values.report_every)
+    output = Path(values.output).expanduser()
+    before = read_settings(output)
+    # The checkpoints of a run are made for one distance between lines, also when it is prolonged.
+    wanted = values.report_every or before.get("report_every")
+    report_every = find_report_every(values.steps, wanted)
     check_accumulate(values.steps, values.accumulate)
     if values.tensorboard:
         check_tensorboard()
     if values.checkpoint:
         check_model(values.checkpoint)
-    output = Path(values.output).expanduser()
-    claim_folder(output, settings_of(values))
-    if (output / "model").exists():
+    settings = {**settings_of(values), "report_every": report_every}
+    settings = claim_folder(output, before, settings)
+    if settings["finished"] == values.steps:
         print(f"{output} is finished: {values.steps} steps, the model is {output / 'model'}")
         return
 
@@ -154,7 +160,9 @@ def run(values):
         print("stopped; the same command goes on")
         return
     report.plot()
-    write_output(output / "model", pretrainer.save_to_preset)
+    # That of a run which was shorter is replaced.
+    write_output(output / "model", pretrainer.save_to_preset, overwrite=True, kind="preset")
+    write_settings(output, {**settings, "finished": values.steps})
     print(f"wrote {output / 'model'}, {report.log_file} and {report.plot_file}")
 
 
@@ -164,8 +172,9 @@ def find_report_every(steps, wanted):
         return next(n for n in range(max(1, steps // 50), 0, -1) if steps % n == 0)
     if steps % wanted:
         raise UsageError(
-            f"--report_every={wanted} does not divide --steps={steps}; choose one that does, such "
-            f"as {find_report_every(steps, None)}"
+            f"--report_every={wanted} does not divide --steps={steps}; choose --steps="
+            f"{steps + wanted - steps % wanted}, or for a new run --report_every="
+            f"{find_report_every(steps, None)}"
         )
     return wanted
 
@@ -196,36 +205,65 @@ def settings_of(values):
     return {name: values[name].value for name in values if name not in MAY_CHANGE}
 
 
-def claim_folder(output, settings):
+def read_settings(output):
+    """dict of the flags of the run in a folder, with `finished`, the steps of its model.
+
+    Empty if there is no run.
+    """
+    file = output / "settings.json"
+    if not file.is_file():
+        return {}
+    settings = json.loads(file.read_text(encoding="utf-8"))
+    settings["report_every"] = find_report_every(settings["steps"], settings["report_every"])
+    settings.setdefault("finished", settings["steps"] if (output / "model").exists() else 0)
+    return settings
+
+
+def write_settings(output, settings):
+    """Writes them to the folder of the run."""
+    from keras_bert_suite.data.atomic_file import atomic_file
+
+    with atomic_file(output / "settings.json") as aside:
+        aside.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+
+def claim_folder(output, before, settings):
     """Notes the settings of a new run, or compares them with those of the run to go on with.
+
+    Args:
+        output: `pathlib.Path`.
+        before: what `read_settings` found there.
+        settings: dict of the flags at hand. `steps` may be more than before.
+
+    Returns:
+        `settings` with `finished`, the steps of the run's model, 0 if there is none.
 
     Raises:
         ValueError: if there is a run with other settings, naming them.
         FileExistsError: if there is something else.
     """
-    file = output / "settings.json"
-    if file.is_file():
-        before = json.loads(file.read_text(encoding="utf-8"))
-        differences = [
-            f"--{name} was {before.get(name)!r} and is {settings.get(name)!r}"
-            for name in sorted({*before, *settings} - {"output"})
-            if before.get(name) != settings.get(name)
-        ]
-        if differences:
-            raise ValueError(
-                f"{output} holds a run with other settings: {'; '.join(differences)}. Give it the "
-                "same flags to go on, or choose another --output."
+    if not before:
+        if output.exists() and any(output.iterdir()):
+            raise FileExistsError(
+                f"{output} holds something that is no run of keras-bert pretrain. Choose another "
+                "path."
             )
-        return
-    if output.exists() and any(output.iterdir()):
-        raise FileExistsError(
-            f"{output} holds something that is no run of keras-bert pretrain. Choose another path."
+        output.mkdir(parents=True, exist_ok=True)
+    settings = {**settings, "finished": before.get("finished", 0)}
+    differences = [
+        f"--{name} was {before.get(name)!r} and is {settings.get(name)!r}"
+        for name in sorted({*before, *settings} - {"output"} if before else ())
+        if before.get(name) != settings.get(name)
+        and not (name == "steps" and settings["steps"] > before["steps"])
+    ]
+    if differences:
+        raise ValueError(
+            f"{output} holds a run with other settings: {'; '.join(differences)}. Give it the "
+            "same flags to go on, raise --steps to prolong it, or choose another --output."
         )
-    output.mkdir(parents=True, exist_ok=True)
-    from keras_bert_suite.data.atomic_file import atomic_file
-
-    with atomic_file(file) as aside:
-        aside.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    if settings != before:
+        write_settings(output, settings)
+    return settings
 
 
 def make_batches(values, corpus, tokenizer):

@@ -71,9 +71,39 @@ def test_a_finished_run_is_left_alone(run, corpus, pretrained):
     arguments = ["--corpus", corpus, "--output", pretrained, "--held_out=0.3"]
     status, out, err = run("pretrain", *arguments, *SETTINGS, *MODEL, *STEPS)
     assert (status, err) == (0, "") and "is finished: 6 steps" in out
-    status, _, err = run("pretrain", *arguments, *SETTINGS, *MODEL, *STEPS[1:], "--steps=8")
-    assert status == 1 and "--steps was 6 and is 8" in err
+    status, _, err = run("pretrain", *arguments, *SETTINGS, *MODEL, *STEPS[1:], "--steps=4")
+    assert status == 1 and "--steps was 6 and is 4" in err
+    status, _, err = run("pretrain", *arguments, *SETTINGS, *MODEL, *STEPS[1:], "--steps=9")
+    assert status == 2 and "--report_every=2 does not divide --steps=9; choose --steps=10" in err
     assert {path: path.read_bytes() for path in pretrained.rglob("*") if path.is_file()} == before
+
+
+def test_a_run_is_prolonged(run, corpus, tmp_path, monkeypatch):
+    """With more steps, also when it has finished and when it is killed on the way."""
+
+    def interrupt(report, epoch, logs=None):
+        raise KeyboardInterrupt
+
+    def read_log():
+        with open(tmp_path / "run" / "log.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        return [(int(row["step"]), float(row["learning_rate"])) for row in rows]
+
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0", *SETTINGS]
+    arguments += ["--warmup_steps=0", "--learning_rate=0.6", "--report_every=2"]
+    assert run("pretrain", *arguments, "--steps=4")[0] == 0
+    assert read_log() == [(2, pytest.approx(0.3)), (4, 0)]
+    before = (tmp_path / "run/model/model.weights.h5").read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(PretrainingReport, "on_epoch_begin", interrupt)
+        assert run("pretrain", *arguments, "--steps=8")[0] == 130
+    assert (tmp_path / "run/model/model.weights.h5").read_bytes() == before
+    # --report_every is that of the run.
+    status, out, err = run("pretrain", *arguments[:-1], "--steps=8")
+    assert status == 0, err
+    assert read_log()[2:] == [(6, pytest.approx(0.15)), (8, 0)]
+    assert (tmp_path / "run/model/model.weights.h5").read_bytes() != before
+    assert "is finished: 8 steps" in run("pretrain", *arguments, "--steps=8")[1]
 
 
 def test_fill_mask(run, pretrained):
