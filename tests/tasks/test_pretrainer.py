@@ -283,7 +283,7 @@ def test_keras_file_round_trip(pretrainer, tmp_path):
 def test_preset_round_trip(pretrainer, tmp_path):
     x, _, _ = make_batch(0)
     pretrainer.save_to_preset(str(tmp_path / "preset"))
-    twin = Pretrainer.from_preset(str(tmp_path / "preset"))
+    twin = Pretrainer.from_preset(str(tmp_path / "preset"), preprocessor=None)
     for name, array in pretrainer.predict(x, verbose=0).items():
         np.testing.assert_array_equal(twin.predict(x, verbose=0)[name], array)
 
@@ -292,13 +292,17 @@ def test_a_preset_with_or_without_next_sentences(pretrainer, tmp_path):
     x, _, _ = make_batch(0)
     wanted = pretrainer.predict(x, verbose=0)["mlm"]
     pretrainer.save_to_preset(str(tmp_path / "with"))
-    task = Pretrainer.from_preset(str(tmp_path / "with"), next_sentence=False)
+    task = Pretrainer.from_preset(str(tmp_path / "with"), preprocessor=None, next_sentence=False)
     task.save_to_preset(str(tmp_path / "without"))
-    outputs = Pretrainer.from_preset(str(tmp_path / "without")).predict(x, verbose=0)
+    outputs = Pretrainer.from_preset(str(tmp_path / "without"), preprocessor=None).predict(
+        x, verbose=0
+    )
     assert outputs.keys() == {"mlm"}
     np.testing.assert_array_equal(outputs["mlm"], wanted)
     with pytest.warns(UserWarning, match="has no head for pairs of texts"):
-        task = Pretrainer.from_preset(str(tmp_path / "without"), next_sentence=True)
+        task = Pretrainer.from_preset(
+            str(tmp_path / "without"), preprocessor=None, next_sentence=True
+        )
     outputs = task.predict(x, verbose=0)
     assert outputs.keys() == {"mlm", "nsp"}
     np.testing.assert_array_equal(outputs["mlm"], wanted)
