@@ -30,8 +30,11 @@ def open_predictor(path):
     classifier = open_classifier(path)
 
     def answer(columns, batch_size):
-        _check_columns(path, classifier.input_names, columns)
-        texts = tuple(columns.values())
+        names = classifier.input_names
+        _check_columns(path, names, columns)
+        # Columns called as the model calls its texts may be named in any order.
+        in_order = names if set(names or ()) == set(columns) else columns
+        texts = tuple(columns[name] for name in in_order)
         texts = texts if len(texts) > 1 else texts[0]
         probabilities = predict_probabilities(classifier, texts, batch_size)
         labels = [classifier.label_names[i] for i in probabilities.argmax(axis=-1)]
@@ -57,7 +60,7 @@ def _check_columns(path, input_names, columns):
     if input_names is None or len(columns) == len(input_names):
         return
     remedy = (
-        "Name two columns, with --text_column and --text_pair_column of a table."
+        "Name two columns, with --text_column and --text_pair_column, of a table."
         if len(input_names) > 1
         else "Leave out --text_pair_column."
     )

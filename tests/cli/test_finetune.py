@@ -1,6 +1,8 @@
 """`keras-bert finetune`."""
 
 import errno
+import os
+import signal
 import tempfile
 import zipfile
 
@@ -193,12 +195,14 @@ def test_a_killed_run_goes_on(finetune, tmp_path, monkeypatch, epoch):
 
     def interrupt(self, batch, logs=None):
         if len(self.rows) == epoch and batch == 1:
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT if epoch == 1 else signal.SIGTERM)
         update(self, batch, logs)
 
     with monkeypatch.context() as patched:
         patched.setattr(EpochLog, "on_train_batch_end", interrupt)
-        assert finetune(**flags)[0] == 130
+        status, out, _ = finetune(**flags)
+    assert status == (130 if epoch == 1 else 0)
+    assert ("stopped; the same command goes on" in out) == (epoch == 2)
     assert not (tmp_path / "out/model.keras").exists()
 
     status, _, err = finetune(**{**flags, "seed": 1})

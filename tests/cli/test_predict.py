@@ -85,6 +85,7 @@ def test_pairs(run, pairs, tmp_path):
     columns = ["--text_column=premise", "--text_pair_column=hypothesis"]
     check(pairs)
     check(pairs, *columns)
+    check(pairs, "--text_column=hypothesis", "--text_pair_column=premise")
     export = ["export", "--model", pairs, "--output"]
     status, out, err = run(*export, tmp_path / "pairs/1")
     assert (status, err) == (0, "") and "with the inputs premise, hypothesis\n" in out
