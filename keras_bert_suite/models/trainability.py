@@ -38,4 +38,5 @@ def restore_trainability(model, differing):
 
 
 def _layers_with_weights(model):
-    return [layer for layer in model._flatten_layers(include_self=False) if layer.weights]
+    layers = model._flatten_layers(include_self=False)
+    return [layer for layer in layers if layer.weights and layer.path]

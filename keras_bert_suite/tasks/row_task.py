@@ -14,6 +14,8 @@ from keras_bert_suite.data.input_dataset import (
     training_batches,
 )
 from keras_bert_suite.data.rows import Rows, from_torch, map_arrays, read_batch
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.class_weights import weight_rows
 from keras_bert_suite.tasks.input_checks import (
@@ -403,10 +405,22 @@ class RowTask:
         optimizer = [self.optimizer] if self.compiled else []
         return [*self.backbone._flatten_layers(), *optimizer]
 
+    def get_config(self):
+        config = super().get_config()
+        # A `BertBackbone` says it itself.
+        if not isinstance(self.backbone, BertBackbone):
+            config["backbone_trainability"] = read_trainability(self.backbone)
+        return config
+
     @classmethod
     def from_config(cls, config):
         # What is loaded is compiled as it was saved, or not at all.
-        return super().from_config({"compile": False, **config})
+        config = {"compile": False, **config}
+        trainability = config.pop("backbone_trainability", None)
+        task = super().from_config(config)
+        if trainability is not None:
+            restore_trainability(task.backbone, trainability)
+        return task
 
 
 def _default_names(num_segments):

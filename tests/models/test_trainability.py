@@ -1,12 +1,13 @@
 """A model that is frozen, wholly or in part, is so after it was saved and loaded."""
 
 import keras
+import keras_hub
 import numpy as np
 import pytest
 from keras import ops
 from small_texts import TINY
 
-from keras_bert_suite import BertBackbone
+from keras_bert_suite import BertBackbone, TextClassifier
 
 
 def freeze_all(backbone):
@@ -101,3 +102,21 @@ def test_thawed_when_loaded(tmp_path):
     backbone = BertBackbone(**TINY, trainable=False)
     backbone.save_to_preset(str(tmp_path))
     assert all(states_of(BertBackbone.from_preset(str(tmp_path), trainable=True)).values())
+
+
+@pytest.mark.parametrize("layer", [None, 0])
+def test_a_task_on_a_backbone_of_kerashub(tmp_path, layer):
+    """KerasHub saves no layer's `trainable`, and under PyTorch does not restore its own."""
+    arguments = dict(vocabulary_size=20, num_layers=2, num_heads=2, hidden_dim=8)
+    backbone = keras_hub.models.BertBackbone(**arguments, intermediate_dim=8)
+    (backbone if layer is None else backbone.transformer_layers[layer]).trainable = False
+    task = TextClassifier(backbone, num_classes=2)
+    wanted = [weight.path for weight in task.trainable_weights]
+    assert 2 <= len(wanted) < len(task.weights)
+    task.save(tmp_path / "task.keras")
+    loaded = keras.saving.load_model(tmp_path / "task.keras")
+    assert [weight.path for weight in loaded.trainable_weights] == wanted
+    assert loaded.backbone.trainable == backbone.trainable
+    task.save_to_preset(str(tmp_path / "preset"))
+    loaded = TextClassifier.from_preset(tmp_path / "preset", preprocessor=None)
+    assert [weight.path for weight in loaded.trainable_weights] == wanted
