@@ -1,13 +1,15 @@
 """A task as a SavedModel that takes text."""
 
 from keras_bert_suite.checkpoints import atomic_directory
+from keras_bert_suite.serving.input_names import check_input_names, choose_input_names
+from keras_bert_suite.serving.servable_tasks import check_task
 from keras_bert_suite.serving.server_files import write_batching_parameters, write_warmup_requests
 from keras_bert_suite.serving.signatures import make_signatures
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
 from keras_bert_suite.serving.versions import version_path
 
 
-def export_saved_model(task, path, inputs=("text",), max_batch_size=32, model_name=None):
+def export_saved_model(task, path, inputs=None, max_batch_size=32, model_name=None):
     """Writes a SavedModel with the tokenizer inside its graph, for TensorFlow Serving.
 
     Its signatures are those of `make_signatures`: `serving_default` from texts and
@@ -27,11 +29,12 @@ def export_saved_model(task, path, inputs=("text",), max_batch_size=32, model_na
     own, from a temporary `.keras` file; its layers must be ones that process can import.
 
     Args:
-        task: `TextClassifier` with a preprocessor.
+        task: `TextClassifier` with a preprocessor, ours or KerasHub's.
         path: the model's folder, as in "saved_models/sentiment", for the next version
             there; or a version's, whose name is a whole number, as in
             "saved_models/sentiment/1".
-        inputs: names of the text inputs: one, or two for a classifier of pairs.
+        inputs: names of the text inputs, one for each text of a row. Defaults to the names
+            that the task has learned, its `input_names`, or to "text".
         max_batch_size: int, the most rows a server with batching puts in a batch.
         model_name: str, what the warm-up requests call the model. Defaults to the name of
             the model's folder.
@@ -43,8 +46,8 @@ def export_saved_model(task, path, inputs=("text",), max_batch_size=32, model_na
         FileExistsError: if the version exists; it is left as it is.
         ImportError: if TensorFlow, tensorflow-text or tensorflow-serving-api is not
             installed.
-        ValueError: if the task has no preprocessor, `inputs` are not names, or
-            `max_batch_size` is not positive.
+        ValueError: if the task has no preprocessor or no answers to serve, `inputs` are not
+            names or not as many as the texts of a row, or `max_batch_size` is not positive.
         RuntimeError: if the process that rebuilds the task fails, with what it said.
 
     Example:
@@ -54,14 +57,11 @@ def export_saved_model(task, path, inputs=("text",), max_batch_size=32, model_na
     model.signatures["serving_default"](text=tf.constant(["a gripping, funny film"]))
     ```
     """
-    inputs = check_export(inputs)
+    check_task(task)
+    inputs = choose_input_names(task, inputs)
+    check_export(inputs)
     if max_batch_size < 1:
         raise ValueError(f"max_batch_size must be at least 1, got {max_batch_size}.")
-    if task.preprocessor is None:
-        raise ValueError(
-            f"{task.name} has no preprocessor, so there is nothing to turn texts into token ids "
-            "with. Set `task.preprocessor` to a SegmentPacker before the export."
-        )
     path = version_path(path)
     with atomic_directory(path) as directory:
         write_under_tensorflow(
@@ -82,6 +82,8 @@ def write_saved_model(task, directory, inputs, max_batch_size, model_name):
     module = tf.Module()
     # What the graph reads must hang on what is saved.
     module.weights = [weight.value for weight in task.weights]
+    # A tokenizer of KerasHub reads tables.
+    module.preprocessor = task.preprocessor
     signatures = make_signatures(task, inputs)
     tf.saved_model.save(module, str(directory), signatures=signatures)
     extra = directory / "assets.extra"
@@ -103,12 +105,7 @@ def check_export(inputs=("text",)):
     Raises:
         ImportError, ValueError: as `export_saved_model`.
     """
-    inputs = (inputs,) if isinstance(inputs, str) else tuple(inputs)
-    if not inputs or len(set(inputs)) != len(inputs) or not all(map(str.isidentifier, inputs)):
-        raise ValueError(
-            "The inputs of a SavedModel must be different names of letters, digits and "
-            f"underscores, such as ('text',) or ('premise', 'hypothesis'), got {inputs}."
-        )
+    inputs = check_input_names(inputs)
     check_installed(
         "a SavedModel",
         {

@@ -1,6 +1,6 @@
 """What TensorFlow Serving reads beside the graph."""
 
-from keras_bert_suite.serving.signatures import preprocess_in_graph
+from keras_bert_suite.serving.signatures import make_packer
 
 WARMUP_FILE = "tf_serving_warmup_requests"
 BATCHING_FILE = "batching_params.pbtxt"
@@ -43,7 +43,7 @@ def _make_inputs(task, texts, input_names):
     import tensorflow as tf
 
     strings = {name: tf.constant(texts) for name in input_names}
-    packed = preprocess_in_graph(task)(*strings.values())
+    packed = make_packer(task)(tuple(strings.values()))
     examples = []
     for text in texts:
         value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))

@@ -1,7 +1,5 @@
 """The functions a SavedModel offers."""
 
-import keras
-
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.input_checks import check_inputs
 
@@ -16,9 +14,10 @@ def make_signatures(task, input_names):
     | `serve_examples` | `examples` string (B,): `tf.train.Example` with the texts | classes |
     | `embed` | as `serving_default` | vectors |
 
-    Classes are `probabilities` float32 (B, C), `label_ids` int32 (B,) and `labels` string
-    (B,). Vectors are `sequence_output` float32 (B, L, H), `pooled_output` float32 (B, H) if
-    the backbone has one, and the `token_ids` and `padding_mask` int32 (B, L) they belong to.
+    Classes are the task's `serving_outputs`, `probabilities` float32 (B, C) and `label_ids`
+    int32 (B,), and `labels` string (B,). Vectors are `sequence_output` float32 (B, L, H),
+    `pooled_output` float32 (B, H) if the backbone has one, and the `token_ids` and
+    `padding_mask` int32 (B, L) they belong to.
 
     Args:
         task: `TextClassifier` with a preprocessor, under the TensorFlow backend.
@@ -29,7 +28,7 @@ def make_signatures(task, input_names):
     """
     import tensorflow as tf
 
-    preprocess = preprocess_in_graph(task)
+    pack_texts = make_packer(task)
     texts = [tf.TensorSpec([None], tf.string, name=name) for name in input_names]
     token_inputs = {
         name: tf.TensorSpec([None, None], tf.int32, name=name) for name in task.backbone.input
@@ -38,7 +37,7 @@ def make_signatures(task, input_names):
 
     def pack(*texts):
         checked = check_inputs(dict(zip(input_names, texts, strict=True)), rank=1)
-        return preprocess(*checked.values())
+        return pack_texts(tuple(checked.values()))
 
     def serve(*texts):
         return _classify(task, pack(*texts))
@@ -65,29 +64,39 @@ def make_signatures(task, input_names):
     }
 
 
-def preprocess_in_graph(task):
-    """The task's preprocessor; where it is ours, padding to the longest row of a batch.
+def make_packer(task):
+    """The task's `pack_texts` for a graph; where the packer is ours, without a ladder of lengths.
 
-    TensorFlow compiles nothing here, so that a ladder of lengths would only be padding.
+    TensorFlow compiles nothing here, so that a ladder would only be padding.
+
+    Returns:
+        function(tuple of string tensors (B,)) to a dict of int32 (B, L), the inputs of the
+        backbone.
     """
-    if not isinstance(task.preprocessor, SegmentPacker):
-        return task.preprocess_samples
-    config = {**task.preprocessor.get_config(), "padding_lengths": None}
-    return SegmentPacker.from_config({**config, "tokenizer": task.preprocessor.tokenizer})
+    import tensorflow as tf
+
+    pack = task.pack_texts
+    if isinstance(task.preprocessor, SegmentPacker):
+        config = {**task.preprocessor.get_config(), "padding_lengths": None}
+        packer = SegmentPacker.from_config({**config, "tokenizer": task.preprocessor.tokenizer})
+
+        def pack(texts):
+            return packer.pack(*texts)
+
+    def pack_texts(texts):
+        packed = pack(texts)
+        # The padding masks of KerasHub are bool.
+        return {name: tf.cast(packed[name], tf.int32) for name in task.backbone.input}
+
+    return pack_texts
 
 
 def _classify(task, packed):
     import tensorflow as tf
 
-    outputs = task(packed, training=False)
-    returns_probabilities = task.activation is keras.activations.softmax
-    probabilities = outputs if returns_probabilities else tf.nn.softmax(outputs)
-    label_ids = tf.argmax(probabilities, axis=-1, output_type=tf.int32)
-    return {
-        "probabilities": probabilities,
-        "label_ids": label_ids,
-        "labels": tf.gather(tf.constant(task.label_names), label_ids),
-    }
+    classes = task.serving_outputs(task(packed, training=False), packed)
+    labels = tf.gather(tf.constant(task.label_names), classes["label_ids"])
+    return {**classes, "labels": labels}
 
 
 def _embed(task, packed):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 from tensorflow.core.protobuf import saved_model_pb2
+from tensorflow_serving.apis import prediction_log_pb2
 
 
 class NativeServer:
@@ -92,6 +93,21 @@ def read_signatures(saved_model):
     return {name: signature for name, signature in graph.signature_def.items() if signature.outputs}
 
 
+def read_warmup_requests(saved_model):
+    """What a server asks itself before others do.
+
+    Returns:
+        list of (name of the model, name of the signature, dict of input name -> array).
+    """
+    file = saved_model / "assets.extra" / "tf_serving_warmup_requests"
+    requests = []
+    for record in tf.data.TFRecordDataset(str(file)).as_numpy_iterator():
+        request = prediction_log_pb2.PredictionLog.FromString(record).predict_log.request
+        inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
+        requests.append((request.model_spec.name, request.model_spec.signature_name, inputs))
+    return requests
+
+
 def _encode_request(signature, inputs):
     assert set(inputs) == set(signature.inputs)
     request = struct.pack("=I", len(inputs))
@@ -110,7 +126,9 @@ def _encode_string(text):
 
 
 def _encode_tensor(value, dtype):
-    array = np.array(value, object if dtype == tf.string else tf.as_dtype(dtype).as_numpy_dtype)
+    array = np.array(value, object if dtype == tf.string else None)
+    # A server compares the types, and converts nothing.
+    assert tf.as_dtype(array.dtype) == dtype, (array.dtype, dtype)
     head = struct.pack(f"=II{array.ndim}q", dtype, array.ndim, *array.shape)
     if dtype == tf.string:
         return head + b"".join(map(_encode_string, array.flat))

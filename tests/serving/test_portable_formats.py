@@ -30,6 +30,7 @@ def rebuild_packer(folder, **kwargs):
         strip_accents=config["strip_accents"],
     )
     packing = json.loads((folder / "packing.json").read_text())
+    assert packing.pop("input_names") is None, "the task was never trained"
     return kbs.SegmentPacker(tokenizer, **packing, **kwargs)
 
 
@@ -82,12 +83,31 @@ def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
     with pytest.raises(ValueError, match="computes in bfloat16.*dtype='float32'"):
         export(half, tmp_path / "half")
     bare = kbs.TextClassifier(classifier.backbone, num_classes=2)
-    with pytest.raises(ValueError, match="needs a SegmentPacker"):
+    with pytest.raises(ValueError, match="no preprocessor"):
         export(bare, tmp_path / "bare")
     (tmp_path / "old").mkdir()
     with pytest.raises(FileExistsError):
         export(classifier, tmp_path / "old")
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_packing_says_how_texts_are_joined(classifier, tmp_path):
+    packer = kbs.SegmentPacker(
+        classifier.preprocessor.tokenizer, sequence_length=12, truncation="only_second"
+    )
+    task = kbs.TextClassifier(
+        classifier.backbone,
+        num_classes=2,
+        preprocessor=packer,
+        input_names=("premise", "hypothesis"),
+    )
+    kbs.export_litert(task, tmp_path / "pairs")
+    assert json.loads((tmp_path / "pairs" / "packing.json").read_text()) == {
+        "input_names": ["premise", "hypothesis"],
+        "sequence_length": 12,
+        "truncation": "only_second",
+        "head_length": 3,
+    }
 
 
 def test_an_op_that_is_not_onnx_s_is_refused(tmp_path):

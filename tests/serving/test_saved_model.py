@@ -10,8 +10,9 @@ from keras import ops
 from small_texts import make_reviews
 
 from keras_bert_cli import ask_saved_model
-from keras_bert_suite import TextClassifier, export_saved_model
+from keras_bert_suite import Pretrainer, TextClassifier, export_saved_model
 from keras_bert_suite.serving import check_export, version_path
+from keras_bert_suite.serving.input_names import choose_input_names
 from keras_bert_suite.serving.server_files import write_batching_parameters
 
 tf = pytest.importorskip("tensorflow")
@@ -122,8 +123,29 @@ def test_batching_parameters(saved_model, tmp_path):
     assert read(tmp_path) == ([1, 2, 4, 8, 16, 20], "max_batch_size { value: 20 }")
 
 
+@pytest.mark.parametrize(
+    ("input_names", "inputs", "wanted"),
+    [
+        (None, None, ("text",)),
+        (None, ("a", "b"), ("a", "b")),
+        (("text",), "sentence", ("sentence",)),
+        (("premise", "hypothesis"), None, ("premise", "hypothesis")),
+        (("premise", "hypothesis"), ("text",), "trained with 2 texts a row, premise, hypothesis"),
+        (("text",), ("a", "b"), "trained with 1 texts a row, text, and .* names 2"),
+        (("sentence 1",), None, "got \\('sentence 1',\\). Pass such names as `inputs`"),
+    ],
+)
+def test_input_names(classifier, input_names, inputs, wanted):
+    task = TextClassifier(classifier.backbone, num_classes=2, input_names=input_names)
+    if isinstance(wanted, tuple):
+        assert choose_input_names(task, inputs) == wanted
+        return
+    with pytest.raises(ValueError, match=wanted):
+        choose_input_names(task, inputs)
+
+
 def test_bad_arguments(classifier, tmp_path, monkeypatch):
-    for inputs in (("a", "a"), ("sentence 1",), ()):
+    for inputs in (("a", "a"), ("sentence 1",), ("текст",), ("_text",), ("class",), ("self",), ()):
         with pytest.raises(ValueError, match="must be different names"):
             export_saved_model(classifier, tmp_path / "1", inputs=inputs)
     with pytest.raises(ValueError, match="max_batch_size must be at least 1, got 0"):
@@ -131,6 +153,10 @@ def test_bad_arguments(classifier, tmp_path, monkeypatch):
     bare = TextClassifier(classifier.backbone, num_classes=2)
     with pytest.raises(ValueError, match="no preprocessor"):
         export_saved_model(bare, tmp_path / "1")
+    pretrainer = Pretrainer(classifier.backbone, preprocessor=classifier.preprocessor)
+    with pytest.raises(ValueError, match="A Pretrainer cannot be exported"):
+        export_saved_model(pretrainer, tmp_path / "1")
+    assert not list(tmp_path.iterdir())
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ImportError, match="pip install tensorflow tensorflow-text"):
         check_export()

@@ -10,6 +10,7 @@ from small_texts import make_reviews
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
+read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
 
 TEXTS, _ = make_reviews(20)
 
@@ -97,25 +98,18 @@ def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, n
     np.testing.assert_allclose(probabilities.sum(axis=-1), 1, atol=1e-5)
 
 
-def test_every_warmup_request_is_answered(classifier, saved_model, native_server):
-    from tensorflow_serving.apis import prediction_log_pb2
-
-    file = str(saved_model / "assets.extra" / "tf_serving_warmup_requests")
-    questions = []
-    for record in tf.data.TFRecordDataset(file).as_numpy_iterator():
-        log = prediction_log_pb2.PredictionLog.FromString(record)
-        request = log.predict_log.request
-        assert request.model_spec.name == "reviews"
-        inputs = {name: tf.make_ndarray(value) for name, value in request.inputs.items()}
-        questions.append((request.model_spec.signature_name, inputs))
-    assert {name for name, _ in questions} == {
+@pytest.mark.parametrize("model", ["saved_model", "pair_model"])
+def test_every_warmup_request_is_answered(classifier, native_server, request, model):
+    folder = request.getfixturevalue(model)
+    requests = read_warmup_requests(folder)
+    assert {name for name, _, _ in requests} == {folder.parent.name}
+    assert {signature for _, signature, _ in requests} == {
         *("serving_default", "serve_ids", "serve_examples", "embed"),
     }
-    lengths = [inputs["token_ids"].shape[1] for name, inputs in questions if name == "serve_ids"]
-    assert max(lengths) == classifier.preprocessor.sequence_length
-    for (_, inputs), answer in zip(
-        questions, native_server.ask(saved_model, questions), strict=True
-    ):
+    token_ids = [inputs["token_ids"] for _, name, inputs in requests if name == "serve_ids"]
+    assert max(ids.shape[1] for ids in token_ids) == classifier.preprocessor.sequence_length
+    answers = native_server.ask(folder, [(name, inputs) for _, name, inputs in requests])
+    for (_, _, inputs), answer in zip(requests, answers, strict=True):
         rows = len(next(iter(inputs.values())))
         assert all(len(value) == rows for value in answer.values())
 
