@@ -2,19 +2,14 @@
 
 import itertools
 
-import keras
-
 
 def map_tensorflow_dataset(dataset, preprocess_samples):
     """Maps `preprocess_samples(x, y, sample_weight)` over a `tf.data.Dataset`, in its graph."""
     import tensorflow as tf
 
-    def preprocess(*batch):
-        # tf.data has split a tuple into arguments.
-        batch = batch if len(batch) > 1 else batch[0]
-        return preprocess_samples(*keras.utils.unpack_x_y_sample_weight(batch))
-
-    return dataset.map(preprocess, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
+    # tf.data splits a tuple into arguments: x, or x and y, or x, y and the weights.
+    batches = dataset.map(preprocess_samples, num_parallel_calls=tf.data.AUTOTUNE)
+    return batches.prefetch(tf.data.AUTOTUNE)
 
 
 def to_tensorflow_dataset(dataset):

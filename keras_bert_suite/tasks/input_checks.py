@@ -83,6 +83,13 @@ def check_input_names(input_names):
     return tuple(input_names)
 
 
+def default_names(num_segments):
+    """Names for texts that came without: ("text",), or ("text_a", "text_b") and so on."""
+    if num_segments == 1:
+        return ("text",)
+    return tuple(f"text_{chr(ord('a') + i)}" for i in range(num_segments))
+
+
 def order_columns(inputs, names, input_names):
     """Puts named text columns into the order that the task knows them in.
 
@@ -91,6 +98,8 @@ def order_columns(inputs, names, input_names):
     """
     if names is None or input_names is None or len(names) < 2 or len(names) != len(input_names):
         return inputs
+    if input_names == default_names(len(input_names)):
+        return inputs  # The task was trained on columns without names.
     if set(names) != set(input_names):
         raise ValueError(
             f"The columns are named {', '.join(names)}, and the task was trained on "

@@ -22,6 +22,7 @@ from keras_bert_suite.tasks.input_checks import (
     check_packed,
     check_preprocessor,
     check_segments,
+    default_names,
     order_columns,
 )
 from keras_bert_suite.tasks.presets import load_preset
@@ -336,7 +337,7 @@ class RowTask:
         """
         if isinstance(x, tuple):
             if y is not None and self.input_names is None:
-                self.input_names = _default_names(len(x))
+                self.input_names = default_names(len(x))
             x = self.pack_texts(x)
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
@@ -386,7 +387,7 @@ class RowTask:
             check_segments(len(rows.inputs), self.backbone, self.input_names)
             inputs = order_columns(rows.inputs, rows.input_names, self.input_names)
             if labelled and self.input_names is None:
-                self.input_names = rows.input_names or _default_names(len(inputs))
+                self.input_names = rows.input_names or default_names(len(inputs))
         labels = None if rows.labels is None else self.encode_labels(rows.labels)
         return Rows(inputs, labels, rows.weights)
 
@@ -421,13 +422,6 @@ class RowTask:
         if trainability is not None:
             restore_trainability(task.backbone, trainability)
         return task
-
-
-def _default_names(num_segments):
-    """Names for texts that came without: ("text",), or ("text_a", "text_b") and so on."""
-    if num_segments == 1:
-        return ("text",)
-    return tuple(f"text_{chr(ord('a') + i)}" for i in range(num_segments))
 
 
 def _weighted(preprocess, weights):
