@@ -13,10 +13,10 @@ Example:
 
 from absl import flags
 
+from . import standalone
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
 from .saved_tasks import (
-    check_input_names,
     check_version,
     export_version,
     open_classifier,
@@ -88,5 +88,4 @@ def choose_inputs(values, input_names):
             f"with {len(input_names)} texts a row, {', '.join(input_names)}. Name as many, or "
             "leave out --inputs."
         )
-    check_input_names(inputs)
-    return inputs
+    return standalone.input_names.check_input_names(inputs)

@@ -30,7 +30,8 @@ from .labelled_tables import (
 )
 from .model_paths import check_model
 from .outputs import check_output, write_output
-from .saved_tasks import check_input_names, check_version, export_version
+from .saved_tasks import check_version, export_version
+from .standalone import input_names
 from .table_flags import choose_text_columns, define_table_flags
 from .training_state import drop_state, find_digest, training_state
 
@@ -88,7 +89,7 @@ def run(values):
     check_output(values.output, values.overwrite, kind)
     inputs = find_input_names(values)
     if values.export:
-        check_input_names(inputs)
+        input_names.check_input_names(inputs)
         check_version(values.export, values.overwrite)
     check_model(values.checkpoint)
     columns = choose_text_columns(values)

@@ -10,15 +10,6 @@ from .outputs import check_output, write_output
 from .standalone import versions
 
 
-def check_input_names(names):
-    """Raises a `ValueError` unless a SavedModel may name its inputs so."""
-    if not names or len(set(names)) != len(names) or not all(map(str.isidentifier, names)):
-        raise ValueError(
-            "The inputs of a SavedModel must be different names of letters, digits and "
-            f"underscores, such as text, or premise,hypothesis, got {','.join(names)}."
-        )
-
-
 def open_classifier(path):
     """Loads a `TextClassifier`.
 

@@ -21,4 +21,5 @@ def _load(file):
 
 
 tables = _load("data/tables.py")
+input_names = _load("serving/input_names.py")
 versions = _load("serving/versions.py")

@@ -103,7 +103,7 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
         ({"test": "strange.tsv"}, "strange.tsv, line 3: the label 'maybe' does not occur in "),
         ({"output": "one.tsv"}, "one.tsv exists already. Choose another path, or pass --overwrite"),
         ({"export": "folder/1"}, "folder/1 exists already"),
-        ({"export": "e", "text_pair_column": "a b"}, "must be different names of letters"),
+        ({"export": "e", "text_pair_column": "a b"}, "must be different names"),
         ({"output": "one.tsv/a.keras"}, "one.tsv is not a folder"),
         ({"checkpoint": "absent"}, "absent does not exist"),
         ({"checkpoint": "folder"}, "folder holds no model. Pass the folder that"),
