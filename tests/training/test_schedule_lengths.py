@@ -123,6 +123,8 @@ def test_without_an_end_the_rate_stays_at_the_peak(model):
     lay_schedule_without_end(model)
     assert fit(model, 1) == decays_by([PEAK / 2])
 
+
+def test_without_an_end_the_rate_rises_over_the_warmup_steps(model):
     compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK, warmup_steps=2), weight_decay=1.0))
     lay_schedule_without_end(model)
     assert fit(model, 3) == decays_by([0, PEAK / 2, PEAK])
