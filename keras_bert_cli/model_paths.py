@@ -1,4 +1,4 @@
-"""What is at the place a model is said to be, found out before a framework is imported."""
+"""What is where a model or a corpus is said to be, found out before a framework is imported."""
 
 import difflib
 import json
@@ -51,6 +51,19 @@ def check_model(path):
     if similar:
         hint = f"Did you mean {os.path.join(os.path.dirname(path), similar[0])}?"
     raise FileNotFoundError(f"{path} does not exist. {hint}")
+
+
+def check_corpus(path):
+    """Finds out, before a framework is imported, that there is no prepared corpus at a path.
+
+    Raises:
+        FileNotFoundError: if there is none, or `keras-bert prepare` has not finished it.
+    """
+    if not (Path(path).expanduser() / "manifest.json").is_file():
+        raise FileNotFoundError(
+            f"{path} holds no finished corpus: there is no manifest.json in it. Make one with "
+            "keras-bert prepare; a run that was stopped goes on with the same arguments."
+        )
 
 
 def is_saved_model(path):

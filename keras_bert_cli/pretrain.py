@@ -22,7 +22,7 @@ from pathlib import Path
 from absl import flags
 
 from .command_flags import UsageError
-from .model_paths import check_model
+from .model_paths import check_corpus, check_model
 from .outputs import write_output
 
 REQUIRED = ("corpus", "output", "steps")
@@ -93,6 +93,7 @@ def run(values):
         check_tensorboard()
     if values.checkpoint:
         check_model(values.checkpoint)
+    check_corpus(values.corpus)
     settings = {**settings_of(values), "report_every": report_every}
     settings = claim_folder(output, before, settings)
     if settings["finished"] == values.steps:

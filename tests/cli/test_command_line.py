@@ -156,6 +156,7 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
         (["fill-mask", "--model=run", "--text=x"], "run holds no model. Did you mean run/model?"),
         (["fill-mask", "--model=killed", "--text=x"], "a run that has not finished"),
         (["demo", "--checkpoint=absent"], "absent does not exist"),
+        (["pretrain", "--corpus=absent", "--output=y", "--steps=1"], "absent holds no finished"),
         ([*pretrain, "--checkpoint=run"], "Did you mean run/model?"),
         (["convert", "--input=absent", "--output=y", "--to=preset"], "absent does not exist"),
         ([*finetune, "--train=absent.tsv"], "absent.tsv: No such file"),
