@@ -46,13 +46,25 @@ def list_rows(columns):
 
 def as_table(texts):
     columns = texts if isinstance(texts, tuple) else (texts,)
-    return pandas.DataFrame({f"text_{i}": column for i, column in enumerate(columns)})
+    return pandas.DataFrame(dict(zip(("text_a", "text_b"), columns, strict=False)))
 
 
 def as_tensorflow_dataset(columns, batch_size):
     import tensorflow as tf
 
     return tf.data.Dataset.from_tensor_slices(columns).batch(batch_size)
+
+
+def as_named_tensorflow_dataset(columns, batch_size):
+    """Texts by name, the last one first; packed arrays have names anyway."""
+    import tensorflow as tf
+
+    texts, *others = columns
+    if not isinstance(texts, dict):
+        table = as_table(texts)
+        texts = {name: list(table[name]) for name in reversed(table.columns)}
+    dataset = tf.data.Dataset.from_tensor_slices((texts, *others)).batch(batch_size)
+    return dataset if others else dataset.map(lambda texts: texts)
 
 
 def as_grain_map(columns, batch_size):
@@ -86,6 +98,7 @@ TEXTS_IN_MEMORY = {
     "Series": lambda texts: map_columns(pandas.Series, texts),
     "DataFrame": as_table,
     "dict": lambda texts: {name: list(column) for name, column in as_table(texts).items()},
+    "DataFrame, other order": lambda texts: as_table(texts).iloc[:, ::-1],
 }
 
 #: Packed arrays in memory: name -> function(packed) to `x`.
@@ -95,6 +108,7 @@ ARRAYS_IN_MEMORY = {"arrays": lambda packed: packed}
 #: `(x, y, sample_weight)` or `(x,)`, for a lone tuple of texts would be read as `(x, y)`.
 DATASETS = {
     "tf.data": as_tensorflow_dataset,
+    "tf.data of named columns": as_named_tensorflow_dataset,
     "grain.MapDataset": as_grain_map,
     "grain.IterDataset": as_grain_iter,
     "PyDataset": Batches,

@@ -10,7 +10,7 @@ import itertools
 import keras
 import numpy as np
 import pytest
-from input_kinds import ARRAYS_IN_MEMORY, DATASETS, TEXTS_IN_MEMORY, WITHOUT_LENGTH
+from input_kinds import ARRAYS_IN_MEMORY, DATASETS, TEXTS_IN_MEMORY, WITHOUT_LENGTH, list_rows
 from kerashub_models import MODELS
 from small_texts import TINY, VOCABULARY, make_reviews
 
@@ -38,6 +38,16 @@ SAVED = ("as trained", ".keras", "preset")
 KINDS = (*TEXTS_IN_MEMORY, *ARRAYS_IN_MEMORY, *DATASETS)
 FORMATS = {"SavedModel": export_saved_model, "ONNX": export_onnx, "LiteRT": export_litert}
 
+
+def is_exported_twice(cell):
+    """Whether a cell stands for the exports of tasks that were loaded."""
+    preprocessors = ("SegmentPacker", "KerasHub's DistilBERT")
+    return (cell.task, cell.format) == (
+        "pairs",
+        "SavedModel",
+    ) and cell.preprocessor in preprocessors
+
+
 #: (what it is about, why it is no combination).
 EXCEPTIONS = (
     (
@@ -53,9 +63,16 @@ EXCEPTIONS = (
         "Packed arrays pass by the preprocessor, as without one.",
     ),
     (
-        lambda c: c.saved != "as trained" and c.kind not in ("list", "dict", "arrays", "tf.data"),
+        lambda c: (
+            c.saved != "as trained" and c.kind not in (None, "list", "dict", "arrays", "tf.data")
+        ),
         "Loading changes nothing between the input and the preprocessor. One kind for each way "
         "to the preprocessor is enough: rows, named columns, packed arrays, a graph.",
+    ),
+    (
+        lambda c: c.format is not None and c.saved != "as trained" and not is_exported_twice(c),
+        "What is loaded is what was saved, as the inputs show, and JAX and PyTorch save before "
+        "each export. Pairs with our preprocessor and with one of KerasHub are exported again.",
     ),
     (
         lambda c: c.format is not None and c.preprocessor == "none",
@@ -91,7 +108,9 @@ def list_combinations(**columns):
 
 
 FITTED = list_combinations(task=TASKS, preprocessor=PREPROCESSORS, saved=SAVED, kind=KINDS)
-EXPORTED = list_combinations(task=TASKS[:2], preprocessor=PREPROCESSORS, format=FORMATS)
+EXPORTED = list_combinations(
+    task=TASKS, preprocessor=PREPROCESSORS, saved=SAVED, kind=[None], format=FORMATS
+)
 
 
 def make_task(task, preprocessor):
@@ -225,9 +244,48 @@ def test_every_input(models, cell):
         assert len(model.input_names) == wanted
 
 
+@pytest.mark.parametrize("kind", ["grain.IterDataset", "DataLoader of a stream"])
+def test_each_epoch_of_unknown_length_is_a_whole_pass(models, kind):
+    trained = models("texts", "SegmentPacker")
+    model, before = trained.model, trained.model.get_weights()
+    first = int(model.optimizer.iterations)
+
+    def read():
+        if kind == "grain.IterDataset":
+            return DATASETS[kind](trained.columns, BATCH_SIZE)
+        return stream_rows(trained.columns)
+
+    history = model.fit(read(), epochs=3, validation_data=read(), verbose=0).history
+    assert int(model.optimizer.iterations) - first == 3 * STEPS
+    assert len(history["val_loss"]) == 3
+    assert model.evaluate(read(), verbose=0)[0] == pytest.approx(history["val_loss"][-1], abs=1e-4)
+    model.set_weights(before)
+
+
+def stream_rows(columns):
+    """A DataLoader that does not know its length."""
+    import torch
+
+    class Stream(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter(list_rows(columns))
+
+    return torch.utils.data.DataLoader(Stream(), BATCH_SIZE)
+
+
+def test_a_loader_without_batches(models):
+    import torch
+
+    trained = models("texts", "SegmentPacker")
+    rows = list_rows(trained.columns)
+    loader = torch.utils.data.DataLoader(rows, batch_size=len(rows) + 1, drop_last=True)
+    with pytest.raises(ValueError, match="no batches"):
+        trained.model.fit(loader, verbose=0)
+
+
 @pytest.mark.parametrize("cell", EXPORTED, ids=str)
 def test_every_export(models, cell, tmp_path):
-    trained = models(cell.task, cell.preprocessor)
+    trained = models(cell.task, cell.preprocessor, cell.saved)
     written = FORMATS[cell.format](trained.model, tmp_path / "exported" / "1")
     texts = trained.columns[0]
     segments = texts if isinstance(texts, tuple) else (texts,)

@@ -1,12 +1,12 @@
 """What `fit`, `evaluate` and `predict` were given, as a dataset of batches."""
 
-import itertools
+import collections.abc
 import sys
 
 import grain
 import keras
-import numpy as np
 
+from keras_bert_suite.data.passes import Passes, read_batches
 from keras_bert_suite.data.row_batches import RowBatches
 from keras_bert_suite.data.row_orders import (
     in_order,
@@ -20,12 +20,16 @@ READ_AHEAD_BATCHES = 4
 
 
 def is_dataset(x):
-    """Whether `x` brings its own batches.
+    """Whether `x` brings its own batches, and is not rows in memory.
 
-    That is a Grain or `tf.data` dataset, a `keras.utils.PyDataset`, a PyTorch `DataLoader` or a
-    generator of batches.
+    That is a Grain or `tf.data` dataset, a `keras.utils.PyDataset`, a PyTorch `DataLoader`, a
+    generator, or another iterable of batches. A collection of strings is rows.
     """
-    return not isinstance(x, (list, tuple, dict, str, bytes)) and not hasattr(x, "__array__")
+    if isinstance(x, (list, tuple, dict, str, bytes)) or hasattr(x, "__array__"):
+        return False
+    if isinstance(x, collections.abc.Collection):
+        return not isinstance(next(iter(x), None), (str, bytes))
+    return True
 
 
 def training_batches(rows, batch_size, shuffle, seed):
@@ -53,18 +57,24 @@ def evaluation_batches(rows, batch_size, by_length=True):
 
 
 def num_batches(dataset):
-    """Batches in one epoch of a dataset, or None if it does not say."""
-    if isinstance(dataset, grain.MapDataset):
-        return len(dataset) if len(dataset) < sys.maxsize else None
+    """Batches in one epoch of a dataset, or None if it does not say.
+
+    Raises:
+        ValueError: if there are none.
+    """
     if hasattr(dataset, "cardinality"):
         size = int(dataset.cardinality())
-        return size if size > 0 else None
-    if isinstance(dataset, keras.utils.PyDataset):
-        return dataset.num_batches
-    try:
-        return len(dataset)  # of a DataLoader, unless it reads a stream
-    except TypeError:
-        return None
+        size = None if size < 0 else size  # infinite or unknown
+    elif isinstance(dataset, keras.utils.PyDataset):
+        size = dataset.num_batches
+    else:
+        try:
+            size = len(dataset)
+        except TypeError:
+            size = None
+    if size == 0:
+        raise ValueError("The data set has no batches. Add rows, or lower its batch size.")
+    return size if size is None or size < sys.maxsize else None
 
 
 def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle=False):
@@ -77,13 +87,13 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
         total: int, how many batches will be asked for; a dataset that has fewer is repeated.
             Keras draws all epochs from one iterator when it is told the steps of each, and
             these may be more or less than a pass. None for one pass.
-        first: int, how many of these batches to leave out; only for a `grain.MapDataset`. None
-            is left out if nothing would remain.
+        first: int, how many of these batches to leave out; only for a `grain.MapDataset`. If this
+            would leave out all batches, nothing is left out.
         shuffle: bool, whether the batches of a `PyDataset` come in a fresh order each pass.
 
     Returns:
-        a dataset or a generator that Keras' own `fit` takes; under the TensorFlow backend a
-        `tf.data.Dataset`.
+        a dataset that Keras' own `fit` takes, which begins anew at each `iter`, or a generator of
+        a generator; under the TensorFlow backend a `tf.data.Dataset`.
 
     """
     if _is_tensorflow_dataset(dataset):
@@ -107,10 +117,13 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
                 num_threads=READ_AHEAD_BATCHES, prefetch_buffer_size=READ_AHEAD_BATCHES
             )
         )
-    else:
-        batches = map(preprocess, _read_batches(dataset, total is not None, shuffle))
+    elif hasattr(dataset, "__next__"):
         # Of iterators Keras takes generators alone, and of tuples.
+        batches = map(preprocess, dataset)
         dataset = (batch if isinstance(batch, tuple) else (batch,) for batch in batches)
+    else:
+        repeat, source = total is not None, dataset
+        dataset = Passes(lambda: map(preprocess, read_batches(source, repeat, shuffle)))
     if keras.config.backend() != "tensorflow":
         return dataset
     from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
@@ -120,26 +133,3 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
 
 def _is_tensorflow_dataset(dataset):
     return hasattr(dataset, "element_spec") and hasattr(dataset, "cardinality")
-
-
-def _read_batches(dataset, repeat, shuffle):
-    """Yields the batches of a dataset that is read in its own order."""
-    one_pass = _read_py_dataset if isinstance(dataset, keras.utils.PyDataset) else _iterate
-    yield from one_pass(dataset, shuffle)
-    while repeat and not hasattr(dataset, "__next__"):
-        yield from one_pass(dataset, shuffle)
-
-
-def _iterate(dataset, shuffle):
-    yield from dataset
-
-
-def _read_py_dataset(dataset, shuffle):
-    if dataset.num_batches is None:
-        order = itertools.count()
-    else:
-        order = np.random.permutation(len(dataset)) if shuffle else range(len(dataset))
-    dataset.on_epoch_begin()
-    for index in order:
-        yield dataset[int(index)]
-    dataset.on_epoch_end()

@@ -5,6 +5,8 @@ import dataclasses
 import keras
 import numpy as np
 
+from keras_bert_suite.preprocessing.text_inputs import is_tf_tensor
+
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
@@ -37,7 +39,7 @@ class Rows:
                 rows differ.
         """
         inputs, names = read_inputs(x)
-        rows = cls(inputs, map_arrays(as_array, y), map_arrays(as_array, sample_weight), names)
+        rows = cls(inputs, read_labels(y), read_labels(sample_weight), names)
         sizes = [len(column) for column in rows._columns()]
         if len(set(sizes)) != 1:
             raise ValueError(
@@ -117,6 +119,13 @@ def read_inputs(x):
     return (read_texts(x),), None
 
 
+def read_labels(y):
+    """Arrays of labels or of weights; a tuple of numbers or names is one column, like a list."""
+    if isinstance(y, tuple) and y and all(np.isscalar(label) for label in y):
+        y = list(y)
+    return map_arrays(as_array, y)
+
+
 def read_texts(column, name=None):
     """object array (N,) of str: one column of texts.
 
@@ -129,6 +138,8 @@ def read_texts(column, name=None):
             f"Texts must come as a list of strings, got the string {column[:40]!r}. "
             "Put it in a list: [text]."
         )
+    if not isinstance(column, list) and not hasattr(column, "__array__"):
+        column = list(column)  # such as the keys of a dict
     if isinstance(column, list) and column and isinstance(column[0], (list, tuple)):
         raise ValueError(
             "Pairs of texts must come as a tuple of two lists, (first_texts, second_texts), "
@@ -170,16 +181,18 @@ def read_batch(x):
     them; other lists and tuples hold a column for each segment.
 
     Returns:
-        tuple of text columns (lists, arrays or tensors of strings), or dict of packed arrays.
+        (tuple of text columns, lists or tensors of strings; their names or None), or
+        (dict of packed arrays, None).
 
     Raises:
         ValueError: if a text stands alone, without a batch.
     """
     if isinstance(x, dict):
-        texts = any(holds_texts(column) for column in x.values())
-        return tuple(map(_batch_column, x.values())) if texts else x
+        if any(holds_texts(column) for column in x.values()):
+            return tuple(map(_batch_column, x.values())), tuple(x)
+        return map_arrays(to_array, x), None
     one_column = not isinstance(x, (list, tuple)) or not x or isinstance(x[0], (str, bytes))
-    return tuple(map(_batch_column, [x] if one_column else x))
+    return tuple(map(_batch_column, [x] if one_column else x)), None
 
 
 def _batch_column(column):
@@ -217,14 +230,15 @@ def map_arrays(function, columns):
     return function(columns)
 
 
-def from_torch(column):
-    """A NumPy array of a PyTorch tensor; anything else as it is."""
-    return column.detach().cpu().numpy() if hasattr(column, "detach") else column
+def to_array(column):
+    """As `as_array`; a tensor of TensorFlow, which may stand in a graph, is left as it is."""
+    return column if is_tf_tensor(column) else as_array(column)
 
 
 def as_array(column):
     """An array of a list, a Series or a tensor; strings as objects, not padded to the longest."""
-    column = from_torch(column)
+    if hasattr(column, "detach"):
+        column = column.detach().cpu().numpy()
     if isinstance(column, list) and any(isinstance(value, (str, bytes)) for value in column):
         array = np.empty(len(column), dtype=object)
         array[:] = column

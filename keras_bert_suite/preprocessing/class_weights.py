@@ -4,6 +4,8 @@ import numbers
 
 import numpy as np
 
+from keras_bert_suite.preprocessing.text_inputs import is_tf_tensor
+
 
 def read_class_weights(class_weight, label_names):
     """The weight of each class.
@@ -19,8 +21,14 @@ def read_class_weights(class_weight, label_names):
         float32 (C,).
 
     Raises:
-        ValueError: if a key is neither a label nor an id, or a weight is no number of at least 0.
+        ValueError: if it is no dict, a key is neither a label nor an id, or a weight is no number
+            of at least 0.
     """
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            "class_weight must be a dictionary, a label or class id -> the weight of its rows, got "
+            f"{class_weight!r}."
+        )
     weights = np.ones(len(label_names), "float32")
     for key, weight in class_weight.items():
         is_id = isinstance(key, numbers.Integral)
@@ -49,7 +57,7 @@ def weight_rows(labels, weights):
     Returns:
         float32 (B,), a NumPy array, or a tensor for a tensor.
     """
-    if type(labels).__module__.startswith("tensorflow"):
+    if is_tf_tensor(labels):
         import tensorflow as tf
 
         ids = labels if labels.shape.rank == 1 else tf.argmax(labels, axis=-1)

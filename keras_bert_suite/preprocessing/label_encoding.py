@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from keras_bert_suite.preprocessing.text_inputs import is_tf_tensor
+
 
 def encode_labels(labels, label_names):
     """Turns label names into class ids, and checks that ids are in range.
@@ -22,7 +24,7 @@ def encode_labels(labels, label_names):
         ValueError: naming a label that is not one of the names or not in [0, C), and
             its row. In a TensorFlow graph, `tf.errors.InvalidArgumentError`.
     """
-    if type(labels).__module__.startswith("tensorflow"):
+    if is_tf_tensor(labels):
         return _encode_tensor(labels, label_names)
     if hasattr(labels, "detach"):
         labels = labels.detach().cpu()

@@ -1,6 +1,7 @@
 """Segments of texts to the ragged token ids that `packing` takes, in NumPy or TensorFlow."""
 
 from keras_bert_suite.preprocessing.packing import NUMPY, tensorflow_namespace
+from keras_bert_suite.preprocessing.text_inputs import is_tf_tensor
 
 
 def tokenize_segments(tokenizer, segments):
@@ -19,7 +20,7 @@ def tokenize_segments(tokenizer, segments):
     """
     if not segments:
         raise ValueError("SegmentPacker needs at least one segment of texts, got none.")
-    if any(_is_tensorflow(segment) for segment in segments):
+    if any(is_tf_tensor(segment) for segment in segments):
         xp = tensorflow_namespace()
         ragged, batched = _tokenize_tensors(tokenizer, segments)
     else:
@@ -47,7 +48,3 @@ def _tokenize_tensors(tokenizer, segments):
         segments = [segment[None] for segment in segments]
     ragged = [tokenizer.tokenize(segment) for segment in segments]
     return [(ids.flat_values, ids.row_lengths()) for ids in ragged], batched
-
-
-def _is_tensorflow(x):
-    return type(x).__module__.split(".")[0] == "tensorflow"

@@ -4,10 +4,13 @@ import sys
 
 
 def is_tf_tensor(inputs):
-    """Whether `inputs` is a tf.Tensor or tf.RaggedTensor, found out without TensorFlow."""
+    """Whether `inputs` is a tensor or variable of TensorFlow, found out without TensorFlow."""
     # Whoever hands over a tensor has imported it; nobody else needs it.
     tf = sys.modules.get("tensorflow")
-    return hasattr(tf, "RaggedTensor") and isinstance(inputs, (tf.Tensor, tf.RaggedTensor))
+    kinds = ("Tensor", "RaggedTensor", "Variable")
+    return hasattr(tf, "RaggedTensor") and isinstance(
+        inputs, tuple(getattr(tf, kind) for kind in kinds)
+    )
 
 
 def canonicalize_texts(inputs):

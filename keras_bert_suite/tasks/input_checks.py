@@ -1,5 +1,7 @@
 """Whether a preprocessor and a backbone fit each other, and texts the task."""
 
+import numpy as np
+
 
 def check_preprocessor(preprocessor, backbone):
     """Checks that a backbone has a place for every id that a preprocessor makes.
@@ -42,7 +44,7 @@ def check_segments(num_segments, backbone, input_names):
             "row. Pass pairs as a tuple of two lists, (first_texts, second_texts)."
         )
     available = getattr(backbone, "num_segments", None)
-    if available and num_segments > max(available, 2):
+    if available and num_segments > available:
         raise ValueError(
             f"The backbone has embeddings for {available} segments, got {num_segments} texts a "
             "row. Join some of them, or build the backbone with more `num_segments`."
@@ -50,14 +52,21 @@ def check_segments(num_segments, backbone, input_names):
 
 
 def check_packed(arrays, backbone):
-    """Checks that the ids in packed NumPy arrays have a row in the backbone's embeddings.
+    """Checks that the ids in packed arrays have a row in the backbone's embeddings.
+
+    Tensors of TensorFlow, which may stand in a graph, are not looked into.
 
     Raises:
         ValueError: naming the largest id.
     """
     for name, attribute in (("token_ids", "vocabulary_size"), ("segment_ids", "num_segments")):
         ids, size = arrays.get(name), getattr(backbone, attribute, None)
-        if size and ids is not None and ids.size and not 0 <= ids.min() <= ids.max() < size:
+        if (
+            size
+            and isinstance(ids, np.ndarray)
+            and ids.size
+            and not 0 <= ids.min() <= ids.max() < size
+        ):
             raise ValueError(
                 f"{name} must be in [0, {size}), the backbone's {attribute}, got "
                 f"{ids.min()} to {ids.max()}. Pack the texts with the backbone's own preprocessor."
@@ -98,9 +107,9 @@ def order_columns(inputs, names, input_names):
     """
     if names is None or input_names is None or len(names) < 2 or len(names) != len(input_names):
         return inputs
-    if input_names == default_names(len(input_names)):
-        return inputs  # The task was trained on columns without names.
     if set(names) != set(input_names):
+        if input_names == default_names(len(input_names)):
+            return inputs  # The task was trained on columns without names.
         raise ValueError(
             f"The columns are named {', '.join(names)}, and the task was trained on "
             f"{', '.join(input_names)}. Name them so, or pass a tuple of columns in that order."

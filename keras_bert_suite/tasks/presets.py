@@ -66,7 +66,9 @@ def _check_arguments(cls, arguments):
     known += ["name", "trainable", "compile"]
     for name in arguments:
         if name not in known:
-            similar = difflib.get_close_matches(name, [*known, "sequence_length", "lowercase"], n=1)
+            similar = difflib.get_close_matches(
+                name, [*known, "sequence_length", "lowercase", "skip"], n=1
+            )
             hint = f"Did you mean {similar[0]!r}?" if similar else f"Wanted one of {known}."
             raise TypeError(f"{cls.__name__}.from_preset has no argument {name!r}. {hint}")
 

@@ -144,7 +144,13 @@ class Pretrainer(RowTask, keras_hub.models.Task):
                 f"{preset} has no head for pairs of texts; that of the pretrainer is new.",
                 stacklevel=3,
             )
-        task = type(self)(self.backbone, next_sentence, preprocessor=self.preprocessor)
+        task = type(self)(
+            self.backbone,
+            next_sentence,
+            preprocessor=self.preprocessor,
+            name=self.name,
+            compile=False,
+        )
         task.masked_lm.set_weights(self.masked_lm.get_weights())
         return task
 

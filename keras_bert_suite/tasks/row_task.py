@@ -1,6 +1,7 @@
 """What training, evaluation and prediction of every task have in common."""
 
 import contextlib
+import threading
 
 import keras
 import keras_hub
@@ -13,11 +14,12 @@ from keras_bert_suite.data.input_dataset import (
     preprocess_batches,
     training_batches,
 )
-from keras_bert_suite.data.rows import Rows, from_torch, map_arrays, read_batch
+from keras_bert_suite.data.rows import Rows, map_arrays, read_batch, to_array
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.class_weights import weight_rows
+from keras_bert_suite.preprocessing.text_inputs import is_tf_tensor
 from keras_bert_suite.tasks.input_checks import (
     check_packed,
     check_preprocessor,
@@ -37,14 +39,18 @@ from keras_bert_suite.training import (
 
 DEFAULT_BATCH_SIZE = 32
 
+#: KerasHub's preprocessors finish building themselves in their first call, in whichever thread.
+_KERAS_HUB_LOCK = threading.Lock()
+
 
 class RowTask:
     """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
 
-    Rows in memory are batched with rows of similar length, in a fresh order each epoch. A
-    schedule that has left its length open is laid over the steps that `fit` takes, see
-    `LinearWarmupDecay`. Mixed in
-    before a class of `keras_hub.models`, whose own `fit` would preprocess each batch again.
+    Rows in memory are batched with rows of similar length, in a fresh order each epoch. `fit`
+    lays a schedule of open length over its steps, see `LinearWarmupDecay`.
+
+    List `RowTask` before the KerasHub class in the bases. KerasHub's own `fit` would preprocess
+    each batch a second time.
 
     A task says only what is its own:
 
@@ -77,6 +83,7 @@ class RowTask:
         sequence_length=None,
         lowercase=None,
         dtype=None,
+        skip=(),
         **kwargs,
     ):
         """Builds the task from a checkpoint.
@@ -90,6 +97,8 @@ class RowTask:
                 and to the number of its positions.
             lowercase: bool, overrides what the checkpoint says of its vocabulary.
             dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
+            skip: regular expression, or several, of weights that keep their values; see
+                `checkpoints.load_weights`.
             **kwargs: arguments of the constructor. `preprocessor` takes the place of the
                 checkpoint's own, which then need not have a vocabulary.
 
@@ -105,6 +114,7 @@ class RowTask:
             sequence_length=sequence_length,
             lowercase=lowercase,
             dtype=dtype,
+            skip=skip,
             **kwargs,
         )
 
@@ -184,10 +194,9 @@ class RowTask:
         )
         if checkpoint is not None:
             progress = checkpoint.find_progress(progress)
-        check_preprocessor(self.preprocessor, self.backbone)
         preprocess, preprocess_held_out = self.preprocess_samples, self.preprocess_samples
         if is_dataset(x):
-            _check_dataset_arguments(x, y, sample_weight, batch_size)
+            self._check_dataset(x, y=y, sample_weight=sample_weight, batch_size=batch_size)
             if validation_split:
                 raise ValueError(
                     "validation_split needs rows in memory. With a dataset, pass `validation_data`."
@@ -213,6 +222,8 @@ class RowTask:
                 held_out, validation_batch_size or batch_size
             )
             preprocess_held_out = self.preprocess
+        elif validation_batch_size and is_dataset(validation_data):
+            self._check_dataset(validation_data, validation_batch_size=validation_batch_size)
         if validation_data is not None:
             validation_steps = validation_steps or num_batches(validation_data)
             # Keras looks at the first batches of a validation before it takes them.
@@ -255,10 +266,9 @@ class RowTask:
         if isinstance(callbacks, WholeEpochs) and callbacks.terminated:
             return {}  # `fit` is about to end.
         if not kwargs.get("_use_cached_eval_dataset"):
-            check_preprocessor(self.preprocessor, self.backbone)
             preprocess = self.preprocess_samples
             if is_dataset(x):
-                _check_dataset_arguments(x, y, sample_weight, batch_size)
+                self._check_dataset(x, y=y, sample_weight=sample_weight, batch_size=batch_size)
             else:
                 rows = self._read_rows(x, y, sample_weight, labelled=True)
                 x = self._evaluation_batches(rows, batch_size, by_length=steps is None)
@@ -274,9 +284,8 @@ class RowTask:
 
     def predict(self, x=None, batch_size=None, steps=None, **kwargs):
         """Returns the outputs in the order of the N rows; arguments as in `fit`."""
-        check_preprocessor(self.preprocessor, self.backbone)
         if is_dataset(x):
-            _check_dataset_arguments(x, None, None, batch_size)
+            self._check_dataset(x, batch_size=batch_size)
             batches = preprocess_batches(x, self.preprocess_samples)
             return keras.Model.predict(self, batches, steps=steps or num_batches(x), **kwargs)
         rows = self._read_rows(x)
@@ -321,9 +330,14 @@ class RowTask:
 
     def preprocess_samples(self, x, y=None, sample_weight=None):
         """Turns a batch of a dataset into what the model takes; also in a graph of TensorFlow."""
-        x, y, sample_weight = (map_arrays(from_torch, part) for part in (x, y, sample_weight))
+        y, sample_weight = map_arrays(to_array, y), map_arrays(to_array, sample_weight)
         y = None if y is None else self.encode_labels(y)
-        return self.preprocess(read_batch(x), y, sample_weight)
+        inputs, names = read_batch(x)
+        if isinstance(inputs, tuple):
+            if y is not None and self.input_names is None:
+                self.input_names = names or default_names(len(inputs))
+            inputs = order_columns(inputs, names, self.input_names)
+        return self.preprocess(inputs, y, sample_weight)
 
     def preprocess(self, x, y=None, sample_weight=None):
         """Turns a batch with encoded labels into what the model takes.
@@ -336,9 +350,9 @@ class RowTask:
             packed arrays, or a tuple of them, labels and weights.
         """
         if isinstance(x, tuple):
-            if y is not None and self.input_names is None:
-                self.input_names = default_names(len(x))
             x = self.pack_texts(x)
+        else:
+            check_packed(x, self.backbone)
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def pack_texts(self, texts):
@@ -360,20 +374,17 @@ class RowTask:
                 f"{self.name} has no preprocessor to pack texts with. Set `preprocessor`, or pass "
                 "packed arrays, a dictionary of token_ids, segment_ids and padding_mask."
             )
+        check_preprocessor(self.preprocessor, self.backbone)
         check_segments(len(texts), self.backbone, self.input_names)
         if isinstance(self.preprocessor, SegmentPacker):
             packed = self.preprocessor.pack(*texts)
         else:
-            in_graph = any(type(column).__module__.startswith("tensorflow") for column in texts)
-            texts = texts if in_graph else tuple(map(list, texts))
-            # With `y` it takes a tuple for segments, not for an element of a dataset.
-            packed = self.preprocessor(texts if len(texts) > 1 else texts[0], y=None)
-            if not in_graph:
-                packed = {name: np.asarray(array) for name, array in packed.items()}
+            packed = _pack_by_keras_hub(self.preprocessor, texts)
         return {name: packed[name] for name in self.backbone.input}
 
     def _read_rows(self, x, y=None, sample_weight=None, labelled=False):
         """`Rows` with encoded labels, checked before any of them is used."""
+        check_preprocessor(self.preprocessor, self.backbone)
         rows = Rows.read(x, y, sample_weight)
         if labelled and (y is None or not len(rows)):
             raise ValueError(
@@ -390,6 +401,22 @@ class RowTask:
                 self.input_names = rows.input_names or default_names(len(inputs))
         labels = None if rows.labels is None else self.encode_labels(rows.labels)
         return Rows(inputs, labels, rows.weights)
+
+    def _check_dataset(self, dataset, **given):
+        """Checks that a dataset is one, and comes without arguments that are for rows."""
+        check_preprocessor(self.preprocessor, self.backbone)
+        if not hasattr(dataset, "__iter__"):
+            raise ValueError(
+                f"x is of type {type(dataset).__name__}, which holds no data. Wanted texts, packed "
+                "arrays, a Grain or tf.data dataset, a keras.utils.PyDataset, a PyTorch DataLoader "
+                "or a generator of batches."
+            )
+        names = [name for name, value in given.items() if value is not None]
+        if names:
+            raise ValueError(
+                f"A dataset, {type(dataset).__name__}, brings its own batches with labels and "
+                f"weights. Drop {', '.join(names)}."
+            )
 
     def _evaluation_batches(self, rows, batch_size, by_length=True):
         return evaluation_batches(rows, batch_size or DEFAULT_BATCH_SIZE, by_length)[0]
@@ -436,20 +463,15 @@ def _weighted(preprocess, weights):
     return preprocess_weighted
 
 
-def _check_dataset_arguments(x, y, sample_weight, batch_size):
-    if not hasattr(x, "__iter__"):
-        raise ValueError(
-            f"x is of type {type(x).__name__}, which holds no data. Wanted texts, packed arrays, a "
-            "Grain or tf.data dataset, a keras.utils.PyDataset, a PyTorch DataLoader or a "
-            "generator of batches."
-        )
-    given = {"y": y, "sample_weight": sample_weight, "batch_size": batch_size}
-    given = [name for name, value in given.items() if value is not None]
-    if given:
-        raise ValueError(
-            f"x is a dataset, {type(x).__name__}, which brings its own batches with labels and "
-            f"weights. Drop {', '.join(given)}."
-        )
+def _pack_by_keras_hub(preprocessor, texts):
+    """Packed arrays of lists of strings, or tensors of tensors."""
+    if any(map(is_tf_tensor, texts)):
+        return preprocessor(texts if len(texts) > 1 else texts[0], y=None)
+    texts = tuple(map(list, texts))
+    with _KERAS_HUB_LOCK:
+        # With `y` it takes a tuple for segments, not for an element of a dataset.
+        packed = preprocessor(texts if len(texts) > 1 else texts[0], y=None)
+    return {name: np.asarray(array) for name, array in packed.items()}
 
 
 def _no_rows(output):

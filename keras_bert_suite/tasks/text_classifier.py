@@ -19,11 +19,11 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay
 class TextClassifier(RowTask, keras_hub.models.TextClassifier):
     """A text encoder with a classification layer on its pooled output.
 
-    `fit`, `evaluate` and `predict` take raw strings (a list or array), pairs of them
-    (a tuple of two lists), packed arrays (a dictionary of `token_ids`, `segment_ids`
-    and `padding_mask`), or a `tf.data` or Grain dataset of batches of any of these
-    with labels. Rows held in memory are shuffled each epoch and batched with rows of
-    similar length, so that little is computed on padding.
+    `fit`, `evaluate` and `predict` take raw strings: a list, an array or a pandas Series. Pairs
+    are a tuple of two of these, a DataFrame, or a dict of text columns. They also take packed
+    arrays (a dict of `token_ids`, `segment_ids` and `padding_mask`), and datasets of batches of
+    any of these with labels: `tf.data`, Grain, `keras.utils.PyDataset`, a PyTorch `DataLoader`
+    or a generator.
 
     Labels are class ids, or the names in `label_names`.
 
@@ -36,9 +36,9 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
         dropout: float, dropout rate of the pooled output.
         activation: None for logits, or "softmax" for probabilities.
         input_names: names of the texts of a row, such as ("premise", "hypothesis"). None until
-            the first `fit`, which learns how many there are: they are the names of a DataFrame's
-            columns, or ("text",), or ("text_a", "text_b"). Inputs of another number are then an
-            error, and exports take the names.
+            the first `fit`, which takes the names of a DataFrame's or a dict's columns, or
+            ("text",), or ("text_a", "text_b"). Inputs of another number are then an error.
+            Exports take the names.
 
     Outputs, of the model and of `predict`: float32 (B, C).
 

@@ -1,3 +1,5 @@
+import collections
+
 import numpy as np
 import pandas
 import pytest
@@ -64,6 +66,17 @@ def test_bad_columns(arguments, error):
         Rows.read(*arguments)
 
 
+def test_collections_of_strings_are_rows():
+    table = {"a": "first", "b": "second"}
+    for texts in (table.values(), collections.deque(table.values())):
+        assert not is_dataset(texts)
+        assert Rows.read(texts, (1, 0)).inputs[0].tolist() == ["first", "second"]
+    # What `zip(*rows)` makes.
+    assert Rows.read(["a", "b"], ("yes", "no")).labels.tolist() == ["yes", "no"]
+    assert Rows.read(["a", "b"], [1, 0], (0.5, 2.0)).weights.tolist() == [0.5, 2.0]
+    assert is_dataset(collections.deque([(["a"], [1])]))
+
+
 def test_split():
     first, last = Rows({"x": np.arange(10)}, np.arange(10)).split(0.2)
     assert first.inputs["x"].tolist() == list(range(8)) and last.labels.tolist() == [8, 9]
@@ -79,16 +92,18 @@ def test_split():
         (np.array(["a", "b"]), (["a", "b"],)),
         ([("a", "b"), ("c", "d")], (("a", "b"), ("c", "d"))),
         ((["a"], ["b"]), (["a"], ["b"])),
-        ({"first": ["a"], "second": ["b"]}, (["a"], ["b"])),
     ],
 )
 def test_texts_of_a_batch(batch, wanted):
-    assert read_batch(batch) == wanted
+    assert read_batch(batch) == (wanted, None)
+    named = {"second": ["b"], "first": ["a"]}
+    assert read_batch(named) == ((["b"], ["a"]), ("second", "first"))
 
 
 def test_a_batch_of_packed_arrays_passes():
     batch = {"token_ids": np.ones((2, 3), "int32")}
-    assert read_batch(batch) is batch
+    arrays, names = read_batch(batch)
+    assert arrays["token_ids"] is batch["token_ids"] and names is None
     for single in ("text", np.array("text")):
         with pytest.raises(ValueError, match=r"dataset.batch\(batch_size\)"):
             read_batch(single)
@@ -100,4 +115,6 @@ def test_what_is_a_dataset():
     assert (
         is_dataset(dataset) and num_batches(dataset) == 2 and num_batches(dataset.repeat()) is None
     )
+    with pytest.raises(ValueError, match="no batches"):
+        num_batches(dataset.take(0))
     assert not any(map(is_dataset, (["a"], ("a", "b"), {}, "a", np.ones(1), tf.ones(1))))

@@ -31,6 +31,7 @@ def test_weights_by_name_or_id(class_weight, wanted):
         ({"yes": -1.0}, "at least 0, got -1.0"),
         ({"yes": float("nan")}, "got nan"),
         ({"yes": "2"}, "got '2'"),
+        ("balanced", "must be a dictionary.* got 'balanced'"),
     ],
 )
 def test_wrong_weights(class_weight, error):

@@ -1,5 +1,7 @@
 """From presets and checkpoints to tasks, and back."""
 
+import contextlib
+
 import keras
 import keras_hub
 import numpy as np
@@ -35,14 +37,8 @@ def preset(tmp_path_factory):
 
 def test_paths_need_not_be_strings(preset):
     for cls in (TextClassifier, Pretrainer, BertBackbone, SegmentPacker, WordPieceTokenizer):
-        with pytest.warns(UserWarning) if cls is Pretrainer else does_not_warn():
+        with pytest.warns(UserWarning) if cls is Pretrainer else contextlib.nullcontext():
             assert isinstance(cls.from_preset(preset), cls)
-
-
-def does_not_warn():
-    import contextlib
-
-    return contextlib.nullcontext()
 
 
 def test_arguments_override_an_own_preset(preset):
@@ -182,13 +178,18 @@ def test_what_does_not_fit_the_backbone():
         classifier.preprocessor = SegmentPacker(WordPieceTokenizer(VOCABULARY))
     with pytest.raises(ValueError, match="embeddings for 2 segments, got 3"):
         classifier.predict((TEXTS, TEXTS, TEXTS))
+    with pytest.raises(ValueError, match="embeddings for 1 segments, got 2"):
+        TextClassifier(
+            BertBackbone(**TINY, num_segments=1), 2, preprocessor=classifier.preprocessor
+        ).predict(PAIRS)
     packed = classifier.preprocessor(TEXTS)
     with pytest.raises(ValueError, match=r"segment_ids must be in \[0, 2\).* got 2 to 2"):
         classifier.predict({**packed, "segment_ids": packed["segment_ids"] + 2})
     # Changed behind its back.
     classifier.preprocessor.sequence_length = 100
-    with pytest.raises(ValueError, match="sequence_length=100"):
-        classifier.predict(TEXTS)
+    for use in (classifier.predict, classifier.predict_on_batch):
+        with pytest.raises(ValueError, match="sequence_length=100"):
+            use(TEXTS)
 
 
 @pytest.mark.parametrize("activation", ["sigmoid", "relu", keras.activations.sigmoid])

@@ -1,0 +1,84 @@
+"""Datasets that are read in their own order, pass after pass."""
+
+import itertools
+import warnings
+
+import grain
+import keras
+import numpy as np
+
+
+class Passes(grain.IterDataset):
+    """A Grain dataset that reads a source from its beginning at each `iter`.
+
+    Args:
+        begin: function without arguments to an iterator of batches.
+    """
+
+    def __init__(self, begin):
+        super().__init__()
+        self._begin = begin
+
+    def __iter__(self):
+        return _PassIterator(self._begin())
+
+
+class _PassIterator(grain.DatasetIterator):
+    def __init__(self, batches):
+        super().__init__()
+        self._batches = batches
+
+    def __next__(self):
+        return next(self._batches)
+
+    def get_state(self):
+        raise NotImplementedError("A source that is read in its own order has no place to save.")
+
+    def set_state(self, state):
+        raise NotImplementedError("A source that is read in its own order cannot be entered.")
+
+
+def read_batches(dataset, repeat=False, shuffle=False):
+    """Yields the batches of an iterable or of a `keras.utils.PyDataset`.
+
+    Args:
+        dataset: what has `__iter__`.
+        repeat: bool, whether to begin again, for ever, when all batches have been read.
+        shuffle: bool, whether the batches of a `PyDataset` come in a fresh order each pass.
+
+    Raises:
+        ValueError: if there are no batches.
+    """
+    one_pass = _read_py_dataset if isinstance(dataset, keras.utils.PyDataset) else _iterate
+    while True:
+        number = 0
+        for batch in one_pass(dataset, shuffle):
+            number += 1
+            yield batch
+        if not number:
+            raise ValueError("The data set has no batches. Add rows to it.")
+        if not repeat:
+            return
+
+
+def _iterate(dataset, shuffle):
+    yield from dataset
+
+
+def _read_py_dataset(dataset, shuffle):
+    if dataset.workers > 1:
+        warnings.warn(
+            f"workers={dataset.workers} of {type(dataset).__name__} has no effect: the tasks of "
+            "keras_bert_suite read a PyDataset in one thread. A grain.MapDataset is read in "
+            "several.",
+            stacklevel=2,
+        )
+    if dataset.num_batches is None:
+        order = itertools.count()
+    else:
+        order = range(dataset.num_batches)
+        order = np.random.permutation(order) if shuffle else order
+    dataset.on_epoch_begin()
+    for index in order:
+        yield dataset[int(index)]
+    dataset.on_epoch_end()
