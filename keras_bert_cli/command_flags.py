@@ -1,6 +1,7 @@
 """The flags of one command: defined, parsed, explained."""
 
 import inspect
+import os
 import shutil
 import textwrap
 
@@ -11,6 +12,27 @@ from .backend import BACKENDS
 
 class UsageError(Exception):
     """The command line itself is wrong: exit status 2."""
+
+
+class PathParser(absl_flags.ArgumentParser):
+    """Reads `~/model` as a folder at home; `hf://owner/name` stays as it is."""
+
+    def parse(self, argument):
+        return argument if "://" in argument else os.path.expanduser(argument)
+
+
+def define_path(values, name, default, explanation):
+    """Defines a flag that takes a path.
+
+    Args:
+        values: `absl.flags.FlagValues`.
+        name, explanation: str.
+        default: str or None.
+    """
+    serializer = absl_flags.ArgumentSerializer()
+    absl_flags.DEFINE(
+        PathParser(), name, default, explanation, flag_values=values, serializer=serializer
+    )
 
 
 def make_flags(command):

@@ -12,6 +12,7 @@ Example:
 
 from absl import flags
 
+from .command_flags import define_path
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .saved_tasks import find_task, open_classifier, open_pretrainer
@@ -28,8 +29,8 @@ REQUIRED = ("input", "output", "to")
 
 def define_flags(values):
     """Defines the flags of this command."""
-    flags.DEFINE_string("input", None, "What to convert.", flag_values=values)
-    flags.DEFINE_string("output", None, "Folder to write.", flag_values=values)
+    define_path(values, "input", None, "What to convert.")
+    define_path(values, "output", None, "Folder to write.")
     formats = ("huggingface", "google_tf1", "preset")
     flags.DEFINE_enum("to", None, formats, "Format to write.", flag_values=values)
     flags.DEFINE_boolean("encoder_only", False, "Leave out all heads.", flag_values=values)

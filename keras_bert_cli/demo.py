@@ -18,6 +18,7 @@ from pathlib import Path
 from absl import flags
 
 from . import ask_saved_model
+from .command_flags import define_path
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .saved_tasks import check_version, export_version
@@ -49,17 +50,17 @@ QUESTIONS = (
 def define_flags(values):
     """Defines the flags of this command."""
 
-    def text(name, default, explanation):
-        flags.DEFINE_string(name, default, explanation, flag_values=values)
+    def path(name, default, explanation):
+        define_path(values, name, default, explanation)
 
-    text("checkpoint", None, "Checkpoint to start from. Default: the installed MiniLM.")
-    text(
+    path("checkpoint", None, "Checkpoint to start from. Default: the installed MiniLM.")
+    path(
         "data",
         None,
         "Folder of sentences_train.tsv and sentences_test.tsv. Default: examples/data.",
     )
-    text("output", "demo_output", "Folder for the plots and sentiment.keras.")
-    text("saved_model", "saved_models/sentiment/1", "Folder for the SavedModel.")
+    path("output", "demo_output", "Folder for the plots and sentiment.keras.")
+    path("saved_model", "saved_models/sentiment/1", "Folder for the SavedModel.")
     explanation = "One epoch on a few sentences, to see that all is in place."
     flags.DEFINE_boolean("quick", False, explanation, flag_values=values)
 

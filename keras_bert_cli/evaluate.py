@@ -12,6 +12,7 @@ import json
 
 from absl import flags
 
+from .command_flags import define_path
 from .labelled_tables import check_labels, columns_of, read_examples, shorten
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
@@ -27,14 +28,14 @@ MOST_PRINTED_CLASSES = 20
 def define_flags(values):
     """Defines the flags of this command."""
 
-    def text(name, explanation):
-        flags.DEFINE_string(name, None, explanation, flag_values=values)
+    def path(name, explanation):
+        define_path(values, name, None, explanation)
 
-    text("model", "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
-    text("input", "Labelled texts: a .tsv or .csv file, or any with --delimiter.")
+    path("model", "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
+    path("input", "Labelled texts: a .tsv or .csv file, or any with --delimiter.")
     define_table_flags(values, text_column=None)
-    text("json", "File for the scores and the confusion matrix, as JSON.")
-    text("png", "File for a picture of the confusion matrix; needs matplotlib.")
+    path("json", "File for the scores and the confusion matrix, as JSON.")
+    path("png", "File for a picture of the confusion matrix; needs matplotlib.")
     flags.DEFINE_boolean("overwrite", False, "Replace these files.", flag_values=values)
     flags.DEFINE_integer("batch_size", 32, "Texts in a step.", 1, flag_values=values)
 

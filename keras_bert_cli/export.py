@@ -14,6 +14,7 @@ Example:
 from absl import flags
 
 from . import standalone
+from .command_flags import define_path
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
 from .saved_tasks import (
@@ -29,13 +30,13 @@ FORMATS = ("saved_model", "onnx", "litert")
 def define_flags(values):
     """Defines the flags of this command."""
     explanation = "A .keras file, or the folder of a preset or of a checkpoint with a classifier."
-    flags.DEFINE_string("model", None, explanation, flag_values=values)
+    define_path(values, "model", None, explanation)
     flags.DEFINE_enum("format", "saved_model", FORMATS, "What to write.", flag_values=values)
     explanation = (
         "Folder to write. For a SavedModel that of the model, saved_models/sentiment, which gets "
         "its next version, or of a version, saved_models/sentiment/1."
     )
-    flags.DEFINE_string("output", None, explanation, flag_values=values)
+    define_path(values, "output", None, explanation)
     explanation = (
         "Names of a SavedModel's inputs, in the order the model takes the texts in. Default: as "
         "the model calls its texts."

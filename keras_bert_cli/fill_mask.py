@@ -6,6 +6,7 @@ Example:
 
 from absl import flags
 
+from .command_flags import define_path
 from .model_paths import check_model
 from .saved_tasks import find_task, open_pretrainer
 
@@ -15,7 +16,7 @@ REQUIRED = ("model", "text")
 def define_flags(values):
     """Defines the flags of this command."""
     explanation = "Folder of a preset or of a checkpoint with its head, or hf://..."
-    flags.DEFINE_string("model", None, explanation, flag_values=values)
+    define_path(values, "model", None, explanation)
     explanation = "Text with [MASK] in the place of tokens; may be given more than once."
     flags.DEFINE_multi_string("text", None, explanation, flag_values=values)
     flags.DEFINE_integer("top_k", 5, "Guesses for each.", 1, flag_values=values)

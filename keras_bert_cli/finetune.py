@@ -21,6 +21,7 @@ from pathlib import Path
 
 from absl import flags
 
+from .command_flags import define_path
 from .labelled_tables import (
     check_labels,
     columns_of,
@@ -47,8 +48,8 @@ MAY_CHANGE = (
 def define_flags(values):
     """Defines the flags of this command."""
 
-    def text(name, default, explanation):
-        flags.DEFINE_string(name, default, explanation, flag_values=values)
+    def path(name, default, explanation):
+        define_path(values, name, default, explanation)
 
     def integer(name, default, explanation, lower_bound):
         flags.DEFINE_integer(name, default, explanation, lower_bound, flag_values=values)
@@ -56,13 +57,13 @@ def define_flags(values):
     def number(name, default, explanation, upper_bound=None):
         flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
 
-    text("checkpoint", None, "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://...")
-    text("train", None, "Training file: .tsv or .csv, or any with --delimiter.")
-    text("dev", None, "File to evaluate on after every epoch.")
-    text("test", None, "File to evaluate on at the end.")
+    path("checkpoint", None, "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://...")
+    path("train", None, "Training file: .tsv or .csv, or any with --delimiter.")
+    path("dev", None, "File to evaluate on after every epoch.")
+    path("test", None, "File to evaluate on at the end.")
     define_table_flags(values)
-    text("output", None, "Where the model goes: a .keras file, or the folder of a preset.")
-    text("export", None, "Where a SavedModel goes: saved_models/sentiment, or .../sentiment/1.")
+    path("output", None, "Where the model goes: a .keras file, or the folder of a preset.")
+    path("export", None, "Where a SavedModel goes: saved_models/sentiment, or .../sentiment/1.")
     flags.DEFINE_boolean("overwrite", False, "Replace what is there.", flag_values=values)
     integer("epochs", 3, "Passes over the training file.", 1)
     integer("batch_size", 32, "Texts in a training step.", 1)
@@ -76,7 +77,7 @@ def define_flags(values):
         "balanced: every class counts as much as each other in the loss, however many texts it has."
     )
     flags.DEFINE_enum("class_weight", "none", ("none", "balanced"), explanation, flag_values=values)
-    text("checkpoint_dir", None, "Folder for the checkpoints. Default: OUTPUT.training.")
+    path("checkpoint_dir", None, "Folder for the checkpoints. Default: OUTPUT.training.")
     integer("checkpoint_every", 500, "Steps from one checkpoint to the next; 0 for none.", 0)
     integer("seed", 0, "Seed of the new layer, the order of the texts and the dropout.", 0)
     dtypes = ("float32", "bfloat16", "mixed_bfloat16", "mixed_float16")
@@ -137,7 +138,7 @@ def find_state_folder(values):
     if not values.checkpoint_every:
         return None
     folder = values.checkpoint_dir or f"{values.output.rstrip(os.sep)}.training"
-    return Path(folder).expanduser()
+    return Path(folder)
 
 
 def settings_of(values):

@@ -29,7 +29,7 @@ def check_model(path):
     """
     if "://" in path:
         return
-    place = Path(path).expanduser()
+    place = Path(path)
     if place.is_dir():
         if any(any(place.glob(pattern)) for pattern in (*MODEL_FILES, "*.index")):
             return
@@ -59,7 +59,7 @@ def check_corpus(path):
     Raises:
         FileNotFoundError: if there is none, or `keras-bert prepare` has not finished it.
     """
-    if not (Path(path).expanduser() / "manifest.json").is_file():
+    if not (Path(path) / "manifest.json").is_file():
         raise FileNotFoundError(
             f"{path} holds no finished corpus: there is no manifest.json in it. Make one with "
             "keras-bert prepare; a run that was stopped goes on with the same arguments."
@@ -80,7 +80,7 @@ def find_input_names(path):
     if path.endswith(".keras"):
         config = _read_archive(path, "config.json")
     else:
-        file = Path(path).expanduser() / "task.json"
+        file = Path(path) / "task.json"
         config = json.loads(file.read_bytes()) if file.is_file() else None
     names = (config or {}).get("config", {}).get("input_names")
     return tuple(names) if names else None
@@ -89,7 +89,7 @@ def find_input_names(path):
 def _read_archive(path, name):
     """A JSON file of a `.keras` file, or None if this is damaged: who opens it says so."""
     try:
-        with zipfile.ZipFile(Path(path).expanduser()) as archive:
+        with zipfile.ZipFile(path) as archive:
             return json.loads(archive.read(name))
     except (zipfile.BadZipFile, KeyError, ValueError):
         return None

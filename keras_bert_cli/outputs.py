@@ -54,7 +54,7 @@ def check_output(path, overwrite=False, kind=None):
             folder there holds a file that no folder of the kind has.
         OSError: if the folder it goes into is a file, or cannot be written to.
     """
-    path = Path(path).expanduser().absolute()
+    path = Path(path).absolute()
     _check_replaceable(path, overwrite, kind)
     folder = next(parent for parent in path.parents if os.path.lexists(parent))
     if not folder.is_dir():
@@ -91,7 +91,7 @@ def write_output(path, write, overwrite=False, kind=None):
     Raises:
         OSError: if it could not be written to its place.
     """
-    path = Path(path).expanduser()
+    path = Path(path)
     try:
         _write_in_place(path, write, overwrite, kind)
     except OSError as error:

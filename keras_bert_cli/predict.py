@@ -15,7 +15,7 @@ import sys
 
 from absl import flags
 
-from .command_flags import UsageError
+from .command_flags import UsageError, define_path
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
 from .predictor import open_predictor
@@ -28,13 +28,13 @@ REQUIRED = ("model",)
 def define_flags(values):
     """Defines the flags of this command."""
 
-    def text(name, default, explanation):
-        flags.DEFINE_string(name, default, explanation, flag_values=values)
+    def path(name, default, explanation):
+        define_path(values, name, default, explanation)
 
-    text("model", None, "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
-    text("input", "-", "File of one text a line, table (.tsv, .csv or --delimiter), or -.")
+    path("model", None, "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
+    path("input", "-", "File of one text a line, table (.tsv, .csv or --delimiter), or -.")
     define_table_flags(values, text_column=None, label_column=None)
-    text("output", "-", "File to write, or -.")
+    path("output", "-", "File to write, or -.")
     formats = ("tsv", "jsonl")
     flags.DEFINE_enum("format", "tsv", formats, "What a line looks like.", flag_values=values)
     flags.DEFINE_boolean("overwrite", False, "Replace the file.", flag_values=values)

@@ -15,6 +15,7 @@ import sys
 
 from absl import flags
 
+from .command_flags import define_path
 from .corpus_input import define_input_flags, describe_left_out, make_progress
 
 REQUIRED = ("input", "vocab", "output")
@@ -23,15 +24,15 @@ REQUIRED = ("input", "vocab", "output")
 def define_flags(values):
     """Defines the flags of this command."""
 
-    def text(name, default, explanation):
-        flags.DEFINE_string(name, default, explanation, flag_values=values)
+    def path(name, explanation):
+        define_path(values, name, None, explanation)
 
     def switch(name, default, explanation):
         flags.DEFINE_boolean(name, default, explanation, flag_values=values)
 
     define_input_flags(values)
-    text("vocab", None, "vocab.txt of the tokenizer.")
-    text("output", None, "Folder to write, or to go on with.")
+    path("vocab", "vocab.txt of the tokenizer.")
+    path("output", "Folder to write, or to go on with.")
     explanation = "Processes that tokenize. Default: one for each core."
     flags.DEFINE_integer("workers", None, explanation, 1, flag_values=values)
     switch("lowercase", True, "Lower case, as for an uncased BERT.")

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from absl import flags
 
-from .command_flags import UsageError
+from .command_flags import UsageError, define_path
 from .model_paths import check_corpus, check_model
 from .outputs import write_output
 
@@ -37,8 +37,8 @@ MAY_CHANGE = ("keep", "checkpoint_every", "tensorboard", "backend", "traceback",
 def define_flags(values):
     """Defines the flags of this command."""
 
-    def text(name, default, explanation):
-        flags.DEFINE_string(name, default, explanation, flag_values=values)
+    def path(name, default, explanation):
+        define_path(values, name, default, explanation)
 
     def choice(name, default, choices, explanation):
         flags.DEFINE_enum(name, default, choices, explanation, flag_values=values)
@@ -49,13 +49,13 @@ def define_flags(values):
     def number(name, default, explanation, upper_bound=None):
         flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
 
-    text("corpus", None, "Folder that keras-bert prepare wrote.")
-    text("output", None, "Folder of the run, new or to go on with.")
+    path("corpus", None, "Folder that keras-bert prepare wrote.")
+    path("output", None, "Folder of the run, new or to go on with.")
     integer("steps", None, "Training steps in all, a batch each. More may be asked for later.")
     choice("size", "base", SIZES, "Size of a new model.")
     number("dropout", 0.1, "Dropout of a new model, of hidden states and of attention.", 1)
     number("initializer_range", 0.02, "Standard deviation of a new model's weights.", 1)
-    text("checkpoint", None, "Checkpoint to go on from, instead of a new model of --size.")
+    path("checkpoint", None, "Checkpoint to go on from, instead of a new model of --size.")
     integer("batch_size", 32, "Sequences in a step.")
     explanation = "Steps whose mean gradient makes one update; all flags count steps, not updates."
     integer("accumulate", 1, explanation)
@@ -83,7 +83,7 @@ def define_flags(values):
 
 def run(values):
     """Opens the corpus, builds the model, trains or goes on, writes."""
-    output = Path(values.output).expanduser()
+    output = Path(values.output)
     before = read_settings(output)
     # The checkpoints of a run are made for one distance between lines, also when it is prolonged.
     wanted = values.report_every or before.get("report_every")

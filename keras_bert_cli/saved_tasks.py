@@ -106,7 +106,7 @@ def find_task(path):
         if checkpoint.label_names is not None:
             return "TextClassifier"
         return "Pretrainer" if "masked_lm" in find_heads(checkpoint) else None
-    file = Path(path).expanduser() / "task.json"
+    file = Path(path) / "task.json"
     if file.is_file():
         name = json.loads(file.read_text(encoding="utf-8"))["class_name"]
         return "Pretrainer" if name == "Pretrainer" else "TextClassifier"

@@ -5,7 +5,6 @@ import hashlib
 import json
 import os
 import shutil
-from pathlib import Path
 
 
 @contextlib.contextmanager
@@ -72,7 +71,7 @@ def _compare(folder, before, now):
 
 def find_digest(path):
     """The SHA-256 of a file, in hexadecimal."""
-    with open(Path(path).expanduser(), "rb") as file:
+    with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

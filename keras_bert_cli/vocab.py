@@ -13,6 +13,7 @@ import sys
 
 from absl import flags
 
+from .command_flags import define_path
 from .corpus_input import define_input_flags, describe_left_out, make_progress
 from .outputs import check_output, write_output
 
@@ -32,7 +33,7 @@ def define_flags(values):
         flags.DEFINE_boolean(name, default, explanation, flag_values=values)
 
     define_input_flags(values)
-    flags.DEFINE_string("output", None, "File to write.", flag_values=values)
+    define_path(values, "output", None, "File to write.")
     switch("overwrite", False, "Replace the file.")
     integer("size", 30522, "Most pieces.", 1)
     switch("lowercase", True, "Lower case, as for an uncased BERT.")

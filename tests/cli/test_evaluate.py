@@ -60,3 +60,14 @@ def test_bad_input(run, finetuned, tmp_path, monkeypatch, flags, message):
     assert (status, out) == (1, "")
     assert err.startswith("keras-bert: ") and message in err
     assert list_files(tmp_path) == before
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("model", ["model.keras", "saved/1"])
+def test_a_path_at_home(run, finetuned, workshop, monkeypatch, model):
+    monkeypatch.setenv("HOME", str(finetuned))
+    arguments = [f"--model=~/{model}", "--input", workshop / "dev.tsv", "--text_column=sentence"]
+    assert run("evaluate", *arguments) == run(
+        "evaluate", "--model", finetuned / model, *arguments[1:]
+    )
+    assert run("evaluate", *arguments)[0] == 0
