@@ -27,12 +27,14 @@ class AdamW(BertOptimizer):
             long (Zhang et al., 2021, https://arxiv.org/abs/2006.05987).
         no_decay: regular expressions searched in `variable.path`; a variable that
             one of them finds is not decayed. Defaults to biases and norms.
+        no_decay_names: regular expressions searched in `variable.name`, for further variables
+            that are not decayed. `exclude_from_weight_decay(var_names=...)` adds to them.
         gradient_accumulation_steps: int or None, batches whose mean gradient makes a step.
         **kwargs: other arguments of `keras.optimizers.Optimizer`.
 
     Raises:
         ValueError: when the optimizer is built, if an expression given in `no_decay`
-            finds none of the variables.
+            or `no_decay_names` finds none of the variables.
 
     Source: google-research/bert, optimization.py.
     """

@@ -43,6 +43,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         global_clipnorm=1.0,
         bias_correction=False,
         no_decay=NO_DECAY,
+        no_decay_names=(),
         gradient_accumulation_steps=None,
         **kwargs,
     ):
@@ -62,6 +63,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self.epsilon = epsilon
         self.bias_correction = bias_correction
         self.no_decay = tuple(no_decay)
+        self.no_decay_names = tuple(no_decay_names)
 
     def build(self, variables):
         if self.built:
@@ -70,16 +72,11 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self._momentums, self._velocities = self.add_optimizer_variables(
             variables, ["momentum", "velocity"]
         )
-        paths = [variable.path for variable in variables]
-        for pattern in self.no_decay:
-            if pattern not in NO_DECAY and not any(re.search(pattern, path) for path in paths):
-                raise ValueError(
-                    f"no_decay={pattern!r} finds none of the {len(paths)} variables. It is "
-                    f"searched in paths such as {paths[0]!r}."
-                )
-        self._found_by_no_decay = [
-            any(re.search(pattern, path) for pattern in self.no_decay) for path in paths
-        ]
+        paths = _find_all("no_decay", self.no_decay, [v.path for v in variables], "paths")
+        names = _find_all(
+            "no_decay_names", self.no_decay_names, [v.name for v in variables], "names"
+        )
+        self._found_by_no_decay = [path or name for path, name in zip(paths, names, strict=True)]
 
     @property
     def weight_decay(self):
@@ -99,8 +96,8 @@ class BertOptimizer(keras.optimizers.Optimizer):
 
         Args:
             var_list: list of `keras.Variable`.
-            var_names: list of regular expressions, searched in `variable.name`, the last part of
-                `variable.path`.
+            var_names: list of regular expressions. Each is searched in `variable.name`, which is
+                the last part of `variable.path`.
 
         Raises:
             ValueError: if the optimizer is built; when it is built, if an expression finds none
@@ -112,8 +109,8 @@ class BertOptimizer(keras.optimizers.Optimizer):
                 "before the first step, or pass `no_decay` to the constructor."
             )
         paths = [f"^{re.escape(variable.path)}$" for variable in var_list or ()]
-        names = [f"({name})[^/]*$" for name in var_names or ()]
-        self.no_decay = (*self.no_decay, *paths, *names)
+        self.no_decay = (*self.no_decay, *paths)
+        self.no_decay_names = (*self.no_decay_names, *(var_names or ()))
 
     def is_excluded(self, variable):
         """bool, whether `no_decay` finds a variable."""
@@ -210,4 +207,20 @@ class BertOptimizer(keras.optimizers.Optimizer):
             "epsilon": self.epsilon,
             "bias_correction": self.bias_correction,
             "no_decay": list(self.no_decay),
+            "no_decay_names": list(self.no_decay_names),
         }
+
+
+def _find_all(argument, patterns, texts, kind):
+    """For each text, whether any of the regular expressions is found in it.
+
+    Raises:
+        ValueError: if an expression is found in no text and is not one of `NO_DECAY`.
+    """
+    for pattern in patterns:
+        if pattern not in NO_DECAY and not any(re.search(pattern, text) for text in texts):
+            raise ValueError(
+                f"{argument}={pattern!r} finds none of the {len(texts)} variables. It is "
+                f"searched in {kind} such as {texts[0]!r}."
+            )
+    return [any(re.search(pattern, text) for pattern in patterns) for text in texts]

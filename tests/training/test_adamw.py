@@ -131,17 +131,26 @@ def test_excluded_variables_are_not_decayed(model):
     for built in (optimizer, twin):
         built.build(variables)
         assert [built.decay_of(v) for v in variables] == [0.0] * 5
-    # "dense" is a part of the path of `dense/kernel`, not of its name.
-    optimizer = AdamW()
-    optimizer.exclude_from_weight_decay(var_names=["dense"])
-    with pytest.raises(ValueError, match="finds none of the 5 variables"):
-        optimizer.build(variables)
+    optimizer = AdamW(weight_decay=DECAY)
+    optimizer.exclude_from_weight_decay(var_names=["^kernel"])
+    for built in (optimizer, AdamW.from_config(optimizer.get_config())):
+        built.build(variables)
+        assert [built.decay_of(v) for v in variables] == [DECAY, 0, 0, 0, 0]
     optimizer = AdamW(weight_decay=DECAY)
     optimizer.exclude_from_weight_decay(var_list=[embeddings])
     optimizer.build(variables)
     assert [optimizer.decay_of(v) for v in variables] == [0, 0, 0, DECAY, 0]
     with pytest.raises(ValueError, match="comes too late, the optimizer is built"):
         optimizer.exclude_from_weight_decay(var_names=["kernel"])
+
+
+@pytest.mark.parametrize("name", ["dense", "dense.*kernel", "/"])
+def test_names_are_not_paths(model, name):
+    """The name of `dense/kernel` is `kernel`."""
+    optimizer = AdamW()
+    optimizer.exclude_from_weight_decay(var_names=[name])
+    with pytest.raises(ValueError, match=r"finds none of the 5 .* names such as 'embeddings'"):
+        optimizer.build(model.trainable_variables)
 
 
 @pytest.mark.parametrize("optimizer_cls", [AdamW, Lamb])
