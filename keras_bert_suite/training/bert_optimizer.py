@@ -55,6 +55,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         )
         # A variable, so that a compiled step sees when it is set. Below 0 the schedule holds.
         self._held_rate = None
+        self._held_by_callbacks = False
         if isinstance(learning_rate, LinearWarmupDecay) and learning_rate.total_steps is None:
             self._held_rate = self.add_variable((), Constant(-1.0), name="held_rate")
         self.decay = weight_decay or 0.0
@@ -124,8 +125,13 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def learning_rate(self):
         """float scalar, that of the coming update.
 
-        A number may be assigned to it unless a schedule of a given length says it. A schedule of
-        open length gives way to the number, until `fit` lays it over its steps again.
+        A number cannot be assigned if a schedule of a given length sets the rate. If a
+        `LinearWarmupDecay` of open length sets it, a number can be assigned. The number holds for
+        this `fit` and for the following ones, until a schedule is assigned or the model is
+        compiled anew. A callback that assigns the rate has the same effect.
+
+        `LearningRateScheduler` and `ReduceLROnPlateau` are the exception: the first `fit` without
+        them returns to the schedule. A number that is assigned between the two does not hold.
         """
         schedule = self._learning_rate
         if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
@@ -141,22 +147,32 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def learning_rate(self, value):
         if self._held_rate is None or callable(value):
             keras.optimizers.Optimizer.learning_rate.fset(self, value)
-            value = -1.0
+            value, self._held_by_callbacks = -1.0, False
         if self._held_rate is not None:
             self._held_rate.assign(value)
 
     def lay_schedule(self, by_callbacks):
-        """Lets a schedule of open length say the rate again, or callbacks that set it.
+        """Chooses who sets the rate: the schedule, or callbacks.
 
         Args:
-            by_callbacks: bool. True holds the rate at the peak, or at what callbacks have left.
+            by_callbacks: bool. True holds the rate for the callbacks: at a number that was
+                assigned before, otherwise at the peak. False returns to the schedule if the last
+                `fit` had such callbacks. Any other number that was assigned still holds.
         """
         if self._held_rate is None:
             return
-        if not by_callbacks:
-            self._held_rate.assign(-1.0)
-        elif float(ops.convert_to_numpy(self._held_rate)) < 0:
+        if by_callbacks and not self.holds_rate:
             self._held_rate.assign(self._learning_rate.peak_learning_rate)
+        elif self._held_by_callbacks and not by_callbacks:
+            self._held_rate.assign(-1.0)
+        self._held_by_callbacks = by_callbacks
+
+    @property
+    def holds_rate(self):
+        """bool, whether a number sets the rate in place of a schedule of open length."""
+        if self._held_rate is None:
+            return False
+        return float(ops.convert_to_numpy(self._held_rate)) >= 0
 
     def step(self):
         """The number of the coming update, from 1, float32 scalar."""

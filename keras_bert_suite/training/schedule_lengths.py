@@ -14,8 +14,8 @@ RATE_SETTERS = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLRO
 def lay_schedule(model, first_step, num_batches, callbacks=None):
     """Lays a schedule of open length over the steps that a `fit` is about to take.
 
-    A callback that sets the learning rate takes the rate over from such a schedule: it is the
-    peak, and changes only as the callback says.
+    Keras' callbacks that set the learning rate replace such a schedule: the rate is the peak until
+    they set another. A number that was assigned to `optimizer.learning_rate` replaces it too.
 
     Args:
         model: compiled `keras.Model`.
@@ -29,10 +29,13 @@ def lay_schedule(model, first_step, num_batches, callbacks=None):
     optimizer, schedule = _find_schedule(model)
     if schedule is None:
         return
-    by_callbacks = any(isinstance(callback, RATE_SETTERS) for callback in _listed(callbacks))
+    is_replaced = by_callbacks = any(
+        isinstance(callback, RATE_SETTERS) for callback in _listed(callbacks)
+    )
     batches_per_step = optimizer.gradient_accumulation_steps or 1
     if isinstance(optimizer, BertOptimizer):
         optimizer.lay_schedule(by_callbacks)
+        is_replaced = optimizer.holds_rate
     else:
         # Keras' own hand a schedule the number of batches.
         schedule.count_batches(batches_per_step)
@@ -40,7 +43,7 @@ def lay_schedule(model, first_step, num_batches, callbacks=None):
         return
     if num_batches is not None:
         num_steps = max(num_batches // batches_per_step, 1)
-    elif by_callbacks:
+    elif is_replaced:
         num_steps = math.inf
     else:
         raise ValueError(

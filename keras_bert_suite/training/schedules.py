@@ -22,9 +22,13 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         peak_learning_rate: float.
         total_steps: int, optimizer steps until the rate is 0. None leaves the length open: the
             `fit` of one of this package's tasks lays the schedule over the steps it will take.
-            A callback of that `fit` which sets the learning rate takes it over: the rate is the
-            peak until the callback says another. In `train_on_batch`, which cannot know how many
-            steps follow, the rate rises over `warmup_steps`, if given, and stays at the peak.
+            `LearningRateScheduler` and `ReduceLROnPlateau` replace the schedule in their `fit`: the
+            rate is the peak until they set another. A number that is assigned to the optimizer's
+            `learning_rate`, by hand or by another callback, replaces the schedule in every
+            `fit` that follows, until a schedule is assigned or the model is compiled anew. (The
+            optimizers of Keras refuse the number and the callbacks.) In `train_on_batch`, which
+            cannot know how many steps follow, the rate rises over `warmup_steps`, if given, and
+            stays at the peak.
         warmup_steps: int, steps of the rise. Defaults to `warmup_ratio` of all.
         warmup_ratio: float in [0, 1).
 

@@ -91,6 +91,36 @@ def test_callbacks_take_over_a_schedule_of_open_length(model):
     assert fit(model, 1, epochs=3, callbacks=[plateau]) == decays_by([PEAK, PEAK, PEAK / 10])
 
 
+def test_an_assigned_rate_holds_for_the_following_fits(model):
+    """Until a schedule is assigned. The length of the dataset then does not matter either."""
+    optimizer = AdamW(LinearWarmupDecay(PEAK, warmup_steps=0), weight_decay=1.0)
+    compile_for_decay(model, optimizer)
+    lay_schedule(model, 0, 2)
+    fit(model, 2)
+    optimizer.learning_rate = PEAK / 4
+    for num_batches in (2, None):
+        lay_schedule(model, 2, num_batches)
+        assert fit(model, 2) == decays_by([PEAK / 4] * 2)
+    optimizer.learning_rate = LinearWarmupDecay(PEAK, warmup_steps=0)
+    lay_schedule(model, int(optimizer.iterations), 4)
+    assert fit(model, 4) == decays_by(rates_of(4, 0))
+
+
+def test_any_callback_may_assign_the_rate(model):
+    """Not only Keras' own. The schedule sets the rate until then."""
+
+    def assign(epoch, logs=None):
+        if epoch == 1:
+            optimizer.learning_rate = PEAK / 4
+
+    optimizer = AdamW(LinearWarmupDecay(PEAK, warmup_steps=0), weight_decay=1.0)
+    compile_for_decay(model, optimizer)
+    lay_schedule(model, 0, 4)
+    callback = keras.callbacks.LambdaCallback(on_epoch_begin=assign)
+    rates = [PEAK, PEAK * 3 / 4, PEAK / 4, PEAK / 4]
+    assert fit(model, 2, epochs=2, callbacks=[callback]) == decays_by(rates)
+
+
 def test_a_callback_cannot_take_over_a_schedule_of_given_length(model):
     compile_for_decay(model, AdamW(LinearWarmupDecay(PEAK, total_steps=4)))
     setter = keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate)
