@@ -48,7 +48,8 @@ def main(argv=None):
 
     Returns:
         int, the exit status: 0; 1 for an error; 2 if the command line itself is wrong;
-        130 if interrupted. An error is one plain message on standard error.
+        130 if interrupted; 143 if SIGTERM has stopped a training. An error is one plain
+        message on standard error.
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
@@ -100,9 +101,9 @@ def _run(command, flags):
     try:
         choose_backend(flags.backend)
         with hide_log_noise(enabled=not flags.traceback):
-            command.run(flags)
+            status = command.run(flags)
             sys.stdout.flush()
-        return 0
+        return status or 0
     except KeyboardInterrupt:
         return _report("interrupted", 130)
     except BrokenPipeError:

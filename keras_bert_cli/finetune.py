@@ -2,7 +2,8 @@
 
 The label names are those of the training file, sorted. Progress and a table of the
 epochs are printed; the model is written when training is done. A run that was killed is
-continued by the same command, from checkpoints that are removed at the end.
+continued by the same command, from checkpoints that are removed at the end. If SIGTERM stops
+the run, the exit status is 143 and no model is written.
 
 Example:
   keras-bert finetune --checkpoint hf://google-bert/bert-base-uncased \\
@@ -34,7 +35,7 @@ from .outputs import check_output, write_output
 from .saved_tasks import check_version, export_version
 from .standalone import input_names
 from .table_flags import choose_text_columns, define_table_flags
-from .training_state import drop_state, find_digest, training_state
+from .training_state import drop_state, find_digest, report_stop, training_state
 
 REQUIRED = ("checkpoint", "train", "output")
 
@@ -85,7 +86,11 @@ def define_flags(values):
 
 
 def run(values):
-    """Reads the files, fine-tunes, evaluates, writes."""
+    """Reads the files, fine-tunes, evaluates, writes.
+
+    Returns:
+        int, the exit status, if SIGTERM has stopped the training; otherwise None.
+    """
     kind = None if values.output.endswith(".keras") else "preset"
     check_output(values.output, values.overwrite, kind)
     inputs = find_input_names(values)
@@ -110,8 +115,7 @@ def run(values):
     with claimed:
         classifier = train_classifier(values, train, held_out.get("dev"), label_names, state)
         if classifier is None:
-            print("stopped; the same command goes on")
-            return
+            return report_stop()
         if "test" in held_out:
             scores = classifier.evaluate(*columns_of(held_out["test"]), verbose=0, return_dict=True)
             print(f"test accuracy {scores['accuracy']:.4f}, loss {scores['loss']:.4f}")

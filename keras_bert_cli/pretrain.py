@@ -2,9 +2,9 @@
 
 Masked tokens, and pairs of texts or not. Everything goes to one folder: checkpoints, a
 log in CSV, a plot of it, and at the end the model as a preset. A run that was stopped, by
-whatever, is continued by the same command. With more --steps a run goes on too, also one that
-has finished: the learning rate is then that of a run of so many steps from the start, and higher
-than where it was left. Part of the corpus is held out to evaluate on.
+whatever, is continued by the same command. If SIGTERM stops the run, the exit status is 143 and
+no model is written. With more --steps a run goes on too, also one that has finished. The schedule
+is recomputed for the new total. The learning rate therefore rises when the run continues. Part of the corpus is held out to evaluate on.
 
 Example:
   keras-bert pretrain --corpus shards --size tiny --steps 20000 --output run
@@ -24,6 +24,7 @@ from absl import flags
 from .command_flags import UsageError, define_path
 from .model_paths import check_corpus, check_model
 from .outputs import write_output
+from .training_state import report_stop
 
 REQUIRED = ("corpus", "output", "steps")
 
@@ -82,7 +83,11 @@ def define_flags(values):
 
 
 def run(values):
-    """Opens the corpus, builds the model, trains or goes on, writes."""
+    """Opens the corpus, builds the model, trains or goes on, writes.
+
+    Returns:
+        int, the exit status, if SIGTERM has stopped the training; otherwise None.
+    """
     output = Path(values.output)
     before = read_settings(output)
     # The checkpoints of a run are made for one distance between lines, also when it is prolonged.
@@ -158,8 +163,7 @@ def run(values):
     finally:
         report.on_train_end()  # Keras does not say so to one that is interrupted.
     if checkpoints.terminated:
-        print("stopped; the same command goes on")
-        return
+        return report_stop()
     report.plot()
     # That of a run which was shorter is replaced.
     write_output(output / "model", pretrainer.save_to_preset, overwrite=True, kind="preset")

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 
 
 @contextlib.contextmanager
@@ -67,6 +68,17 @@ def _compare(folder, before, now):
             f"{'; '.join(differences)}. Give it the same flags to go on, or delete the folder to "
             "begin anew."
         )
+
+
+def report_stop():
+    """Says that SIGTERM has stopped a training.
+
+    Returns:
+        int, the exit status 143, as a shell has it for a process that SIGTERM ended: a command
+        after `&&` must not run, since no model was written.
+    """
+    print("stopped; the same command goes on")
+    return 128 + signal.SIGTERM
 
 
 def find_digest(path):

@@ -201,7 +201,7 @@ def test_a_killed_run_goes_on(finetune, tmp_path, monkeypatch, epoch):
     with monkeypatch.context() as patched:
         patched.setattr(EpochLog, "on_train_batch_end", interrupt)
         status, out, _ = finetune(**flags)
-    assert status == (130 if epoch == 1 else 0)
+    assert status == (130 if epoch == 1 else 143)
     assert ("stopped; the same command goes on" in out) == (epoch == 2)
     assert not (tmp_path / "out/model.keras").exists()
 
