@@ -52,10 +52,12 @@ def run(values):
 
     predictor = open_predictor(values.model)
     labels = columns_of(table)[1]
-    label_names = predictor.label_names or sorted(set(labels))
-    check_labels(values, table, label_names, source=values.model)
+    if predictor.label_names:
+        check_labels(values, table, predictor.label_names, source=values.model)
     texts = {name: table.columns[name] for name in text_columns.values()}
     predicted, _ = predictor.answer(texts, values.batch_size)
+    # A SavedModel may not say its labels. Then a label may stand in the answers alone.
+    label_names = predictor.label_names or sorted({*labels, *predicted})
 
     from .scores import count_confusions, score
 

@@ -4,7 +4,8 @@ Masked tokens, and pairs of texts or not. Everything goes to one folder: checkpo
 log in CSV, a plot of it, and at the end the model as a preset. A run that was stopped, by
 whatever, is continued by the same command. If SIGTERM stops the run, the exit status is 143 and
 no model is written. With more --steps a run goes on too, also one that has finished. The schedule
-is recomputed for the new total. The learning rate therefore rises when the run continues. Part of the corpus is held out to evaluate on.
+is recomputed for the new total. The learning rate therefore rises when the run continues. Part of
+the corpus is held out to evaluate on.
 
 Example:
   keras-bert pretrain --corpus shards --size tiny --steps 20000 --output run

@@ -1,12 +1,15 @@
 """`keras-bert evaluate`."""
 
 import json
+import shutil
 
 import keras
 import pytest
 from cli.small_files import list_files
 from matplotlib.image import imread
 from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
+
+from keras_bert_cli.predictor import open_predictor
 
 
 @pytest.mark.backend_free
@@ -37,6 +40,24 @@ def test_scores(run, finetuned, workshop, tmp_path, model):
     assert list_files(tmp_path) == ["a", "a/scores.json", "matrix.png"]
     status, _, err = run(*arguments)
     assert status == 1 and "scores.json exists already" in err
+
+
+@pytest.mark.backend_free
+def test_a_saved_model_without_label_names(run, finetuned, tmp_path):
+    """Its answers may have a label that the file does not hold."""
+    shutil.copytree(finetuned / "saved/1", tmp_path / "1")
+    (tmp_path / "1/assets.extra/label_names.txt").unlink()
+    texts = ["a good film", "it was awful", "a dull plot", "wonderful"]
+    predicted = open_predictor(tmp_path / "1").answer({"text": texts}, 4)[0]
+    (tmp_path / "other.tsv").write_text(
+        "text\tlabel\n" + "".join(f"{text}\tother\n" for text in texts)
+    )
+    arguments = ["--model", tmp_path / "1", "--input", tmp_path / "other.tsv"]
+    status, _, err = run("evaluate", *arguments, "--json", tmp_path / "scores.json")
+    assert (status, err) == (0, "")
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert scores["accuracy"] == 0
+    assert scores["label_names"] == sorted({"other", *predicted})
 
 
 @pytest.mark.backend_free
