@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from cli.small_files import list_files
 
+from keras_bert_cli.predictor import predict_probabilities
+
 TEXTS = ["a good film", "it was awful , not good", "", "a [bold]dull[/bold] plot"]
 
 
@@ -36,6 +38,18 @@ def test_lines_of_standard_input(run, finetuned, expected, monkeypatch):
     status, out, err = run("predict", "--model", finetuned / "model.keras", "--batch_size=3")
     assert (status, err) == (0, "")
     check_tsv(out, expected)
+
+
+@pytest.mark.parametrize("activation", [None, "softmax"])
+def test_probabilities_are_those_of_a_server(finetuned, expected, activation):
+    classifier = keras.saving.load_model(finetuned / "model.keras")
+    config = {**classifier.get_config(), "activation": activation}
+    twin = type(classifier).from_config(config)
+    twin.preprocessor = classifier.preprocessor
+    twin.set_weights(classifier.get_weights())
+    probabilities = predict_probabilities(twin, TEXTS)
+    assert isinstance(probabilities, np.ndarray) and probabilities.dtype == np.float32
+    np.testing.assert_allclose(probabilities, expected[1], atol=2e-6)
 
 
 @pytest.mark.backend_free
