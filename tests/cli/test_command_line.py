@@ -173,12 +173,17 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
     assert not (tmp_path / "x").exists()
 
 
-def test_only_the_chosen_backend_is_imported(workshop, tmp_path):
-    """KerasHub imports TensorFlow itself, where it is installed."""
+def test_the_backend_flag_is_read_before_keras_is_imported(workshop, tmp_path):
+    """The backend is `--backend`, not that of the environment.
+
+    Other packages may import a second framework. Where they are installed, KerasHub imports
+    TensorFlow, and the callbacks of Keras import JAX. So only PyTorch must be absent here.
+    """
     arguments = [f"--checkpoint={workshop / 'checkpoint'}", f"--train={workshop / 'train.tsv'}"]
     arguments += ["--text_column=sentence", "--epochs=1", "--output=x.keras", "--backend=jax"]
     code = (
         "import sys; from keras_bert_cli import main; assert main(sys.argv[1:]) == 0;"
+        "import keras; assert keras.config.backend() == 'jax';"
         "assert 'jax' in sys.modules and 'torch' not in sys.modules"
     )
     run_python(code, tmp_path, "finetune", *arguments)
