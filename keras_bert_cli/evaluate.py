@@ -13,7 +13,7 @@ import json
 from absl import flags
 
 from .command_flags import define_path
-from .labelled_tables import check_labels, columns_of, read_examples, shorten
+from .labelled_tables import check_labels, columns_of, read_examples, shorten_label
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
 from .predictor import open_predictor
@@ -96,10 +96,10 @@ def print_scores(scores):
         column.justify = "right"
     for name, row in scores["classes"].items():
         figures = (f"{row[kind]:.4f}" for kind in ("precision", "recall", "f1"))
-        table.add_row(shorten(name), *figures, str(row["rows"]))
+        table.add_row(shorten_label(name), *figures, str(row["rows"]))
     console.print(table)
 
-    names = [shorten(name) for name in scores["label_names"]]
+    names = [shorten_label(name) for name in scores["label_names"]]
     if len(names) > MOST_PRINTED_CLASSES:
         console.print(f"The confusion matrix of {len(names)} classes is for --json and --png.")
         return

@@ -89,4 +89,4 @@ def choose_inputs(values, input_names):
             f"with {len(input_names)} texts a row, {', '.join(input_names)}. Name as many, or "
             "leave out --inputs."
         )
-    return standalone.input_names.check_input_names(inputs)
+    return standalone.input_names.check_signature_names(inputs)

@@ -93,9 +93,9 @@ def run(values):
     """
     kind = None if values.output.endswith(".keras") else "preset"
     check_output(values.output, values.overwrite, kind)
-    inputs = find_input_names(values)
+    inputs = name_inputs(values)
     if values.export:
-        input_names.check_input_names(inputs)
+        input_names.check_signature_names(inputs)
         check_version(values.export, values.overwrite)
     check_model(values.checkpoint)
     columns = choose_text_columns(values)
@@ -128,7 +128,7 @@ def run(values):
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")
 
 
-def find_input_names(values):
+def name_inputs(values):
     """The names of the model's texts: those of the columns of pairs, if these have names."""
     if not values.text_pair_column:
         return ("text",)
@@ -173,7 +173,7 @@ def train_classifier(values, train, dev, label_names, state):
     classifier = kbs.TextClassifier.from_preset(
         values.checkpoint,
         label_names=label_names,
-        input_names=find_input_names(values),
+        input_names=name_inputs(values),
         dtype=values.dtype,
     )
     set_sequence_length(classifier, values.sequence_length)

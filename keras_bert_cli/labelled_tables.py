@@ -97,11 +97,11 @@ def list_labels(label_names):
     'no, yes'
     """
     more = len(label_names) - MANY_LABELS
-    shown = [shorten(name) for name in label_names[:MANY_LABELS]]
+    shown = [shorten_label(name) for name in label_names[:MANY_LABELS]]
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def shorten(label):
+def shorten_label(label):
     """The label, or its beginning: a wrong column may hold whole texts."""
     return label if len(label) < 60 else label[:57] + "..."
 
@@ -154,7 +154,7 @@ def _is_whole(label):
 
 
 def _quote(label):
-    return repr(shorten(label))
+    return repr(shorten_label(label))
 
 
 def _plain(label):

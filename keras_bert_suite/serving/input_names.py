@@ -19,7 +19,7 @@ def choose_input_names(task, inputs=None):
             that a SavedModel can have.
     """
     known = task.input_names
-    names = check_input_names(inputs if inputs is not None else known or ("text",))
+    names = check_signature_names(inputs if inputs is not None else known or ("text",))
     if known is not None and len(names) != len(known):
         raise ValueError(
             f"{task.name} was trained with {len(known)} texts a row, {', '.join(known)}, and "
@@ -28,7 +28,7 @@ def choose_input_names(task, inputs=None):
     return names
 
 
-def check_input_names(inputs):
+def check_signature_names(inputs):
     """A name, or several, as a tuple.
 
     Raises:

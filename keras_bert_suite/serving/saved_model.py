@@ -1,7 +1,7 @@
 """A task as a SavedModel that takes text."""
 
 from keras_bert_suite.checkpoints import atomic_directory
-from keras_bert_suite.serving.input_names import check_input_names, choose_input_names
+from keras_bert_suite.serving.input_names import check_signature_names, choose_input_names
 from keras_bert_suite.serving.servable_tasks import check_task
 from keras_bert_suite.serving.server_files import write_batching_parameters, write_warmup_requests
 from keras_bert_suite.serving.signatures import make_signatures
@@ -105,7 +105,7 @@ def check_export(inputs=("text",)):
     Raises:
         ImportError, ValueError: as `export_saved_model`.
     """
-    inputs = check_input_names(inputs)
+    inputs = check_signature_names(inputs)
     check_installed(
         "a SavedModel",
         {

@@ -1,7 +1,7 @@
 """The functions a SavedModel offers."""
 
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.serving.input_checks import check_inputs
+from keras_bert_suite.serving.shape_checks import check_inputs
 
 
 def make_signatures(task, input_names):
