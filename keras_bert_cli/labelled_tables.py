@@ -60,7 +60,7 @@ def find_label_names(values, train):
     """The label names of the training table: two or more, sorted.
 
     Raises:
-        ValueError: if there are fewer, if some differ in nothing but spaces or case, or if
+        ValueError: if there are fewer, if some differ only in spaces or case, or if
             they are the numbers of a regression, with an example and its line.
     """
     labels = train.columns[values.label_column]
@@ -76,8 +76,8 @@ def find_label_names(values, train):
         if other != name:
             raise ValueError(
                 f"The labels {_quote(other)} ({train.locate(labels.index(other))}) and "
-                f"{_quote(name)} ({train.locate(labels.index(name))}) differ in nothing "
-                "but spaces or case, and would be two classes. Write them alike."
+                f"{_quote(name)} ({train.locate(labels.index(name))}) differ only in "
+                "spaces or case, so they would become two classes. Use one spelling."
             )
     if len(label_names) > MANY_LABELS:
         _check_many_labels(values, train, label_names)

@@ -4,9 +4,9 @@ import re
 
 from keras_bert_suite.checkpoints.messages import list_names, shorten
 
-#: Dials that change what a model computes, and the values that `BertBackbone` has. BERT's
-#: own come first, then those of models that call themselves BERT. (Fields that are not here
-#: change what is returned, how fast, or with what rate of dropout, but no value:
+#: Configuration fields that change the computation, each with the values that `BertBackbone`
+#: supports. BERT's own fields come first, then fields of models that call themselves BERT. (Other
+#: fields change what is returned, how fast, or with what rate of dropout, but no value:
 #: `use_cache`, `output_attentions`, `chunk_size_feed_forward` and so on.)
 DIALS = (
     ("position_embedding_type", ("absolute",)),

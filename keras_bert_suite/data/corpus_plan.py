@@ -111,7 +111,7 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
     """Finds and cuts the input, and holds the output folder for it while the block runs.
 
     The folder may be new, empty, or that of an earlier run of the same arguments over the same
-    files. An earlier run of which no shard is there may have been any other.
+    files. If the folder has no finished shard, the earlier run may have had other arguments.
 
     Args:
         inputs, tokenizer, output, slice_bytes: as for `prepare_corpus`.

@@ -65,7 +65,8 @@ class MaskedLMHead(keras.layers.Layer):
         """
         x = ops.take_along_axis(sequence_output, mask_positions[:, :, None], axis=1)
         x = self.layer_norm(self.transform(x))
-        # One row a prediction: XLA would copy what has three axes before the backward products.
+        # The product takes a matrix with one row for each prediction. XLA would copy a tensor with
+        # three axes before the products of the backward pass.
         logits = self.token_embedding(ops.reshape(x, (-1, x.shape[-1])), reverse=True)
         logits = add_bias(logits, ops.cast(self.bias, logits.dtype))
         return ops.reshape(logits, (*ops.shape(x)[:-1], logits.shape[-1]))

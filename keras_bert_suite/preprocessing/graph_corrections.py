@@ -7,8 +7,9 @@ from keras_bert_suite.preprocessing.unicode_rules import re2_class
 def lower_sigma(texts):
     """`unicode_rules.lower_sigma` for normalized rows with capital sigmas in them.
 
-    Normalization keeps a sigma's neighbours: each character is cased, or is passed over, before it
-    as after it.
+    The rows may be normalized first, because the rule of the sigma still finds the same neighbours:
+    normalization turns no cased character into an uncased one, nor the other way round. The same
+    holds for the characters that the rule passes over.
 
     Args:
         texts: tf.string (B,).

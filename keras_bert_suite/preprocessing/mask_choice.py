@@ -47,8 +47,8 @@ def choose_units(begins, eligible, keys, budget):
     taken = np.zeros_like(begins)
     room = budget
     while True:
-        # Room only shrinks, so what is too long now is never taken. Of the others all are
-        # taken that come before the first that does not fit.
+        # The room only shrinks, so a unit that is too long now never fits later. The other
+        # units are taken in their order, up to the first unit that no longer fits.
         sizes[sizes > room[:, None]] = 0
         fits = (sizes > 0) & (np.cumsum(sizes, axis=1, dtype="int32") <= room[:, None])
         if not fits.any():

@@ -10,9 +10,10 @@ from keras_bert_suite.preprocessing.unicode_rules import CJK, SPACE, membership
 def encode_unassigned(tokens):
     """Hides from ICU, which knows later Unicode versions, what Unicode 14 left unassigned.
 
-    To BERT such characters are letters; ICU takes some for punctuation. Those that no piece holds
-    are all alike and become one private-use character that no piece holds either. The others get a
-    private-use character each, in the texts and in the pieces.
+    BERT treats such characters as letters, but ICU treats some of them as punctuation. A character
+    that no piece contains becomes one private-use character, the same for all such characters. No
+    piece contains the private-use character either. A character that some piece contains becomes a
+    private-use character of its own, in the texts and in the pieces.
 
     Args:
         tokens: sequence of str.

@@ -43,7 +43,7 @@ def write_checkpoint(directory, progress, arrays, keep):
     """
     path = directory / f"step-{progress.batches:08d}"
     if path.exists():
-        # It was found damaged: this run began at one before it.
+        # The checkpoint at `path` is damaged: the run has resumed from an older checkpoint.
         _remove(path)
     manifest = {
         "format": FORMAT,

@@ -8,10 +8,10 @@ import keras
 
 
 class WholeEpochs(keras.callbacks.CallbackList):
-    """The callbacks of a `fit`, which hear of the end of those epochs only that are whole.
+    """The callbacks of a `fit`. The list forwards `on_epoch_end` only for completed epochs.
 
-    To Keras an epoch or a validation that was cut short ends like any other, and a log would give
-    the means over some of its batches as those of all.
+    Keras also calls `on_epoch_end` and `on_test_end` when an epoch or a validation was cut short.
+    A log would then show means over some of the batches as if they were means over all batches.
 
     Args:
         checkpoint: `TrainingCheckpoint`, one of them.

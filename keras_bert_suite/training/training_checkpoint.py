@@ -210,7 +210,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def _save(self):
         self._finish_writing()
-        # After a validation, those from before it.
+        # Validation must not change the random states. So a checkpoint that is made after a
+        # validation holds the random states from before it.
         arrays = {**copy_variables(self.model), **(self._generators or copy_generators())}
         self._writing = self._writer.submit(
             write_checkpoint, self.directory, self.progress, arrays, self.keep
@@ -243,7 +244,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             self.model.jax_state_sync()
         optimizer, group = _inner(self.model.optimizer), self._batches_per_step()
         counted = int(optimizer._iterations) - self.progress.first_step * group
-        # A loss scale drops single batches, from groups that then take in another.
+        # A loss scale drops a single batch, and the group of this batch then takes one more. So
+        # the dropped batches need not be a multiple of `group`.
         self.skipped = math.ceil((self.progress.batches - counted) / group)
         return int(optimizer.iterations)
 

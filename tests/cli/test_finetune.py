@@ -94,7 +94,10 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
         ({"train": "one.tsv"}, "Every row of one.tsv has the label 'yes'"),
         ({"train": "blank.tsv"}, "blank.tsv, line 3: the text in the column 'sentence' is missing"),
         ({"train": "spaces.tsv"}, "The labels ' neg' (spaces.tsv, line 4) and 'neg' (spaces.tsv, "),
-        ({"train": "cases.tsv"}, "differ in nothing but spaces or case"),
+        (
+            {"train": "cases.tsv"},
+            "differ only in spaces or case, so they would become two classes.",
+        ),
         ({"train": "scale.tsv"}, "holds 200 different numbers, such as '0.0': that is a scale"),
         ({"dev": "spaces.tsv"}, "line 2: the label 'neg' does not occur in"),
         ({"dev": "shouted.tsv"}, "line 2: the label 'NO ' does not occur in"),
