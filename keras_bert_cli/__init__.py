@@ -53,6 +53,18 @@ def main(argv=None):
     """
     arguments = sys.argv[1:] if argv is None else list(argv)
     try:
+        status = _main(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever read the output, such as `head`, has enough of it. Python would complain
+        # once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _main(arguments):
+    try:
         name, *rest = arguments or ["help"]
         if name in ("help", "--help", "-h"):
             command = find_command(rest[0]) if rest else None
@@ -106,11 +118,6 @@ def _run(command, flags):
         return status or 0
     except KeyboardInterrupt:
         return _report("interrupted", 130)
-    except BrokenPipeError:
-        # Whoever read the output, such as `head`, has enough of it. Python would complain
-        # once more when it closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
     except UsageError as error:
         return _report(error, 2)
     except (ValueError, OSError, ImportError, RuntimeError, FloatingPointError) as error:

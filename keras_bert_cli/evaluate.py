@@ -12,7 +12,7 @@ import json
 
 from absl import flags
 
-from .command_flags import define_path
+from .command_flags import UsageError, define_path
 from .labelled_tables import check_labels, columns_of, read_examples, shorten_label
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
@@ -42,6 +42,8 @@ def define_flags(values):
 
 def run(values):
     """Reads, predicts, compares, prints, writes."""
+    if values.png and (values.png == values.json or not values.png.lower().endswith(".png")):
+        raise UsageError(f"--png needs a name of its own that ends in .png, got {values.png}")
     for path in filter(None, (values.json, values.png)):
         check_output(path, values.overwrite)
     if values.png:

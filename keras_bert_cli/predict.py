@@ -11,6 +11,7 @@ Example:
 """
 
 import json
+import os
 import sys
 
 from absl import flags
@@ -45,6 +46,8 @@ def run(values):
     """Reads, predicts, writes."""
     check_table_flags(values)
     if values.output != "-":
+        if values.input != "-" and _are_same(values.input, values.output):
+            raise UsageError(f"--output is the --input, {values.input}, which would be lost")
         check_output(values.output, values.overwrite)
     check_model(values.model)
     columns = read_texts(values)
@@ -60,6 +63,11 @@ def run(values):
             file.writelines(lines)
 
     write_output(values.output, write, values.overwrite)
+
+
+def _are_same(first, second):
+    """Whether two paths lead to one file."""
+    return all(map(os.path.exists, (first, second))) and os.path.samefile(first, second)
 
 
 def check_table_flags(values):

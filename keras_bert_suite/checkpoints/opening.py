@@ -110,6 +110,8 @@ def _open_directory(path):
 
 
 def _not_a_directory(path):
+    if path.suffix == ".keras" and path.exists():
+        return ValueError(f"{path} is a .keras file. Read it with keras.saving.load_model.")
     if path.exists():
         return ValueError(
             f"{path} is a single file, wanted the directory of {_FORMATS}. Pass "

@@ -102,7 +102,10 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
         return map_tensorflow_dataset(dataset, preprocess_samples)
 
     def preprocess(batch):
-        batch = tuple(batch) if isinstance(batch, list) else batch
+        if isinstance(batch, (list, tuple)):
+            # Strings alone are texts, as PyTorch's `default_collate` makes a batch of them.
+            is_texts = bool(batch) and all(isinstance(text, (str, bytes)) for text in batch)
+            batch = (list(batch),) if is_texts else tuple(batch)
         return preprocess_samples(*keras.utils.unpack_x_y_sample_weight(batch))
 
     if isinstance(dataset, grain.MapDataset):

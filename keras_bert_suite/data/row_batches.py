@@ -1,5 +1,7 @@
 """Rows held in memory, batched for `fit`."""
 
+import numbers
+
 import grain
 
 
@@ -14,6 +16,10 @@ class RowBatches(grain.MapDataset):
 
     def __init__(self, rows, batch_size, order):
         super().__init__()
+        if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
+            raise ValueError(
+                f"batch_size must be a whole number of at least 1, got {batch_size!r}."
+            )
         self._rows = rows
         self._batch_size = batch_size
         self._order = order

@@ -40,6 +40,7 @@ class Rows:
         """
         inputs, names = read_inputs(x)
         rows = cls(inputs, read_labels(y), read_labels(sample_weight), names)
+        map_arrays(_check_weights, rows.weights)
         sizes = [len(column) for column in rows._columns()]
         if len(set(sizes)) != 1:
             raise ValueError(
@@ -98,8 +99,7 @@ def read_inputs(x):
     Returns:
         (tuple of text columns, their names or None), or (dict of packed arrays, None).
     """
-    if hasattr(x, "iloc") and hasattr(x, "columns"):  # a DataFrame
-        x = {str(name): x.iloc[:, place] for place, name in enumerate(x.columns)}
+    x = _name_columns(x)
     if isinstance(x, dict):
         columns = {name: as_array(column) for name, column in x.items()}
         if not columns:
@@ -119,11 +119,33 @@ def read_inputs(x):
     return (read_texts(x),), None
 
 
+def _name_columns(x):
+    """A dict of the columns of a DataFrame; anything else as it is."""
+    if hasattr(x, "iloc") and hasattr(x, "columns"):
+        return {str(name): x.iloc[:, place].to_numpy() for place, name in enumerate(x.columns)}
+    return x
+
+
 def read_labels(y):
     """Arrays of labels or of weights; a tuple of numbers or names is one column, like a list."""
+    if isinstance(y, (str, bytes)):
+        raise ValueError(
+            f"Labels and weights must come one a row, got the string {y[:40]!r}. To name a column "
+            "of a DataFrame, pass the column: table[name]."
+        )
     if isinstance(y, tuple) and y and all(np.isscalar(label) for label in y):
         y = list(y)
     return map_arrays(as_array, y)
+
+
+def _check_weights(weights):
+    numbers = weights.dtype.kind in "biuf"
+    wrong = ~(np.isfinite(weights) & (weights >= 0)) if numbers else np.ones(len(weights), bool)
+    if wrong.any():
+        row = int(np.argwhere(wrong)[0][0])
+        raise ValueError(
+            f"Sample weights must be finite numbers of at least 0, got {weights[row]} at row {row}."
+        )
 
 
 def read_texts(column, name=None):
@@ -187,6 +209,7 @@ def read_batch(x):
     Raises:
         ValueError: if a text stands alone, without a batch.
     """
+    x = _name_columns(x)
     if isinstance(x, dict):
         if any(holds_texts(column) for column in x.values()):
             return tuple(map(_batch_column, x.values())), tuple(x)

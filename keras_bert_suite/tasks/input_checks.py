@@ -39,9 +39,12 @@ def check_segments(num_segments, backbone, input_names):
     """
     if input_names is not None and num_segments != len(input_names):
         wanted = "single texts" if len(input_names) == 1 else f"{len(input_names)} texts a row"
+        remedy = "Pass pairs as a tuple of two lists, (first_texts, second_texts)."
+        if num_segments > len(input_names):
+            remedy = "Pass the columns of these texts alone, without labels or others."
         raise ValueError(
             f"This task was trained on {wanted}, {', '.join(input_names)}; got {num_segments} a "
-            "row. Pass pairs as a tuple of two lists, (first_texts, second_texts)."
+            f"row. {remedy}"
         )
     available = getattr(backbone, "num_segments", None)
     if available and num_segments > available:
@@ -97,6 +100,15 @@ def default_names(num_segments):
     if num_segments == 1:
         return ("text",)
     return tuple(f"text_{chr(ord('a') + i)}" for i in range(num_segments))
+
+
+def check_held_out(validation_data):
+    """Checks that rows to validate on are `(x, y)` or `(x, y, sample_weight)`."""
+    if len(validation_data) not in (2, 3) or isinstance(validation_data[0], (str, bytes)):
+        raise ValueError(
+            "validation_data must be (x, y) or (x, y, sample_weight), or a dataset, got a "
+            f"{type(validation_data).__name__} of {len(validation_data)}."
+        )
 
 
 def order_columns(inputs, names, input_names):

@@ -43,6 +43,12 @@ def load_preset(
             )
     else:
         preprocessor = _load_preprocessor(preset, checkpoint, sequence_length, lowercase)
+    if cls.has_new_head(kwargs) and _holds_head(cls, preset, checkpoint):
+        warnings.warn(
+            f"{preset} holds a classification layer. It is left out, for num_classes or "
+            "label_names ask for a new one. Drop both arguments to keep it.",
+            stacklevel=4,
+        )
     if checkpoint is None:
         if skip:
             raise ValueError(f"skip={skip!r} is for checkpoints of other libraries, not {preset}.")
@@ -100,6 +106,12 @@ def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
     return preprocessor
 
 
+def _holds_head(cls, preset, checkpoint):
+    if checkpoint is None:
+        return _saved_class(preset, TASK_CONFIG_FILE, cls)
+    return checkpoint.classifier_config is not None
+
+
 def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
     if dtype is not None:
         arguments["dtype"] = dtype
@@ -109,7 +121,7 @@ def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
         warnings.warn(
             f"{preset} holds no {cls.__name__}, only a backbone for one: the layers on top of it "
             "are new. Train them before their output is used.",
-            stacklevel=4,
+            stacklevel=5,
         )
     return task
 

@@ -1,6 +1,7 @@
 """What training, evaluation and prediction of every task have in common."""
 
 import contextlib
+import os
 import threading
 
 import keras
@@ -21,6 +22,7 @@ from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.class_weights import weight_rows
 from keras_bert_suite.preprocessing.text_inputs import is_tf_tensor
 from keras_bert_suite.tasks.input_checks import (
+    check_held_out,
     check_packed,
     check_preprocessor,
     check_segments,
@@ -209,7 +211,7 @@ class RowTask:
                     held_out, validation_batch_size or batch_size
                 )
                 preprocess_held_out = self.preprocess
-            x = training_batches(rows, batch_size or DEFAULT_BATCH_SIZE, shuffle, progress.seed)
+            x = training_batches(rows, _choose_size(batch_size), shuffle, progress.seed)
             preprocess = self.preprocess
         if class_weight is not None:
             preprocess = _weighted(preprocess, self.read_class_weights(class_weight))
@@ -217,6 +219,7 @@ class RowTask:
         total = steps_per_epoch and steps_per_epoch * (epochs - initial_epoch)
         lay_schedule(self, progress.first_step, total, callbacks)
         if isinstance(validation_data, (tuple, list)):
+            check_held_out(validation_data)
             held_out = self._read_rows(*validation_data, labelled=True)
             validation_data = self._evaluation_batches(
                 held_out, validation_batch_size or batch_size
@@ -291,7 +294,7 @@ class RowTask:
         rows = self._read_rows(x)
         if not len(rows):
             return keras.tree.map_structure(_no_rows, self.output)
-        x, visited = evaluation_batches(rows, batch_size or DEFAULT_BATCH_SIZE, steps is None)
+        x, visited = evaluation_batches(rows, _choose_size(batch_size), steps is None)
         batches = preprocess_batches(x, self.preprocess)
         outputs = keras.Model.predict(self, batches, steps=steps or num_batches(x), **kwargs)
         # `steps` may have ended it early; the rows then come as they are.
@@ -419,7 +422,16 @@ class RowTask:
             )
 
     def _evaluation_batches(self, rows, batch_size, by_length=True):
-        return evaluation_batches(rows, batch_size or DEFAULT_BATCH_SIZE, by_length)[0]
+        return evaluation_batches(rows, _choose_size(batch_size), by_length)[0]
+
+    def save(self, filepath, *args, **kwargs):
+        """Saves the task as a `.keras` file; see `keras.Model.save`."""
+        if os.fspath(filepath).endswith((".h5", ".hdf5")):
+            raise ValueError(
+                f"{filepath} could not be loaded again: Keras' HDF5 format has no place for a "
+                "tokenizer. Save to a name that ends in .keras, or with `save_to_preset`."
+            )
+        super().save(filepath, *args, **kwargs)
 
     def save_task_weights(self, filepath):
         """Saves the head alone; KerasHub would save the optimizer's state with it."""
@@ -449,6 +461,10 @@ class RowTask:
         if trainability is not None:
             restore_trainability(task.backbone, trainability)
         return task
+
+
+def _choose_size(batch_size):
+    return DEFAULT_BATCH_SIZE if batch_size is None else batch_size
 
 
 def _weighted(preprocess, weights):

@@ -228,7 +228,13 @@ def _resolve_label_names(num_classes, label_names):
         label_names = [str(i) for i in range(num_classes)]
     if isinstance(label_names, str):
         raise ValueError(f"label_names must be a list of names, got the string {label_names!r}.")
-    label_names = [str(name) for name in label_names]
+    for name in label_names:
+        if not isinstance(name, str):
+            raise ValueError(
+                f"label_names must be strings, got {name!r} ({type(name).__name__}): labels that "
+                "are numbers are class ids. Write the names as strings, in data and names alike."
+            )
+    label_names = list(label_names)
     if num_classes is not None and num_classes != len(label_names):
         raise ValueError(
             f"num_classes={num_classes}, but there are {len(label_names)} label_names: "

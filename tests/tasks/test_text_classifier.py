@@ -212,9 +212,10 @@ def test_round_trips(kind, tmp_path, recwarn):
 def test_preset_with_a_new_head(tmp_path):
     classifier = make_classifier()
     classifier.save_to_preset(str(tmp_path / "preset"))
-    other = TextClassifier.from_preset(
-        str(tmp_path / "preset"), label_names=["a", "b", "c"], sequence_length=24
-    )
+    with pytest.warns(UserWarning, match="left out"):
+        other = TextClassifier.from_preset(
+            str(tmp_path / "preset"), label_names=["a", "b", "c"], sequence_length=24
+        )
     assert other.predict(TEXTS[:2], verbose=0).shape == (2, 3)
     assert other.preprocessor.sequence_length == 24
     np.testing.assert_array_equal(
@@ -330,7 +331,8 @@ def test_from_hugging_face(tmp_path):
             token_type_ids=packed["segment_ids"],
         ).logits.numpy()
     np.testing.assert_allclose(classifier.predict(TEXTS[:8], verbose=0), wanted, atol=1e-5)
-    assert TextClassifier.from_preset(tmp_path, num_classes=2).num_classes == 2
+    with pytest.warns(UserWarning, match="left out"):
+        assert TextClassifier.from_preset(tmp_path, num_classes=2).num_classes == 2
     packer = SegmentPacker.from_preset(tmp_path, sequence_length=32)
     assert packer.sequence_length == 32
 
@@ -347,3 +349,45 @@ def test_a_checkpoint_without_a_head(tmp_path):
     with pytest.raises(ValueError, match="no classification layer. Pass `num_classes`"):
         TextClassifier.from_preset(tmp_path)
     assert TextClassifier.from_preset(tmp_path, num_classes=2).num_classes == 2
+
+
+def test_batches_of_strings_alone():
+    """As a DataLoader of strings and a generator of lists bring them."""
+    torch = pytest.importorskip("torch")
+    classifier = make_classifier()
+    wanted = classifier.predict(TEXTS[:6], verbose=0)
+    for batches in (
+        torch.utils.data.DataLoader(TEXTS[:6], batch_size=2),
+        (TEXTS[i : i + 3] for i in (0, 3)),
+    ):
+        np.testing.assert_allclose(classifier.predict(batches, verbose=0), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"sample_weight": [1.0] * 47 + [float("nan")]}, "at least 0, got nan at row 47"),
+        ({"sample_weight": [-1.0] * 48}, "got -1.0 at row 0"),
+        ({"sample_weight": ["a"] * 48}, "got a at row 0"),
+        ({"validation_data": TEXTS}, r"must be \(x, y\) or .* got a list of 48"),
+        ({"validation_data": TEXTS[:2]}, "got a list of 2"),
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
+        ({"batch_size": 2.5}, "got 2.5"),
+    ],
+)
+def test_wrong_arguments_of_fit(arguments, error):
+    with pytest.raises(ValueError, match=error):
+        make_classifier().fit(TEXTS, LABELS, verbose=0, **arguments)
+
+
+@pytest.mark.backend_free
+def test_names_that_cannot_be_kept(tmp_path):
+    with pytest.raises(ValueError, match=r"must be strings, got 1 \(int\)"):
+        make_classifier(label_names=[1, 2])
+    with pytest.raises(ValueError, match="ends in .keras"):
+        make_classifier().save(tmp_path / "classifier.h5")
+    with pytest.raises(ValueError, match="got the string 'label'"):
+        make_classifier().fit(TEXTS, "label")
+    make_classifier().save_to_preset(str(tmp_path / "preset"))
+    with pytest.warns(UserWarning, match="holds a classification layer. It is left out"):
+        TextClassifier.from_preset(tmp_path / "preset", num_classes=2)
