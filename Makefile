@@ -23,8 +23,11 @@ BIN := $(VENV)/bin
 CONSTRAINTS := constraints/test.txt
 MINILM_VERSION := 0.1.0
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --quiet
+# Processes that share the tests, a file at a time; each takes up to 7 GB under TensorFlow.
+WORKERS ?= 2
 # Extra arguments for pytest: make test PYTEST_ARGS="-x -k tokenizer"
 PYTEST_ARGS ?=
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile
 
 # Frameworks report every start-up step at length; warnings and errors still show.
 export TF_CPP_MIN_LOG_LEVEL ?= 2
@@ -52,14 +55,14 @@ test: lint
 	@failed=''; marker=''; \
 	for backend in $(BACKENDS); do \
 		echo "=== tests on the $$backend backend ==="; \
-		KERAS_BACKEND=$$backend $(BIN)/python -m pytest -m "$$marker" $(PYTEST_ARGS) \
+		KERAS_BACKEND=$$backend $(PYTEST) -m "$$marker" $(PYTEST_ARGS) \
 			|| [[ $$? == 5 && -n $$marker ]] || failed="$$failed $$backend"; \
 		marker='not backend_free'; \
 	done; \
 	if [[ -n $$failed ]]; then echo "Tests failed on:$$failed"; exit 1; fi
 
 $(BACKENDS:%=test-%): test-%: install-test
-	@KERAS_BACKEND=$* $(BIN)/python -m pytest $(PYTEST_ARGS)
+	@KERAS_BACKEND=$* $(PYTEST) $(PYTEST_ARGS)
 
 lint: install-test
 	@$(BIN)/ruff format --check .
