@@ -193,6 +193,8 @@ def test_a_killed_run_goes_on(finetune, tmp_path, monkeypatch, epoch):
     if epoch == 1:
         flags["class_weight"] = "balanced"
     assert finetune(output="whole.keras", **flags)[0] == 0
+    # A shell starts what it runs in the background with this signal ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     update = EpochLog.on_train_batch_end
 
@@ -204,6 +206,7 @@ def test_a_killed_run_goes_on(finetune, tmp_path, monkeypatch, epoch):
     with monkeypatch.context() as patched:
         patched.setattr(EpochLog, "on_train_batch_end", interrupt)
         status, out, _ = finetune(**flags)
+    signal.signal(signal.SIGINT, before)
     assert status == (130 if epoch == 1 else 143)
     assert ("stopped; the same command goes on" in out) == (epoch == 2)
     assert not (tmp_path / "out/model.keras").exists()
