@@ -64,7 +64,7 @@ def test_the_packer_leaves_that_share_whole(packer):
     advice = packer.suggest_sequence_length(*texts, coverage=0.9)
     assert advice.lengths.tolist() == sorted(3 + n + 198 - 2 * n for n in range(100))
     longer = SegmentPacker(packer.tokenizer, advice.sequence_length)
-    places = longer(*texts)["padding_mask"].sum()
+    places = longer.pack(*texts)["padding_mask"].sum()
     cut = next(c for c in advice.cuts if c.sequence_length == advice.sequence_length)
     num_tokens = advice.lengths.sum()
     assert num_tokens - places == round(cut.tokens * (num_tokens - 300))
