@@ -340,6 +340,8 @@ class RowTask:
             if y is not None and self.input_names is None:
                 self.input_names = names or default_names(len(inputs))
             inputs = order_columns(inputs, names, self.input_names)
+        else:
+            check_packed(inputs, self.backbone)
         return self.preprocess(inputs, y, sample_weight)
 
     def preprocess(self, x, y=None, sample_weight=None):
@@ -354,8 +356,6 @@ class RowTask:
         """
         if isinstance(x, tuple):
             x = self.pack_texts(x)
-        else:
-            check_packed(x, self.backbone)
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def pack_texts(self, texts):
