@@ -39,7 +39,8 @@ def main():
     import grain
 
     import keras_bert_suite as kbs
-    from keras_bert_suite.data import PretrainingBatches, open_corpus, read_tokenizer
+    from keras_bert_suite.corpus import open_corpus, read_tokenizer
+    from keras_bert_suite.instances import PretrainingBatches
 
     tokenizer = read_tokenizer(options.corpus)
     masker = kbs.TokenMasker(tokenizer, max_predictions=PREDICTIONS)

@@ -27,7 +27,8 @@ def train(side, corpus, steps):
     import keras
 
     import keras_bert_suite as kbs
-    from keras_bert_suite.data import PretrainingBatches, hold_out, open_corpus, read_tokenizer
+    from keras_bert_suite.corpus import hold_out, open_corpus, read_tokenizer
+    from keras_bert_suite.instances import PretrainingBatches
 
     dtype, seed = SIDES[side]
     keras.utils.set_random_seed(seed)

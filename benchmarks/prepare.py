@@ -34,7 +34,7 @@ runpy.run_path("create_pretraining_data.py", run_name="__main__")
 
 def write_sentences(corpus, path):
     """The documents of a jsonl file, a sentence a line."""
-    from keras_bert_suite.data.sentence_splitter import split_sentences
+    from keras_bert_suite.corpus.sentence_splitter import split_sentences
 
     with open(corpus, encoding="utf-8") as file, open(path, "w", encoding="utf-8") as out:
         for line in file:
@@ -45,7 +45,8 @@ def write_sentences(corpus, path):
 def measure_ours(options, text):
     begin = time.perf_counter()
     import keras_bert_suite as kbs
-    from keras_bert_suite.data import PretrainingBatches, open_corpus, prepare_corpus
+    from keras_bert_suite.corpus import open_corpus, prepare_corpus
+    from keras_bert_suite.instances import PretrainingBatches
 
     start = time.perf_counter() - begin
     with tempfile.TemporaryDirectory() as folder:

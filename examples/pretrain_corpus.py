@@ -18,7 +18,8 @@ from pathlib import Path
 import keras
 
 import keras_bert_suite as kbs
-from keras_bert_suite.data import PretrainingBatches, hold_out, open_corpus, prepare_corpus
+from keras_bert_suite.corpus import hold_out, open_corpus, prepare_corpus
+from keras_bert_suite.instances import PretrainingBatches
 
 keras.utils.set_random_seed(0)
 corpus = Path(globals().get("__file__", "")).parent / "data" / "inaugural.jsonl.gz"

@@ -88,7 +88,7 @@ def run(values):
     train, test = (read_sentences(folder, part, values.quick) for part in ("train", "test"))
     classifier, history, seconds = fine_tune(checkpoint, train, test, values.quick)
 
-    from keras_bert_suite.preprocessing.label_encoding import encode_labels
+    from keras_bert_suite.data.label_encoding import encode_labels
 
     texts, labels = test
     label_ids = encode_labels(labels, classifier.label_names)

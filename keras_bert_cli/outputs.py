@@ -105,7 +105,7 @@ def write_output(path, write, overwrite=False, kind=None):
 
 
 def _write_in_place(path, write, overwrite, kind):
-    from keras_bert_suite.checkpoints import atomic_directory
+    from keras_bert_suite.files.atomic_directory import atomic_directory
 
     _check_replaceable(path, overwrite, kind)
     aside = path.absolute().with_name(_name_aside(path))

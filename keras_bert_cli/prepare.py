@@ -44,8 +44,8 @@ def define_flags(values):
 def run(values):
     """Tokenizes, shows how far it is, sums up."""
     import keras_bert_suite as kbs
-    from keras_bert_suite.data.corpus_plan import list_faults
-    from keras_bert_suite.data.corpus_preparation import prepare_corpus
+    from keras_bert_suite.corpus.preparation import prepare_corpus
+    from keras_bert_suite.corpus.preparation_plan import list_faults
 
     tokenizer = kbs.WordPieceTokenizer(
         values.vocab, lowercase=values.lowercase, strip_accents=values.strip_accents

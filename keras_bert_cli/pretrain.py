@@ -109,7 +109,7 @@ def run(values):
     import keras
 
     import keras_bert_suite as kbs
-    from keras_bert_suite.data import open_corpus, read_tokenizer
+    from keras_bert_suite.corpus import open_corpus, read_tokenizer
 
     from .pretraining_report import PretrainingReport
     from .saved_tasks import open_pretrainer
@@ -227,7 +227,7 @@ def read_settings(output):
 
 def write_settings(output, settings):
     """Writes them to the folder of the run."""
-    from keras_bert_suite.data.atomic_file import atomic_file
+    from keras_bert_suite.files.atomic_file import atomic_file
 
     with atomic_file(output / "settings.json") as aside:
         aside.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
@@ -275,7 +275,8 @@ def claim_folder(output, before, settings):
 def make_batches(values, corpus, tokenizer):
     """(batches to train on, batches to evaluate on or None)."""
     import keras_bert_suite as kbs
-    from keras_bert_suite.data import PretrainingBatches, hold_out
+    from keras_bert_suite.corpus import hold_out
+    from keras_bert_suite.instances import PretrainingBatches
 
     masker = kbs.TokenMasker(
         tokenizer,

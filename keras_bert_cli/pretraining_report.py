@@ -7,7 +7,7 @@ import time
 import keras
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from keras_bert_suite.data.atomic_file import atomic_file
+from keras_bert_suite.files.atomic_file import atomic_file
 
 #: Columns of the log, and their short names in a line of output.
 COLUMNS = {

@@ -20,6 +20,7 @@ def _load(file):
     return module
 
 
+atomic_file = _load("files/atomic_file.py")
 tables = _load("data/tables.py")
 input_names = _load("serving/input_names.py")
 versions = _load("serving/versions.py")

@@ -8,7 +8,7 @@ import keras
 from rich.console import Console
 from rich.table import Table
 
-from .training_state import write_json
+from .standalone import atomic_file
 
 
 class EpochLog(keras.callbacks.Callback):
@@ -38,7 +38,7 @@ class EpochLog(keras.callbacks.Callback):
             row[name] = float(keras.ops.convert_to_numpy(value))
         self.rows = [*(old for old in self.rows if old["epoch"] <= epoch), row]
         if self.file is not None:
-            write_json(self.file, self.rows)
+            atomic_file.write_json(self.file, self.rows)
 
 
 def fit(classifier, x, y, callbacks=(), **kwargs):

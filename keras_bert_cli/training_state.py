@@ -3,9 +3,10 @@
 import contextlib
 import hashlib
 import json
-import os
 import shutil
 import signal
+
+from .standalone import atomic_file
 
 
 @contextlib.contextmanager
@@ -35,7 +36,7 @@ def training_state(folder, settings):
         )
     else:
         folder.mkdir(parents=True, exist_ok=True)
-        write_json(file, settings)
+        atomic_file.write_json(file, settings)
     try:
         yield
     except BaseException:
@@ -85,10 +86,3 @@ def find_digest(path):
     """The SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def write_json(path, value):
-    """Writes a file, whole or not at all."""
-    aside = path.with_name(f".{path.name}.tmp")
-    aside.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
-    os.replace(aside, path)

@@ -51,11 +51,11 @@ def run(values):
     """Counts, learns, writes, measures."""
     check_output(values.output, values.overwrite)
 
-    from keras_bert_suite.data.corpus_faults import Faults
-    from keras_bert_suite.data.corpus_files import InputOptions, find_files, plan_slices
-    from keras_bert_suite.preprocessing.vocabulary import Vocabulary
-    from keras_bert_suite.preprocessing.vocabulary_training import learn_pieces
-    from keras_bert_suite.preprocessing.word_counts import (
+    from keras_bert_suite.corpus.faults import Faults
+    from keras_bert_suite.corpus.input_files import InputOptions, find_files, plan_slices
+    from keras_bert_suite.tokenizers.word_piece.vocabulary import Vocabulary
+    from keras_bert_suite.tokenizers.word_piece.vocabulary_training import learn_pieces
+    from keras_bert_suite.tokenizers.word_piece.word_counts import (
         count_characters,
         count_words,
         measure_coverage,
@@ -102,7 +102,7 @@ def read_texts(slices, options, faults, progress):
 
     After a fault that stops the command it only looks for others.
     """
-    from keras_bert_suite.data.corpus_documents import find_faults, read_documents
+    from keras_bert_suite.corpus.documents import find_faults, read_documents
 
     done, total = 0, sum(piece.num_bytes for piece in slices)
     progress.show(0, 0, total)

@@ -7,14 +7,10 @@ from keras_bert_suite.layers import (
     TransformerBlock,
 )
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import (
-    SegmentPacker,
-    TokenMasker,
-    WordPieceTokenizer,
-    train_vocabulary,
-)
+from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
 from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
 from keras_bert_suite.tasks import Pretrainer, TextClassifier
+from keras_bert_suite.tokenizers import WordPieceTokenizer, train_vocabulary
 from keras_bert_suite.training import (
     AdamW,
     Lamb,

@@ -1,4 +1,4 @@
-"""Writes `keras_bert_suite/preprocessing/unicode14.py`, the frozen character tables.
+"""Writes `keras_bert_suite/tokenizers/unicode14.py`, the frozen character tables.
 
     python3.11 scripts/freeze_unicode.py
 
@@ -10,7 +10,7 @@ import pathlib
 import textwrap
 import unicodedata
 
-OUTPUT = pathlib.Path(__file__).parents[1] / "keras_bert_suite/preprocessing/unicode14.py"
+OUTPUT = pathlib.Path(__file__).parents[1] / "keras_bert_suite/tokenizers/unicode14.py"
 CHARACTERS = [chr(code) for code in range(0x110000)]
 
 HEADER = '''"""Character tables of Unicode 14, written by `scripts/freeze_unicode.py`: do not edit.

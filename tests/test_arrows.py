@@ -13,18 +13,26 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 
 #: room -> the rooms it may import from. A file beside the rooms is a room of its own.
 ALLOWED = {
+    "argument_checks": set(),
+    "files": set(),
     "layers": set(),
-    "checkpoints": set(),
-    "training": {"checkpoints"},
+    "checkpoints": {"files"},
+    "training": {"files"},
     "models": {"layers", "checkpoints"},
-    # KerasHub has a preprocessor name the class of its backbone.
-    "preprocessing": {"models", "checkpoints"},
-    "data": {"preprocessing", "checkpoints"},
-    "tasks": {"layers", "models", "preprocessing", "data", "training", "checkpoints"},
-    "serving": {"models", "preprocessing", "data", "tasks", "checkpoints"},
+    # KerasHub has a tokenizer and a preprocessor name the class of their backbone.
+    "tokenizers": {"models", "checkpoints"},
+    "preprocessing": {"tokenizers", "models", "checkpoints", "argument_checks"},
+    "corpus": {"tokenizers", "files", "argument_checks"},
+    "data": {"tokenizers"},
+    "instances": {"corpus", "preprocessing", "data", "files", "argument_checks"},
+    "tasks": {
+        *("layers", "models", "tokenizers", "preprocessing", "data"),
+        *("training", "checkpoints"),
+    },
+    "serving": {"models", "preprocessing", "tasks", "checkpoints", "files"},
     "__init__": {
-        *("layers", "models", "preprocessing", "data"),
-        *("training", "checkpoints", "tasks", "serving"),
+        *("layers", "models", "tokenizers", "preprocessing"),
+        *("training", "tasks", "serving"),
     },
 }
 
@@ -32,6 +40,9 @@ ALLOWED = {
 TENSORFLOW = {
     "serving/": "exports TensorFlow's format",
     "data/tensorflow_input.py": "feeds `fit` under that backend",
+    "data/class_weights.py": "weights labels in a dataset of TensorFlow",
+    "data/label_encoding.py": "encodes labels in a dataset of TensorFlow",
+    "tokenizers/": "works on TensorFlow's tensors when it is handed some",
     "preprocessing/": "works on TensorFlow's tensors when it is handed some",
     "training/fused_updates.py": "calls TensorFlow's own optimizer kernel under that backend",
 }

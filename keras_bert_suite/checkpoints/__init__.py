@@ -1,6 +1,5 @@
 """Other people's checkpoints: opened, checked, loaded, written."""
 
-from keras_bert_suite.checkpoints.atomic_directory import atomic_directory
 from keras_bert_suite.checkpoints.classifier_head import classifier_arguments
 from keras_bert_suite.checkpoints.load_weights import find_heads, find_other_heads, load_weights
 from keras_bert_suite.checkpoints.opening import open_checkpoint, preset_name
@@ -9,7 +8,6 @@ from keras_bert_suite.checkpoints.save_hugging_face import save_hugging_face
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
 
 __all__ = [
-    "atomic_directory",
     "check_vocabulary",
     "classifier_arguments",
     "find_heads",

@@ -1,8 +1,8 @@
-"""A checkpoint's JSON files: written, and read with every value checked."""
+"""A checkpoint's JSON files, read with every value checked."""
 
 import json
 
-from keras_bert_suite.checkpoints.messages import shorten
+from keras_bert_suite.files.messages import shorten
 
 
 def read_json(path):
@@ -22,12 +22,6 @@ def read_json(path):
             "checkpoint again."
         )
     return value
-
-
-def write_json(values, path):
-    """Writes a dict as a JSON file."""
-    text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-    path.write_text(text, encoding="utf-8")
 
 
 class ConfigValues:

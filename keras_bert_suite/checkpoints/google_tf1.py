@@ -1,10 +1,10 @@
 """Checkpoints of the original google-research/bert."""
 
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_backbone_config
-from keras_bert_suite.checkpoints.messages import list_names, shorten
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
 from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle
 from keras_bert_suite.checkpoints.tokenizer_files import read_google_tokenizer
+from keras_bert_suite.files.messages import list_names, shorten
 
 #: `hidden_act` -> our name. Their "gelu" is the tanh approximation, unless `GELU_APPROXIMATE`
 #: says otherwise. "gelu_erf" and "gelu_tanh" are names of bert4keras.

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_backbone_config, read_json
 from keras_bert_suite.checkpoints.hugging_face_config import check_is_bert, read_classifier
-from keras_bert_suite.checkpoints.messages import list_directory, shorten
 from keras_bert_suite.checkpoints.name_tables import HUGGING_FACE
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
 from keras_bert_suite.checkpoints.tokenizer_files import read_hugging_face_tokenizer
+from keras_bert_suite.files.messages import list_directory, shorten
 
 #: `hidden_act` -> our name. Their "gelu" is the exact one.
 ACTIVATIONS = {

@@ -2,7 +2,7 @@
 
 import re
 
-from keras_bert_suite.checkpoints.messages import list_names, shorten
+from keras_bert_suite.files.messages import list_names, shorten
 
 #: Configuration fields that change the computation, each with the values that `BertBackbone`
 #: supports. BERT's own fields come first, then fields of models that call themselves BERT. (Other

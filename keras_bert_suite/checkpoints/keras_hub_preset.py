@@ -1,9 +1,9 @@
 """Presets of KerasHub's BERT."""
 
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_json
-from keras_bert_suite.checkpoints.messages import list_directory, shorten
 from keras_bert_suite.checkpoints.name_tables import KERAS_HUB
 from keras_bert_suite.checkpoints.tensor_files import HDF5File
+from keras_bert_suite.files.messages import list_directory, shorten
 
 #: What the configuration of KerasHub does not say, for it is built in.
 _BUILT_IN = {"activation": "gelu_tanh", "layer_norm_epsilon": 1e-12, "initializer_range": 0.02}

@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 
-from keras_bert_suite.checkpoints.messages import list_names, shorten
 from keras_bert_suite.checkpoints.name_tables import matches_any, part_of
+from keras_bert_suite.files.messages import list_names, shorten
 
 
 def load_weights(model, checkpoint, skip=()):

@@ -9,7 +9,7 @@ from keras_bert_suite.checkpoints.google_tf1 import GoogleCheckpoint
 from keras_bert_suite.checkpoints.hugging_face import WEIGHT_FILES, HuggingFaceCheckpoint
 from keras_bert_suite.checkpoints.keras_hub_preset import KerasHubCheckpoint, is_keras_hub_bert
 from keras_bert_suite.checkpoints.load_weights import spelled_shapes, transformed_shape
-from keras_bert_suite.checkpoints.messages import list_directory, list_names, shorten
+from keras_bert_suite.files.messages import list_directory, list_names, shorten
 
 _FORMATS = (
     "a Hugging Face checkpoint (config.json and model.safetensors), one of google-research/bert "

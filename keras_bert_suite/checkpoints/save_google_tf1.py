@@ -2,14 +2,14 @@
 
 import warnings
 
-from keras_bert_suite.checkpoints.atomic_directory import atomic_directory
-from keras_bert_suite.checkpoints.config_values import write_json
 from keras_bert_suite.checkpoints.google_tf1 import GELU_APPROXIMATE, LAYER_NORM_EPSILON
-from keras_bert_suite.checkpoints.messages import name_of
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
 from keras_bert_suite.checkpoints.saving import collect_weights, convert_weights, make_config
 from keras_bert_suite.checkpoints.tensor_bundle import write_bundle
 from keras_bert_suite.checkpoints.tokenizer_files import SPECIAL_TOKENS, check_vocabulary
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_file import write_json
+from keras_bert_suite.files.messages import name_of
 
 _OWNER = "Google's BERT"
 
@@ -71,7 +71,7 @@ def save_google_tf1(model, path, tokenizer=None):
         _check_settings(tokenizer)
 
     with atomic_directory(path) as directory:
-        write_json(config, directory / "bert_config.json")
+        write_json(directory / "bert_config.json", config)
         if tokenizer is not None:
             tokenizer.save_assets(directory)
         write_bundle(directory / "bert_model.ckpt", convert_weights(weights, GOOGLE_TF1))

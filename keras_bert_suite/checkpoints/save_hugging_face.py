@@ -1,11 +1,12 @@
 """Writing a model as a Hugging Face checkpoint."""
 
-from keras_bert_suite.checkpoints.atomic_directory import atomic_directory
-from keras_bert_suite.checkpoints.config_values import write_json
-from keras_bert_suite.checkpoints.messages import list_names
 from keras_bert_suite.checkpoints.name_tables import HUGGING_FACE
 from keras_bert_suite.checkpoints.saving import collect_weights, convert_weights, make_config
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_file import write_json
+from keras_bert_suite.files.messages import list_names
+from keras_bert_suite.files.safetensors_file import write_safetensors
 
 _OWNER = "Hugging Face's BERT"
 
@@ -73,11 +74,13 @@ def save_hugging_face(model, path, tokenizer=None, label_names=None):
         config["pad_token_id"] = tokenizer.pad_token_id
 
     with atomic_directory(path) as directory:
-        write_json(config, directory / "config.json")
+        write_json(directory / "config.json", config)
         if tokenizer is not None:
             write_tokenizer(tokenizer, backbone.max_sequence_length, directory)
-        _write_tensors(
-            dict(convert_weights(weights, HUGGING_FACE)), directory / "model.safetensors"
+        write_safetensors(
+            directory / "model.safetensors",
+            dict(convert_weights(weights, HUGGING_FACE)),
+            metadata={"format": "pt"},
         )
 
 
@@ -105,17 +108,3 @@ def _label_maps(label_names, num_classes):
         "id2label": {str(i): name for i, name in enumerate(label_names)},
         "label2id": {name: i for i, name in enumerate(label_names)},
     }
-
-
-def _write_tensors(tensors, path):
-    from safetensors import SafetensorError
-    from safetensors.numpy import save_file
-
-    try:
-        save_file(tensors, path, metadata={"format": "pt"})
-    except SafetensorError as error:
-        size = sum(tensor.nbytes for tensor in tensors.values())
-        raise OSError(
-            f"{path} could not be written: {error}. Make room for {size:,} bytes, or choose "
-            "another path."
-        ) from error

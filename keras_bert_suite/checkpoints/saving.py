@@ -4,7 +4,7 @@ import keras
 import numpy as np
 
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
-from keras_bert_suite.checkpoints.messages import list_names, name_of
+from keras_bert_suite.files.messages import list_names, name_of
 
 #: What a `BertBackbone` has and the backbones of KerasHub do not.
 _BERT_DIALS = ("activation", "attention_dropout", "embedding_dim", "layer_norm_epsilon")

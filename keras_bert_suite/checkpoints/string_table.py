@@ -5,6 +5,8 @@ Source: doc/table_format.md of google/leveldb; tensorflow/core/lib/io/table.
 
 import struct
 
+from keras_bert_suite.files.checksums import masked_checksum
+
 _FOOTER_SIZE = 48
 _MAGIC = 0xDB4775248B80FB57
 _BLOCK_TRAILER_SIZE = 5
@@ -119,15 +121,3 @@ def make_varint(value):
         data.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*data, value])
-
-
-def masked_checksum(data):
-    """CRC-32C as TensorFlow stores it: rotated, with a constant added.
-
-    Args:
-        data: bytes or a read-only uint8 array.
-    """
-    import google_crc32c
-
-    checksum = google_crc32c.value(data)
-    return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF

@@ -14,14 +14,14 @@ from typing import NamedTuple
 import ml_dtypes
 import numpy as np
 
-from keras_bert_suite.checkpoints.messages import damaged, list_names, shorten
 from keras_bert_suite.checkpoints.string_table import (
     make_table,
     make_varint,
-    masked_checksum,
     read_table,
     read_varint,
 )
+from keras_bert_suite.files.checksums import masked_checksum
+from keras_bert_suite.files.messages import damaged, list_names, shorten
 
 # tensorflow/core/framework/types.proto
 _DTYPES = {

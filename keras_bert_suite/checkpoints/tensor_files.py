@@ -6,7 +6,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from keras_bert_suite.checkpoints.messages import damaged, list_names, shorten
+from keras_bert_suite.files.messages import damaged, list_names, shorten
 
 _SAFETENSORS_DTYPES = {
     "F64": "float64",

@@ -1,7 +1,8 @@
 """What a checkpoint's files say about its tokenizer."""
 
-from keras_bert_suite.checkpoints.config_values import read_json, write_json
-from keras_bert_suite.checkpoints.messages import shorten
+from keras_bert_suite.checkpoints.config_values import read_json
+from keras_bert_suite.files.atomic_file import write_json
+from keras_bert_suite.files.messages import shorten
 
 #: Classes of Hugging Face that split text as BERT does, or as their tokenizer.json says.
 _BERT_CLASSES = (
@@ -164,7 +165,7 @@ def write_tokenizer(tokenizer, max_length, directory):
         "tokenizer_class": "BertTokenizer",
         **{theirs: getattr(tokenizer, ours) for theirs, (ours, _) in SPECIAL_TOKENS.items()},
     }
-    write_json(config, directory / "tokenizer_config.json")
+    write_json(directory / "tokenizer_config.json", config)
     tokenizer.save_assets(directory)
 
 

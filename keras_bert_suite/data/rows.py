@@ -5,7 +5,7 @@ import dataclasses
 import keras
 import numpy as np
 
-from keras_bert_suite.preprocessing.text_inputs import is_tf_tensor
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,8 @@ import re
 
 import numpy as np
 
-from keras_bert_suite.preprocessing.unicode_rules import CJK, membership
-from keras_bert_suite.preprocessing.vocabulary import CONTINUATION_PREFIX
+from keras_bert_suite.tokenizers.unicode_rules import CJK, membership
+from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX
 
 
 class MaskVocabulary:

@@ -1,7 +1,7 @@
 """Segments of texts to the ragged token ids that `packing` takes, in NumPy or TensorFlow."""
 
 from keras_bert_suite.preprocessing.packing import NUMPY, tensorflow_namespace
-from keras_bert_suite.preprocessing.text_inputs import is_tf_tensor
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 def tokenize_segments(tokenizer, segments):

@@ -15,7 +15,7 @@ from keras_bert_suite.preprocessing.windows import (
     number_tokens,
     slide_windows,
 )
-from keras_bert_suite.preprocessing.word_piece_tokenizer import WordPieceTokenizer
+from keras_bert_suite.tokenizers.word_piece.word_piece_tokenizer import WordPieceTokenizer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

@@ -6,7 +6,7 @@ import inspect
 import keras
 import numpy as np
 
-from keras_bert_suite.preprocessing.argument_checks import (
+from keras_bert_suite.argument_checks import (
     check_choice,
     check_integer,
     check_share,
@@ -19,7 +19,7 @@ from keras_bert_suite.preprocessing.masking import (
     list_predictions,
     replace_tokens,
 )
-from keras_bert_suite.preprocessing.text_inputs import is_tf_tensor
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 UNITS = ("token", "word", "span", "ngram")
 RANDOM_TOKENS = ("ordinary", "vocabulary")

@@ -4,7 +4,8 @@ import json
 
 import keras
 
-from keras_bert_suite.checkpoints import atomic_directory, write_tokenizer
+from keras_bert_suite.checkpoints import write_tokenizer
+from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.serving.onnx_ops import check_ops, register_erfc
 from keras_bert_suite.serving.servable_tasks import check_task, make_served_model

@@ -1,6 +1,6 @@
 """A task as a SavedModel that takes text."""
 
-from keras_bert_suite.checkpoints import atomic_directory
+from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.serving.input_names import check_signature_names, choose_input_names
 from keras_bert_suite.serving.servable_tasks import check_task
 from keras_bert_suite.serving.server_files import write_batching_parameters, write_warmup_requests

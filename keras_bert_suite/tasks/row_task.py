@@ -8,6 +8,7 @@ import keras
 import keras_hub
 import numpy as np
 
+from keras_bert_suite.data.class_weights import weight_rows
 from keras_bert_suite.data.input_dataset import (
     evaluation_batches,
     is_dataset,
@@ -19,8 +20,6 @@ from keras_bert_suite.data.rows import Rows, map_arrays, read_batch, to_array
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.preprocessing.class_weights import weight_rows
-from keras_bert_suite.preprocessing.text_inputs import is_tf_tensor
 from keras_bert_suite.tasks.input_checks import (
     check_held_out,
     check_packed,
@@ -30,6 +29,7 @@ from keras_bert_suite.tasks.input_checks import (
     order_columns,
 )
 from keras_bert_suite.tasks.presets import load_preset
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 from keras_bert_suite.training import (
     Progress,
     WholeEpochs,

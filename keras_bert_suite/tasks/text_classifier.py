@@ -5,11 +5,11 @@ import keras_hub
 from keras import ops
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.data.class_weights import read_class_weights
+from keras_bert_suite.data.label_encoding import encode_labels
 from keras_bert_suite.layers import Dropout
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.preprocessing.class_weights import read_class_weights
-from keras_bert_suite.preprocessing.label_encoding import encode_labels
 from keras_bert_suite.tasks.input_checks import check_input_names
 from keras_bert_suite.tasks.row_task import RowTask
 from keras_bert_suite.training import AdamW, LinearWarmupDecay

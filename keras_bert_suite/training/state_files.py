@@ -19,7 +19,9 @@ import warnings
 
 import keras
 
-from keras_bert_suite.checkpoints import atomic_directory
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_file import write_json
+from keras_bert_suite.files.safetensors_file import write_safetensors
 from keras_bert_suite.training.training_state import Progress
 
 FORMAT = 1
@@ -52,8 +54,8 @@ def write_checkpoint(directory, progress, arrays, keep):
         "keras": keras.__version__,
     }
     with atomic_directory(path) as folder:
-        _write_tensors(arrays, folder / VARIABLES)
-        (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        write_safetensors(folder / VARIABLES, arrays)
+        write_json(folder / MANIFEST, manifest)
         (folder / CHECKSUMS).write_text(_checksums(folder), encoding="utf-8")
     for old in [p for p in _list_checkpoints(directory) if p.name <= path.name][:-keep]:
         _remove(old)
@@ -123,16 +125,6 @@ def _checksums(folder):
         with open(folder / name, "rb") as file:
             lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {name}\n")
     return "".join(lines)
-
-
-def _write_tensors(arrays, path):
-    from safetensors import SafetensorError
-    from safetensors.numpy import save_file
-
-    try:
-        save_file(arrays, path)
-    except SafetensorError as error:
-        raise OSError(f"{path} could not be written: {error}") from error
 
 
 def _list_checkpoints(directory):

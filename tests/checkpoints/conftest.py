@@ -58,7 +58,7 @@ def inputs():
 @pytest.fixture
 def toy():
     """Directory of the TensorFlow 1 checkpoint."""
-    return Path(__file__).resolve().parents[1] / "data" / "google_tf1_toy"
+    return Path(__file__).resolve().parents[1] / "checkpoints" / "google_tf1_toy"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from peer_weights import randomize, run_transformers, to_numpy
 
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint, save_hugging_face
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import WordPieceTokenizer
+from keras_bert_suite.tokenizers import WordPieceTokenizer
 
 SIZES = {**small_model.SIZES, "layer_norm_epsilon": 1e-3}
 

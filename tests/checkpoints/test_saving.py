@@ -8,8 +8,8 @@ import pytest
 
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.preprocessing import WordPieceTokenizer
 from keras_bert_suite.tasks import TextClassifier
+from keras_bert_suite.tokenizers import WordPieceTokenizer
 
 SIZES = {
     "vocabulary_size": 1000,

@@ -10,7 +10,7 @@ from keras_bert_suite.checkpoints.tokenizer_files import (
     read_google_tokenizer,
     read_hugging_face_tokenizer,
 )
-from keras_bert_suite.preprocessing import WordPieceTokenizer
+from keras_bert_suite.tokenizers import WordPieceTokenizer
 
 pytestmark = pytest.mark.backend_free
 

@@ -2,7 +2,7 @@
 
 import pytest
 from cli.small_files import list_files
-from data.small_corpus import (
+from corpus.small_corpus import (
     check_same_corpus,
     make_documents,
     make_tokenizer,
@@ -12,8 +12,8 @@ from data.small_corpus import (
     write_sentences,
 )
 
-from keras_bert_suite.data.corpus_preparation import prepare_corpus
-from keras_bert_suite.data.shard_reader import open_corpus
+from keras_bert_suite.corpus.preparation import prepare_corpus
+from keras_bert_suite.corpus.shard_reader import open_corpus
 
 pytestmark = pytest.mark.backend_free
 

@@ -350,7 +350,7 @@ def test_a_head_with_a_part_missing_is_refused(peer, tmp_path):
 
 
 def test_google_checkpoint():
-    google_tf1_toy = Path(__file__).resolve().parents[1] / "data" / "google_tf1_toy"
+    google_tf1_toy = Path(__file__).resolve().parents[1] / "checkpoints" / "google_tf1_toy"
     task = Pretrainer.from_preset(google_tf1_toy)
     checkpoint = open_checkpoint(google_tf1_toy)
     table = checkpoint.tensor("cls/seq_relationship/output_weights")

@@ -1,0 +1,15 @@
+"""Raw text to shards of tokens, and a corpus of them that is read at random."""
+
+from keras_bert_suite.corpus.held_out import hold_out
+from keras_bert_suite.corpus.preparation import prepare_corpus
+from keras_bert_suite.corpus.shard_reader import open_corpus, read_tokenizer, verify_corpus
+from keras_bert_suite.corpus.token_corpus import TokenCorpus
+
+__all__ = [
+    "TokenCorpus",
+    "hold_out",
+    "open_corpus",
+    "prepare_corpus",
+    "read_tokenizer",
+    "verify_corpus",
+]

@@ -1,0 +1,188 @@
+"""Documents of a slice of a corpus, each a list of sentences."""
+
+import gzip
+import hashlib
+import json
+import os
+import zlib
+
+from keras_bert_suite.corpus.faults import Faults
+from keras_bert_suite.corpus.input_files import format_of, is_blank, open_file
+from keras_bert_suite.corpus.sentence_splitter import split_sentences
+
+#: A message about a line of JSON lists so many of its keys, and so much of each.
+KEYS_LISTED, KEY_CHARACTERS = 8, 40
+
+
+def read_documents(corpus_slice, options, faults):
+    """Yields the documents of a slice, in order.
+
+    Lines of "sentences" are taken as they are; the texts of "files" and "jsonl" are split by
+    `split_sentences`. A byte order mark is dropped, blank lines of "jsonl" are passed over.
+
+    A document that cannot be read is left out, and `faults` says why: it has bytes that are not
+    of the encoding (with `errors` "strict"), it is no JSON object with a text under `text_key`,
+    or its file cannot be unpacked.
+
+    Args:
+        corpus_slice: `CorpusSlice`.
+        options: `InputOptions`.
+        faults: `Faults`, which takes what cannot be read.
+
+    Yields:
+        list of str, not one empty or blank. The list may be empty.
+
+    Raises:
+        ValueError: if a file is shorter than it was when the corpus was planned.
+        OSError: if a file cannot be read.
+    """
+    for document in _read_slice(corpus_slice, options, faults):
+        yield split_sentences(document) if isinstance(document, str) else document
+
+
+def find_faults(corpus_slice, options):
+    """What of a slice cannot be read, `Faults`. No sentence is split, which makes it fast."""
+    faults = Faults()
+    for _ in _read_slice(corpus_slice, options, faults):
+        pass
+    return faults
+
+
+def hash_slice(corpus_slice):
+    """SHA-256 of the bytes of a slice, as they are on disk; str."""
+    digest = hashlib.sha256()
+    for name, start, end in corpus_slice.parts:
+        with open(os.path.join(corpus_slice.folder, name), "rb") as file:
+            file.seek(start)
+            while start < end and (block := file.read(min(end - start, 1 << 20))):
+                digest.update(block)
+                start += len(block)
+    return digest.hexdigest()
+
+
+def _read_slice(corpus_slice, options, faults):
+    """Yields documents: a list of sentences, or a str that is still to be split."""
+    for part in corpus_slice.parts:
+        yield from _PartReader(corpus_slice.folder, part, options, faults).read()
+
+
+class _PartReader:
+    """Reads a range of a file."""
+
+    def __init__(self, folder, part, options, faults):
+        self._name, self._start, self._end = part
+        self._path = os.path.join(folder, self._name)
+        self._options = options
+        self._faults = faults
+
+    def read(self):
+        read = {
+            "files": self._read_file,
+            "jsonl": self._read_objects,
+            "sentences": self._read_sentences,
+        }[format_of(self._name, self._options.format)]
+        try:
+            yield from read()
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            self._faults.add(self._name, None, "gzip", f" cannot be unpacked: {error}.")
+            self._faults.documents += 1
+
+    def _read_file(self):
+        with open_file(self._path) as file:
+            data = file.read()
+        mark = self._options.byte_order_mark
+        offset = len(mark) if data.startswith(mark) else 0
+        yield from self._one_document(self._decode(data[offset:], offset))
+
+    def _read_objects(self):
+        for offset, line in self._read_lines():
+            if not is_blank(line, self._options.encoding):
+                yield from self._one_document(self._parse_text(line, offset))
+
+    def _read_sentences(self):
+        sentences, readable = [], True
+        for offset, line in self._read_lines():
+            if is_blank(line, self._options.encoding):
+                yield from self._one_document(sentences if readable else None)
+                sentences, readable = [], True
+            else:
+                sentence = self._decode(line, offset)
+                if sentence is None:
+                    readable = False
+                else:
+                    sentences.append(sentence.strip())
+        yield from self._one_document(sentences if readable else None)
+
+    def _one_document(self, document):
+        """Yields a document; counts it if it could not be read, which None says."""
+        if document is None:
+            self._faults.documents += 1
+        else:
+            yield document
+
+    def _read_lines(self):
+        """Yields (offset, line) of the lines that begin in the range."""
+        offset, mark = self._start, self._options.byte_order_mark
+        # The size of what gzip packed is not known before.
+        packed = self._path.endswith(".gz")
+        with open_file(self._path) as file:
+            file.seek(offset)
+            while offset < self._end or packed:
+                line = file.readline()
+                if not line:
+                    break
+                skipped = len(mark) if offset == 0 and line.startswith(mark) else 0
+                yield offset + skipped, line[skipped:]
+                offset += len(line)
+        if offset < self._end and not packed:
+            raise ValueError(
+                f"{self._path} ends at byte {offset:,} and had {self._end:,} when the corpus was "
+                "planned. Let nothing write to the corpus while it is prepared, and start again."
+            )
+
+    def _decode(self, data, offset):
+        """The text; None if it cannot be read."""
+        encoding = self._options.encoding
+        try:
+            return data.decode(encoding)
+        except UnicodeDecodeError as error:
+            if self._options.errors == "replace":
+                self._faults.replaced_texts += 1
+                return data.decode(encoding, "replace")
+            place = offset + error.start
+            reason = (
+                f" is not {encoding.upper()}: byte 0x{data[error.start]:02x} at offset {place:,}, "
+                f"{error.reason}."
+            )
+            self._faults.add(self._name, place, "encoding", reason)
+
+    def _parse_text(self, line, offset):
+        """The text of a line of JSON; None if it cannot be read."""
+        line = self._decode(line.rstrip(b"\r\n"), offset)
+        if line is None:
+            return None
+        try:
+            document = json.loads(line)
+        # Also of numbers with too many digits, and of brackets nested too deep.
+        except (ValueError, RecursionError) as error:
+            reason = f" is not JSON: {error}."
+            if isinstance(error, json.JSONDecodeError):
+                reason = f" is not JSON: {error.msg} (character {error.pos + 1})."
+            self._faults.add(self._name, offset, "json", reason)
+            return None
+        key = self._options.text_key
+        if isinstance(document, dict) and isinstance(document.get(key), str):
+            return document[key]
+        reason = f": wanted an object with a string under {key!r}, got {_explain(document, key)}."
+        self._faults.add(self._name, offset, "text", reason)
+
+
+def _explain(document, text_key):
+    """What a value of JSON is, which has no text under the key."""
+    if not isinstance(document, dict):
+        return f"a {type(document).__name__}"
+    if text_key in document:
+        return f"a {type(document[text_key]).__name__} under it"
+    keys = [repr(key[:KEY_CHARACTERS]) for key in list(document)[:KEYS_LISTED]]
+    more = [f"{len(document) - len(keys)} more"] if len(document) > len(keys) else []
+    return f"an object with the keys {', '.join([*keys, *more])}" if keys else "an empty object"

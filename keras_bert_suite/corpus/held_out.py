@@ -1,0 +1,48 @@
+"""Setting a part of a corpus apart."""
+
+import functools
+
+import numpy as np
+
+from keras_bert_suite.argument_checks import check_share
+from keras_bert_suite.corpus.token_corpus import TokenCorpus
+
+
+def hold_out(corpus, share, seed=0):
+    """Divides a corpus by documents, the same way each time.
+
+    Each document is drawn by itself, from (seed, its number): documents added at the end
+    leave the others where they are, and `share` is kept on average.
+
+    Args:
+        corpus: `TokenCorpus`.
+        share: float over 0 and at most 1, of the documents to hold out.
+        seed: int, not negative.
+
+    Returns:
+        two `TokenCorpus`: the documents to train on, and those held out.
+
+    Raises:
+        ValueError: if `share` is out of its range, or either part has no document.
+    """
+    check_share("share", share, positive=True)
+    held = np.random.default_rng(seed).random(corpus.num_documents) < share
+    if held.all() or not held.any():
+        raise ValueError(
+            f"share={share} holds {held.sum()} of {len(held)} documents out, and both parts need "
+            "one at least. Use another share or seed, or split documents that are very long."
+        )
+    return select_documents(corpus, ~held), select_documents(corpus, held)
+
+
+def select_documents(corpus, chosen):
+    """The corpus of the documents where `chosen`, bool (D,), is true."""
+    num_sentences = np.diff(corpus.document_starts)
+    lengths = corpus.sentence_lengths[np.repeat(chosen, num_sentences)]
+    starts = np.append(0, np.cumsum(num_sentences[chosen]))
+    read_tokens = functools.partial(_read_selected, corpus, np.flatnonzero(chosen))
+    return TokenCorpus(lengths, starts, read_tokens)
+
+
+def _read_selected(corpus, documents, document):
+    return corpus.tokens(int(documents[document]))

@@ -1,0 +1,221 @@
+"""Finds the files of a corpus and cuts them into slices of whole documents."""
+
+import codecs
+import dataclasses
+import glob
+import gzip
+import os
+from pathlib import Path
+
+from keras_bert_suite.argument_checks import check_choice
+
+FORMATS = ("auto", "sentences", "files", "jsonl")
+
+
+@dataclasses.dataclass(frozen=True)
+class InputOptions:
+    """How the files of a corpus are read.
+
+    Attributes:
+        format: one of `FORMATS`, see `format_of`.
+        text_key: str, the key of a document's text in "jsonl".
+        encoding: str, of the files; any that Python knows and that ends a line with one byte.
+            "utf-8-sig" is "utf-8" here, and other spellings are made one.
+        errors: "strict" takes bytes that are not of the encoding for a fault, "replace" reads
+            U+FFFD for them.
+        on_error: "stop" refuses an input with documents that cannot be read, "skip" leaves those
+            documents out and counts them.
+
+    Raises:
+        ValueError: if an argument is none of these.
+    """
+
+    format: str = "auto"
+    text_key: str = "text"
+    encoding: str = "utf-8"
+    errors: str = "strict"
+    on_error: str = "stop"
+
+    def __post_init__(self):
+        format_of("", self.format)
+        check_choice("`errors`", self.errors, ("strict", "replace"))
+        check_choice("`on_error`", self.on_error, ("stop", "skip"))
+        object.__setattr__(self, "encoding", _find_encoding(self.encoding))
+
+    @property
+    def byte_order_mark(self):
+        """bytes that may stand before the text of a file; empty if the encoding has none."""
+        try:
+            return "\ufeff".encode(self.encoding)
+        except UnicodeEncodeError:
+            return b""
+
+
+@dataclasses.dataclass(frozen=True)
+class CorpusSlice:
+    """A run of documents: what one shard is made of.
+
+    Attributes:
+        number: int, its place among the slices of the corpus, from 0.
+        folder: str, what the names of files are relative to.
+        parts: tuple of (name, start, end): a file and the range of its bytes.
+    """
+
+    number: int
+    folder: str
+    parts: tuple
+
+    def __str__(self):
+        name, start, _ = self.parts[0]
+        return f"slice {self.number}, from byte {start:,} of {name}"
+
+    @property
+    def num_bytes(self):
+        """int, bytes of input."""
+        return sum(end - start for _, start, end in self.parts)
+
+
+def find_files(inputs):
+    """Lists the files that patterns name.
+
+    Args:
+        inputs: str, path or a list of them: files, folders, or patterns such as
+            `corpus/*.txt` and `corpus/**`. A folder stands for all files in it and below,
+            except hidden ones.
+
+    Returns:
+        (str, the folder that all are in; list of str, their names relative to it, sorted).
+
+    Raises:
+        FileNotFoundError: if an input names no file.
+    """
+    found = set()
+    for entry in [inputs] if isinstance(inputs, str | os.PathLike) else inputs:
+        entry = os.path.expanduser(os.fspath(entry))
+        matches = [entry] if os.path.exists(entry) else glob.glob(entry, recursive=True)
+        files = {file for match in matches for file in _list_files(Path(match).absolute())}
+        if not files:
+            raise FileNotFoundError(
+                f"No file matches {entry!r}. Wanted the path of a file or of a folder with files, "
+                "or a pattern such as 'corpus/*.txt'."
+            )
+        found |= files
+    folder = os.path.commonpath([file.parent for file in found])
+    return folder, sorted(file.relative_to(folder).as_posix() for file in found)
+
+
+def format_of(name, format):
+    """The format of a file: `format`, or what the name says if that is "auto".
+
+    "sentences" is a sentence a line and a blank line between documents; "files" a document a
+    file; "jsonl" a document a line, an object of JSON. The name of the second kind does not
+    tell it from the first: "auto" takes `.jsonl` and `.jsonl.gz` for "jsonl", all else for
+    "sentences".
+    """
+    if format not in FORMATS:
+        raise ValueError(f"`format` must be one of {', '.join(FORMATS)}. Received: {format!r}.")
+    if format != "auto":
+        return format
+    return "jsonl" if name.removesuffix(".gz").endswith(".jsonl") else "sentences"
+
+
+def plan_slices(folder, names, format, slice_bytes, encoding="utf-8"):
+    """Cuts a corpus into slices of about `slice_bytes`, without reading it.
+
+    The slices are a pure function of the files and the arguments. No document is cut: a slice
+    grows until one ends. Small files share a slice. A file that ends in `.gz` is not cut.
+
+    Args:
+        folder, names: as from `find_files`.
+        format: one of `FORMATS`.
+        slice_bytes: int.
+        encoding: str, as in `InputOptions`.
+
+    Returns:
+        list of `CorpusSlice`, which holds every byte of the files once, in order.
+    """
+    format_of("", format)
+    if slice_bytes < 1:
+        raise ValueError(f"`slice_bytes` must be at least 1. Received: {slice_bytes}.")
+    slices, parts, size = [], [], 0
+    for name in names:
+        for start, end in _cut_file(os.path.join(folder, name), format, slice_bytes, encoding):
+            if parts and size + end - start > slice_bytes:
+                slices.append(CorpusSlice(len(slices), folder, tuple(parts)))
+                parts, size = [], 0
+            parts.append((name, start, end))
+            size += end - start
+    if parts:
+        slices.append(CorpusSlice(len(slices), folder, tuple(parts)))
+    return slices
+
+
+def open_file(path):
+    """Opens a file for reading bytes, unpacked if it is gzip's."""
+    return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")
+
+
+def _list_files(path):
+    if not path.is_dir():
+        return [path]
+    below = ((file, file.relative_to(path).parts) for file in path.rglob("*"))
+    return [
+        file
+        for file, names in below
+        if file.is_file() and not any(name.startswith(".") for name in names)
+    ]
+
+
+def _cut_file(path, format, slice_bytes, encoding):
+    """Yields (start, end), one after the other, to the end of the file."""
+    size = os.path.getsize(path)
+    format = format_of(path, format)
+    if format == "files" or path.endswith(".gz"):
+        yield 0, size
+        return
+    start = 0
+    with open(path, "rb") as file:
+        while start < size:
+            end = size
+            if start + slice_bytes < size:
+                file.seek(start + slice_bytes)
+                end = _find_document_end(file, format, encoding)
+            yield start, end
+            start = end
+
+
+def _find_document_end(file, format, encoding):
+    """Reads on from somewhere in a file to where a document ends, or the file."""
+    line = file.readline()
+    if format == "jsonl":
+        return file.tell()
+    # The first line may be the second half of one.
+    while line := file.readline():
+        if is_blank(line, encoding):
+            break
+    return file.tell()
+
+
+def is_blank(line, encoding):
+    """Whether a line of bytes separates documents: spaces of any kind, or nothing."""
+    return not line.strip() or (len(line) < 64 and not line.decode(encoding, "replace").strip())
+
+
+def _find_encoding(name):
+    """Python's name of an encoding."""
+    try:
+        found = codecs.lookup(name).name
+        found = "utf-8" if found == "utf-8-sig" else found
+        line_end = "\n".encode(found)
+    except (LookupError, UnicodeError):
+        raise ValueError(
+            "`encoding` must be one that Python knows, such as 'utf-8', 'gb18030' or 'cp1252'. "
+            f"Received: {name!r}."
+        ) from None
+    if line_end != b"\n":
+        raise ValueError(
+            f"`encoding` must end a line with the byte 0x0a, where files are cut. Received: "
+            f"{name!r}, which ends it with 0x{line_end.hex()}. Convert the files to UTF-8, for "
+            f"example with iconv -f {name} -t utf-8."
+        )
+    return found

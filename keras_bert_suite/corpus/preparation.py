@@ -1,0 +1,156 @@
+"""A corpus of plain text to a corpus of tokens, on all cores of a machine."""
+
+import contextlib
+import functools
+import threading
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+
+from keras_bert_suite.corpus.faults import Faults
+from keras_bert_suite.corpus.input_files import InputOptions
+from keras_bert_suite.corpus.preparation_plan import plan_corpus
+from keras_bert_suite.corpus.worker_process import WorkerProcess
+
+SLICE_BYTES = 32 << 20
+
+
+def prepare_corpus(
+    inputs,
+    tokenizer,
+    output,
+    workers=1,
+    slice_bytes=SLICE_BYTES,
+    format="auto",
+    text_key="text",
+    encoding="utf-8",
+    errors="strict",
+    on_error="stop",
+    progress=None,
+):
+    """Tokenizes a corpus into a folder that `open_corpus` reads.
+
+    The input is cut into slices of whole documents, each of which becomes a shard. The folder is
+    the same to the byte for any number of workers, on any machine with the same versions of
+    NumPy and ArrayRecord. A run that was stopped, even killed, is continued by the same call:
+    shards that are finished and intact are kept.
+
+    The whole input is read once before the first shard is written, so that everything that cannot
+    be read is known at once.
+
+    ```python
+    tokenizer = WordPieceTokenizer("vocab.txt")
+    prepare_corpus("corpus/*.jsonl", tokenizer, "tokens", workers=8)
+    open_corpus("tokens").tokens(0)
+    ```
+
+    Args:
+        inputs: files, folders or patterns, see `corpus_files.find_files`.
+        tokenizer: `WordPieceTokenizer`.
+        output: str or path of a folder: new, empty, or that of an earlier run.
+        workers: int, processes that tokenize; 1 is this one.
+        slice_bytes: int, about how much input makes a shard.
+        format: "sentences" (one a line, a blank line between documents), "files" (a document
+            each), "jsonl" (a document a line) or "auto", see `corpus_files.format_of`.
+        text_key: str, where "jsonl" has the text of a document.
+        encoding: str, of the files; see `corpus_files.InputOptions`.
+        errors: "strict", or "replace" to read U+FFFD for bytes that are not of the encoding. The
+            tokenizer drops U+FFFD.
+        on_error: "stop" to refuse an input with documents that cannot be read, "skip" to leave
+            these documents out.
+        progress: function of three ints, called when a slice is done and once before: bytes of
+            input done, those of them done by an earlier run, and all.
+
+    Returns:
+        dict, the manifest: "documents", "sentences", "tokens", "unknown_tokens",
+        "single_sentence_documents", "skipped_documents" (left out by `on_error`),
+        "replaced_texts" (lines or files in which `errors` replaced bytes), and how they were made.
+
+    Raises:
+        ValueError: if documents cannot be read, naming the first places in each file, see
+            `read_documents`; or if `output` has a corpus made in another way, naming the
+            difference.
+        FileNotFoundError: if there is no input.
+        FileExistsError: if `output` holds something else.
+        BlockingIOError: if another run writes to `output`.
+        RuntimeError: if a worker process is killed.
+    """
+    if workers < 1:
+        raise ValueError(f"`workers` must be at least 1. Received: workers={workers}.")
+    options = InputOptions(format, text_key, encoding, errors, on_error)
+    with plan_corpus(inputs, tokenizer, output, slice_bytes, options) as plan:
+        report = _Progress(plan, progress or (lambda done, kept, total: None))
+        with _start_workers(plan, min(workers, len(plan.slices))) as work:
+            if on_error == "stop":
+                _check(plan, work)
+            plan.begin()
+            return plan.finish(work("write", report))
+
+
+def _check(plan, work):
+    """Raises a `ValueError` that lists what cannot be read, in the order of the files."""
+    faults = Faults()
+    for found in work("check", lambda found: found):
+        faults.update(found)
+    if faults:
+        raise faults.error(plan.slices[0].folder)
+
+
+@contextlib.contextmanager
+def _start_workers(plan, workers):
+    """Yields a function: name of a method of the `ShardWriter`, function for its result -> list.
+
+    The method is called with each slice, and the function at once with what it returns. The list
+    is of what the function returns, in the order of the slices.
+    """
+    with contextlib.ExitStack() as stack:
+        call = functools.partial(_call_method, plan.writer)
+        if workers <= 1:
+            yield lambda method, take: [take(call(method, piece)) for piece in plan.slices]
+            return
+        processes = [
+            stack.enter_context(WorkerProcess(call, pass_fds=(plan.lock,))) for _ in range(workers)
+        ]
+        yield functools.partial(_work_in_processes, plan.slices, processes)
+
+
+def _call_method(writer, method, corpus_slice):
+    return getattr(writer, method)(corpus_slice)
+
+
+def _work_in_processes(slices, processes, method, take):
+    """Each thread has a process of its own and takes the next slice when it is free."""
+    results, left = {}, iter(slices)
+
+    def work(process):
+        # Under the lock of the interpreter `next` of a list's iterator is one step.
+        for piece in left:
+            results[piece.number] = take(process(method, piece))
+
+    with ThreadPoolExecutor(len(processes)) as threads:
+        running = [threads.submit(work, process) for process in processes]
+        try:
+            for task in wait(running, return_when=FIRST_EXCEPTION).done:
+                task.result()
+        except BaseException:
+            for process in processes:
+                process.kill()  # Which ends the threads too.
+            raise
+    return [results[piece.number] for piece in slices]
+
+
+class _Progress:
+    """Adds up what is done, and says so."""
+
+    def __init__(self, plan, say):
+        self._say = say
+        self._lock = threading.Lock()
+        self._done = self._kept = 0
+        self._total = sum(piece.num_bytes for piece in plan.slices)
+        say(0, 0, self._total)
+
+    def __call__(self, written):
+        summary, kept = written
+        with self._lock:
+            self._done += summary["input"]["bytes"]
+            self._kept += summary["input"]["bytes"] if kept else 0
+            self._say(self._done, self._kept, self._total)
+        return summary

@@ -1,0 +1,194 @@
+"""What a prepared corpus is to be: written down first, compared when work goes on."""
+
+import contextlib
+import dataclasses
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from keras_bert_suite.corpus.faults import Faults
+from keras_bert_suite.corpus.input_files import find_files, plan_slices
+from keras_bert_suite.corpus.token_shards import ShardWriter, token_dtype
+from keras_bert_suite.files.atomic_file import ASIDE, atomic_file, write_json
+from keras_bert_suite.files.folder_lock import LOCK_FILE, lock_folder
+
+#: Raised when the same input gives other shards.
+VERSION = 3
+
+PLAN_FILE, MANIFEST_FILE, VOCABULARY_FILE = "plan.json", "manifest.json", "vocab.txt"
+
+TOKENIZER_OPTIONS = (
+    *("lowercase", "strip_accents"),
+    *("unknown_token", "start_token", "end_token", "pad_token", "mask_token"),
+)
+
+COUNTS = (
+    *("documents", "sentences", "tokens", "unknown_tokens"),
+    *("single_sentence_documents", "skipped_documents", "replaced_texts"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class CorpusPlan:
+    """The work to do: check each of `slices`, `begin`, write the shard of each, `finish`.
+
+    Attributes:
+        slices: list of `CorpusSlice`.
+        writer: `ShardWriter`.
+        description: dict, what makes two corpora the same.
+        vocabulary: bytes, the vocab.txt of the tokenizer.
+        lock: int, the descriptor that holds the folder.
+    """
+
+    slices: list
+    writer: ShardWriter
+    description: dict
+    vocabulary: bytes
+    lock: int
+
+    @property
+    def output(self):
+        """`pathlib.Path`, the folder."""
+        return Path(self.writer.output)
+
+    def begin(self):
+        """Writes down what the corpus is to be, and removes what was left half written."""
+        if not _has_shards(self.output):
+            self._remove_shards()
+        for file in self.output.glob(f".*{ASIDE}"):
+            file.unlink(missing_ok=True)
+        write_json(self.output / PLAN_FILE, self.description)
+        with atomic_file(self.output / VOCABULARY_FILE) as aside:
+            aside.write_bytes(self.vocabulary)
+
+    def finish(self, summaries):
+        """Writes the manifest, with which the corpus is complete.
+
+        Args:
+            summaries: list of dicts from `ShardWriter.write`, in the order of `slices`.
+
+        Returns:
+            dict, the manifest.
+        """
+        counts = {count: sum(summary[count] for summary in summaries) for count in COUNTS}
+        if not counts["tokens"]:
+            self._remove_shards()
+            skipped = counts["skipped_documents"]
+            left_out = f" {skipped:,} documents were left out." if skipped else ""
+            raise ValueError(
+                f"There is no text in the input, {len(self.description['inputs'])} files of "
+                f"{self.writer.options.format!r}.{left_out} Look at them, and at the format."
+            )
+        manifest = {**self.description, **counts, "shards": summaries}
+        write_json(self.output / MANIFEST_FILE, manifest)
+        return manifest
+
+    def _remove_shards(self):
+        for file in self.output.glob("shard-*"):
+            file.unlink()
+
+
+def list_faults(manifest, inputs):
+    """What was left out of a corpus.
+
+    Args:
+        manifest: dict from `prepare_corpus`.
+        inputs: what the corpus was made of, as for `prepare_corpus`.
+
+    Returns:
+        list of str, as `Faults.describe` gives them.
+    """
+    faults = Faults()
+    for summary in manifest["shards"]:
+        if "faults" in summary:
+            faults.update(Faults.from_json(summary["faults"]))
+    return faults.describe(find_files(inputs)[0])
+
+
+@contextlib.contextmanager
+def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
+    """Finds and cuts the input, and holds the output folder for it while the block runs.
+
+    The folder may be new, empty, or that of an earlier run of the same arguments over the same
+    files. If the folder has no finished shard, the earlier run may have had other arguments.
+
+    Args:
+        inputs, tokenizer, output, slice_bytes: as for `prepare_corpus`.
+        options: `InputOptions`.
+
+    Yields:
+        `CorpusPlan`.
+
+    Raises:
+        ValueError: if the folder holds a corpus made in another way, naming the difference.
+        FileExistsError: if it holds something else.
+        BlockingIOError: if another run writes to it.
+        FileNotFoundError: if there is no input.
+    """
+    folder, names = find_files(inputs)
+    output = Path(output).expanduser().absolute()
+    vocabulary = "".join(token + "\n" for token in tokenizer.get_vocabulary()).encode()
+    config = tokenizer.get_config()
+    description = {
+        "version": VERSION,
+        **dataclasses.asdict(options),
+        "slice_bytes": slice_bytes,
+        "tokenizer": {name: config[name] for name in TOKENIZER_OPTIONS},
+        "vocabulary_sha256": hashlib.sha256(vocabulary).hexdigest(),
+        "token_dtype": token_dtype(tokenizer).name,
+        "inputs": [[name, os.path.getsize(os.path.join(folder, name))] for name in names],
+    }
+    slices = plan_slices(folder, names, options.format, slice_bytes, options.encoding)
+    output.mkdir(parents=True, exist_ok=True)
+    _check_ours(output)
+    with lock_folder(output) as lock:
+        if _has_shards(output):
+            _check_same(output, description)
+        writer = ShardWriter(tokenizer, str(output), options)
+        yield CorpusPlan(slices, writer, description, vocabulary, lock)
+
+
+def _check_ours(output):
+    """Raises if a folder has files, and none of them is a plan."""
+    names = {file.name for file in output.iterdir() if file.suffix != ASIDE}
+    if names - {LOCK_FILE} and PLAN_FILE not in names:
+        raise FileExistsError(
+            f"{output} holds files already, and no {PLAN_FILE} of an earlier run. Choose a folder "
+            "that is new or empty."
+        )
+
+
+def _has_shards(output):
+    """Whether there is something that depends on the plan."""
+    return (output / MANIFEST_FILE).exists() or any(output.glob("shard-*.json"))
+
+
+def _check_same(output, description):
+    """Raises unless the folder has the corpus of `description`, done or not."""
+    file = output / PLAN_FILE
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(
+            f"{file} is damaged: {error}. Restore it, or write to another folder."
+        ) from None
+    for key, wanted in description.items():
+        if found.get(key) != wanted:
+            had, has = _show_difference(found.get(key), wanted)
+            raise ValueError(
+                f"{output} holds a corpus made with {key} {had}, and this run has {has}. Write to "
+                "another folder, or remove that one."
+            )
+
+
+def _show_difference(found, wanted):
+    """The first entries that differ, if they are lists or dicts."""
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        found, wanted = list(found.items()), list(wanted.items())
+    if isinstance(found, list) and isinstance(wanted, list):
+        for index in range(max(len(found), len(wanted))):
+            pair = found[index : index + 1], wanted[index : index + 1]
+            if pair[0] != pair[1]:
+                return [f"{list(side[0])}" if side else "no more" for side in pair]
+    return repr(found), repr(wanted)

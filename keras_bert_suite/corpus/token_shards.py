@@ -1,0 +1,179 @@
+"""A slice of a corpus to a shard of token ids.
+
+A shard is three files. `shard-00000.array_record` has a record for each document, its token ids
+one after the other: little-endian uint16, or uint32 if the vocabulary is too large. Grain reads
+it at random. `shard-00000.npz` has two arrays, `sentence_lengths` (S,) and `document_sentences`
+(D,), tokens of each sentence and sentences of each document: an epoch is planned from these
+without reading a token. `shard-00000.json` has counts and checksums; it is written last, and
+without it there is no shard.
+"""
+
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from keras_bert_suite.corpus.documents import find_faults, hash_slice, read_documents
+from keras_bert_suite.corpus.faults import Faults
+from keras_bert_suite.files.atomic_file import atomic_file, write_json
+
+#: Measured on Wikipedia: 1.5 bytes a token, packed at 160 MB/s. A group is unpacked as one: with
+#: 32 documents in it reading one takes five times as long. Level 17 saves a tenth of the disk and
+#: takes as long as the tokenizer.
+WRITER_OPTIONS = "group_size:4,zstd:3"
+
+#: Documents tokenized at once.
+BATCH_DOCUMENTS = 64
+
+
+class ShardWriter:
+    """Makes the shard of a slice: a pure function of the slice and these arguments.
+
+    It can be pickled, and used by several processes at once.
+
+    Args:
+        tokenizer: `WordPieceTokenizer`.
+        output: str, an existing folder.
+        options: `InputOptions`.
+    """
+
+    def __init__(self, tokenizer, output, options):
+        self.tokenizer = tokenizer
+        self.output = output
+        self.options = options
+
+    def check(self, corpus_slice):
+        """What of a slice cannot be read, `Faults`; none if its shard is there."""
+        if shard_path(self.output, corpus_slice.number, "summary").exists():
+            return Faults()
+        return find_faults(corpus_slice, self.options)
+
+    def write(self, corpus_slice):
+        """Writes the shard, unless it is there already and in order.
+
+        Returns:
+            (dict, what its `.json` file holds; bool, whether it was there).
+
+        Raises:
+            ValueError: if the input has changed since the shard was written, if documents
+                cannot be read and `on_error` is "stop", or as `read_documents` does.
+        """
+        source = describe_slice(corpus_slice)
+        kept = self._find_shard(corpus_slice, source)
+        if kept is not None:
+            return kept, True
+        paths = {kind: shard_path(self.output, corpus_slice.number, kind) for kind in SUFFIXES}
+        with atomic_file(paths["tokens"]) as tokens, atomic_file(paths["lengths"]) as lengths:
+            counts = self._write_documents(corpus_slice, tokens, lengths)
+            files = {"tokens": describe_file(tokens), "lengths": describe_file(lengths)}
+        summary = {"input": source, **counts, "files": files}
+        write_json(paths["summary"], summary)
+        return summary, False
+
+    def _find_shard(self, corpus_slice, source):
+        path = shard_path(self.output, corpus_slice.number, "summary")
+        try:
+            summary = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        if summary.get("input") != source:
+            raise ValueError(
+                f"{path} was made of other text than there is now in {corpus_slice}. The corpus "
+                "has changed: write to another folder."
+            )
+        intact = all(
+            is_intact(shard_path(self.output, corpus_slice.number, kind), description)
+            for kind, description in summary["files"].items()
+        )
+        return summary if intact else None
+
+    def _write_documents(self, corpus_slice, tokens_path, lengths_path):
+        # There is none for Windows, where the rest of the package works.
+        from array_record.python.array_record_module import ArrayRecordWriter
+
+        dtype = token_dtype(self.tokenizer)
+        faults = Faults()
+        documents = read_documents(corpus_slice, self.options, faults)
+        lengths, num_unknown = [], 0
+        try:
+            with contextlib.closing(ArrayRecordWriter(str(tokens_path), WRITER_OPTIONS)) as writer:
+                while batch := list(itertools.islice(documents, BATCH_DOCUMENTS)):
+                    ids, of_documents = self._tokenize(batch)
+                    num_unknown += int((ids == self.tokenizer.unknown_token_id).sum())
+                    ends = np.cumsum([of_document.sum() for of_document in of_documents])
+                    for of_document, tokens in zip(
+                        of_documents, np.split(ids.astype(dtype), ends[:-1]), strict=True
+                    ):
+                        if len(tokens):
+                            writer.write(tokens.tobytes())
+                            lengths.append(of_document[of_document > 0])
+        except RuntimeError as error:
+            raise OSError(
+                f"{tokens_path} cannot be written: {error}. If the disk is full make room, and run "
+                "again: what is finished is kept."
+            ) from None
+        if faults and self.options.on_error == "stop":
+            raise faults.error(corpus_slice.folder)
+        sentence_lengths = np.concatenate([np.zeros(0, np.int64), *lengths])
+        with open(lengths_path, "wb") as file:
+            np.savez_compressed(
+                file,
+                sentence_lengths=_shrink(sentence_lengths),
+                document_sentences=_shrink(np.array([len(d) for d in lengths], np.int64)),
+            )
+        return {
+            "documents": len(lengths),
+            "sentences": len(sentence_lengths),
+            "tokens": int(sentence_lengths.sum()),
+            "unknown_tokens": num_unknown,
+            "single_sentence_documents": sum(len(document) == 1 for document in lengths),
+            "skipped_documents": faults.documents,
+            "replaced_texts": faults.replaced_texts,
+            **({"faults": faults.to_json()} if faults else {}),
+        }
+
+    def _tokenize(self, documents):
+        """(ids of all documents in a row; for each document the lengths of its sentences)."""
+        ids, lengths = self.tokenizer.tokenize_flat(list(itertools.chain(*documents)))
+        ends = np.cumsum([len(document) for document in documents])
+        return ids, np.split(lengths, ends[:-1])
+
+
+SUFFIXES = {"tokens": ".array_record", "lengths": ".npz", "summary": ".json"}
+
+
+def shard_path(folder, number, kind):
+    """`pathlib.Path` of a file of a shard; `kind` is a key of `SUFFIXES`."""
+    return Path(folder) / f"shard-{number:05d}{SUFFIXES[kind]}"
+
+
+def token_dtype(tokenizer):
+    """The NumPy dtype that token ids are stored in."""
+    return np.dtype("<u2" if tokenizer.vocabulary_size() <= 1 << 16 else "<u4")
+
+
+def describe_slice(corpus_slice):
+    """dict that tells a slice, contents included, from another; without the folder it is in."""
+    parts = [list(part) for part in corpus_slice.parts]
+    return {"parts": parts, "bytes": corpus_slice.num_bytes, "sha256": hash_slice(corpus_slice)}
+
+
+def describe_file(path):
+    """dict of the size and the SHA-256 of a file."""
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return {"bytes": os.path.getsize(path), "sha256": digest}
+
+
+def is_intact(path, description):
+    """Whether there is a file at `path` which `describe_file` would describe like this."""
+    return path.is_file() and describe_file(path) == description
+
+
+def _shrink(array):
+    """Non-negative integers in the smallest dtype."""
+    return array.astype(np.min_scalar_type(int(array.max(initial=0))))

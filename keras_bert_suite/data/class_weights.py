@@ -1,0 +1,66 @@
+"""Weights of classes, as the weights of rows."""
+
+import numbers
+
+import numpy as np
+
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+
+
+def read_class_weights(class_weight, label_names):
+    """The weight of each class.
+
+    >>> read_class_weights({"yes": 3.0}, ["no", "yes"])
+    array([1., 3.], dtype=float32)
+
+    Args:
+        class_weight: dict, a label name or a class id -> weight; 1 for classes left out.
+        label_names: list of C strings.
+
+    Returns:
+        float32 (C,).
+
+    Raises:
+        ValueError: if it is no dict, a key is neither a label nor an id, or a weight is no number
+            of at least 0.
+    """
+    if not isinstance(class_weight, dict):
+        raise ValueError(
+            "class_weight must be a dictionary, a label or class id -> the weight of its rows, got "
+            f"{class_weight!r}."
+        )
+    weights = np.ones(len(label_names), "float32")
+    for key, weight in class_weight.items():
+        is_id = isinstance(key, numbers.Integral)
+        known = 0 <= key < len(label_names) if is_id else key in label_names
+        if not known:
+            raise ValueError(
+                f"class_weight has the key {key!r}, which is neither one of the labels "
+                f"{list(label_names)} nor a class id in [0, {len(label_names)}). Correct it."
+            )
+        if not isinstance(weight, numbers.Real) or not 0 <= weight < float("inf"):
+            raise ValueError(
+                f"class_weight of {key!r} must be a finite number of at least 0, got {weight!r}."
+            )
+        weights[key if is_id else list(label_names).index(key)] = weight
+    return weights
+
+
+def weight_rows(labels, weights):
+    """The weight of each row, that of its class.
+
+    Args:
+        labels: int (B,), or (B, C) one-hot or soft, of which the largest counts; an array or a
+            TensorFlow tensor.
+        weights: float32 (C,).
+
+    Returns:
+        float32 (B,), a NumPy array, or a tensor for a tensor.
+    """
+    if is_tf_tensor(labels):
+        import tensorflow as tf
+
+        ids = labels if labels.shape.rank == 1 else tf.argmax(labels, axis=-1)
+        return tf.gather(tf.constant(weights), ids)
+    labels = np.asarray(labels)
+    return weights[labels if labels.ndim == 1 else labels.argmax(axis=-1)]

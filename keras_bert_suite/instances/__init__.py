@@ -1,0 +1,6 @@
+"""A corpus to pretraining batches: planned, packed, masked."""
+
+from keras_bert_suite.instances.google_examples import GoogleExamples, write_google_examples
+from keras_bert_suite.instances.pretraining_batches import PretrainingBatches
+
+__all__ = ["GoogleExamples", "PretrainingBatches", "write_google_examples"]

@@ -1,0 +1,168 @@
+"""The files of Google's `create_pretraining_data.py`, read and written."""
+
+import mmap
+import os
+
+import grain
+import numpy as np
+
+from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.data.row_orders import shuffled
+from keras_bert_suite.instances.pretraining_batches import name_arrays
+from keras_bert_suite.instances.tf_example import (
+    find_records,
+    frame_record,
+    parse_example,
+    read_record,
+    serialize_example,
+)
+
+LABELS = "next_sentence_labels"
+
+#: Google's names in the order of its files, with ours.
+FEATURES = {
+    "input_ids": "token_ids",
+    "masked_lm_weights": "mask_weights",
+    LABELS: None,
+    "masked_lm_positions": "mask_positions",
+    "input_mask": "padding_mask",
+    "segment_ids": "segment_ids",
+    "masked_lm_ids": "mask_ids",
+}
+
+
+class GoogleExamples(grain.MapDataset):
+    """A Grain dataset of the batches in TFRecords of Google's `create_pretraining_data.py`.
+
+    Shuffled afresh each epoch. Element i is a pure function of the files, the arguments
+    and i, as with `PretrainingBatches`, and has the same arrays; the masks are those of
+    the files. Rows that do not fill a batch are left out, others each epoch.
+
+    Args:
+        paths: list of str or paths, the files; or one of them. Only where their records
+            are is kept in memory.
+        batch_size: int, B.
+        seed: int, not negative.
+
+    Raises:
+        ValueError: if a file is damaged, or the files do not fill a batch.
+        OSError: if a file cannot be read.
+    """
+
+    def __init__(self, paths, batch_size, seed=0):
+        super().__init__()
+        check_integer("batch_size", batch_size, at_least=1)
+        check_integer("seed", seed)
+        self._paths = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+        self._batch_size = batch_size
+        self._seed = seed
+        places = []
+        for number, path in enumerate(self._paths):
+            try:
+                found = find_records(_map_file(path))
+            except ValueError as error:
+                raise _damaged(path, error) from error
+            places.append(np.insert(found, 0, number, axis=1))
+        # int64 (N, 3): file, offset, size.
+        self._places = np.concatenate([np.empty((0, 3), "int64"), *places])
+        if len(self._places) < batch_size:
+            raise ValueError(
+                f"batch_size={batch_size} is more than the {len(self._places)} examples of "
+                f"{', '.join(map(str, self._paths)) or 'no file'}. Use a smaller batch."
+            )
+        self._open()
+
+    def _open(self):
+        self._files = [_map_file(path) for path in self._paths]
+        self._order = shuffled(len(self._places), self._seed)
+
+    def __getstate__(self):
+        return {**self.__dict__, "_files": None, "_order": None}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._open()
+
+    def __len__(self):
+        return len(self._places) // self._batch_size
+
+    def __getitem__(self, index):
+        """One batch, as `PretrainingBatches` gives it.
+
+        Raises:
+            ValueError: if a record is damaged, or lacks a feature.
+        """
+        if isinstance(index, slice):
+            return self.slice(index)
+        epoch, batch = divmod(index, len(self))
+        rows = self._order(epoch)[batch * self._batch_size : (batch + 1) * self._batch_size]
+        examples = [self._read(*place) for place in self._places[rows].tolist()]
+        columns = {}
+        for name in FEATURES:
+            values = [example[name] for example in examples]
+            if len({len(value) for value in values}) > 1:
+                lengths = sorted({len(value) for value in values})
+                raise ValueError(
+                    f"The examples have {name} of different lengths, {lengths}. Read files of one "
+                    "max_seq_length and one max_predictions_per_seq at a time."
+                )
+            columns[name] = np.stack(values)
+        labels = columns.pop(LABELS)[:, 0]
+        return name_arrays({FEATURES[name]: column for name, column in columns.items()}, labels)
+
+    def _read(self, file, offset, size):
+        path = self._paths[file]
+        try:
+            example = parse_example(read_record(self._files[file], offset, size))
+        except ValueError as error:
+            raise _damaged(path, error) from error
+        missing = [name for name in FEATURES if not len(example.get(name, ()))]
+        if missing:
+            raise ValueError(
+                f"{path}: the example at byte {offset} lacks {', '.join(missing)}; it has "
+                f"{', '.join(example)}. Wanted a file of create_pretraining_data.py."
+            )
+        return {
+            name: example[name].astype("float32" if name == "masked_lm_weights" else "int32")
+            for name in FEATURES
+        }
+
+
+def write_google_examples(path, batches):
+    """Writes batches as Google's `create_pretraining_data.py` would, field for field.
+
+    Args:
+        path: str or path of the file to write.
+        batches: iterable of `(x, y, sample_weight)` with pairs, such as one epoch of
+            `PretrainingBatches`, which a `for` goes through.
+
+    Raises:
+        ValueError: if the batches have no pairs; Google's examples always have.
+    """
+    with open(path, "wb") as file:
+        for x, y, sample_weight in batches:
+            if "nsp" not in y:
+                raise ValueError(
+                    f"Google's examples have {LABELS}, and these batches have none. Make them "
+                    'with mode="pairs" or "sop".'
+                )
+            masked = {**x, "mask_ids": y["mlm"], "mask_weights": sample_weight["mlm"]}
+            columns = {
+                name: y["nsp"][:, None] if name == LABELS else masked[ours]
+                for name, ours in FEATURES.items()
+            }
+            for row in range(len(y["nsp"])):
+                example = {name: column[row] for name, column in columns.items()}
+                file.write(frame_record(serialize_example(example)))
+
+
+def _map_file(path):
+    """The file's bytes, read from the disk when they are looked at."""
+    with open(path, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return b""
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+def _damaged(path, error):
+    return ValueError(f"{path} cannot be read as TFRecords of examples: {error}.")

@@ -1,0 +1,137 @@
+"""Which tokens the pretraining instances of an epoch are made of.
+
+Planned from the lengths of the sentences alone; no token is read. D documents, S sentences,
+N instances.
+"""
+
+import dataclasses
+
+import numpy as np
+
+from keras_bert_suite.argument_checks import (
+    check_choice,
+    check_integer,
+    check_share,
+)
+from keras_bert_suite.instances.instance_ranges import PAIR_MODES, ROW_MODES, plan_pairs, plan_rows
+from keras_bert_suite.preprocessing.packing import count_places
+
+MODES = (*PAIR_MODES, *ROW_MODES)
+
+#: About how many sentences are planned at once, with random numbers of their own.
+SENTENCES_PER_SLICE = 1 << 20
+
+
+@dataclasses.dataclass(frozen=True)
+class InstancePlan:
+    """The instances of one epoch, in the order of the corpus.
+
+    Attributes:
+        starts: int64 (N, 2), (N, 1) without pairs; the first token of each segment,
+            counted through the corpus from its first document on.
+        lengths: int32 (N, 2) or (N, 1), how many tokens each segment has, at least 1.
+        labels: int8 (N,), 1 for pairs that do not follow each other; None without pairs.
+    """
+
+    starts: np.ndarray
+    lengths: np.ndarray
+    labels: np.ndarray | None
+
+    def __len__(self):
+        return len(self.starts)
+
+
+class InstancePlanner:
+    """Plans the instances of any epoch, as a pure function of (seed, epoch).
+
+    Modes:
+        "pairs": Google's `create_pretraining_data.py`. Sentences of a document are
+            gathered until they have `target` tokens or the document ends, and cut
+            between two of them, drawn evenly, into A and B. If there is only one, or
+            else with probability 1/2, B is replaced by as many sentences as reach the
+            target from a random place of another document, label 1, and the sentences
+            that were to be B are used again. A pair that is too long loses tokens of the
+            longer segment, of B if they are equal, each from its front or its back with
+            probability 1/2. `target` is what the row holds; for a document in
+            `short_seq_prob` of all, evenly from 2 to that.
+        "sop": sentence order (ALBERT's `create_pretraining_data.py`). The same, but B
+            follows A, and with probability 1/2 they change places, label 1. A gathering
+            of one sentence gets a random B, label 1, as in Google's code.
+        "full_sentences": one segment (RoBERTa, Liu et al., 2019,
+            https://arxiv.org/abs/1907.11692) of as many whole sentences in a row as fit.
+            It goes on over the end of a document, with an extra [SEP] there.
+        "doc_sentences": the same, but it ends with its document.
+
+    In the last two the target is drawn for each row (RoBERTa has `short_seq_prob=0`), a
+    row has at least one sentence, and a sentence that no row can hold is divided.
+
+    Google's code tries ten times for another document and then takes the same; here it is
+    always another, unless the corpus has only one.
+
+    Args:
+        corpus: `TokenCorpus`.
+        sequence_length: int, the most tokens in a row, special ones included.
+        mode: one of `MODES`.
+        short_seq_prob: float from 0 to 1.
+        seed: int, not negative.
+
+    Raises:
+        ValueError: if an argument is out of its range, or the corpus is empty.
+    """
+
+    def __init__(self, corpus, sequence_length, mode="pairs", short_seq_prob=0.1, seed=0):
+        check_choice("mode", mode, MODES)
+        check_share("short_seq_prob", short_seq_prob)
+        check_integer("seed", seed)
+        num_segments = 2 if mode in PAIR_MODES else 1
+        check_integer("sequence_length", sequence_length, at_least=3 + num_segments)
+        if not corpus.num_documents:
+            raise ValueError("The corpus has no document with a sentence; there is nothing to cut.")
+        self.mode = mode
+        self.short_seq_prob = short_seq_prob
+        self.seed = seed
+        self._budget = count_places(sequence_length, num_segments)
+        self._document_starts = np.asarray(corpus.document_starts)
+        # int64 (S + 1,): the tokens before each sentence.
+        self._tokens_before = np.zeros(len(corpus.sentence_lengths) + 1, "int64")
+        np.cumsum(corpus.sentence_lengths, out=self._tokens_before[1:])
+
+    def plan(self, epoch):
+        """Plans an epoch.
+
+        Args:
+            epoch: int, not negative.
+
+        Returns:
+            `InstancePlan`.
+        """
+        plan_slice = plan_pairs if self.mode in PAIR_MODES else plan_rows
+        parts = []
+        for number, documents in enumerate(self._cut_documents(), start=1):
+            # From 1: NumPy fills a seed up with zeros, and [seed, epoch] orders the instances.
+            rng = np.random.default_rng([self.seed, epoch, number])
+            parts.append(
+                plan_slice(
+                    rng,
+                    self._tokens_before,
+                    self._document_starts,
+                    documents,
+                    self._budget,
+                    self.short_seq_prob,
+                    self.mode,
+                )
+            )
+        starts, lengths, *labels = zip(*parts, strict=True)
+        return InstancePlan(
+            np.concatenate(starts),
+            np.concatenate(lengths).astype("int32"),
+            np.concatenate(labels[0]).astype("int8") if labels else None,
+        )
+
+    def _cut_documents(self):
+        """The documents of each slice, `(first, end)` each."""
+        sentences = np.arange(0, self._document_starts[-1], SENTENCES_PER_SLICE)
+        firsts = np.unique(np.searchsorted(self._document_starts, sentences))
+        num_documents = len(self._document_starts) - 1
+        firsts = firsts[firsts < num_documents].tolist()
+        return zip(firsts, [*firsts[1:], num_documents], strict=True)

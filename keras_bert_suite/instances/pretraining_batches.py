@@ -1,0 +1,188 @@
+"""Masked pretraining batches, cut from a tokenized corpus when they are asked for."""
+
+import functools
+import warnings
+
+import grain
+import numpy as np
+
+from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.instances.epoch_plans import EpochPlans
+from keras_bert_suite.instances.instance_planner import PAIR_MODES, InstancePlanner
+from keras_bert_suite.instances.token_ranges import TokenRanges
+from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
+
+#: From this share of pairs that do not follow each other on there is a warning. With documents of
+#: two or three short sentences it is two thirds.
+UNBALANCED = 0.75
+
+#: Fewer pairs than this say nothing about their shares.
+PAIRS_TO_JUDGE = 100
+
+
+class PretrainingBatches(grain.MapDataset):
+    """A Grain dataset of batches for masked language modelling, with sentence pairs or not.
+
+    Every epoch has instances and masks of its own, in an order of its own. Element i is a
+    pure function of the arguments and i: the same on any thread or process, however many
+    there are, and after a resume at i. Elements past the length belong to later epochs,
+    as `repeat` asks for them.
+
+    An epoch is as many full batches as the instances of epoch 0 fill, so that it has the
+    same number of steps each time. How many instances there are varies: by some percent
+    with a thousand documents, by less the more there are. Those over are not visited in
+    that epoch; if there are too few, its first are visited once more.
+
+    With a masker of `dynamic=False` an epoch is the same instances and masks in another
+    order. `evaluate` begins at element 0 each time, so it sees the same in any case.
+
+    The instances of an epoch are planned before its first batch, and those of the next one
+    on a thread, from the middle of the epoch on. Memory: two plans of 33 bytes an instance,
+    and 8 bytes for each sentence of the corpus.
+
+    Args:
+        corpus: `TokenCorpus`.
+        masker: `TokenMasker`; its tokenizer's special tokens are packed.
+        sequence_length: int, L. All rows are padded to it.
+        batch_size: int, B.
+        mode: "pairs", "sop", "full_sentences" or "doc_sentences"; see `InstancePlanner`.
+        short_seq_prob: float, how often to aim at a random shorter length.
+        seed: int, not negative, of the instances and their order; masks have the masker's.
+
+    Raises:
+        ValueError: if an argument is out of its range, an epoch does not fill a batch, or `mode`
+            is of pairs and no document has two sentences to make a pair of.
+
+    Warns:
+        UserWarning: if three quarters of the pairs or more have a random second text.
+
+    Example:
+    ```python
+    batches = PretrainingBatches(corpus, masker, sequence_length=128, batch_size=256)
+    x, y, sample_weight = batches[0]
+    ```
+    """
+
+    def __init__(
+        self,
+        corpus,
+        masker,
+        sequence_length,
+        batch_size,
+        mode="pairs",
+        short_seq_prob=0.1,
+        seed=0,
+    ):
+        super().__init__()
+        check_integer("batch_size", batch_size, at_least=1)
+        planner = InstancePlanner(corpus, sequence_length, mode, short_seq_prob, seed)
+        tokenizer = masker.tokenizer
+        self._masker = masker
+        self._batch_size = batch_size
+        self._ranges = TokenRanges(corpus, tokenizer.end_token_id)
+        self._pack = functools.partial(
+            pack_segments,
+            sequence_length=sequence_length,
+            start_token_id=tokenizer.start_token_id,
+            end_token_id=tokenizer.end_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            allowed_lengths=(sequence_length,),
+        )
+        self._plans = EpochPlans(functools.partial(_plan_epoch, planner, seed, masker.dynamic))
+        first_plan, _ = self._plans(0)
+        if mode in PAIR_MODES:
+            _check_pairs(corpus, first_plan.labels, mode)
+        num_instances = len(first_plan)
+        self._num_batches = num_instances // batch_size
+        if not self._num_batches:
+            raise ValueError(
+                f"batch_size={batch_size} is more than the {num_instances} instances of an epoch. "
+                f"Use a batch of at most {num_instances}, or a larger corpus."
+            )
+
+    def __len__(self):
+        return self._num_batches
+
+    def __getitem__(self, index):
+        """One batch.
+
+        Returns:
+            `(x, y, sample_weight)`, NumPy arrays in dicts:
+            x: `token_ids`, `segment_ids`, `padding_mask` int32 (B, L); `mask_positions`
+            int32 (B, P).
+            y: `mlm` int32 (B, P), the tokens that were there; with pairs also `nsp` int32
+            (B,), 0 if B follows A and 1 if not.
+            sample_weight: `mlm` float32 (B, P), 1 for predictions and 0 in slots that are
+            not used; with pairs also `nsp` float32 (B,), ones.
+        """
+        if isinstance(index, slice):
+            return self.slice(index)
+        epoch, batch = divmod(index, self._num_batches)
+        plan, order = self._plans(epoch)
+        if 2 * batch >= self._num_batches:
+            self._plans.prepare(epoch + 1)
+        places = np.arange(batch * self._batch_size, (batch + 1) * self._batch_size)
+        rows = order[places % len(order)]
+        segments = [
+            self._ranges.read(starts, lengths)
+            for starts, lengths in zip(plan.starts[rows].T, plan.lengths[rows].T, strict=True)
+        ]
+        masked = self._masker(self._pack(NUMPY, segments), row_ids=rows, epoch=epoch)
+        labels = None if plan.labels is None else plan.labels[rows].astype("int32")
+        return name_arrays(masked, labels)
+
+
+def name_arrays(masked, labels):
+    """The arrays of a batch as `fit` takes them.
+
+    Args:
+        masked: dict of what `TokenMasker` returns.
+        labels: int32 (B,), or None without pairs.
+
+    Returns:
+        `(x, y, sample_weight)`, see `PretrainingBatches`.
+    """
+    names = ("token_ids", "segment_ids", "padding_mask", "mask_positions")
+    x = {name: masked[name] for name in names}
+    y, sample_weight = {"mlm": masked["mask_ids"]}, {"mlm": masked["mask_weights"]}
+    if labels is not None:
+        y["nsp"] = labels
+        sample_weight["nsp"] = np.ones(len(labels), "float32")
+    return x, y, sample_weight
+
+
+def _check_pairs(corpus, labels, mode):
+    """Raises or warns if next sentences can be told by answering the same each time.
+
+    Args:
+        corpus: `TokenCorpus`.
+        labels: int8 (N,), 1 for pairs that do not follow each other.
+        mode: one of `PAIR_MODES`.
+    """
+    single = (np.diff(corpus.document_starts) == 1).mean()
+    remedy = (
+        "Use mode='full_sentences' or mode='doc_sentences', or prepare the corpus again with "
+        "several sentences in a document: with format 'sentences' a sentence a line and a blank "
+        "line between documents."
+    )
+    if single == 1:
+        raise ValueError(
+            f"mode={mode!r} makes pairs of the sentences of a document, and each of the "
+            f"{corpus.num_documents:,} documents has a single sentence. Every second text would "
+            "be a random one, and next-sentence accuracy 1.0 without any learning. " + remedy
+        )
+    random_share = labels.mean()
+    if len(labels) >= PAIRS_TO_JUDGE and random_share >= UNBALANCED:
+        warnings.warn(
+            f"Of the pairs of mode={mode!r}, {random_share:.0%} do not follow each other, so that "
+            f"a next-sentence accuracy of {random_share:.2f} shows no learning. {single:.0%} of "
+            "the documents have a single sentence; a sentence that fills a row has no second "
+            "text of its document either. " + remedy,
+            stacklevel=3,
+        )
+
+
+def _plan_epoch(planner, seed, dynamic, epoch):
+    """The `InstancePlan` of an epoch, and the order in which to visit its instances."""
+    plan = planner.plan(epoch if dynamic else 0)
+    return plan, np.random.default_rng([seed, epoch]).permutation(len(plan))

@@ -1,0 +1,149 @@
+"""What BERT's original tokenizer does to each character, frozen at Unicode 14.
+
+One source for both engines: the eager one applies `CharacterMap` and the regular expressions, the
+TensorFlow one compiles `CharacterMap` into its own trie.
+
+`unicodedata` is asked for canonical decompositions and combining classes only, and only of
+characters assigned in Unicode 14: the Unicode stability policy forbids these ever to change.
+Categories and case mappings may change, so they come from the frozen tables.
+"""
+
+import functools
+import itertools
+import re
+import unicodedata
+
+import numpy as np
+
+from keras_bert_suite.tokenizers import unicode14
+
+# Categories Zs, Zl and Zp, and the three controls that count as spaces.
+SPACE = "9-a d 20 a0 1680 2000-200a 2028-2029 202f 205f 3000"
+ASCII_SYMBOLS = "21-2f 3a-40 5b-60 7b-7e"
+PUNCTUATION = ASCII_SYMBOLS + unicode14.PUNCTUATION
+# Controls and formats, the replacement character, lone surrogates.
+DELETED = unicode14.CONTROL + " d800-dfff fffd"
+# The eight ranges whose characters are words of their own, assigned or not.
+CJK = "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b73f 2b740-2b81f 2b820-2ceaf 2f800-2fa1f"
+# Combining marks that canonical order may move and accent stripping leaves (category Mc).
+VISIBLE_MARKS = (
+    "1715 1734 1b44 1baa 1bf2-1bf3 302e-302f a953 a9c0 111c0 11235 1134d 116b6 1193d "
+    "16ff0-16ff1 1d165-1d166 1d16d-1d172"
+)
+
+
+def parse_ranges(table):
+    """Parses a table such as "41-43 61" to pairs [(0x41, 0x43), (0x61, 0x61)]."""
+    pairs = (item.partition("-") for item in table.split())
+    return [(int(first, 16), int(last or first, 16)) for first, _, last in pairs]
+
+
+def python_class(table):
+    """The inside of a bracket expression of Python's `re`: "41-43" -> "\\U00000041-\\U00000043"."""
+    return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in parse_ranges(table))
+
+
+def re2_class(table):
+    """The inside of a bracket expression of RE2: "41-43" -> "\\x{41}-\\x{43}"."""
+    return "".join(f"\\x{{{first:x}}}-\\x{{{last:x}}}" for first, last in parse_ranges(table))
+
+
+@functools.cache
+def membership(table):
+    """Boolean array of 0x110000: which code points the table holds."""
+    flags = np.zeros(0x110000, dtype=bool)
+    for first, last in parse_ranges(table):
+        flags[first : last + 1] = True
+    return flags
+
+
+@functools.cache
+def lowercase_map():
+    """dict of code point -> str for every character that `str.lower` of Unicode 14 changes."""
+    pattern = re.compile(r"(\w+)-(\w+)/(\d)([+-]\w+)")
+    lowered = {0x130: "i\u0307"}
+    for first, last, step, distance in pattern.findall(unicode14.LOWERCASE):
+        for code in range(int(first, 16), int(last, 16) + 1, int(step)):
+            lowered[code] = chr(code + int(distance, 16))
+    return lowered
+
+
+class CharacterMap(dict):
+    """Code point -> what it becomes, filled as characters are met; for `str.translate` too.
+
+    Cleaning, lower case and accent stripping in one step: U+00C9 -> "e", U+200B -> "",
+    U+3000 -> " ". What depends on neighbours is not in it: final sigma, the order of combining
+    marks, spaces around CJK.
+    """
+
+    def __init__(self, lowercase, strip_accents):
+        super().__init__()
+        self.lowercase = lowercase
+        self.strip_accents = strip_accents
+
+    def __missing__(self, code):
+        if membership(DELETED)[code]:
+            text = ""
+        elif membership(SPACE)[code]:
+            text = " "
+        else:
+            text = self._decompose(code)
+            if self.strip_accents:
+                text = strip_nonspacing(text)
+        self[code] = text
+        return text
+
+    def _decompose(self, code):
+        text = lowercase_map().get(code, chr(code)) if self.lowercase else chr(code)
+        if self.strip_accents and not membership(unicode14.UNASSIGNED)[code]:
+            text = unicodedata.normalize("NFD", text)
+        return text
+
+    def normalize_in_order(self, segment):
+        """One segment with its combining marks in canonical order.
+
+        Returns:
+            `(text, origins)`: str, and for each of its characters the index in `segment` that it
+            came from. Marks that change places all came from the first of them.
+        """
+        parts = []
+        for index, character in enumerate(segment):
+            if self[ord(character)] or membership(unicode14.NONSPACING)[ord(character)]:
+                for part in self._decompose(ord(character)):
+                    assigned = not membership(unicode14.UNASSIGNED)[ord(part)]
+                    parts.append((part, index, unicodedata.combining(part) if assigned else 0))
+        characters, origins = [], []
+        for moves, group in itertools.groupby(parts, lambda part: part[2] > 0):
+            visible = [part for part in group if strip_nonspacing(part[0])]
+            ordered = sorted(visible, key=lambda part: part[2]) if moves else visible
+            moved = ordered != visible
+            for character, index, _ in ordered:
+                characters.append(character)
+                origins.append(visible[0][1] if moved else index)
+        return "".join(characters), origins
+
+
+def strip_nonspacing(text):
+    """Drops characters of category Mn."""
+    nonspacing = membership(unicode14.NONSPACING)
+    return "".join(character for character in text if not nonspacing[ord(character)])
+
+
+@functools.cache
+def _sigma_patterns():
+    cased = python_class(unicode14.CASED)
+    # Deleted characters are gone before lower-casing looks around.
+    passed_over = python_class(unicode14.CASE_IGNORABLE + DELETED)
+    return (
+        re.compile(f"Σ(?=[{passed_over}]*[{cased}])"),
+        re.compile(f"([{cased}][{passed_over}]*)Σ"),
+    )
+
+
+def lower_sigma(text):
+    """Lower-cases each capital sigma of a whitespace-free token as `str.lower` does.
+
+    It becomes the final form after a letter and before none: "ΟΔΟΣ" -> "ΟΔΟς". Lengths are kept.
+    """
+    inner, final = _sigma_patterns()
+    return final.sub("\\1ς", inner.sub("σ", text)).replace("Σ", "σ")

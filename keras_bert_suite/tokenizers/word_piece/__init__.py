@@ -1,0 +1,1 @@
+"""WordPiece, the tokenizer of BERT: one behaviour, in two engines."""

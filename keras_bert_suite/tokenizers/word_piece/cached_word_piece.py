@@ -1,0 +1,130 @@
+"""The eager engine: Google's rules for Python strings, each distinct segment analysed once."""
+
+from array import array
+
+import numpy as np
+
+from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX
+from keras_bert_suite.tokenizers.word_piece.word_splitting import (
+    MAX_CHARACTERS_PER_WORD,
+    WordSplitter,
+    word_pattern,
+)
+
+# These bound the memory of a cache: some fifty megabytes when full.
+MAX_CACHED = 1 << 18
+MAX_CACHED_LENGTH = 64
+
+
+class CachedWordPiece:
+    """Text to ids: the Rust library's WordPiece under our own normalization.
+
+    Natural text repeats its words, so a dictionary of the segments already seen answers for all but
+    a few percent of them, and the exact rules can stay plain Python. Ids are kept as bytes, for
+    joining bytes makes no Python integers. Several threads may call.
+
+    Args:
+        vocabulary: `Vocabulary`.
+        unknown_token: str, the piece for words that cannot be split.
+        lowercase, strip_accents: bool.
+    """
+
+    def __init__(self, vocabulary, unknown_token, lowercase, strip_accents):
+        from tokenizers.models import WordPiece
+
+        self._splitter = WordSplitter(lowercase, strip_accents)
+        self._whole_words = vocabulary.ids
+        self._model = WordPiece(
+            vocabulary.ids,
+            unk_token=unknown_token,
+            max_input_chars_per_word=MAX_CHARACTERS_PER_WORD,
+        )
+        self._run_ids = _SegmentCache(self._tokenize_run)
+        self._segment_ids = _SegmentCache(self._analyse_ids)
+        self._segment_pieces = _SegmentCache(self._analyse)
+
+    def tokenize(self, text):
+        """str -> list of int."""
+        return array("i", self._tokenize(text)).tolist()
+
+    def tokenize_flat(self, texts):
+        """n str -> (ids of all texts in a row, int32; number of ids of each, int64 of n)."""
+        rows = list(map(self._tokenize, texts))
+        ids = np.frombuffer(bytearray().join(rows), dtype=np.int32)
+        return ids, np.array(list(map(len, rows)), dtype=np.int64) // ids.itemsize
+
+    def _tokenize(self, text):
+        """str -> bytes, int32 ids."""
+        # A space separates whatever surrounds it, and is found faster than a segment's end.
+        return b"".join(map(self._run_ids.__getitem__, text.split(" ")))
+
+    def _tokenize_run(self, run):
+        segments = self._splitter.segment_pattern(run).findall(run)
+        return b"".join(map(self._segment_ids.__getitem__, segments))
+
+    def tokenize_with_offsets(self, text):
+        """str -> (ids, offsets): list of int, list of (start, end) in characters of `text`."""
+        ids, offsets = [], []
+        for match in self._splitter.segment_pattern(text).finditer(text):
+            base = match.start()
+            pieces = self._segment_pieces[match.group()]
+            leading = pieces[0][1] if pieces else len(match.group())
+            if leading and offsets and offsets[-1][1] == base:
+                # Deleted characters belong to what they follow.
+                offsets[-1] = (offsets[-1][0], base + leading)
+            for id, start, end in pieces:
+                ids.append(id)
+                offsets.append((base + start, base + end))
+        return ids, offsets
+
+    def _analyse_ids(self, segment):
+        ids = array("i")
+        for word in self._splitter.split_segment(segment):
+            whole = self._whole_words.get(word)
+            if whole is not None and len(word) <= MAX_CHARACTERS_PER_WORD:
+                ids.append(whole)
+            else:
+                ids.extend(token.id for token in self._model.tokenize(word))
+        return ids.tobytes()
+
+    def _analyse(self, segment):
+        """Segment -> tuple of (id, start, end), offsets in characters of the segment.
+
+        A piece spans every character that it has a part of, and the deleted ones that follow.
+        """
+        normalized, origins = self._splitter.normalize(segment)
+        origins.append(len(segment))
+        pieces = []
+        for word in word_pattern().finditer(normalized):
+            tokens = self._model.tokenize(word.group())
+            start = word.start()
+            for token in tokens:
+                end = start + len(token.value)
+                if len(tokens) == 1:
+                    end = word.end()  # The whole word, or the unknown token for it.
+                elif start > word.start():
+                    end -= len(CONTINUATION_PREFIX)
+                # One character may become several pieces.
+                after = end
+                while origins[after] == origins[end - 1]:
+                    after += 1
+                pieces.append((token.id, origins[start], origins[after]))
+                start = end
+        return tuple(pieces)
+
+
+class _SegmentCache(dict):
+    """Segment -> its analysis, made when the segment is first met."""
+
+    def __init__(self, analyse):
+        super().__init__()
+        self._analyse = analyse
+
+    def __missing__(self, segment):
+        analysis = self._analyse(segment)
+        if len(segment) <= MAX_CACHED_LENGTH:
+            if len(self) >= MAX_CACHED:
+                # Frequent segments come back at once; those of a corpus that is done do not.
+                self.clear()
+            self[segment] = analysis
+        return analysis

@@ -1,0 +1,186 @@
+"""The TensorFlow engine: the two ops of tensorflow_text's FastBertTokenizer, made exact.
+
+The normalizer op executes our own model, see `normalizer_model`. What no model can say is done
+beside the ops, for batches that need it: final sigma, and words long in bytes, not in characters.
+"""
+
+import struct
+
+import numpy as np
+
+from keras_bert_suite.tokenizers.word_piece.graph_corrections import (
+    find_unknown_words,
+    lower_sigma,
+    merge_unknown_words,
+)
+from keras_bert_suite.tokenizers.word_piece.normalizer_model import build_normalizer_model
+from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX
+from keras_bert_suite.tokenizers.word_piece.word_piece_model import (
+    encode_unassigned,
+    find_length_limit,
+    hide_spaces,
+)
+from keras_bert_suite.tokenizers.word_piece.word_splitting import MAX_CHARACTERS_PER_WORD
+
+MAX_BYTES_PER_CHARACTER = 4
+
+
+class FastGraphTokenizer:
+    """String tensors to ids inside a TensorFlow graph.
+
+    One deviation from Google's rules is known: visible combining marks (category Mc, such as the
+    stems and dots of musical notes) that a text has in non-canonical order stay so. It can show
+    only with a vocabulary that holds two of them; the public BERT vocabularies hold none.
+
+    Args:
+        vocabulary: `Vocabulary`.
+        unknown_token: str.
+        lowercase, strip_accents: bool.
+    """
+
+    def __init__(self, vocabulary, unknown_token, lowercase, strip_accents):
+        import tensorflow as tf
+
+        try:
+            import tensorflow_text
+        except ImportError as error:
+            raise ImportError(
+                "Text in TensorFlow tensors is tokenized by tensorflow-text, which is not "
+                "installed. Install the version of your TensorFlow, or tokenize Python strings."
+            ) from error
+
+        pieces, unassigned, replacements = encode_unassigned(vocabulary.tokens)
+        if lowercase:
+            replacements[ord("Σ")] = "Σ"  # Left to `lower_sigma`.
+        normalizer_model = build_normalizer_model(
+            lowercase, strip_accents, unassigned, replacements
+        )
+        word_piece_model = tensorflow_text.build_fast_wordpiece_model(
+            hide_spaces(pieces),
+            MAX_CHARACTERS_PER_WORD,
+            CONTINUATION_PREFIX,
+            unknown_token,
+            False,  # no_pretokenization
+            False,  # support_detokenization
+        )
+        self._lowercase = lowercase
+        self._unknown_id = vocabulary.ids[unknown_token]
+        self._length_limit_at = find_length_limit(word_piece_model)
+        # Outside any graph that is being traced, so that other graphs may use them too.
+        with tf.init_scope():
+            self._normalizer = tensorflow_text.FastBertNormalizer(
+                model_buffer=_byte_tensor(normalizer_model)
+            )
+            self._word_piece_model = _byte_tensor(word_piece_model)
+            self._continues_word = tf.constant(
+                [token.startswith(CONTINUATION_PREFIX) for token in vocabulary.tokens]
+            )
+
+    def tokenize(self, inputs):
+        """Texts of any rank, dense or ragged -> ids, int32, ragged, of one rank more.
+
+        The ids of a scalar are a dense vector.
+        """
+        return _map_rows(lambda texts: self._tokenize_rows(texts)[:1], inputs)[0]
+
+    def tokenize_with_offsets(self, inputs):
+        """`(ids, starts, ends, word_starts)`, shaped as by `tokenize`; offsets in bytes, int64."""
+        return _map_rows(self._tokenize_rows_with_offsets, inputs)
+
+    def _tokenize_rows(self, texts):
+        normalized = self._normalizer.normalize(texts)
+        return self._split_words(self._lower(normalized))
+
+    def _tokenize_rows_with_offsets(self, texts):
+        import tensorflow as tf
+
+        normalized, origins = self._normalizer.normalize_with_offsets(texts)
+        ids, starts, ends = self._split_words(self._lower(normalized))
+        # For each byte of the normalized rows the byte it came from, and at the end of each row its
+        # length. The bytes of a changed character all came from its first, so a piece ends where
+        # the next different origin is.
+        origin = origins.flat_values
+        row_starts = origins.row_starts()
+        is_new = tf.concat([[True], origin[1:] != origin[:-1]], axis=0)[: tf.size(origin)]
+        is_new = tf.tensor_scatter_nd_update(
+            is_new, row_starts[:, tf.newaxis], tf.fill(tf.shape(row_starts), True)
+        )
+        distinct = tf.boolean_mask(origin, is_new)
+        rank = tf.cumsum(tf.cast(is_new, tf.int64)) - 1
+        row = tf.gather(row_starts, ids.value_rowids())
+        first_byte = row + tf.cast(starts.flat_values, tf.int64)
+        last_byte = row + tf.cast(ends.flat_values, tf.int64) - 1
+        start = tf.gather(origin, first_byte)
+        end = tf.gather(distinct, tf.gather(rank, last_byte) + 1)
+        word_start = tf.logical_not(tf.gather(self._continues_word, ids.flat_values))
+        return (
+            ids,
+            ids.with_flat_values(tf.cast(start, tf.int64)),
+            ids.with_flat_values(tf.cast(end, tf.int64)),
+            ids.with_flat_values(word_start),
+        )
+
+    def _lower(self, normalized):
+        # All else is in the normalizer's model.
+        return lower_sigma(normalized) if self._lowercase else normalized
+
+    def _split_words(self, texts):
+        """Normalized rows -> ragged (ids, starts, ends), offsets in bytes of the normalized row."""
+        import tensorflow as tf
+
+        ids, starts, ends = _word_piece_op(self._word_piece_model, texts)
+        # To the op, a word of more than 200 bytes is unknown. Had it more than 200 characters?
+        is_long = ends.flat_values - starts.flat_values > MAX_CHARACTERS_PER_WORD
+
+        def split_long_words():
+            pieces = _word_piece_op(self._unlimited_word_piece_model(), texts)
+            mask = ids.with_flat_values(is_long)
+            long_words = (tf.ragged.boolean_mask(offsets, mask) for offsets in (starts, ends))
+            unknown = find_unknown_words(texts, *long_words, MAX_CHARACTERS_PER_WORD)
+            return merge_unknown_words(texts, pieces, unknown, self._unknown_id)
+
+        return tf.cond(tf.reduce_any(is_long), split_long_words, lambda: (ids, starts, ends))
+
+    def _unlimited_word_piece_model(self):
+        """The model with a limit that no word of 200 characters reaches.
+
+        Made when needed: a SavedModel need not carry two.
+        """
+        import tensorflow as tf
+
+        limit = struct.pack("<i", MAX_BYTES_PER_CHARACTER * MAX_CHARACTERS_PER_WORD)
+        model, at = self._word_piece_model, self._length_limit_at
+        return tf.concat([model[:at], _byte_tensor(limit), model[at + len(limit) :]], axis=0)
+
+
+def _word_piece_op(model, texts):
+    import tensorflow as tf
+    import tensorflow_text
+
+    op = tensorflow_text.FastWordpieceTokenizer(token_out_type=tf.int32, model_buffer=model)
+    return op.tokenize_with_offsets(texts)
+
+
+def _byte_tensor(content):
+    import tensorflow as tf
+
+    return tf.constant(np.frombuffer(content, dtype=np.uint8))
+
+
+def _map_rows(function, inputs):
+    """Applies `function` (texts (B,) -> tuple of ragged (B, None)) to texts of any rank."""
+    import tensorflow as tf
+
+    if not isinstance(inputs, tf.RaggedTensor):
+        if inputs.shape.rank is None:
+            raise ValueError(
+                "The rank of a tensor of texts must be known. Received a tensor of unknown rank; "
+                "give it a shape with `tf.ensure_shape`."
+            )
+        if inputs.shape.rank == 0:
+            return tuple(rows.values for rows in function(inputs[tf.newaxis]))
+        if inputs.shape.rank == 1:
+            return function(inputs)
+        inputs = tf.RaggedTensor.from_tensor(inputs, ragged_rank=inputs.shape.rank - 1)
+    inputs = inputs.with_row_splits_dtype(tf.int64)
+    return tuple(inputs.with_flat_values(rows) for rows in function(inputs.flat_values))

@@ -1,0 +1,112 @@
+"""What tensorflow_text's ops cannot be told by their models, in TensorFlow ops beside them."""
+
+from keras_bert_suite.tokenizers import unicode14
+from keras_bert_suite.tokenizers.unicode_rules import re2_class
+
+
+def lower_sigma(texts):
+    """`unicode_rules.lower_sigma` for normalized rows with capital sigmas in them.
+
+    The rows may be normalized first, because the rule of the sigma still finds the same neighbours:
+    normalization turns no cased character into an uncased one, nor the other way round. The same
+    holds for the characters that the rule passes over.
+
+    Args:
+        texts: tf.string (B,).
+
+    Returns:
+        tf.string (B,).
+    """
+    import tensorflow as tf
+
+    def lower():
+        rows = tf.where(_has_sigma(texts))
+        lowered = _lower_sigma_in_rows(tf.gather_nd(texts, rows))
+        return tf.tensor_scatter_nd_update(texts, rows, lowered)
+
+    # Most batches have none, which one search in all rows together finds out soonest.
+    return tf.cond(_has_sigma(tf.strings.reduce_join(texts)), lower, lambda: texts)
+
+
+def _has_sigma(texts):
+    import tensorflow as tf
+
+    return tf.strings.length(tf.strings.regex_replace(texts, "Σ", "")) < tf.strings.length(texts)
+
+
+def _lower_sigma_in_rows(texts):
+    import tensorflow as tf
+
+    cased = re2_class(unicode14.CASED)
+    passed_over = re2_class(unicode14.CASE_IGNORABLE)
+    inner = f"Σ([{passed_over}]*[{cased}])"
+    # A sigma that ends a match is hidden from this pass, but not from the next.
+    texts = tf.strings.regex_replace(texts, inner, r"σ\1")
+    texts = tf.strings.regex_replace(texts, inner, r"σ\1")
+    texts = tf.strings.regex_replace(texts, f"([{cased}][{passed_over}]*)Σ", r"\1ς")
+    return tf.strings.regex_replace(texts, "Σ", "σ")
+
+
+def find_unknown_words(texts, starts, ends, max_characters):
+    """Which of some words have more than `max_characters` characters.
+
+    Args:
+        texts: tf.string (B,), UTF-8.
+        starts, ends: the words, ragged (B, None), in bytes of their row.
+        max_characters: int.
+
+    Returns:
+        `(starts, ends)` of those words, int64, in bytes of all rows in a row.
+    """
+    import tensorflow as tf
+
+    content = tf.io.decode_raw(tf.strings.reduce_join(texts), tf.uint8)
+    begins_character = tf.cast(tf.bitwise.bitwise_and(content, 0xC0) != 0x80, tf.int64)
+    characters_before = tf.concat([[0], tf.cumsum(begins_character)], axis=0)
+    start, end = place_in_batch(texts, starts), place_in_batch(texts, ends)
+    length = tf.gather(characters_before, end) - tf.gather(characters_before, start)
+    too_long = length > max_characters
+    return tf.boolean_mask(start, too_long), tf.boolean_mask(end, too_long)
+
+
+def merge_unknown_words(texts, pieces, unknown_words, unknown_id):
+    """Makes all pieces of each unknown word one unknown token.
+
+    Args:
+        texts: tf.string (B,).
+        pieces: `(ids, starts, ends)`, ragged (B, None), in bytes of their row.
+        unknown_words: `(starts, ends)`, int64, in bytes of all rows in a row, ascending.
+        unknown_id: int.
+
+    Returns:
+        `(ids, starts, ends)`, ragged (B, None).
+    """
+    import tensorflow as tf
+
+    ids, starts, ends = pieces
+    # A word before all others, for the search to find when there is none.
+    word_start, word_end = (tf.concat([[-1], places], axis=0) for places in unknown_words)
+    start, end = place_in_batch(texts, starts), place_in_batch(texts, ends)
+    word = tf.searchsorted(word_start, start, side="right") - 1
+    is_unknown = start < tf.gather(word_end, word)
+    is_first = start == tf.gather(word_start, word)
+    is_kept = tf.logical_or(tf.logical_not(is_unknown), is_first)
+    extension = tf.where(is_unknown, tf.gather(word_end, word) - end, 0)
+    kept_before = tf.concat([[0], tf.cumsum(tf.cast(is_kept, tf.int64))], axis=0)
+    row_splits = tf.gather(kept_before, ids.row_splits)
+    return tuple(
+        tf.RaggedTensor.from_row_splits(tf.boolean_mask(v, is_kept), row_splits, validate=False)
+        for v in (
+            tf.where(is_unknown, unknown_id, ids.flat_values),
+            starts.flat_values,
+            ends.flat_values + tf.cast(extension, ends.dtype),
+        )
+    )
+
+
+def place_in_batch(texts, offsets):
+    """Ragged (B, None) bytes of each row -> int64 bytes of all rows in a row."""
+    import tensorflow as tf
+
+    row_starts = tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64), exclusive=True)
+    return tf.gather(row_starts, offsets.value_rowids()) + tf.cast(offsets.flat_values, tf.int64)

@@ -1,0 +1,149 @@
+"""Learns a WordPiece vocabulary from raw text.
+
+The pieces are learned by the trainer of the Rust library `tokenizers`: starting from single
+characters, the most frequent pair of neighbours becomes a piece, again and again. The words it is
+given are those that `WordPieceTokenizer` will see, to the character. Its answer would differ from
+run to run, for it numbers the characters as a hash table happens to hand them out, and breaks ties
+by number. Here every character has its number beforehand.
+"""
+
+from keras_bert_suite.tokenizers import unicode_rules
+from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX
+from keras_bert_suite.tokenizers.word_piece.word_counts import count_characters, count_words
+
+PAD_TOKEN = "[PAD]"
+# They follow the unused ones, as in Google's vocabularies.
+SPECIAL_TOKENS = ("[UNK]", "[CLS]", "[SEP]", "[MASK]")
+# How many words go to the Rust library at a time.
+WORDS_PER_BLOCK = 1024
+
+
+def train_vocabulary(
+    texts,
+    size=30522,
+    lowercase=True,
+    strip_accents=None,
+    min_frequency=2,
+    num_unused=99,
+    limit_alphabet=None,
+):
+    """Learns the pieces for a `WordPieceTokenizer` from a corpus.
+
+    ```python
+    with open("corpus.txt", encoding="utf-8") as lines:
+        vocabulary = train_vocabulary(lines, size=8000)
+    tokenizer = WordPieceTokenizer(vocabulary)
+    ```
+
+    The texts are read once, one after the other; what is kept of them is a count of each different
+    word. The order is Google's: `[PAD]`, `[unused0]` and so on, `[UNK]`, `[CLS]`, `[SEP]`, `[MASK]`
+    (100 to 103 with 99 unused ones), the characters, then the learned pieces, most frequent first.
+    The same texts, in any order, give the same vocabulary.
+
+    Every character of the corpus is a piece, and also a `##` piece unless it is always a word of
+    its own (punctuation, CJK), so that no word of up to 200 of these characters is unknown.
+
+    Args:
+        texts: iterable of str or bytes. No word may go on from one to the next: lines will do.
+        size: int, the most pieces. There are fewer if the corpus does not have so many.
+        lowercase, strip_accents: as for the `WordPieceTokenizer`.
+        min_frequency: int, how often at least the corpus has a learned piece.
+        num_unused: int, how many pieces to set aside for words of later tasks.
+        limit_alphabet: int, how many different characters to keep, the most frequent; words with
+            another are unknown. None keeps all. Texts from the web have thousands that occur a few
+            times each; about 1,000 are enough for English, 6,000 to 8,000 for Chinese.
+
+    Returns:
+        list of str.
+
+    Raises:
+        ValueError: if the corpus holds no word, or its characters alone are more than `size`.
+    """
+    least = {"size": 1, "min_frequency": 1, "num_unused": 0, "limit_alphabet": 1}
+    values = (size, min_frequency, num_unused, limit_alphabet)
+    for (name, minimum), value in zip(least.items(), values, strict=True):
+        if value is not None and value < minimum:
+            raise ValueError(f"`{name}` must be at least {minimum}. Received: {name}={value}.")
+    word_counts = count_words(texts, lowercase, strip_accents)
+    return learn_pieces(word_counts, size, min_frequency, num_unused, limit_alphabet)
+
+
+def learn_pieces(word_counts, size=30522, min_frequency=2, num_unused=99, limit_alphabet=None):
+    """Learns the pieces from counted words.
+
+    Args:
+        word_counts: dict, str -> int, of `count_words`.
+        size, min_frequency, num_unused, limit_alphabet: as for `train_vocabulary`.
+
+    Returns:
+        list of str.
+    """
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.pre_tokenizers import WhitespaceSplit
+    from tokenizers.trainers import WordPieceTrainer
+
+    if not word_counts:
+        raise ValueError("The texts hold no word. Pass texts that are not empty.")
+    unused = [f"[unused{i}]" for i in range(num_unused)]
+    special = [PAD_TOKEN, *unused, *SPECIAL_TOKENS]
+    characters = list(count_characters(word_counts))[:limit_alphabet]
+    alphabet = list_alphabet(characters)
+    if len(special) + len(alphabet) > size:
+        raise ValueError(
+            f"size={size} is less than the {len(special)} special pieces (unused ones included) "
+            f"and the {len(alphabet)} pieces of {len(characters)} different characters, which are "
+            f"{len(special) + len(alphabet)}. Raise `size`, or keep only the most frequent "
+            "characters with a lower `limit_alphabet`."
+        )
+
+    kept = set(characters)
+    # A word of one character teaches nothing; one that stays unknown should not.
+    lessons = [(word, word_counts[word]) for word in word_counts if len(word) > 1]
+    lessons = [(word, count) for word, count in lessons if kept.issuperset(word)]
+    tokenizer = Tokenizer(
+        WordPiece(unk_token="[UNK]", continuing_subword_prefix=CONTINUATION_PREFIX)
+    )
+    tokenizer.pre_tokenizer = WhitespaceSplit()
+    trainer = WordPieceTrainer(
+        vocab_size=size,
+        min_frequency=min_frequency,
+        show_progress=False,
+        # These get the first ids in this order, the characters too: see the module's docstring.
+        special_tokens=special + alphabet,
+        continuing_subword_prefix=CONTINUATION_PREFIX,
+    )
+    tokenizer.train_from_iterator(_repeat_words(lessons), trainer)
+    ids = tokenizer.get_vocab()
+    return sorted(ids, key=ids.get)
+
+
+def list_alphabet(characters):
+    """The pieces of one character.
+
+    >>> list_alphabet("b!a")
+    ['!', 'a', 'b', '##a', '##b']
+    """
+    alone = unicode_rules.membership(unicode_rules.PUNCTUATION)
+    alone = alone | unicode_rules.membership(unicode_rules.CJK)
+    characters = sorted(characters)
+    inner = [character for character in characters if not alone[ord(character)]]
+    return characters + [CONTINUATION_PREFIX + character for character in inner]
+
+
+def _repeat_words(word_counts):
+    """Yields texts that have each word as often as it was counted: the library counts for itself.
+
+    It goes through a few million words a second on one core.
+    """
+    block, room = [], WORDS_PER_BLOCK
+    for word, count in word_counts:
+        while count:
+            taken = min(count, room)
+            block.append(f"{word} " * taken)
+            count -= taken
+            room -= taken
+            if not room:
+                yield "".join(block)
+                block, room = [], WORDS_PER_BLOCK
+    yield "".join(block)

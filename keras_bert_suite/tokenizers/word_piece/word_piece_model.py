@@ -1,0 +1,55 @@
+"""Prepares a vocabulary for tensorflow_text's WordPiece op, which follows ICU, not Unicode 14."""
+
+import itertools
+import struct
+
+from keras_bert_suite.tokenizers import unicode14
+from keras_bert_suite.tokenizers.unicode_rules import CJK, SPACE, membership
+
+
+def encode_unassigned(tokens):
+    """Hides from ICU, which knows later Unicode versions, what Unicode 14 left unassigned.
+
+    BERT treats such characters as letters, but ICU treats some of them as punctuation. A character
+    that no piece contains becomes one private-use character, the same for all such characters. No
+    piece contains the private-use character either. A character that some piece contains becomes a
+    private-use character of its own, in the texts and in the pieces.
+
+    Args:
+        tokens: sequence of str.
+
+    Returns:
+        `(pieces, unassigned, replacements)`: list of str, the tokens for the op; str, the character
+        for those that no piece holds; dict of code point -> str for all other changes to the texts.
+    """
+    letters = set().union(*tokens)
+    private = (
+        chr(code)
+        for code in itertools.chain(range(0xE000, 0xF900), range(0xF0000, 0xFFFFE))
+        if chr(code) not in letters
+    )
+    unassigned = next(private)
+    hidden = membership(unicode14.UNASSIGNED) & ~membership(CJK)
+    substitutes = {ord(letter): next(private) for letter in letters if hidden[ord(letter)]}
+    replacements = {ord(substitute): unassigned for substitute in substitutes.values()}
+    replacements.update(substitutes)
+    pieces = [token.translate(substitutes) for token in tokens]
+    return pieces, unassigned, replacements
+
+
+def hide_spaces(tokens):
+    """Replaces tokens with a space in them: they match no word, but the op would match two."""
+    space = membership(SPACE)
+    return [
+        f"[unmatchable {index}]" if any(space[ord(character)] for character in token) else token
+        for index, token in enumerate(tokens)
+    ]
+
+
+def find_length_limit(model):
+    """Position in the flatbuffer FastWordpieceTokenizerConfig of its fifth field, an int32: the
+    number of bytes above which a word is unknown."""
+    (table,) = struct.unpack_from("<I", model, 0)
+    (to_field_table,) = struct.unpack_from("<i", model, table)
+    (field,) = struct.unpack_from("<H", model, table - to_field_table + 4 + 4 * 2)
+    return table + field

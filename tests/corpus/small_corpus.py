@@ -1,0 +1,50 @@
+"""A corpus of a few kilobytes, whose documents are known."""
+
+import json
+
+from small_texts import VOCABULARY, make_reviews
+
+import keras_bert_suite as kbs
+from keras_bert_suite.corpus.token_corpus import TokenCorpus
+
+
+def make_tokenizer(**options):
+    return kbs.WordPieceTokenizer(VOCABULARY, **options)
+
+
+def make_documents(num_documents, seed=0):
+    """Lists of one to five sentences, each of which ends with a full stop."""
+    sentences, _ = make_reviews(5 * num_documents, seed)
+    return [
+        [f"{sentence.capitalize()}." for sentence in sentences[5 * i : 5 * i + 1 + i % 5]]
+        for i in range(num_documents)
+    ]
+
+
+def write_sentences(path, documents):
+    path.write_text("\n".join("\n".join([*d, ""]) for d in documents), encoding="utf-8")
+
+
+def write_jsonl(path, documents, key="text"):
+    lines = (json.dumps({"id": i, key: " ".join(d)}) for i, d in enumerate(documents))
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+def tokenize_in_memory(documents, tokenizer):
+    """The `TokenCorpus` that a corpus on disk must equal."""
+    return TokenCorpus.from_documents([tokenizer.tokenize(document) for document in documents])
+
+
+def check_same_corpus(corpus, expected):
+    assert corpus.sentence_lengths.tolist() == expected.sentence_lengths.tolist()
+    assert corpus.document_starts.tolist() == expected.document_starts.tolist()
+    assert corpus.sentence_lengths.dtype == "int32" and corpus.document_starts.dtype == "int64"
+    for document in range(expected.num_documents):
+        tokens = corpus.tokens(document)
+        assert tokens.dtype == "int32"
+        assert tokens.tolist() == expected.tokens(document).tolist()
+
+
+def read_folder(folder):
+    """dict, name -> bytes, of all files in a folder."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}

@@ -1,0 +1,156 @@
+"""Shards read at random, by threads and processes, and damaged ones."""
+
+import pickle
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from corpus.small_corpus import (
+    check_same_corpus,
+    make_documents,
+    make_tokenizer,
+    tokenize_in_memory,
+    write_sentences,
+)
+
+from keras_bert_suite.corpus import shard_reader
+from keras_bert_suite.corpus.preparation import prepare_corpus
+from keras_bert_suite.corpus.shard_reader import open_corpus, read_tokenizer, verify_corpus
+
+pytestmark = pytest.mark.backend_free
+
+DOCUMENTS = make_documents(100)
+EXPECTED = tokenize_in_memory(DOCUMENTS, make_tokenizer())
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    """Folder of three shards. Not to be written to."""
+    folder = tmp_path_factory.mktemp("prepared")
+    write_sentences(folder / "a.txt", DOCUMENTS)
+    size = (folder / "a.txt").stat().st_size
+    prepare_corpus(folder / "a.txt", make_tokenizer(), folder / "out", slice_bytes=size // 3)
+    assert len(list((folder / "out").glob("*.array_record"))) == 3
+    return folder / "out"
+
+
+@pytest.fixture
+def copy(prepared, tmp_path):
+    """A copy to be damaged."""
+    return shutil.copytree(prepared, tmp_path / "copy")
+
+
+def test_threads_share_a_corpus(prepared, monkeypatch):
+    # Less than there are shards, so that they are closed and opened while others read.
+    monkeypatch.setattr(shard_reader, "MAX_OPEN_SHARDS", 1)
+    corpus = open_corpus(prepared)
+    order = np.random.default_rng(0).integers(0, 100, 2000)
+    with ThreadPoolExecutor(8) as threads:
+        for document, tokens in zip(order, threads.map(corpus.tokens, order), strict=True):
+            assert tokens.tolist() == EXPECTED.tokens(document).tolist()
+
+
+def test_pickled_it_is_opened_anew(prepared):
+    corpus = open_corpus(prepared)
+    corpus.tokens(0)
+    data = pickle.dumps(corpus)
+    assert len(data) < 1000
+    check_same_corpus(pickle.loads(data), EXPECTED)
+
+
+def test_grain_reads_it(prepared):
+    import grain
+
+    corpus = open_corpus(prepared)
+    dataset = grain.MapDataset.range(100).map(_TokensOf(corpus)).to_iter_dataset()
+    assert [tokens.tolist() for tokens in dataset] == [
+        EXPECTED.tokens(i).tolist() for i in range(100)
+    ]
+
+
+class _TokensOf:
+    def __init__(self, corpus):
+        self.corpus = corpus
+
+    def __call__(self, document):
+        return self.corpus.tokens(document)
+
+
+@pytest.mark.parametrize("document", [-1, 100])
+def test_no_such_document(prepared, document):
+    with pytest.raises(IndexError, match="of a corpus of 100"):
+        open_corpus(prepared).tokens(document)
+
+
+@pytest.mark.parametrize("kept", [0, 1000, -1])
+def test_truncated_shard(copy, kept):
+    shard = copy / "shard-00001.array_record"
+    shard.write_bytes(shard.read_bytes()[:kept])
+    for open_it in (open_corpus, verify_corpus):
+        with pytest.raises(ValueError, match="shard-00001.array_record is damaged: its bytes are"):
+            open_it(copy)
+
+
+def test_missing_shard(copy):
+    corpus = open_corpus(copy)
+    (copy / "shard-00002.array_record").unlink()
+    with pytest.raises(ValueError, match="shard-00002.array_record is damaged: it is missing"):
+        open_corpus(copy)
+    # It was there a moment ago.
+    with pytest.raises(ValueError, match="shard-00002.array_record is damaged: it has 0 documents"):
+        corpus.tokens(99)
+    check_some(corpus, 0)
+
+
+def test_flipped_bits(copy):
+    rng = np.random.default_rng(0)
+    names = ["shard-00000.array_record", "shard-00001.npz", "vocab.txt"]
+    for name in names:
+        content = (copy / name).read_bytes()
+        for place in rng.integers(0, len(content), 20):
+            flipped = bytearray(content)
+            flipped[place] ^= 1 << rng.integers(8)
+            (copy / name).write_bytes(flipped)
+            with pytest.raises(ValueError, match=f"{name} is damaged: its (sha256|SHA-256)"):
+                open_corpus(copy, verify=True)
+        (copy / name).write_bytes(content)
+    verify_corpus(copy)
+
+
+def test_flipped_bits_of_tokens_are_found_when_read(copy):
+    shard = copy / "shard-00000.array_record"
+    content = bytearray(shard.read_bytes())
+    # The first record's bytes lie after the two headers of the file.
+    content[150] ^= 1
+    shard.write_bytes(content)
+    corpus = open_corpus(copy)
+    with pytest.raises(ValueError, match="shard-00000.array_record is damaged: "):
+        corpus.tokens(0)
+    check_some(corpus, 99)
+
+
+def test_lengths_are_always_checked(copy):
+    other = (copy / "shard-00000.npz").read_bytes()
+    (copy / "shard-00001.npz").write_bytes(other)
+    with pytest.raises(ValueError, match="shard-00001.npz is damaged"):
+        open_corpus(copy)
+
+
+def test_wrong_vocabulary(copy):
+    (copy / "vocab.txt").write_text("\n".join(make_tokenizer().get_vocabulary()[::-1]))
+    for read in (read_tokenizer, verify_corpus):
+        with pytest.raises(ValueError, match="vocab.txt is damaged: its SHA-256 is not"):
+            read(copy)
+
+
+def test_no_corpus(copy, tmp_path):
+    with pytest.raises(FileNotFoundError, match="holds no prepared corpus.*prepare_corpus"):
+        open_corpus(tmp_path)
+    (copy / "manifest.json").write_text("{")
+    with pytest.raises(ValueError, match="manifest.json is damaged: "):
+        open_corpus(copy)
+
+
+def check_some(corpus, document):
+    assert corpus.tokens(document).tolist() == EXPECTED.tokens(document).tolist()

@@ -1,0 +1,49 @@
+import numpy as np
+import pytest
+
+from keras_bert_suite.data.class_weights import read_class_weights, weight_rows
+
+pytestmark = pytest.mark.backend_free
+
+NAMES = ["no", "yes", "maybe"]
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "wanted"),
+    [
+        ({"yes": 3}, [1, 3, 1]),
+        ({0: 0.5, "maybe": 2.0}, [0.5, 1, 2]),
+        ({np.int64(2): 0}, [1, 1, 0]),
+        ({}, [1, 1, 1]),
+    ],
+)
+def test_weights_by_name_or_id(class_weight, wanted):
+    weights = read_class_weights(class_weight, NAMES)
+    assert weights.dtype == "float32" and weights.tolist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "error"),
+    [
+        ({"yess": 3}, "the key 'yess', which is neither one of the labels"),
+        ({3: 1.0}, r"the key 3, .* class id in \[0, 3\)"),
+        ({-1: 1.0}, "the key -1"),
+        ({"yes": -1.0}, "at least 0, got -1.0"),
+        ({"yes": float("nan")}, "got nan"),
+        ({"yes": "2"}, "got '2'"),
+        ("balanced", "must be a dictionary.* got 'balanced'"),
+    ],
+)
+def test_wrong_weights(class_weight, error):
+    with pytest.raises(ValueError, match=error):
+        read_class_weights(class_weight, NAMES)
+
+
+def test_rows_weigh_what_their_class_does():
+    tf = pytest.importorskip("tensorflow")
+    weights = np.array([1, 3, 2], "float32")
+    one_hot = np.eye(3)[[2, 1, 1]]
+    for labels in ([2, 1, 1], one_hot):
+        assert weight_rows(np.array(labels), weights).tolist() == [2, 3, 3]
+        in_graph = tf.function(lambda labels: weight_rows(labels, weights))
+        assert in_graph(tf.constant(labels)).numpy().tolist() == [2, 3, 3]

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+from keras_bert_suite.data.label_encoding import encode_labels
+
+pytestmark = pytest.mark.backend_free
+NAMES = ["no", "yes", "maybe"]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["yes", "no"], np.array(["yes", "no"]), [b"yes", b"no"], [1, 0], np.array([1.0, 0.0]), (1, 0)],
+)
+def test_names_and_ids(labels):
+    encoded = encode_labels(labels, NAMES)
+    assert encoded.tolist() == [1, 0] and encoded.dtype == "int32"
+
+
+def test_one_hot_labels_pass():
+    assert encode_labels(np.eye(3), NAMES).shape == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("labels", "error"),
+    [
+        ([0, 3], r"Label 3 at row 1 is not a whole number in \[0, 3\)"),
+        ([-1], "Label -1 at row 0"),
+        ([0.5], "Label 0.5 at row 0"),
+        ([1.0, float("nan")], "Label nan at row 1"),
+        (["yes", "perhaps"], r"'perhaps' at row 1 is not one of .*'no', 'yes', 'maybe'"),
+    ],
+)
+def test_wrong_labels_are_named(labels, error):
+    with pytest.raises(ValueError, match=error):
+        encode_labels(labels, NAMES)
+
+
+def test_in_a_tensorflow_graph():
+    tf = pytest.importorskip("tensorflow")
+    encode = tf.function(lambda labels: encode_labels(labels, NAMES))
+    assert encode(tf.constant(["maybe", "no"])).numpy().tolist() == [2, 0]
+    assert encode(tf.constant([2, 0], "int64")).numpy().tolist() == [2, 0]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="perhaps"):
+        encode(tf.constant(["perhaps"]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"whole number in \[0, 3\)"):
+        encode(tf.constant([7], "int64"))

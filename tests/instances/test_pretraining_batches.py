@@ -1,0 +1,196 @@
+import pickle
+import warnings
+
+import grain
+import numpy as np
+import pytest
+from small_texts import VOCABULARY, make_reviews
+
+from keras_bert_suite import TokenMasker, WordPieceTokenizer
+from keras_bert_suite.corpus.token_corpus import TokenCorpus
+from keras_bert_suite.instances.instance_planner import MODES, InstancePlanner
+from keras_bert_suite.instances.pretraining_batches import PretrainingBatches
+
+pytestmark = pytest.mark.backend_free
+
+PAD, CLS, SEP = 0, 2, 3
+TOKENIZER = WordPieceTokenizer(VOCABULARY)
+
+
+def make_corpus(num_documents=30, sentences=6):
+    texts = make_reviews(num_documents * sentences)[0]
+    ids = TOKENIZER.tokenize(texts)
+    return TokenCorpus.from_documents(
+        [ids[i : i + sentences] for i in range(0, len(ids), sentences)]
+    )
+
+
+def make_batches(corpus=None, masker=None, **arguments):
+    masker = masker or TokenMasker(TOKENIZER, max_predictions=4)
+    arguments = {"sequence_length": 24, "batch_size": 8, **arguments}
+    return PretrainingBatches(corpus or make_corpus(), masker, **arguments)
+
+
+def unmask(batch):
+    """The rows of a batch as they were, list of lists of ids without padding."""
+    x, y, weights = batch
+    ids = x["token_ids"].copy()
+    rows, slots = np.nonzero(weights["mlm"])
+    ids[rows, x["mask_positions"][rows, slots]] = y["mlm"][rows, slots]
+    return [row[mask > 0].tolist() for row, mask in zip(ids, x["padding_mask"], strict=True)]
+
+
+def assert_same(one, other):
+    for a, b in zip(one, other, strict=True):
+        assert a.keys() == b.keys()
+        for name in a:
+            np.testing.assert_array_equal(a[name], b[name])
+
+
+def test_pairs_are_packed_as_bert_reads_them():
+    corpus = TokenCorpus.from_documents([[[6, 7]], [[8], [9, 10]]])
+    arguments = {"sequence_length": 9, "batch_size": 2, "short_seq_prob": 0}
+    batch = make_batches(corpus, seed=7, **arguments)[0]
+    x, y, weights = batch
+    rows = list(zip(unmask(batch), x["segment_ids"].tolist(), y["nsp"].tolist(), strict=True))
+    assert sorted(rows) == [
+        ([CLS, 6, 7, SEP, 9, 10, SEP], [0, 0, 0, 0, 1, 1, 1, 0, 0], 1),
+        ([CLS, 8, SEP, 9, 10, SEP], [0, 0, 0, 1, 1, 1, 0, 0, 0], 0),
+    ]
+    assert x["padding_mask"].sum(axis=1).tolist() == [len(row) for row, _, _ in rows]
+    assert (x["token_ids"][x["padding_mask"] == 0] == PAD).all()
+    assert weights["nsp"].tolist() == [1, 1]
+    assert weights["mlm"].tolist() == [[1, 0, 0, 0]] * 2  # 15% of seven tokens
+    for array in (*x.values(), *y.values()):
+        assert array.dtype == "int32"
+    assert all(array.dtype == "float32" for array in weights.values())
+
+
+def test_rows_of_sentences_have_no_labels_and_separators_between_documents():
+    corpus = TokenCorpus.from_documents([[[6, 7], [8]], [[9]], [[10]]])
+    arguments = {"sequence_length": 8, "batch_size": 1, "short_seq_prob": 0}
+    full = make_batches(corpus, mode="full_sentences", **arguments)
+    x, y, weights = full[0]
+    assert len(full) == 2 and set(y) == set(weights) == {"mlm"}
+    rows = sorted(row for i in range(2) for row in unmask(full[i]))
+    assert rows == [[CLS, 6, 7, 8, SEP, 9, SEP], [CLS, 10, SEP]]
+    assert not x["segment_ids"].any()
+    doc = make_batches(corpus, mode="doc_sentences", **arguments)
+    rows = sorted(row for i in range(3) for row in unmask(doc[i]))
+    assert rows == [[CLS, 6, 7, 8, SEP], [CLS, 9, SEP], [CLS, 10, SEP]]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_batches_are_a_function_of_their_index(mode):
+    batches = make_batches(mode=mode, seed=3)
+    expected = [batches[i] for i in range(2 * len(batches))]
+    assert not np.array_equal(expected[0][0]["token_ids"], expected[len(batches)][0]["token_ids"])
+    # In another process, asked for the last one first.
+    copy = pickle.loads(pickle.dumps(make_batches(mode=mode, seed=3)))
+    for i in reversed(range(len(expected))):
+        assert_same(copy[i], expected[i])
+    # On eight threads.
+    options = grain.ReadOptions(num_threads=8, prefetch_buffer_size=8)
+    for batch, other in zip(batches.repeat(2).to_iter_dataset(options), expected, strict=True):
+        assert_same(batch, other)
+
+
+def test_a_resume_in_mid_epoch_goes_on_where_it_stopped():
+    batches = make_batches()
+    expected = [batches[i] for i in range(2 * len(batches))]
+    iterator = iter(batches.repeat(2).to_iter_dataset())
+    for _ in range(len(batches) + 2):
+        next(iterator)
+    state = iterator.get_state()
+    resumed = iter(make_batches().repeat(2).to_iter_dataset())
+    resumed.set_state(state)
+    for batch, other in zip(resumed, expected[len(batches) + 2 :], strict=True):
+        assert_same(batch, other)
+    # As a worker of three reads: every third batch.
+    for worker in range(3):
+        part = batches.repeat(2)[worker::3]
+        assert len(part) > 1
+        for i in range(len(part)):
+            assert_same(part[i], expected[worker + 3 * i])
+
+
+def test_an_epoch_visits_its_instances_once():
+    # One instance a document, so that every epoch has as many.
+    corpus = TokenCorpus.from_documents([[[5 + d % 20] * (1 + d // 20)] for d in range(64)])
+    batches = make_batches(corpus, mode="doc_sentences", batch_size=16)
+    for epoch in range(2):
+        rows = [row for i in range(4) for row in unmask(batches[4 * epoch + i])]
+        wanted = [[CLS, *corpus.tokens(d), SEP] for d in range(64)]
+        assert sorted(rows) == sorted(wanted)
+
+
+def test_epochs_with_fewer_instances_begin_again():
+    corpus = make_corpus(num_documents=4)
+    batches = make_batches(corpus, batch_size=1, short_seq_prob=0.5)
+    planner = InstancePlanner(corpus, 24, short_seq_prob=0.5)
+    sizes = [len(planner.plan(epoch)) for epoch in range(20)]
+    assert len(batches) == sizes[0]
+    epoch = next(e for e, size in enumerate(sizes) if size < sizes[0])
+    first, after = epoch * sizes[0], epoch * sizes[0] + sizes[epoch]
+    assert_same(batches[after], batches[first])
+
+
+def test_static_masks_are_those_of_an_instance():
+    masker = TokenMasker(TOKENIZER, max_predictions=4, dynamic=False)
+    batches = make_batches(make_corpus(sentences=8), masker, batch_size=1)
+
+    def rows(epoch):
+        return [
+            batches[i][0]["token_ids"].tolist()
+            for i in range(epoch * len(batches), (epoch + 1) * len(batches))
+        ]
+
+    assert rows(0) != rows(1) and sorted(rows(0)) == sorted(rows(1))
+
+
+def test_static_and_dynamic_begin_alike():
+    static = TokenMasker(TOKENIZER, max_predictions=4, dynamic=False)
+    assert_same(make_batches(masker=static)[0], make_batches()[0])
+
+
+def test_masks_may_have_any_unit():
+    masker = TokenMasker(TOKENIZER, unit="span", seed=4)
+    batch = make_batches(masker=masker)[1]
+    plain = make_batches()[1]
+    assert unmask(batch) == unmask(plain)
+    assert batch[1]["mlm"].shape == (8, 4) and not np.array_equal(batch[1]["mlm"], plain[1]["mlm"])
+
+
+def test_a_batch_that_an_epoch_does_not_fill():
+    with pytest.raises(ValueError, match="batch_size=9 is more than the 2 instances of an epoch"):
+        make_batches(TokenCorpus.from_documents([[[6]], [[7]]]), batch_size=9, mode="doc_sentences")
+    with pytest.raises(ValueError, match="batch_size must be an integer of at least 1, got 0"):
+        make_batches(batch_size=0)
+
+
+def make_documents(singles, others):
+    """A corpus of documents of one sentence, and others of two."""
+    return TokenCorpus.from_documents([[[6, 7]]] * singles + [[[8], [9, 10]]] * others)
+
+
+@pytest.mark.parametrize("mode", ["pairs", "sop"])
+def test_documents_of_one_sentence_make_no_pairs(mode):
+    message = f"mode='{mode}' makes pairs .* each of the 300 documents .* Use mode='full_sentences'"
+    with pytest.raises(ValueError, match=message):
+        make_batches(make_documents(300, 0), mode=mode)
+    message = "8.% do not follow each other, so that a .* accuracy of 0.8. .* 67% of the documents"
+    with pytest.warns(UserWarning, match=message) as caught:
+        make_batches(make_documents(200, 100), mode=mode)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make_batches(make_documents(10, 300), mode=mode)
+        # A few pairs may be of one kind by chance.
+        make_batches(make_documents(20, 1), mode=mode)
+
+
+def test_sentences_that_fill_a_row_make_no_pairs():
+    corpus = TokenCorpus.from_documents([[[6] * 30] * 4] * 40)
+    with pytest.warns(UserWarning, match="100% do not follow .* 0% .* a sentence that fills a row"):
+        make_batches(corpus, short_seq_prob=0)
+    make_batches(corpus, mode="full_sentences")
