@@ -5,17 +5,18 @@ model's own down to a KerasHub backbone that is being built.
 """
 
 
-def read_trainability(model):
+def read_trainability(model, without=None):
     """Finds the layers whose `trainable` is not that of the layer around them.
 
     Args:
         model: built `keras.Model`.
+        without: a model within it, which is left out with all its layers.
 
     Returns:
         dict of layer path -> bool, as JSON has it; empty if `model.trainable` holds for all.
     """
     known, differing = {"": model.trainable}, {}
-    for layer in _layers_with_weights(model):
+    for layer in _layers_with_weights(model, without):
         around = max((p for p in known if layer.path.startswith(p)), key=len)
         if layer.trainable != known[around]:
             differing[layer.path] = layer.trainable
@@ -37,6 +38,26 @@ def restore_trainability(model, differing):
             layer.trainable = differing[layer.path]
 
 
-def _layers_with_weights(model):
+def restore_around(model, inner, trainable, differing):
+    """Freezes and thaws the layers of a model around another one, which stays as it is.
+
+    Args:
+        model: built `keras.Model`.
+        inner: the model within it.
+        trainable: bool, the model's own `trainable`.
+        differing: dict of layer path -> bool, from `read_trainability(model, without=inner)`.
+    """
+    inner_trainable, inner_differing = inner.trainable, read_trainability(inner)
+    model.trainable = trainable
+    inner.trainable = inner_trainable
+    restore_trainability(inner, inner_differing)
+    for layer in _layers_with_weights(model, without=inner):
+        if layer.path in differing:
+            layer.trainable = differing[layer.path]
+
+
+def _layers_with_weights(model, without=None):
+    left_out = [] if without is None else without._flatten_layers()
+    left_out = {id(layer) for layer in left_out}
     layers = model._flatten_layers(include_self=False)
-    return [layer for layer in layers if layer.weights and layer.path]
+    return [layer for layer in layers if layer.weights and layer.path and id(layer) not in left_out]

@@ -18,7 +18,11 @@ from keras_bert_suite.data.input_dataset import (
 )
 from keras_bert_suite.data.rows import Rows, map_arrays, read_batch, to_array
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.models.trainability import read_trainability, restore_trainability
+from keras_bert_suite.models.trainability import (
+    read_trainability,
+    restore_around,
+    restore_trainability,
+)
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.input_checks import (
     check_held_out,
@@ -450,6 +454,8 @@ class RowTask:
         # A `BertBackbone` says it itself.
         if not isinstance(self.backbone, BertBackbone):
             config["backbone_trainability"] = read_trainability(self.backbone)
+        config["trainable"] = self.trainable
+        config["head_trainability"] = read_trainability(self, without=self.backbone)
         return config
 
     @classmethod
@@ -457,9 +463,14 @@ class RowTask:
         # What is loaded is compiled as it was saved, or not at all.
         config = {"compile": False, **config}
         trainability = config.pop("backbone_trainability", None)
+        trainable, heads = config.pop("trainable", True), config.pop("head_trainability", {})
+        if cls.has_new_head(config):  # What the old head was does not concern it.
+            trainable, heads = True, {}
         task = super().from_config(config)
         if trainability is not None:
             restore_trainability(task.backbone, trainability)
+        if heads or not trainable:
+            restore_around(task, task.backbone, trainable, heads)
         return task
 
 

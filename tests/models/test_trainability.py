@@ -7,7 +7,7 @@ import pytest
 from keras import ops
 from small_texts import TINY
 
-from keras_bert_suite import BertBackbone, TextClassifier
+from keras_bert_suite import BertBackbone, Pretrainer, TextClassifier
 
 
 def freeze_all(backbone):
@@ -110,7 +110,7 @@ def test_a_task_on_a_backbone_of_kerashub(tmp_path, layer):
     arguments = dict(vocabulary_size=20, num_layers=2, num_heads=2, hidden_dim=8)
     backbone = keras_hub.models.BertBackbone(**arguments, intermediate_dim=8)
     (backbone if layer is None else backbone.transformer_layers[layer]).trainable = False
-    task = TextClassifier(backbone, num_classes=2)
+    task = TextClassifier(backbone, num_classes=2, compile=False)
     wanted = [weight.path for weight in task.trainable_weights]
     assert 2 <= len(wanted) < len(task.weights)
     task.save(tmp_path / "task.keras")
@@ -120,3 +120,57 @@ def test_a_task_on_a_backbone_of_kerashub(tmp_path, layer):
     task.save_to_preset(str(tmp_path / "preset"))
     loaded = TextClassifier.from_preset(tmp_path / "preset", preprocessor=None)
     assert [weight.path for weight in loaded.trainable_weights] == wanted
+
+
+def freeze_classifier(task):
+    task.classifier.trainable = False
+
+
+def freeze_part_of_a_head(task):
+    task.masked_lm.transform.trainable = False
+
+
+def freeze_task(task):
+    task.trainable = False
+
+
+def freeze_all_but_the_backbone(task):
+    task.trainable = False
+    task.backbone.trainable = True
+
+
+def freeze_all_but_the_head(task):
+    task.trainable = False
+    task.classifier.trainable = True
+    task.backbone.transformer_layers[1].trainable = True
+
+
+@pytest.mark.parametrize(
+    "freeze",
+    [
+        freeze_classifier,
+        freeze_part_of_a_head,
+        freeze_task,
+        freeze_all_but_the_backbone,
+        freeze_all_but_the_head,
+    ],
+)
+def test_heads(tmp_path, freeze):
+    if freeze is freeze_part_of_a_head:
+        task = Pretrainer(BertBackbone(**TINY), compile=False)
+    else:
+        task = TextClassifier(BertBackbone(**TINY), num_classes=2, compile=False)
+    freeze(task)
+    wanted = {weight.path: weight.trainable for weight in task.weights}
+    assert not all(wanted.values())
+    task.save(tmp_path / "task.keras")
+    loaded = keras.saving.load_model(tmp_path / "task.keras")
+    assert {weight.path: weight.trainable for weight in loaded.weights} == wanted
+    assert loaded.trainable == task.trainable
+    task.save_to_preset(str(tmp_path / "preset"))
+    loaded = type(task).from_preset(tmp_path / "preset", preprocessor=None)
+    assert {weight.path: weight.trainable for weight in loaded.weights} == wanted
+    if isinstance(task, TextClassifier):
+        with pytest.warns(UserWarning, match="holds a classification layer"):
+            loaded = type(task).from_preset(tmp_path / "preset", num_classes=2, preprocessor=None)
+        assert all(weight.trainable for weight in loaded.classifier.weights)
