@@ -4,14 +4,14 @@ from keras_bert_suite.training.adamw import AdamW
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import MaskedLMLoss
 from keras_bert_suite.training.metrics import FiniteMean, MaskedLMAccuracy, track_finite_losses
+from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.schedule_lengths import lay_schedule, lay_schedule_without_end
 from keras_bert_suite.training.schedules import LinearWarmupDecay
-from keras_bert_suite.training.termination import WholeEpochs
 from keras_bert_suite.training.training_checkpoint import (
     TrainingCheckpoint,
     find_training_checkpoint,
 )
-from keras_bert_suite.training.training_state import Progress
+from keras_bert_suite.training.whole_epochs import WholeEpochs
 
 __all__ = [
     "AdamW",

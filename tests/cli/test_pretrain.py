@@ -17,7 +17,7 @@ from small_texts import VOCABULARY, WORDS
 from keras_bert_cli import main
 from keras_bert_cli.pretraining_report import PretrainingReport
 from keras_bert_suite import Pretrainer
-from keras_bert_suite.training.state_files import read_arrays
+from keras_bert_suite.training.run_checkpoints import read_arrays
 
 SETTINGS = ("--size=tiny", "--batch_size=4", "--sequence_length=16", "--max_predictions=3")
 MODEL = ("--dropout=0", "--initializer_range=0.05")

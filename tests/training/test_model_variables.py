@@ -7,7 +7,7 @@ from small_pretraining import SmallBatches, all_arrays, build_pretrainer
 from small_texts import TINY
 
 from keras_bert_suite import AdamW, BertBackbone, Pretrainer
-from keras_bert_suite.training.training_state import assign_variables, copy_variables
+from keras_bert_suite.training.model_variables import assign_variables, copy_variables
 
 
 @pytest.fixture(scope="module")

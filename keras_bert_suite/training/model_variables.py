@@ -1,7 +1,6 @@
-"""All the variables of a training as arrays, and back."""
+"""All the variables of a compiled model as arrays, and back."""
 
 import collections
-import dataclasses
 import re
 
 import keras
@@ -9,30 +8,9 @@ import ml_dtypes  # noqa: F401  NumPy then knows bfloat16.
 import numpy as np
 from keras import ops
 
-#: The number Keras gives to what has no name; it depends on what was built before.
+#: The number that Keras appends to the name of an unnamed object. It depends on what was built
+#: before.
 _AUTOMATIC_NUMBER = re.compile(r"(?<=seed_generator)_\d+|(?<=loss_scale_optimizer)_\d+")
-
-
-@dataclasses.dataclass(frozen=True)
-class Progress:
-    """Where a run stands. A run is all the calls of `fit` that share a checkpoint directory.
-
-    Args:
-        batches: int, batches trained on since the run began.
-        steps_per_epoch: int, or None before the run has begun.
-        first_step: int, optimizer steps before the run began; its schedule counts from there.
-        seed: int, of the order in which rows in memory come.
-    """
-
-    first_step: int
-    seed: int
-    batches: int = 0
-    steps_per_epoch: int | None = None
-
-    @property
-    def epoch(self):
-        """int, epochs that are complete."""
-        return self.batches // self.steps_per_epoch if self.batches else 0
 
 
 def named_variables(model):

@@ -1,8 +1,4 @@
-"""SIGTERM: who sends it will not wait for long."""
-
-import contextlib
-import signal
-import threading
+"""The callbacks of a `fit` that SIGTERM may cut short."""
 
 import keras
 
@@ -14,7 +10,7 @@ class WholeEpochs(keras.callbacks.CallbackList):
     A log would then show means over some of the batches as if they were means over all batches.
 
     Args:
-        checkpoint: `TrainingCheckpoint`, one of them.
+        checkpoint: `TrainingCheckpoint`, which is one of the callbacks.
         callbacks, **arguments: as for `keras.callbacks.CallbackList`.
     """
 
@@ -33,16 +29,3 @@ class WholeEpochs(keras.callbacks.CallbackList):
 
     def on_test_end(self, logs=None):
         super().on_test_end({} if self.terminated else logs)
-
-
-@contextlib.contextmanager
-def on_sigterm(handler):
-    """Handles SIGTERM until the block ends; Python lets the main thread do so only."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    former = signal.signal(signal.SIGTERM, handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, former or signal.SIG_DFL)

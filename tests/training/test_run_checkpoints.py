@@ -10,8 +10,8 @@ import subprocess
 import numpy as np
 import pytest
 
-from keras_bert_suite.training.state_files import find_checkpoint, read_arrays, write_checkpoint
-from keras_bert_suite.training.training_state import Progress
+from keras_bert_suite.training.progress import Progress
+from keras_bert_suite.training.run_checkpoints import find_checkpoint, read_arrays, write_checkpoint
 
 pytestmark = pytest.mark.backend_free
 

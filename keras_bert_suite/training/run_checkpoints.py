@@ -22,7 +22,7 @@ import keras
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.safetensors_file import write_safetensors
-from keras_bert_suite.training.training_state import Progress
+from keras_bert_suite.training.progress import Progress
 
 FORMAT = 1
 MANIFEST, VARIABLES, CHECKSUMS = "manifest.json", "variables.safetensors", "SHA256SUMS"

@@ -1,0 +1,67 @@
+"""A thread that writes checkpoints while training goes on."""
+
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+from keras_bert_suite.training.run_checkpoints import write_checkpoint
+
+
+class CheckpointWriter:
+    """Writes the checkpoints of a run one after the other. A context manager.
+
+    Args:
+        directory: `pathlib.Path` of all checkpoints.
+        keep: int, how many are kept.
+        asynchronous: bool, whether `write` returns before the checkpoint is on the disk.
+        saved: int, the batches of the newest checkpoint that is there.
+
+    Attributes:
+        saved: int, the batches of the newest checkpoint, as of the last `wait`.
+        failure: the OSError of the last checkpoint, or None if it was written.
+    """
+
+    def __init__(self, directory, keep, asynchronous, saved):
+        self.saved = saved
+        self.failure = None
+        self._directory, self._keep, self._asynchronous = directory, keep, asynchronous
+        self._thread = ThreadPoolExecutor(1)
+        self._writing = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.wait()
+        finally:
+            self._thread.shutdown()
+
+    def write(self, progress, arrays):
+        """Writes a checkpoint. Call `wait` before `arrays` are copied, to hold one copy at most.
+
+        Args:
+            progress: `Progress`.
+            arrays: dict of name -> array, which nobody changes any more.
+        """
+        self.wait()
+        self._writing = self._thread.submit(
+            write_checkpoint, self._directory, progress, arrays, self._keep
+        )
+        if not self._asynchronous:
+            self.wait()
+
+    def wait(self):
+        """Waits for the checkpoint that is being written. Warns if it could not be written."""
+        if self._writing is None:
+            return
+        writing, self._writing = self._writing, None
+        try:
+            self.saved = writing.result()
+            self.failure = None
+        except OSError as error:
+            self.failure = error
+            warnings.warn(
+                f"A checkpoint could not be written: {error}. The earlier checkpoints stay. Make "
+                f"room in {self._directory}.",
+                stacklevel=2,
+            )

@@ -1,0 +1,58 @@
+"""Brings a model to the state of a checkpoint."""
+
+import grain
+
+from keras_bert_suite.training.model_variables import assign_variables
+from keras_bert_suite.training.run_checkpoints import read_arrays
+
+
+def check_resumable(dataset, steps_per_epoch, steps_per_execution, progress, path):
+    """Checks that a run can go on with these data.
+
+    Args:
+        dataset: the batches of an epoch, as `fit` has them.
+        steps_per_epoch: int or None.
+        steps_per_execution: int, batches that Keras hands to a compiled step at once.
+        progress: `Progress` of the run.
+        path: path of the checkpoint that `progress` was read from, or None.
+
+    Raises:
+        ValueError: if the data cannot be entered in the middle, or have no end, or an epoch had
+            another number of batches before.
+    """
+    if not isinstance(dataset, grain.MapDataset):
+        raise ValueError(
+            "TrainingCheckpoint needs data that can be entered in the middle: rows in memory or a "
+            f"grain.MapDataset of batches, got {type(dataset).__name__}."
+        )
+    if steps_per_epoch is None:
+        raise ValueError("The dataset does not end. Pass `steps_per_epoch`.")
+    if progress.steps_per_epoch not in (None, steps_per_epoch):
+        raise ValueError(
+            f"{path} is of a run with {progress.steps_per_epoch} batches an epoch, got "
+            f"{steps_per_epoch}. Train with the same data and batch size, or choose another "
+            "directory."
+        )
+    if steps_per_epoch % steps_per_execution or progress.batches % steps_per_execution:
+        raise ValueError(
+            f"steps_per_execution={steps_per_execution} must divide the {steps_per_epoch} batches "
+            f"of an epoch and the {progress.batches} that are done."
+        )
+
+
+def restore_model(model, path, batches):
+    """Gives a compiled model the variables of a checkpoint.
+
+    Args:
+        model: the compiled task, with a built optimizer.
+        path: `pathlib.Path` of the checkpoint.
+        batches: iterable of the batches to come. The metrics are built from the first one.
+
+    Returns:
+        dict of name -> array, all arrays of the checkpoint.
+    """
+    # Under TensorFlow Keras would make the metrics' variables during the first step.
+    model._symbolic_build(data_batch=next(iter(batches)))
+    arrays = read_arrays(path)
+    assign_variables(model, arrays, path)
+    return arrays

@@ -1,0 +1,35 @@
+"""SIGTERM: its sender will not wait for long."""
+
+import contextlib
+import signal
+import threading
+
+
+class SigtermFlag:
+    """Notes that SIGTERM has come, instead of letting it end the process.
+
+    Attributes:
+        received: bool, whether the signal has come within the block of `listen`.
+    """
+
+    def __init__(self):
+        self.received = False
+
+    @contextlib.contextmanager
+    def listen(self):
+        """Takes SIGTERM until the block ends. Python allows this in the main thread only.
+
+        In another thread the block runs, and the signal does what it did before.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        former = signal.signal(signal.SIGTERM, self._note)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGTERM, former or signal.SIG_DFL)
+            self.received = False
+
+    def _note(self, *_):
+        self.received = True

@@ -1,0 +1,84 @@
+"""A watch over steps that the optimizer skips."""
+
+import math
+
+import keras
+
+
+class StepWatchdog:
+    """Counts the steps that an optimizer skips, and stops a training that takes no step any more.
+
+    An optimizer skips a step whose loss or gradient is not finite.
+
+    Args:
+        model: compiled `keras.Model` with a built optimizer.
+        first_step: int, optimizer steps taken before the run began.
+        max_skipped: int. After so many skipped steps in a row `check` raises.
+        batches: int, batches of the run that are done.
+
+    Attributes:
+        skipped: int, optimizer steps skipped since the run began, as of the last `count`.
+    """
+
+    def __init__(self, model, first_step, max_skipped, batches):
+        self._model = model
+        self._optimizer = unwrap_optimizer(model.optimizer)
+        self._batches_per_step = self._optimizer.gradient_accumulation_steps or 1
+        self._first_step = first_step
+        self._max_batches = max_skipped * self._batches_per_step
+        self._batches_then, self._steps_then = batches, int(self._optimizer.iterations)
+        self.skipped = 0
+
+    def count(self, batches):
+        """Counts the skipped steps of a run that has done so many batches.
+
+        Returns:
+            int, the optimizer steps taken.
+        """
+        # During an epoch Keras' JAX trainer keeps the state outside of the variables.
+        if keras.config.backend() == "jax":
+            self._model.jax_state_sync()
+        # The optimizer does not count the batches of a skipped step.
+        counted = int(self._optimizer._iterations) - self._first_step * self._batches_per_step
+        # A loss scale drops a single batch, and the group of this batch then takes one more. So
+        # the dropped batches need not be a multiple of the group.
+        self.skipped = math.ceil((batches - counted) / self._batches_per_step)
+        return int(self._optimizer.iterations)
+
+    def check(self, batches):
+        """Checks that a step was taken within the last `max_skipped`.
+
+        Reads the optimizer, which the accelerator must finish for, only once in so many steps.
+
+        Args:
+            batches: int, batches of the run that are done.
+
+        Raises:
+            FloatingPointError: if none was taken, unless a `LossScaleOptimizer` still lowers its
+                scale to 1.
+        """
+        if batches - self._batches_then < self._max_batches:
+            return
+        steps = self.count(batches)
+        if steps > self._steps_then:
+            self._batches_then, self._steps_then = batches, steps
+            return
+        if _lowers_loss_scale(self._model.optimizer):
+            return
+        raise FloatingPointError(
+            f"No step was taken in batches {self._batches_then} to {batches} of the run: the loss "
+            "or a gradient of each was not finite. The weights are as they were before these "
+            "batches. Look at these batches, lower the learning rate, or leave float16 for "
+            "bfloat16."
+        )
+
+
+def unwrap_optimizer(optimizer):
+    """The optimizer that a `LossScaleOptimizer` wraps, or the optimizer itself."""
+    return getattr(optimizer, "inner_optimizer", optimizer)
+
+
+def _lowers_loss_scale(optimizer):
+    if not isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        return False
+    return float(keras.ops.convert_to_numpy(optimizer.dynamic_scale)) >= 1
