@@ -16,6 +16,7 @@ Example:
 
 import collections
 import contextlib
+import hashlib
 import os
 import warnings
 from pathlib import Path
@@ -23,6 +24,7 @@ from pathlib import Path
 from absl import flags
 
 from .command_flags import define_path
+from .finetune_folder import claim_folder, drop_folder
 from .labelled_tables import (
     check_labels,
     columns_of,
@@ -32,10 +34,10 @@ from .labelled_tables import (
 )
 from .model_paths import check_model
 from .outputs import check_output, write_output
+from .run_settings import report_stop
 from .saved_tasks import check_version, export_version
 from .standalone import input_names
 from .table_flags import choose_text_columns, define_table_flags
-from .training_state import drop_state, find_digest, report_stop, training_state
 
 REQUIRED = ("checkpoint", "train", "output")
 
@@ -111,7 +113,7 @@ def run(values):
     state = find_state_folder(values)
     claimed = contextlib.nullcontext()
     if state is not None:
-        claimed = training_state(state, settings_of(values))
+        claimed = claim_folder(state, settings_of(values))
     with claimed:
         classifier = train_classifier(values, train, held_out.get("dev"), label_names, state)
         if classifier is None:
@@ -122,7 +124,7 @@ def run(values):
         save = classifier.save_to_preset if kind else classifier.save
         print(f"wrote {write_output(values.output, save, values.overwrite, kind)}")
     if state is not None:
-        drop_state(state)
+        drop_folder(state)
     if values.export:
         path = export_version(classifier, values.export, inputs, values.overwrite)
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")
@@ -149,6 +151,12 @@ def settings_of(values):
     """dict of what makes a run what it is: flags, and the content of the training file."""
     settings = {name: values[name].value for name in values if name not in MAY_CHANGE}
     return {**settings, "train (SHA-256)": find_digest(values.train)}
+
+
+def find_digest(path):
+    """The SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def train_classifier(values, train, dev, label_names, state):

@@ -1,11 +1,11 @@
 """Pretrain a BERT on a corpus that keras-bert prepare has tokenized.
 
-Masked tokens, and pairs of texts or not. Everything goes to one folder: checkpoints, a
-log in CSV, a plot of it, and at the end the model as a preset. A run that was stopped, by
-whatever, is continued by the same command. If SIGTERM stops the run, the exit status is 143 and
-no model is written. With more --steps a run goes on too, also one that has finished. The schedule
-is recomputed for the new total. The learning rate therefore rises when the run continues. Part of
-the corpus is held out to evaluate on.
+The model learns to guess masked tokens, and with --mode pairs or sop also to judge pairs of texts.
+Everything goes to one folder: the checkpoints, a log in CSV, a plot of the log, and at the end the
+model as a preset. If a run was stopped, the same command goes on with it. If SIGTERM stops the run,
+the exit status is 143 and no model is written. With more --steps a run goes on too, also a run that
+has finished. The schedule is then recomputed for the new total, so the learning rate rises when the
+run continues. Part of the corpus is held out to evaluate on.
 
 Example:
   keras-bert pretrain --corpus shards --size tiny --steps 20000 --output run
@@ -17,7 +17,6 @@ Example:
 """
 
 import importlib.util
-import json
 from pathlib import Path
 
 from absl import flags
@@ -25,7 +24,8 @@ from absl import flags
 from .command_flags import UsageError, define_path
 from .model_paths import check_corpus, check_model
 from .outputs import write_output
-from .training_state import report_stop
+from .pretrain_folder import claim_folder, find_report_every, read_run
+from .run_settings import report_stop, write_settings
 
 REQUIRED = ("corpus", "output", "steps")
 
@@ -90,8 +90,50 @@ def run(values):
         int, the exit status, if SIGTERM has stopped the training; otherwise None.
     """
     output = Path(values.output)
-    before = read_settings(output)
-    # The checkpoints of a run are made for one distance between lines, also when it is prolonged.
+    settings = begin_run(values, output)
+    if settings["finished"] == values.steps:
+        print(f"{output} is finished: {values.steps} steps, the model is {output / 'model'}")
+        return
+
+    import keras
+
+    from keras_bert_suite.corpus import open_corpus, read_tokenizer
+
+    from .pretraining_report import PretrainingReport
+
+    corpus, tokenizer = open_corpus(values.corpus), read_tokenizer(values.corpus)
+    keras.utils.set_random_seed(values.seed)
+    pretrainer = build_pretrainer(values, tokenizer)
+    training, held_out = make_batches(values, corpus, tokenizer)
+    pretrainer.compile(make_optimizer(values))
+    print(
+        f"{pretrainer.count_params():,} parameters, {corpus.num_documents:,} documents, "
+        f"{len(training):,} batches an epoch, {keras.config.backend()}"
+    )
+    report = PretrainingReport(
+        output,
+        tokens_per_step=values.batch_size * values.sequence_length,
+        steps_per_epoch=settings["report_every"],
+        total_steps=values.steps,
+    )
+    if not train(values, pretrainer, training, held_out, report):
+        return report_stop()
+    report.plot()
+    # The model of a shorter run is replaced.
+    write_output(output / "model", pretrainer.save_to_preset, overwrite=True, kind="preset")
+    write_settings(output, {**settings, "finished": values.steps})
+    print(f"wrote {output / 'model'}, {report.log_file} and {report.plot_file}")
+
+
+def begin_run(values, output):
+    """Checks the flags before Keras is imported, and claims the folder of the run.
+
+    Returns:
+        dict, the settings of the run, as `claim_folder` returns them.
+    """
+    before = read_run(output)
+    # A checkpoint is made for one distance between lines of the log. So a run that is prolonged
+    # keeps its distance.
     wanted = values.report_every or before.get("report_every")
     report_every = find_report_every(values.steps, wanted)
     check_accumulate(values.steps, values.accumulate)
@@ -100,52 +142,44 @@ def run(values):
     if values.checkpoint:
         check_model(values.checkpoint)
     check_corpus(values.corpus)
-    settings = {**settings_of(values), "report_every": report_every}
-    settings = claim_folder(output, before, settings)
-    if settings["finished"] == values.steps:
-        print(f"{output} is finished: {values.steps} steps, the model is {output / 'model'}")
-        return
+    return claim_folder(output, before, {**settings_of(values), "report_every": report_every})
 
+
+def build_pretrainer(values, tokenizer):
+    """A `Pretrainer` from --checkpoint, or a new one of --size."""
+    import keras_bert_suite as kbs
+
+    from .saved_tasks import open_pretrainer
+
+    next_sentence = values.mode in ("pairs", "sop")
+    if values.checkpoint:
+        return open_pretrainer(
+            values.checkpoint, tokenizer, next_sentence, values.sequence_length, values.dtype
+        )
+    backbone = kbs.BertBackbone.from_size(
+        values.size,
+        vocabulary_size=tokenizer.vocabulary_size(),
+        max_sequence_length=max(512, values.sequence_length),
+        dropout=values.dropout,
+        attention_dropout=values.dropout,
+        initializer_range=values.initializer_range,
+        dtype=values.dtype,
+    )
+    packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
+    return kbs.Pretrainer(backbone, next_sentence, preprocessor=packer)
+
+
+def train(values, pretrainer, training, held_out, report):
+    """Trains the steps that the run still lacks.
+
+    Returns:
+        bool, whether the run is complete; False if SIGTERM has stopped it.
+    """
     import keras
 
     import keras_bert_suite as kbs
-    from keras_bert_suite.corpus import open_corpus, read_tokenizer
 
-    from .pretraining_report import PretrainingReport
-    from .saved_tasks import open_pretrainer
-
-    corpus, tokenizer = open_corpus(values.corpus), read_tokenizer(values.corpus)
-    keras.utils.set_random_seed(values.seed)
-    next_sentence = values.mode in ("pairs", "sop")
-    if values.checkpoint:
-        pretrainer = open_pretrainer(
-            values.checkpoint, tokenizer, next_sentence, values.sequence_length, values.dtype
-        )
-    else:
-        packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
-        backbone = kbs.BertBackbone.from_size(
-            values.size,
-            vocabulary_size=tokenizer.vocabulary_size(),
-            max_sequence_length=max(512, values.sequence_length),
-            dropout=values.dropout,
-            attention_dropout=values.dropout,
-            initializer_range=values.initializer_range,
-            dtype=values.dtype,
-        )
-        pretrainer = kbs.Pretrainer(backbone, next_sentence, preprocessor=packer)
-    training, held_out = make_batches(values, corpus, tokenizer)
-    pretrainer.compile(make_optimizer(values))
-    print(
-        f"{pretrainer.count_params():,} parameters, {corpus.num_documents:,} documents, "
-        f"{len(training):,} batches an epoch, {keras.config.backend()}"
-    )
-
-    report = PretrainingReport(
-        output,
-        tokens_per_step=values.batch_size * values.sequence_length,
-        steps_per_epoch=report_every,
-        total_steps=values.steps,
-    )
+    output = Path(values.output)
     checkpoints = kbs.TrainingCheckpoint(
         output / "checkpoints", every=values.checkpoint_every, keep=values.keep
     )
@@ -155,34 +189,15 @@ def run(values):
     try:
         pretrainer.fit(
             training,
-            steps_per_epoch=report_every,
-            epochs=values.steps // report_every,
+            steps_per_epoch=report.steps_per_epoch,
+            epochs=values.steps // report.steps_per_epoch,
             validation_data=held_out,
             callbacks=callbacks,
             verbose=0,
         )
     finally:
-        report.on_train_end()  # Keras does not say so to one that is interrupted.
-    if checkpoints.terminated:
-        return report_stop()
-    report.plot()
-    # That of a run which was shorter is replaced.
-    write_output(output / "model", pretrainer.save_to_preset, overwrite=True, kind="preset")
-    write_settings(output, {**settings, "finished": values.steps})
-    print(f"wrote {output / 'model'}, {report.log_file} and {report.plot_file}")
-
-
-def find_report_every(steps, wanted):
-    """Steps between two lines of the log: `wanted`, or what makes about 50 of equal length."""
-    if wanted is None:
-        return next(n for n in range(max(1, steps // 50), 0, -1) if steps % n == 0)
-    if steps % wanted:
-        raise UsageError(
-            f"--report_every={wanted} does not divide --steps={steps}; choose --steps="
-            f"{steps + wanted - steps % wanted}, or for a new run --report_every="
-            f"{find_report_every(steps, None)}"
-        )
-    return wanted
+        report.on_train_end()  # Keras does not call it when a `fit` is interrupted.
+    return not checkpoints.terminated
 
 
 def check_accumulate(steps, accumulate):
@@ -209,67 +224,6 @@ def check_tensorboard():
 def settings_of(values):
     """dict of the flags that make a run what it is."""
     return {name: values[name].value for name in values if name not in MAY_CHANGE}
-
-
-def read_settings(output):
-    """dict of the flags of the run in a folder, with `finished`, the steps of its model.
-
-    Empty if there is no run.
-    """
-    file = output / "settings.json"
-    if not file.is_file():
-        return {}
-    settings = json.loads(file.read_text(encoding="utf-8"))
-    settings["report_every"] = find_report_every(settings["steps"], settings["report_every"])
-    settings.setdefault("finished", settings["steps"] if (output / "model").exists() else 0)
-    return settings
-
-
-def write_settings(output, settings):
-    """Writes them to the folder of the run."""
-    from keras_bert_suite.files.atomic_file import atomic_file
-
-    with atomic_file(output / "settings.json") as aside:
-        aside.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
-
-
-def claim_folder(output, before, settings):
-    """Notes the settings of a new run, or compares them with those of the run to go on with.
-
-    Args:
-        output: `pathlib.Path`.
-        before: what `read_settings` found there.
-        settings: dict of the flags at hand. `steps` may be more than before.
-
-    Returns:
-        `settings` with `finished`, the steps of the run's model, 0 if there is none.
-
-    Raises:
-        ValueError: if there is a run with other settings, naming them.
-        FileExistsError: if there is something else.
-    """
-    if not before:
-        if output.exists() and any(output.iterdir()):
-            raise FileExistsError(
-                f"{output} holds something that is no run of keras-bert pretrain. Choose another "
-                "path."
-            )
-        output.mkdir(parents=True, exist_ok=True)
-    settings = {**settings, "finished": before.get("finished", 0)}
-    differences = [
-        f"--{name} was {before.get(name)!r} and is {settings.get(name)!r}"
-        for name in sorted({*before, *settings} - {"output"} if before else ())
-        if before.get(name) != settings.get(name)
-        and not (name == "steps" and settings["steps"] > before["steps"])
-    ]
-    if differences:
-        raise ValueError(
-            f"{output} holds a run with other settings: {'; '.join(differences)}. Give it the "
-            "same flags to go on, raise --steps to prolong it, or choose another --output."
-        )
-    if settings != before:
-        write_settings(output, settings)
-    return settings
 
 
 def make_batches(values, corpus, tokenizer):

@@ -1,0 +1,54 @@
+"""The folder from which a fine-tuning goes on after a kill."""
+
+import contextlib
+import shutil
+
+from .run_settings import FILE_NAME, check_settings, read_settings, write_settings
+
+
+@contextlib.contextmanager
+def claim_folder(folder, settings):
+    """Keeps the checkpoints of a run until its result is written.
+
+    If the block raises and a checkpoint has been written, the folder stays. `drop_folder` removes
+    it.
+
+    Args:
+        folder: `pathlib.Path`.
+        settings: dict of flag name -> what JSON can hold. A run that goes on needs the same.
+
+    Raises:
+        ValueError: if the folder holds a run with other settings.
+        FileExistsError: if the folder holds something else.
+    """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    before = read_settings(folder)
+    if before:
+        advice = "Give it the same flags to go on, or delete the folder to begin anew."
+        check_settings(folder, before, settings, advice)
+    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise FileExistsError(
+            f"{folder} is no folder of checkpoints of keras-bert finetune. Choose another place "
+            "with --checkpoint_dir."
+        )
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_settings(folder, settings)
+    try:
+        yield
+    except BaseException:
+        if not any(folder.glob("checkpoints/*")):
+            drop_folder(folder)
+            with contextlib.suppress(OSError):  # Another process may have put a file into it.
+                for path in made[1:]:
+                    path.rmdir()
+        raise
+
+
+def drop_folder(folder):
+    """Removes the files of a run from its folder, and the folder if it is then empty."""
+    shutil.rmtree(folder / "checkpoints", ignore_errors=True)
+    for name in ("epochs.json", FILE_NAME):
+        (folder / name).unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        folder.rmdir()

@@ -1,0 +1,78 @@
+"""The folder of a pretraining: the settings of the run, and how far its model has got."""
+
+from .command_flags import UsageError
+from .run_settings import check_settings, read_settings, write_settings
+
+
+def read_run(output):
+    """Reads the settings of the run in a folder.
+
+    Args:
+        output: `pathlib.Path`.
+
+    Returns:
+        dict of the run's flags, and `finished`, the steps of its model; empty if there is no run.
+    """
+    settings = read_settings(output)
+    if settings:
+        settings["report_every"] = find_report_every(settings["steps"], settings["report_every"])
+        settings.setdefault("finished", settings["steps"] if (output / "model").exists() else 0)
+    return settings
+
+
+def claim_folder(output, before, settings):
+    """Notes the settings of a new run, or compares them with those of the run to go on with.
+
+    Args:
+        output: `pathlib.Path`.
+        before: dict, which `read_run` has returned.
+        settings: dict of the flags at hand. `steps` may be more than before.
+
+    Returns:
+        `settings` with `finished`, the steps of the run's model, 0 if there is none.
+
+    Raises:
+        ValueError: if the folder holds a run with other settings.
+        FileExistsError: if the folder holds something else.
+    """
+    settings = {**settings, "finished": before.get("finished", 0)}
+    if before:
+        steps = max(before["steps"], settings["steps"])
+        advice = (
+            "Give it the same flags to go on, raise --steps to prolong it, or choose another "
+            "--output."
+        )
+        # The folder may have been moved.
+        before_moved = {**before, "steps": steps, "output": settings["output"]}
+        check_settings(output, before_moved, settings, advice)
+    else:
+        if output.exists() and any(output.iterdir()):
+            raise FileExistsError(
+                f"{output} holds something that is no run of keras-bert pretrain. Choose another "
+                "path."
+            )
+        output.mkdir(parents=True, exist_ok=True)
+    if settings != before:
+        write_settings(output, settings)
+    return settings
+
+
+def find_report_every(steps, wanted):
+    """Steps from one line of the log to the next.
+
+    Args:
+        steps: int, of the whole run.
+        wanted: int, or None for about 50 lines of equal length.
+
+    Raises:
+        UsageError: if `wanted` does not divide `steps`.
+    """
+    if wanted is None:
+        return next(n for n in range(max(1, steps // 50), 0, -1) if steps % n == 0)
+    if steps % wanted:
+        raise UsageError(
+            f"--report_every={wanted} does not divide --steps={steps}; choose --steps="
+            f"{steps + wanted - steps % wanted}, or for a new run --report_every="
+            f"{find_report_every(steps, None)}"
+        )
+    return wanted

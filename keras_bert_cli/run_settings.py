@@ -1,0 +1,64 @@
+"""The flags of a run, kept in its folder, so that the same command goes on with the run."""
+
+import json
+import signal
+
+from .standalone import atomic_file
+
+FILE_NAME = "settings.json"
+
+
+def read_settings(folder):
+    """Reads the settings of the run in a folder.
+
+    Args:
+        folder: `pathlib.Path`.
+
+    Returns:
+        dict of flag name -> value; empty if the folder holds no run.
+    """
+    file = folder / FILE_NAME
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def write_settings(folder, settings):
+    """Writes the settings of a run to its folder.
+
+    Args:
+        folder: `pathlib.Path`.
+        settings: dict of flag name -> what JSON can hold.
+    """
+    atomic_file.write_json(folder / FILE_NAME, settings)
+
+
+def check_settings(folder, before, now, advice):
+    """Checks that a run has the settings of the run that its folder holds.
+
+    Args:
+        folder: `pathlib.Path`.
+        before, now: dict of flag name -> value.
+        advice: str, what the user can do.
+
+    Raises:
+        ValueError: if they differ, naming each flag.
+    """
+    differences = [
+        f"--{name} was {before.get(name)!r} and is {now.get(name)!r}"
+        for name in sorted({*before, *now})
+        if before.get(name) != now.get(name)
+    ]
+    if differences:
+        raise ValueError(
+            f"{folder} holds a run with other settings: {'; '.join(differences)}. {advice}"
+        )
+
+
+def report_stop():
+    """Says that SIGTERM has stopped a training.
+
+    Returns:
+        int, the exit status 143, which a shell reports for a process that SIGTERM has ended. A
+        command after `&&` then does not run, since no model was written.
+    """
+    print("stopped; the same command goes on")
+    return 128 + signal.SIGTERM
