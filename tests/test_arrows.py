@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 #: room -> the rooms it may import from. A file beside the rooms is a room of its own.
 ALLOWED = {
     "argument_checks": set(),
+    "length_plot": set(),
     "files": set(),
     "layers": set(),
     "checkpoints": {"files"},
@@ -21,7 +22,7 @@ ALLOWED = {
     "models": {"layers", "checkpoints"},
     # KerasHub has a tokenizer and a preprocessor name the class of their backbone.
     "tokenizers": {"models", "checkpoints"},
-    "preprocessing": {"tokenizers", "models", "checkpoints", "argument_checks"},
+    "preprocessing": {"tokenizers", "models", "checkpoints", "argument_checks", "length_plot"},
     "corpus": {"tokenizers", "files", "argument_checks"},
     "data": {"tokenizers"},
     "instances": {"corpus", "preprocessing", "data", "files", "argument_checks"},

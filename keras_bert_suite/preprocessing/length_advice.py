@@ -1,4 +1,4 @@
-"""How long packed texts are, and the sequence length that this asks for."""
+"""How long packed texts are, and which sequence length is enough for them."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -8,8 +8,6 @@ import numpy as np
 COMMON_LENGTHS = (64, 128, 256, 512)
 # Matrix units work on blocks of 8.
 MULTIPLE = 8
-
-ROWS_COLOR, ADVICE_COLOR, GRID_COLOR = "#4477aa", "#cc3311", "#dddddd"
 
 
 class LengthCut(NamedTuple):
@@ -72,62 +70,9 @@ class LengthAdvice:
         Args:
             path: str or path of the file.
         """
-        try:
-            from matplotlib.figure import Figure
-            from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
-        except ImportError as error:
-            raise ImportError(
-                "Plots need matplotlib, which the extra 'demo' brings: "
-                "pip install 'keras-bert-suite[demo]'"
-            ) from error
+        from keras_bert_suite.length_plot import plot_lengths
 
-        advised = self.sequence_length
-        kept = np.arange(1, len(self.lengths) + 1) / len(self.lengths)
-        whole = np.mean(self.lengths <= advised)
-        # A few very long rows would press all others against the axis.
-        end = min(max(self.lengths[-1], 1.5 * advised), 2 * advised)
-        hidden = np.count_nonzero(self.lengths > end)
-        # Bars of a whole number of tokens each, or some would hold more lengths than others.
-        bar = int(np.ceil(end / 60))
-
-        figure = Figure(figsize=(7, 5.2), layout="constrained")
-        rows, share = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
-        rows.hist(self.lengths, bins=np.arange(0, end + bar, bar) + 0.5, color=ROWS_COLOR)
-        rows.set(ylabel="rows", title=f"{len(self.lengths):,} rows by their length")
-        rows.text(
-            1,
-            0.95,
-            f"sequence_length={advised}\nkeeps {whole:.1%} whole",
-            transform=rows.transAxes,
-            ha="right",
-            va="top",
-            color=ADVICE_COLOR,
-            backgroundcolor="white",
-        )
-        if hidden:
-            rows.text(
-                1,
-                0.75,
-                f"not shown: {hidden:,} of up to {self.lengths[-1]:,} tokens",
-                transform=rows.transAxes,
-                ha="right",
-                va="top",
-                backgroundcolor="white",
-            )
-        share.step([0, *self.lengths, end], [0, *kept, 1], where="post", color=ROWS_COLOR, lw=2)
-        share.plot(advised, whole, "o", color=ADVICE_COLOR)
-        share.set(xlabel="tokens, special ones included", ylabel="rows kept whole")
-        share.set(xlim=(0, end), ylim=(0, 1.1))
-        share.yaxis.set_major_formatter(PercentFormatter(xmax=1))
-        for axis in (rows.yaxis, share.xaxis):
-            axis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-            axis.set_major_locator(MaxNLocator(steps=[1, 2, 5, 10], integer=True, min_n_ticks=1))
-        for axes in (rows, share):
-            axes.axvline(advised, color=ADVICE_COLOR, linewidth=1.5)
-            axes.grid(color=GRID_COLOR)
-            axes.set_axisbelow(True)
-            axes.spines[["top", "right"]].set_visible(False)
-        figure.savefig(path, dpi=150, format="png")
+        plot_lengths(self.lengths, self.sequence_length, path)
 
 
 def advise_length(lengths, num_special_tokens, coverage):
