@@ -1,8 +1,8 @@
 """Writing a model as a Hugging Face checkpoint."""
 
 from keras_bert_suite.checkpoints.name_tables import HUGGING_FACE
-from keras_bert_suite.checkpoints.saving import collect_weights, convert_weights, make_config
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
+from keras_bert_suite.checkpoints.saving import collect_weights, convert_weights, make_config
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import list_names
@@ -61,7 +61,7 @@ def save_hugging_face(model, path, tokenizer=None, label_names=None):
     if "classifier/kernel" in weights:
         label_names = label_names or getattr(model, "label_names", None)
         config.update(_label_maps(label_names, weights["classifier/kernel"].shape[-1]))
-        dropout = getattr(model, "dropout_rate", backbone.dropout)
+        dropout = getattr(model, "dropout", backbone.dropout)
         if dropout != backbone.dropout:
             config["classifier_dropout"] = dropout
     elif label_names is not None:

@@ -8,13 +8,13 @@ import keras
 from keras import ops
 
 
-def plain_attention(query, key, value, mask=None, dropout=None):
+def plain_attention(query, key, value, mask=None, drop=None):
     """The formula itself, with the softmax in float32 whatever the compute dtype.
 
     Args:
         query, key, value: float (B, heads, L, D).
         mask: bool, broadcastable to (B, heads, L, L), or None.
-        dropout: callable applied to the probabilities, or None.
+        drop: function that drops some of the probabilities, or None.
 
     Returns:
         float (B, heads, L, D) in the dtype of `value`.
@@ -24,12 +24,12 @@ def plain_attention(query, key, value, mask=None, dropout=None):
     if mask is not None:
         scores = ops.where(mask, scores, -1e30)
     probabilities = ops.cast(ops.softmax(scores, axis=-1), value.dtype)
-    if dropout is not None:
-        probabilities = dropout(probabilities)
+    if drop is not None:
+        probabilities = drop(probabilities)
     return ops.matmul(probabilities, value)
 
 
-def _torch_attention(query, key, value, mask=None, dropout_rate=0.0):
+def _torch_attention(query, key, value, mask=None, dropout=0.0):
     import torch
 
     if mask is not None:
@@ -37,11 +37,11 @@ def _torch_attention(query, key, value, mask=None, dropout_rate=0.0):
         # mask; it is let see everything instead. Its output is never read.
         mask = mask | ~mask.any(dim=-1, keepdim=True)
     return torch.nn.functional.scaled_dot_product_attention(
-        query, key, value, attn_mask=mask, dropout_p=dropout_rate
+        query, key, value, attn_mask=mask, dropout_p=dropout
     )
 
 
-def _jax_attention(query, key, value, mask=None, dropout_rate=0.0):
+def _jax_attention(query, key, value, mask=None, dropout=0.0):
     """Without dropout: `fused_attention` gives no kernel for it here."""
     import jax
 
@@ -56,7 +56,7 @@ def _jax_attention(query, key, value, mask=None, dropout_rate=0.0):
 _FUSED = {"torch": _torch_attention, "jax": _jax_attention}
 
 
-def fused_attention(query, dropout_rate):
+def fused_attention(query, dropout):
     """Returns the backend's fused kernel for this case, or None where it has none.
 
     | backend    | no dropout in force                 | dropout in force              |
@@ -68,10 +68,10 @@ def fused_attention(query, dropout_rate):
 
     Args:
         query: float (B, heads, L, D), only asked where it lives.
-        dropout_rate: float, 0.0 outside training.
+        dropout: float, 0.0 outside training.
     """
     backend = keras.config.backend()
-    if dropout_rate and not getattr(query, "is_cuda", False):
+    if dropout and not getattr(query, "is_cuda", False):
         return None
     if backend == "jax" and query.dtype == "float16" and _is_jax_on_cpu():
         return None

@@ -18,7 +18,7 @@ class BertEmbeddings(keras.layers.Layer):
         embedding_dim: int, width of the three tables. A width other than
             `hidden_dim` adds a linear projection after the dropout (as ALBERT
             and ELECTRA have it). Defaults to `hidden_dim`.
-        dropout: float, dropout rate of the normalised sum.
+        dropout: float, rate of the dropout after the norm.
         layer_norm_epsilon: float, added to the variance.
         initializer_range: float, standard deviation of the truncated normal.
 
@@ -43,7 +43,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.max_sequence_length = max_sequence_length
         self.num_segments = num_segments
         self.embedding_dim = embedding_dim or hidden_dim
-        self.dropout_rate = dropout
+        self.dropout = dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
 
@@ -74,7 +74,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.layer_norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
         )
-        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.embeddings_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.projection = None
         if self.embedding_dim != hidden_dim:
             self.projection = keras.layers.Dense(
@@ -120,7 +120,7 @@ class BertEmbeddings(keras.layers.Layer):
             + self.segment_embedding(segment_ids)
             + self.position_embedding(positions)
         )
-        x = self.dropout(self.layer_norm(x), training=training)
+        x = self.embeddings_dropout(self.layer_norm(x), training=training)
         return x if self.projection is None else self.projection(x)
 
     def compute_output_shape(self, token_ids_shape, segment_ids_shape=None):
@@ -134,7 +134,7 @@ class BertEmbeddings(keras.layers.Layer):
             "max_sequence_length": self.max_sequence_length,
             "num_segments": self.num_segments,
             "embedding_dim": self.embedding_dim,
-            "dropout": self.dropout_rate,
+            "dropout": self.dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_range": self.initializer_range,
         }

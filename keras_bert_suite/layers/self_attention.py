@@ -28,9 +28,9 @@ class SelfAttention(keras.layers.Layer):
     def __init__(self, num_heads, dropout=0.1, initializer_range=0.02, **kwargs):
         super().__init__(**kwargs)
         self.num_heads = num_heads
-        self.dropout_rate = dropout
+        self.dropout = dropout
         self.initializer_range = initializer_range
-        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.probability_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, hidden_shape):
         hidden_dim = hidden_shape[-1]
@@ -39,17 +39,20 @@ class SelfAttention(keras.layers.Layer):
                 f"num_heads must divide the hidden size, got num_heads={self.num_heads} and "
                 f"hidden size {hidden_dim}."
             )
-        for name in ("query", "key", "value", "output_projection"):
-            dense = keras.layers.Dense(
-                hidden_dim,
-                kernel_initializer=keras.initializers.TruncatedNormal(
-                    stddev=self.initializer_range
-                ),
-                dtype=self.dtype_policy,
-                name=name,
-            )
-            dense.build(hidden_shape)
-            setattr(self, name, dense)
+        self.query = self._build_projection("query", hidden_shape)
+        self.key = self._build_projection("key", hidden_shape)
+        self.value = self._build_projection("value", hidden_shape)
+        self.output_projection = self._build_projection("output_projection", hidden_shape)
+
+    def _build_projection(self, name, hidden_shape):
+        dense = keras.layers.Dense(
+            hidden_shape[-1],
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        dense.build(hidden_shape)
+        return dense
 
     def call(self, hidden, attention_mask=None, training=None):
         """Lets each position look at the positions its mask allows.
@@ -72,14 +75,14 @@ class SelfAttention(keras.layers.Layer):
         key = self._split_heads(self.key(hidden))
         value = self._split_heads(self.value(hidden))
         mask = expand_attention_mask(attention_mask)
-        dropout_rate = self.dropout_rate if training else 0.0
+        dropout = self.dropout if training else 0.0
 
-        kernel = fused_attention(query, dropout_rate)
+        kernel = fused_attention(query, dropout)
         if kernel is not None:
-            context = kernel(query, key, value, mask, dropout_rate)
+            context = kernel(query, key, value, mask, dropout)
         else:
-            dropout = (lambda p: self.dropout(p, training=True)) if dropout_rate else None
-            context = plain_attention(query, key, value, mask, dropout)
+            drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
+            context = plain_attention(query, key, value, mask, drop)
         context = ops.reshape(ops.swapaxes(context, 1, 2), ops.shape(hidden))
         return self.output_projection(context)
 
@@ -96,7 +99,7 @@ class SelfAttention(keras.layers.Layer):
         return {
             **super().get_config(),
             "num_heads": self.num_heads,
-            "dropout": self.dropout_rate,
+            "dropout": self.dropout,
             "initializer_range": self.initializer_range,
         }
 

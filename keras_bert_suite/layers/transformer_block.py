@@ -38,7 +38,7 @@ class TransformerBlock(keras.layers.Layer):
         self.num_heads = num_heads
         self.intermediate_dim = intermediate_dim
         self.activation = keras.activations.get(activation)
-        self.dropout_rate = dropout
+        self.dropout = dropout
         self.attention_dropout = attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
@@ -56,7 +56,7 @@ class TransformerBlock(keras.layers.Layer):
         self.feedforward_norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="feedforward_norm"
         )
-        self.dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.sublayer_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, hidden_shape):
         hidden_dim = hidden_shape[-1]
@@ -86,9 +86,11 @@ class TransformerBlock(keras.layers.Layer):
             float (B, L, H).
         """
         attended = self.self_attention(hidden, attention_mask=attention_mask, training=training)
-        hidden = self.self_attention_norm(hidden + self.dropout(attended, training=training))
+        hidden = self.self_attention_norm(
+            hidden + self.sublayer_dropout(attended, training=training)
+        )
         projected = self.feedforward_output(self.activation(self.intermediate(hidden)))
-        return self.feedforward_norm(hidden + self.dropout(projected, training=training))
+        return self.feedforward_norm(hidden + self.sublayer_dropout(projected, training=training))
 
     def compute_output_shape(self, hidden_shape, attention_mask_shape=None):
         return hidden_shape
@@ -99,7 +101,7 @@ class TransformerBlock(keras.layers.Layer):
             "num_heads": self.num_heads,
             "intermediate_dim": self.intermediate_dim,
             "activation": keras.activations.serialize(self.activation),
-            "dropout": self.dropout_rate,
+            "dropout": self.dropout,
             "attention_dropout": self.attention_dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_range": self.initializer_range,

@@ -51,6 +51,8 @@ class Pretrainer(RowTask, keras_hub.models.Task):
     preprocessor_cls = SegmentPacker
 
     def __init__(self, backbone, next_sentence=True, preprocessor=None, **kwargs):
+        self.next_sentence = next_sentence  # `compile` reads it, within the base class' `__init__`
+
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
@@ -63,9 +65,9 @@ class Pretrainer(RowTask, keras_hub.models.Task):
             dtype=backbone.dtype_policy,
             name="masked_lm",
         )
-        self.next_sentence = None
+        self.next_sentence_head = None
         if next_sentence:
-            self.next_sentence = keras.layers.Dense(
+            self.next_sentence_head = keras.layers.Dense(
                 2,
                 kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
                 dtype=backbone.dtype_policy,
@@ -78,7 +80,7 @@ class Pretrainer(RowTask, keras_hub.models.Task):
         sequence_output = encoded["sequence_output"] if isinstance(encoded, dict) else encoded
         outputs = {"mlm": self.masked_lm(sequence_output, mask_positions)}
         if next_sentence:
-            outputs["nsp"] = self.next_sentence(pool_first_token(encoded))
+            outputs["nsp"] = self.next_sentence_head(pool_first_token(encoded))
         self._idle_paths = frozenset() if next_sentence else _find_idle(backbone)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs
@@ -137,7 +139,7 @@ class Pretrainer(RowTask, keras_hub.models.Task):
 
     def _with_next_sentence(self, next_sentence, preset):
         """Itself, or one with the same weights that has a new head for pairs, or none."""
-        if next_sentence in (None, self.next_sentence is not None):
+        if next_sentence in (None, self.next_sentence):
             return self
         if next_sentence:
             warnings.warn(
@@ -170,13 +172,13 @@ class Pretrainer(RowTask, keras_hub.models.Task):
             optimizer = AdamW(LinearWarmupDecay(1e-4, warmup_ratio=0.01))
         if isinstance(loss, str) and loss == "auto":
             loss = {"mlm": MaskedLMLoss()}
-            if self.next_sentence is not None:
+            if self.next_sentence:
                 loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
             # Keras puts the output's name before a metric's, unless there is one output alone.
-            name = "mlm_accuracy" if self.next_sentence is None else "accuracy"
+            name = "accuracy" if self.next_sentence else "mlm_accuracy"
             weighted_metrics = {"mlm": [MaskedLMAccuracy(name=name)]}
-            if self.next_sentence is not None:
+            if self.next_sentence:
                 weighted_metrics["nsp"] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
 
@@ -220,7 +222,7 @@ class Pretrainer(RowTask, keras_hub.models.Task):
         )
 
     def get_config(self):
-        return {**super().get_config(), "next_sentence": self.next_sentence is not None}
+        return {**super().get_config(), "next_sentence": self.next_sentence}
 
 
 def _find_idle(backbone):

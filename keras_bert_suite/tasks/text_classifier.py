@@ -73,7 +73,9 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
-        self.dropout = Dropout(dropout, dtype=backbone.dtype_policy, name="classifier_dropout")
+        self.classifier_dropout = Dropout(
+            dropout, dtype=backbone.dtype_policy, name="classifier_dropout"
+        )
         self.classifier = keras.layers.Dense(
             len(label_names),
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.02),
@@ -87,13 +89,13 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
 
         # === Functional Model ===
         inputs = backbone.input
-        pooled = self.dropout(pool_first_token(backbone(inputs)))
+        pooled = self.classifier_dropout(pool_first_token(backbone(inputs)))
         outputs = self.output_activation(self.classifier(pooled))
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
         self.label_names = label_names
-        self.dropout_rate = dropout
+        self.dropout = dropout
         self.input_names = check_input_names(input_names)
 
     @property
@@ -184,7 +186,7 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
         return {
             **super().get_config(),
             "label_names": list(self.label_names),
-            "dropout": self.dropout_rate,
+            "dropout": self.dropout,
             "activation": keras.activations.serialize(self.activation),
             "input_names": self.input_names and list(self.input_names),
         }

@@ -105,7 +105,7 @@ def test_fifty_labels_with_two_names(save_peer, inputs):
 def test_dropout_of_the_layer(save_peer, tmp_path):
     _, path = save_peer("BertForSequenceClassification", config={"classifier_dropout": 0.4})
     model = build_classifier(open_checkpoint(path))
-    assert model.dropout_rate == 0.4
+    assert model.dropout == 0.4
     save_hugging_face(model, tmp_path / "again")
     assert classifier_arguments(open_checkpoint(tmp_path / "again"))["dropout"] == 0.4
     edit_config(path, classifier_dropout=None)

@@ -60,7 +60,7 @@ def test_classifier(keras_hub_backbone, tmp_path, inputs, activation):
     assert checkpoint.label_names == ["0", "1", "2"]
     assert checkpoint.sequence_length == 10
     classifier = TextClassifier.from_preset(tmp_path)
-    assert classifier.dropout_rate == 0.3
+    assert classifier.dropout == 0.3
     np.testing.assert_allclose(to_numpy(classifier(inputs)), to_numpy(peer(inputs)), atol=TOLERANCE)
     packer = classifier.preprocessor
     # KerasHub's `lowercase` does not strip accents, ours is told so.

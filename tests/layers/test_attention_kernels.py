@@ -60,7 +60,7 @@ def test_plain_is_the_formula(mask):
 def test_fused_agrees_with_plain(mask):
     query, key, value = random_qkv()
     tensor = None if mask is None else ops.convert_to_tensor(mask)
-    kernel = fused_attention(query, dropout_rate=0.0)
+    kernel = fused_attention(query, dropout=0.0)
     got = to_numpy(kernel(query, key, value, tensor))
     np.testing.assert_allclose(got, to_numpy(plain_attention(query, key, value, tensor)), atol=1e-5)
 
@@ -70,7 +70,7 @@ def test_fused_agrees_with_plain(mask):
 def test_fused_agrees_with_plain_in_bfloat16(mask):
     query, key, value = random_qkv("bfloat16")
     tensor = None if mask is None else ops.convert_to_tensor(mask)
-    fused = fused_attention(query, dropout_rate=0.0)(query, key, value, tensor)
+    fused = fused_attention(query, dropout=0.0)(query, key, value, tensor)
     plain = plain_attention(query, key, value, tensor)
     assert keras.backend.standardize_dtype(fused.dtype) == "bfloat16"
     assert keras.backend.standardize_dtype(plain.dtype) == "bfloat16"

@@ -373,10 +373,10 @@ def test_dropout_acts_in_training_only(dropout, attention_dropout, random, undra
 def test_attention_dropout_follows_dropout_unless_set(undrawn):
     assert BertBackbone(**SMALL, dropout=0.3).attention_dropout == 0.3
     backbone = BertBackbone(**SMALL, dropout=0.3, attention_dropout=0.0)
-    assert backbone.embeddings.dropout.rate == 0.3
+    assert backbone.embeddings.embeddings_dropout.rate == 0.3
     for block in backbone.transformer_layers:
-        assert block.dropout.rate == 0.3
-        assert block.self_attention.dropout.rate == 0.0
+        assert block.sublayer_dropout.rate == 0.3
+        assert block.self_attention.probability_dropout.rate == 0.0
 
 
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="TensorFlow has no fused kernel")

@@ -315,7 +315,7 @@ def test_a_checkpoint_of_masked_tokens_alone(peer, tmp_path):
     alone.save_pretrained(tmp_path)
     with pytest.warns(UserWarning, match="no weights for pooler"):
         task = Pretrainer.from_preset(tmp_path, preprocessor=None)
-    assert task.next_sentence is None
+    assert not task.next_sentence and task.next_sentence_head is None
 
 
 def test_hugging_face_round_trip(peer, pretrainer, tmp_path):
@@ -332,7 +332,7 @@ def test_heads_that_a_checkpoint_lacks_are_new(peer, tmp_path):
     peer.bert.save_pretrained(tmp_path / "bare")
     with pytest.warns(UserWarning, match="no weights for masked_lm/.*next_sentence/"):
         task = Pretrainer.from_preset(tmp_path / "bare", preprocessor=None)
-    assert to_numpy(task.next_sentence.bias).tolist() == [0, 0]
+    assert to_numpy(task.next_sentence_head.bias).tolist() == [0, 0]
     # A backbone alone takes what it needs from a checkpoint with heads.
     peer.save_pretrained(tmp_path / "heads")
     BertBackbone.from_preset(tmp_path / "heads")
@@ -354,7 +354,7 @@ def test_google_checkpoint():
     task = Pretrainer.from_preset(google_tf1_toy)
     checkpoint = open_checkpoint(google_tf1_toy)
     table = checkpoint.tensor("cls/seq_relationship/output_weights")
-    np.testing.assert_array_equal(to_numpy(task.next_sentence.kernel), table.T)
+    np.testing.assert_array_equal(to_numpy(task.next_sentence_head.kernel), table.T)
     bias = checkpoint.tensor("cls/predictions/output_bias")
     np.testing.assert_array_equal(to_numpy(task.masked_lm.bias), bias)
     load_weights(task.backbone, checkpoint)
