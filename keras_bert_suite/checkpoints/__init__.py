@@ -1,8 +1,8 @@
 """Other people's checkpoints: opened, checked, loaded, written."""
 
 from keras_bert_suite.checkpoints.classifier_head import classifier_arguments
+from keras_bert_suite.checkpoints.formats import open_checkpoint, preset_name
 from keras_bert_suite.checkpoints.load_weights import find_heads, find_other_heads, load_weights
-from keras_bert_suite.checkpoints.opening import open_checkpoint, preset_name
 from keras_bert_suite.checkpoints.save_google_tf1 import save_google_tf1
 from keras_bert_suite.checkpoints.save_hugging_face import save_hugging_face
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer

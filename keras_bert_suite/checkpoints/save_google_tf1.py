@@ -4,9 +4,9 @@ import warnings
 
 from keras_bert_suite.checkpoints.google_tf1 import GELU_APPROXIMATE, LAYER_NORM_EPSILON
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
-from keras_bert_suite.checkpoints.saving import collect_weights, convert_weights, make_config
 from keras_bert_suite.checkpoints.tensor_bundle import write_bundle
 from keras_bert_suite.checkpoints.tokenizer_files import SPECIAL_TOKENS, check_vocabulary
+from keras_bert_suite.checkpoints.writer_parts import collect_weights, convert_weights, make_config
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import name_of

@@ -2,7 +2,7 @@
 
 from keras_bert_suite.checkpoints.name_tables import HUGGING_FACE
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
-from keras_bert_suite.checkpoints.saving import collect_weights, convert_weights, make_config
+from keras_bert_suite.checkpoints.writer_parts import collect_weights, convert_weights, make_config
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import list_names
