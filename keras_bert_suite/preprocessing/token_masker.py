@@ -1,7 +1,6 @@
 """Packed token ids in, masked ones and what to predict out."""
 
 import functools
-import inspect
 
 import keras
 import numpy as np
@@ -11,14 +10,18 @@ from keras_bert_suite.argument_checks import (
     check_integer,
     check_share,
 )
-from keras_bert_suite.preprocessing.mask_choice import choose_runs, choose_units, geometric_shares
-from keras_bert_suite.preprocessing.mask_units import MaskVocabulary, find_words, join_characters
-from keras_bert_suite.preprocessing.masking import (
+from keras_bert_suite.preprocessing.maskable_units import (
+    MaskVocabulary,
+    find_words,
+    join_characters,
+)
+from keras_bert_suite.preprocessing.token_replacement import (
     count_predictions,
     draw_uniforms,
     list_predictions,
     replace_tokens,
 )
+from keras_bert_suite.preprocessing.unit_choice import choose_runs, choose_units, geometric_shares
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 UNITS = ("token", "word", "span", "ngram")
@@ -281,8 +284,7 @@ class TokenMasker(keras.layers.Layer):
     def get_config(self):
         return {
             **super().get_config(),
-            **self._arguments(),
-            "ngram_shares": list(self.ngram_shares),
+            **self._plain_arguments(),
             "tokenizer": keras.layers.serialize(self.tokenizer),
             "word_segmenter": keras.saving.serialize_keras_object(self.word_segmenter),
         }
@@ -297,11 +299,25 @@ class TokenMasker(keras.layers.Layer):
 
     def __reduce__(self):
         # Keras would pickle a whole archive; data workers need the arguments.
-        return functools.partial(type(self), **self._arguments(), name=self.name), ()
+        objects = {"tokenizer": self.tokenizer, "word_segmenter": self.word_segmenter}
+        build = functools.partial(type(self), **objects, **self._plain_arguments(), name=self.name)
+        return build, ()
 
-    def _arguments(self):
-        names = inspect.signature(type(self)).parameters
-        return {name: getattr(self, name) for name in names if name != "kwargs"}
+    def _plain_arguments(self):
+        """The arguments of the constructor that JSON can hold."""
+        return {
+            "rate": self.rate,
+            "unit": self.unit,
+            "mask_token_rate": self.mask_token_rate,
+            "random_token_rate": self.random_token_rate,
+            "max_predictions": self.max_predictions,
+            "random_tokens": self.random_tokens,
+            "span_probability": self.span_probability,
+            "max_span_length": self.max_span_length,
+            "ngram_shares": list(self.ngram_shares),
+            "dynamic": self.dynamic,
+            "seed": self.seed,
+        }
 
 
 def _check_shapes(token_ids, padding_mask, row_ids):

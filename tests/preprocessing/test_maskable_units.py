@@ -3,7 +3,11 @@ import pytest
 from small_texts import VOCABULARY
 
 from keras_bert_suite import WordPieceTokenizer
-from keras_bert_suite.preprocessing.mask_units import MaskVocabulary, find_words, join_characters
+from keras_bert_suite.preprocessing.maskable_units import (
+    MaskVocabulary,
+    find_words,
+    join_characters,
+)
 
 pytestmark = pytest.mark.backend_free
 

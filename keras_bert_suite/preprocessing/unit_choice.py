@@ -1,7 +1,7 @@
 """Choosing the units that a masked language model must predict, for all rows at once.
 
 Random numbers in, columns out. B batch, L length, U the most units in a row; what a
-unit is says `mask_units`.
+unit is says `maskable_units`.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""What masking needs before and after `mask_choice`: numbers drawn, tokens replaced.
+"""What masking needs before and after `unit_choice`: numbers drawn, tokens replaced.
 
 Pure NumPy. B batch, L length, P predictions.
 """
