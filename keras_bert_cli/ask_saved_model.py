@@ -73,8 +73,8 @@ def print_answers(texts, labels, probabilities):
     block = "#" if console.options.ascii_only else "█"
     table = Table("text", "label", "probability", padding=(0, 1))
     for text, label, by_label in zip(texts, labels, probabilities, strict=True):
-        share = float(max(by_label))
-        table.add_row(text, label, f"{block * round(20 * share):<20} {share:6.1%}")
+        probability = float(max(by_label))
+        table.add_row(text, label, f"{block * round(20 * probability):<20} {probability:6.1%}")
     console.print(table)
 
 

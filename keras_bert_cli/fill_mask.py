@@ -37,4 +37,4 @@ def run(values):
     ):
         print(text)
         for guesses in masks:
-            print("  " + "  ".join(f"{token} {share:.3f}" for token, share in guesses))
+            print("  " + "  ".join(f"{token} {probability:.3f}" for token, probability in guesses))
