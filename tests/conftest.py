@@ -1,5 +1,6 @@
 """What every test may use."""
 
+import gc
 import importlib.util
 import os
 import tempfile
@@ -29,6 +30,13 @@ def fixed_seed():
     import keras
 
     keras.utils.set_random_seed(0)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def freed_memory():
+    """The models of a module are in cycles, which the collector may leave for a long time."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,11 @@ import keras
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.serving.onnx_ops import check_ops, register_erfc
+from keras_bert_suite.serving.onnx_ops import (
+    check_ops,
+    frequent_garbage_collection,
+    register_erfc,
+)
 from keras_bert_suite.serving.servable_tasks import check_task, make_served_model
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
 
@@ -60,9 +64,10 @@ def write_onnx(task, directory):
     """Writes the files, under the TensorFlow backend."""
     register_erfc()
     file = str(directory / "model.onnx")
-    make_served_model(task).export(
-        file, format="onnx", input_signature=_make_signature(task, None), verbose=False
-    )
+    with frequent_garbage_collection():
+        make_served_model(task).export(
+            file, format="onnx", input_signature=_make_signature(task, None), verbose=False
+        )
     check_ops(file)
     _write_companions(task, directory)
 
