@@ -102,11 +102,7 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
         return map_tensorflow_dataset(dataset, preprocess_samples)
 
     def preprocess(batch):
-        if isinstance(batch, (list, tuple)):
-            # Strings alone are texts, as PyTorch's `default_collate` makes a batch of them.
-            is_texts = bool(batch) and all(isinstance(text, (str, bytes)) for text in batch)
-            batch = (list(batch),) if is_texts else tuple(batch)
-        return preprocess_samples(*keras.utils.unpack_x_y_sample_weight(batch))
+        return preprocess_samples(*unpack_batch(batch))
 
     if isinstance(dataset, grain.MapDataset):
         one_pass = num_batches(dataset)
@@ -132,6 +128,17 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
     from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
 
     return to_tensorflow_dataset(dataset)
+
+
+def unpack_batch(batch):
+    """The (x, y, sample_weight) of what a dataset brings as a batch.
+
+    Strings alone are texts, as PyTorch's `default_collate` makes a batch of them.
+    """
+    if isinstance(batch, (list, tuple)):
+        is_texts = bool(batch) and all(isinstance(text, (str, bytes)) for text in batch)
+        batch = (list(batch),) if is_texts else tuple(batch)
+    return keras.utils.unpack_x_y_sample_weight(batch)
 
 
 def _is_tensorflow_dataset(dataset):

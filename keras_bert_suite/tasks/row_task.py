@@ -1,41 +1,23 @@
 """What training, evaluation and prediction of every task have in common."""
 
-import contextlib
-import os
-import threading
-
 import keras
 import keras_hub
-import numpy as np
 
-from keras_bert_suite.data.class_weights import weight_rows
-from keras_bert_suite.data.input_dataset import (
-    evaluation_batches,
-    is_dataset,
-    num_batches,
-    preprocess_batches,
-    training_batches,
+from keras_bert_suite.tasks.batch_sources import (
+    evaluation_source,
+    hold_out,
+    read_data,
+    read_samples,
+    training_source,
+    weighted,
 )
-from keras_bert_suite.data.rows import Rows, map_arrays, read_batch, to_array
-from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.models.trainability import (
-    read_trainability,
-    restore_around,
-    restore_trainability,
-)
-from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.input_checks import (
-    check_held_out,
-    check_packed,
-    check_preprocessor,
-    check_segments,
-    default_names,
-    order_columns,
-)
+from keras_bert_suite.tasks.input_checks import check_preprocessor
+from keras_bert_suite.tasks.predicting import predict
 from keras_bert_suite.tasks.presets import load_preset
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+from keras_bert_suite.tasks.resuming import find_progress, resume_run
+from keras_bert_suite.tasks.saved_task import SavedTask
+from keras_bert_suite.tasks.text_packing import pack_texts
 from keras_bert_suite.training import (
-    Progress,
     WholeEpochs,
     find_training_checkpoint,
     lay_schedule,
@@ -43,13 +25,8 @@ from keras_bert_suite.training import (
     track_finite_losses,
 )
 
-DEFAULT_BATCH_SIZE = 32
 
-#: KerasHub's preprocessors finish building themselves in their first call, in whichever thread.
-_KERAS_HUB_LOCK = threading.Lock()
-
-
-class RowTask:
+class RowTask(SavedTask):
     """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
 
     Rows in memory are batched with rows of similar length, in a fresh order each epoch. `fit`
@@ -61,7 +38,10 @@ class RowTask:
     A task says only what is its own:
 
     - `encode_labels(labels)`: labels, as users write them, to what the loss takes;
-    - `read_class_weights(class_weight)`: the weight of each class, float32 (C,);
+    - `class_weighting(class_weight)`: a function from labels to the weights of their classes;
+    - `cut_windows(rows)`: rows to the rows that the model sees;
+    - `preprocess(x, y, sample_weight)`: a batch of these to what the model takes;
+    - `decode(outputs, rows)`: outputs to what `predict` returns;
     - `serving_outputs(outputs, packed)`: the model's outputs to what a server answers;
     - `arguments_of(checkpoint, arguments)`: what a checkpoint's heads say of the constructor's
       arguments, and the paths of the weights that are new, as regular expressions;
@@ -193,70 +173,36 @@ class RowTask:
                 or a label is one the task does not know.
         """
         checkpoint, callbacks = find_training_checkpoint(callbacks)
-        progress = Progress(
-            first_step=int(getattr(self.optimizer, "iterations", 0)),
-            # From the generator that `keras.utils.set_random_seed` sets.
-            seed=int(np.random.randint(2**31)),
+        progress = find_progress(self.optimizer, checkpoint)
+        data = read_data(self, x, y, sample_weight, batch_size, labelled=True)
+        data, held_out = hold_out(
+            self, data, validation_data, validation_split, validation_batch_size
         )
-        if checkpoint is not None:
-            progress = checkpoint.find_progress(progress)
-        preprocess, preprocess_held_out = self.preprocess_samples, self.preprocess_samples
-        if is_dataset(x):
-            self._check_dataset(x, y=y, sample_weight=sample_weight, batch_size=batch_size)
-            if validation_split:
-                raise ValueError(
-                    "validation_split needs rows in memory. With a dataset, pass `validation_data`."
-                )
-        else:
-            rows = self._read_rows(x, y, sample_weight, labelled=True)
-            if validation_split and validation_data is None:
-                rows, held_out = rows.split(validation_split)
-                validation_data = self._evaluation_batches(
-                    held_out, validation_batch_size or batch_size
-                )
-                preprocess_held_out = self.preprocess
-            x = training_batches(rows, _choose_size(batch_size), shuffle, progress.seed)
-            preprocess = self.preprocess
-        if class_weight is not None:
-            preprocess = _weighted(preprocess, self.read_class_weights(class_weight))
-        steps_per_epoch = steps_per_epoch or num_batches(x)
+        training = training_source(self, data, batch_size, shuffle, progress.seed, class_weight)
+        steps_per_epoch = steps_per_epoch or training.num_batches
         total = steps_per_epoch and steps_per_epoch * (epochs - initial_epoch)
         lay_schedule(self, progress.first_step, total, callbacks)
-        if isinstance(validation_data, (tuple, list)):
-            check_held_out(validation_data)
-            held_out = self._read_rows(*validation_data, labelled=True)
-            validation_data = self._evaluation_batches(
-                held_out, validation_batch_size or batch_size
-            )
-            preprocess_held_out = self.preprocess
-        elif validation_batch_size and is_dataset(validation_data):
-            self._check_dataset(validation_data, validation_batch_size=validation_batch_size)
-        if validation_data is not None:
-            validation_steps = validation_steps or num_batches(validation_data)
+        if held_out is not None:
+            source = evaluation_source(self, held_out, validation_batch_size or batch_size)
+            validation_steps = validation_steps or source.num_batches
             # Keras looks at the first batches of a validation before it takes them.
-            held_out_total = validation_steps and validation_steps * epochs
-            validation_data = preprocess_batches(
-                validation_data, preprocess_held_out, held_out_total
-            )
-        batches = preprocess_batches(x, preprocess, total, progress.batches, shuffle)
-        resumed = contextlib.nullcontext()
-        if checkpoint is not None:
-            resumed = checkpoint.resume(self, x, batches, steps_per_epoch, initial_epoch)
-            callbacks = WholeEpochs(
-                checkpoint,
-                callbacks,
-                add_history=True,
-                add_progbar=verbose != 0,
-                model=self,
-                verbose=verbose,
-                epochs=epochs,
-                steps=steps_per_epoch,
-            )
-        with resumed:
+            held_out = source.preprocessed(validation_steps and validation_steps * epochs)
+        batches = training.preprocessed(total, progress.batches, shuffle)
+        with resume_run(
+            self,
+            checkpoint,
+            callbacks,
+            training.dataset,
+            batches,
+            initial_epoch,
+            epochs=epochs,
+            steps=steps_per_epoch,
+            verbose=verbose,
+        ) as callbacks:
             return keras.Model.fit(
                 self,
                 x=batches,
-                validation_data=validation_data,
+                validation_data=held_out,
                 validation_steps=validation_steps,
                 epochs=epochs,
                 steps_per_epoch=steps_per_epoch,
@@ -273,15 +219,10 @@ class RowTask:
         if isinstance(callbacks, WholeEpochs) and callbacks.terminated:
             return {}  # `fit` is about to end.
         if not kwargs.get("_use_cached_eval_dataset"):
-            preprocess = self.preprocess_samples
-            if is_dataset(x):
-                self._check_dataset(x, y=y, sample_weight=sample_weight, batch_size=batch_size)
-            else:
-                rows = self._read_rows(x, y, sample_weight, labelled=True)
-                x = self._evaluation_batches(rows, batch_size, by_length=steps is None)
-                preprocess = self.preprocess
-            steps = steps or num_batches(x)
-            x, y, sample_weight = preprocess_batches(x, preprocess), None, None
+            data = read_data(self, x, y, sample_weight, batch_size, labelled=True)
+            source = evaluation_source(self, data, batch_size, by_length=steps is None)
+            steps = steps or source.num_batches
+            x, y, sample_weight = source.preprocessed(), None, None
         logs = keras.Model.evaluate(
             self, x=x, y=y, sample_weight=sample_weight, steps=steps, **kwargs
         )
@@ -290,63 +231,68 @@ class RowTask:
         return logs
 
     def predict(self, x=None, batch_size=None, steps=None, **kwargs):
-        """Returns the outputs in the order of the N rows; arguments as in `fit`."""
-        if is_dataset(x):
-            self._check_dataset(x, batch_size=batch_size)
-            batches = preprocess_batches(x, self.preprocess_samples)
-            return keras.Model.predict(self, batches, steps=steps or num_batches(x), **kwargs)
-        rows = self._read_rows(x)
-        if not len(rows):
-            return keras.tree.map_structure(_no_rows, self.output)
-        x, visited = evaluation_batches(rows, _choose_size(batch_size), steps is None)
-        batches = preprocess_batches(x, self.preprocess)
-        outputs = keras.Model.predict(self, batches, steps=steps or num_batches(x), **kwargs)
-        # `steps` may have ended it early; the rows then come as they are.
-        order = np.argsort(visited[: len(keras.tree.flatten(outputs)[0])])
-        return keras.tree.map_structure(lambda output: output[order], outputs)
+        """Returns the answers in the order of the N rows; arguments as in `fit`.
+
+        With `steps`, the answers of the first `steps` batches of rows.
+        """
+        return predict(self, x, batch_size, steps, self.decode, **kwargs)
 
     def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, **kwargs):
         """Takes one step; `x` is a batch of what `fit` takes. See `keras.Model.train_on_batch`."""
-        batch = self._read_rows(x, y, sample_weight, labelled=True).as_batch()
-        preprocess = self.preprocess
-        if class_weight is not None:
-            preprocess = _weighted(preprocess, self.read_class_weights(class_weight))
-        x, y, weight = keras.utils.unpack_x_y_sample_weight(preprocess(*batch))
+        preprocess = weighted(self, self.preprocess, class_weight)
+        x, y, weight = self._prepare_batch(preprocess, x, y, sample_weight, labelled=True)
         lay_schedule_without_end(self)
         return keras.Model.train_on_batch(self, x, y, weight, **kwargs)
 
     def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
         """Evaluates one batch of what `fit` takes. See `keras.Model.test_on_batch`."""
-        batch = self._read_rows(x, y, sample_weight, labelled=True).as_batch()
-        x, y, weight = keras.utils.unpack_x_y_sample_weight(self.preprocess(*batch))
-        return keras.Model.test_on_batch(self, x, y, weight, **kwargs)
+        batch = self._prepare_batch(self.preprocess, x, y, sample_weight, labelled=True)
+        return keras.Model.test_on_batch(self, *batch, **kwargs)
 
     def predict_on_batch(self, x):
         """The outputs for one batch of what `fit` takes. See `keras.Model.predict_on_batch`."""
-        batch = self._read_rows(x).as_batch()
-        x, _, _ = keras.utils.unpack_x_y_sample_weight(self.preprocess(*batch))
-        return keras.Model.predict_on_batch(self, x)
+        return keras.Model.predict_on_batch(self, self._prepare_batch(self.preprocess, x)[0])
+
+    def _prepare_batch(self, preprocess, *batch, labelled=False):
+        rows = self.cut_windows(read_data(self, *batch, labelled=labelled))
+        return keras.utils.unpack_x_y_sample_weight(preprocess(*rows.as_batch()))
 
     def encode_labels(self, labels):
         """Turns labels, as users write them, into what the loss takes."""
         return labels
 
-    def read_class_weights(self, class_weight):
-        """float32 (C,), the weight of each class."""
+    def class_weighting(self, class_weight):
+        """The function from encoded labels to the weights of their classes."""
         raise ValueError(f"{type(self).__name__} has no classes, so class_weight must be None.")
+
+    def cut_windows(self, rows):
+        """Turns rows into the rows that the model sees, such as windows over long texts.
+
+        Args:
+            rows: `Rows` with encoded labels.
+
+        Returns:
+            `Rows`: `rows` itself, or others. `decode` gets these with the outputs.
+        """
+        return rows
+
+    def decode(self, outputs, rows):
+        """Turns outputs into the answers that `predict` returns.
+
+        Args:
+            outputs: the arrays of `keras.Model.predict`, in the order of the rows. If
+                `cut_windows` has made other rows: a list of arrays, one a row, whose lengths
+                differ.
+            rows: what `cut_windows` returned; None for a dataset, unless an output of the
+                model is of open length.
+        """
+        return outputs
 
     def preprocess_samples(self, x, y=None, sample_weight=None):
         """Turns a batch of a dataset into what the model takes; also in a graph of TensorFlow."""
-        y, sample_weight = map_arrays(to_array, y), map_arrays(to_array, sample_weight)
-        y = None if y is None else self.encode_labels(y)
-        inputs, names = read_batch(x)
-        if isinstance(inputs, tuple):
-            if y is not None and self.input_names is None:
-                self.input_names = names or default_names(len(inputs))
-            inputs = order_columns(inputs, names, self.input_names)
-        else:
-            check_packed(inputs, self.backbone)
-        return self.preprocess(inputs, y, sample_weight)
+        return self.preprocess(
+            *self.cut_windows(read_samples(self, x, y, sample_weight)).as_batch()
+        )
 
     def preprocess(self, x, y=None, sample_weight=None):
         """Turns a batch with encoded labels into what the model takes.
@@ -376,131 +322,4 @@ class RowTask:
             ValueError: if there is no preprocessor, or texts are given for another number of
                 segments than the task was trained on.
         """
-        if self.preprocessor is None:
-            raise ValueError(
-                f"{self.name} has no preprocessor to pack texts with. Set `preprocessor`, or pass "
-                "packed arrays, a dictionary of token_ids, segment_ids and padding_mask."
-            )
-        check_preprocessor(self.preprocessor, self.backbone)
-        check_segments(len(texts), self.backbone, self.input_names)
-        if isinstance(self.preprocessor, SegmentPacker):
-            packed = self.preprocessor.pack(*texts)
-        else:
-            packed = _pack_by_keras_hub(self.preprocessor, texts)
-        return {name: packed[name] for name in self.backbone.input}
-
-    def _read_rows(self, x, y=None, sample_weight=None, labelled=False):
-        """`Rows` with encoded labels, checked before any of them is used."""
-        check_preprocessor(self.preprocessor, self.backbone)
-        rows = Rows.read(x, y, sample_weight)
-        if labelled and (y is None or not len(rows)):
-            raise ValueError(
-                f"{type(self).__name__} needs at least one row, and a label for each: pass them "
-                f"as `y`, got {len(rows)} rows and y of type {type(y).__name__}."
-            )
-        if isinstance(rows.inputs, dict):
-            check_packed(rows.inputs, self.backbone)
-            inputs = rows.inputs
-        else:
-            check_segments(len(rows.inputs), self.backbone, self.input_names)
-            inputs = order_columns(rows.inputs, rows.input_names, self.input_names)
-            if labelled and self.input_names is None:
-                self.input_names = rows.input_names or default_names(len(inputs))
-        labels = None if rows.labels is None else self.encode_labels(rows.labels)
-        return Rows(inputs, labels, rows.weights)
-
-    def _check_dataset(self, dataset, **given):
-        """Checks that a dataset is one, and comes without arguments that are for rows."""
-        check_preprocessor(self.preprocessor, self.backbone)
-        if not hasattr(dataset, "__iter__"):
-            raise ValueError(
-                f"x is of type {type(dataset).__name__}, which holds no data. Wanted texts, packed "
-                "arrays, a Grain or tf.data dataset, a keras.utils.PyDataset, a PyTorch DataLoader "
-                "or a generator of batches."
-            )
-        names = [name for name, value in given.items() if value is not None]
-        if names:
-            raise ValueError(
-                f"A dataset, {type(dataset).__name__}, brings its own batches with labels and "
-                f"weights. Drop {', '.join(names)}."
-            )
-
-    def _evaluation_batches(self, rows, batch_size, by_length=True):
-        return evaluation_batches(rows, _choose_size(batch_size), by_length)[0]
-
-    def save(self, filepath, *args, **kwargs):
-        """Saves the task as a `.keras` file; see `keras.Model.save`."""
-        if os.fspath(filepath).endswith((".h5", ".hdf5")):
-            raise ValueError(
-                f"{filepath} could not be loaded again: Keras' HDF5 format has no place for a "
-                "tokenizer. Save to a name that ends in .keras, or with `save_to_preset`."
-            )
-        super().save(filepath, *args, **kwargs)
-
-    def save_task_weights(self, filepath):
-        """Saves the head alone; KerasHub would save the optimizer's state with it."""
-        keras.saving.save_weights(self, filepath, objects_to_skip=self._not_task_weights())
-
-    def load_task_weights(self, filepath):
-        """Loads what `save_task_weights` saved."""
-        keras.saving.load_weights(self, filepath, objects_to_skip=self._not_task_weights())
-
-    def _not_task_weights(self):
-        optimizer = [self.optimizer] if self.compiled else []
-        return [*self.backbone._flatten_layers(), *optimizer]
-
-    def get_config(self):
-        config = super().get_config()
-        # A `BertBackbone` says it itself.
-        if not isinstance(self.backbone, BertBackbone):
-            config["backbone_trainability"] = read_trainability(self.backbone)
-        config["trainable"] = self.trainable
-        config["head_trainability"] = read_trainability(self, without=self.backbone)
-        return config
-
-    @classmethod
-    def from_config(cls, config):
-        # What is loaded is compiled as it was saved, or not at all.
-        config = {"compile": False, **config}
-        trainability = config.pop("backbone_trainability", None)
-        trainable, heads = config.pop("trainable", True), config.pop("head_trainability", {})
-        if cls.has_new_head(config):  # What the old head was does not concern it.
-            trainable, heads = True, {}
-        task = super().from_config(config)
-        if trainability is not None:
-            restore_trainability(task.backbone, trainability)
-        if heads or not trainable:
-            restore_around(task, task.backbone, trainable, heads)
-        return task
-
-
-def _choose_size(batch_size):
-    return DEFAULT_BATCH_SIZE if batch_size is None else batch_size
-
-
-def _weighted(preprocess, weights):
-    """A function that preprocesses, and weights rows by their class."""
-
-    def preprocess_weighted(x, y=None, sample_weight=None):
-        if sample_weight is not None:
-            raise ValueError("Pass class_weight or sample_weight, not both.")
-        x, y, _ = keras.utils.unpack_x_y_sample_weight(preprocess(x, y))
-        return x, y, weight_rows(y, weights)
-
-    return preprocess_weighted
-
-
-def _pack_by_keras_hub(preprocessor, texts):
-    """Packed arrays of lists of strings, or tensors of tensors."""
-    if any(map(is_tf_tensor, texts)):
-        return preprocessor(texts if len(texts) > 1 else texts[0], y=None)
-    texts = tuple(map(list, texts))
-    with _KERAS_HUB_LOCK:
-        # With `y` it takes a tuple for segments, not for an element of a dataset.
-        packed = preprocessor(texts if len(texts) > 1 else texts[0], y=None)
-    return {name: np.asarray(array) for name, array in packed.items()}
-
-
-def _no_rows(output):
-    """What `predict` returns of an output when there are no rows."""
-    return np.zeros([size or 0 for size in output.shape], output.dtype)
+        return pack_texts(self, texts)

@@ -5,7 +5,7 @@ import keras_hub
 from keras import ops
 
 from keras_bert_suite import checkpoints
-from keras_bert_suite.data.class_weights import read_class_weights
+from keras_bert_suite.data.class_weights import read_class_weights, weight_rows
 from keras_bert_suite.data.label_encoding import encode_labels
 from keras_bert_suite.layers import Dropout
 from keras_bert_suite.models import BertBackbone
@@ -169,9 +169,10 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
         """Turns class ids or label names into class ids."""
         return encode_labels(labels, self.label_names)
 
-    def read_class_weights(self, class_weight):
-        """The weight of each class, by label name or class id."""
-        return read_class_weights(class_weight, self.label_names)
+    def class_weighting(self, class_weight):
+        """The function from labels to the weights of their classes, by label name or class id."""
+        weights = read_class_weights(class_weight, self.label_names)
+        return lambda labels: weight_rows(labels, weights)
 
     def serving_outputs(self, outputs, packed):
         """What a server answers: `probabilities` float32 (B, C) and `label_ids` int32 (B,)."""

@@ -1,0 +1,200 @@
+"""What `fit`, `evaluate` and `predict` of a task were given, read, checked and cut to batches."""
+
+import dataclasses
+from collections.abc import Callable
+
+import keras
+
+from keras_bert_suite.data.input_dataset import (
+    evaluation_batches,
+    is_dataset,
+    num_batches,
+    preprocess_batches,
+    training_batches,
+)
+from keras_bert_suite.data.rows import Rows, map_arrays, read_batch, to_array
+from keras_bert_suite.tasks.input_checks import (
+    check_held_out,
+    check_packed,
+    check_preprocessor,
+    check_segments,
+    default_names,
+    order_columns,
+)
+
+DEFAULT_BATCH_SIZE = 32
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchSource:
+    """Batches as they were brought, and what turns each into what the model takes.
+
+    Attributes:
+        dataset: `RowBatches`, or the dataset that the user brought.
+        preprocess: function(x, y, sample_weight).
+    """
+
+    dataset: object
+    preprocess: Callable
+
+    @property
+    def num_batches(self):
+        """int, the batches of an epoch, or None if nobody knows."""
+        return num_batches(self.dataset)
+
+    def preprocessed(self, total=None, first=0, shuffle=False):
+        """The dataset that Keras' own `fit` takes; arguments as for `preprocess_batches`."""
+        return preprocess_batches(self.dataset, self.preprocess, total, first, shuffle)
+
+
+def training_source(task, data, batch_size, shuffle, seed, class_weight=None):
+    """The batches of a `fit`.
+
+    Args:
+        task: `RowTask`.
+        data: `Rows`, or a dataset.
+        batch_size, shuffle, class_weight: as for `RowTask.fit`.
+        seed: int, of the order of rows.
+
+    Returns:
+        `BatchSource`.
+    """
+    preprocess = task.preprocess_samples
+    if isinstance(data, Rows):
+        data = training_batches(task.cut_windows(data), choose_size(batch_size), shuffle, seed)
+        preprocess = task.preprocess
+    return BatchSource(data, weighted(task, preprocess, class_weight))
+
+
+def evaluation_source(task, data, batch_size=None, by_length=True):
+    """The batches of an `evaluate`; arguments as for `training_source`.
+
+    Args:
+        by_length: bool, whether rows come from short to long.
+    """
+    if not isinstance(data, Rows):
+        return BatchSource(data, task.preprocess_samples)
+    batches, _ = evaluation_batches(task.cut_windows(data), choose_size(batch_size), by_length)
+    return BatchSource(batches, task.preprocess)
+
+
+def choose_size(batch_size):
+    """int, the size of a batch of rows in memory."""
+    return DEFAULT_BATCH_SIZE if batch_size is None else batch_size
+
+
+def weighted(task, preprocess, class_weight):
+    """A function that preprocesses, and weights labels by their class.
+
+    Args:
+        task: `RowTask`.
+        preprocess: function(x, y, sample_weight).
+        class_weight: as for `RowTask.fit`; with None the function stays as it is.
+    """
+    if class_weight is None:
+        return preprocess
+    weigh = task.class_weighting(class_weight)
+
+    def preprocess_weighted(x, y=None, sample_weight=None):
+        if sample_weight is not None:
+            raise ValueError("Pass class_weight or sample_weight, not both.")
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(preprocess(x, y))
+        class_weights = weigh(y)
+        # Tokens that have no label have the weight 0.
+        return x, y, class_weights if weights is None else class_weights * weights
+
+    return preprocess_weighted
+
+
+def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=False):
+    """Reads what a task was given, and checks it before any of it is used.
+
+    Args:
+        task: `RowTask`.
+        x, y, sample_weight, batch_size: as for `RowTask.fit`.
+        labelled: bool, whether rows need labels.
+
+    Returns:
+        a dataset as it is; of rows in memory `Rows` with encoded labels.
+    """
+    if is_dataset(x):
+        check_dataset(task, x, y=y, sample_weight=sample_weight, batch_size=batch_size)
+        return x
+    check_preprocessor(task.preprocessor, task.backbone)
+    rows = Rows.read(x, y, sample_weight)
+    if labelled and (y is None or not len(rows)):
+        raise ValueError(
+            f"{type(task).__name__} needs at least one row, and a label for each: pass them "
+            f"as `y`, got {len(rows)} rows and y of type {type(y).__name__}."
+        )
+    if isinstance(rows.inputs, dict):
+        check_packed(rows.inputs, task.backbone)
+        inputs = rows.inputs
+    else:
+        check_segments(len(rows.inputs), task.backbone, task.input_names)
+        inputs = order_columns(rows.inputs, rows.input_names, task.input_names)
+        if labelled and task.input_names is None:
+            task.input_names = rows.input_names or default_names(len(inputs))
+    labels = None if rows.labels is None else task.encode_labels(rows.labels)
+    return Rows(inputs, labels, rows.weights)
+
+
+def read_samples(task, x, y=None, sample_weight=None):
+    """Reads one batch of a dataset, which may be tensors in a graph of TensorFlow.
+
+    Returns:
+        `Rows` with encoded labels.
+    """
+    y, sample_weight = map_arrays(to_array, y), map_arrays(to_array, sample_weight)
+    y = None if y is None else task.encode_labels(y)
+    inputs, names = read_batch(x)
+    if isinstance(inputs, tuple):
+        if y is not None and task.input_names is None:
+            task.input_names = names or default_names(len(inputs))
+        inputs = order_columns(inputs, names, task.input_names)
+    else:
+        check_packed(inputs, task.backbone)
+    return Rows(inputs, y, sample_weight)
+
+
+def hold_out(task, data, validation_data, validation_split, batch_size):
+    """Sets apart what a `fit` validates on.
+
+    Args:
+        task: `RowTask`.
+        data: `Rows`, or a dataset.
+        validation_data, validation_split: as for `RowTask.fit`.
+        batch_size: int or None, `validation_batch_size`.
+
+    Returns:
+        (what is left to train on; the held-out `Rows`, a dataset, or None).
+    """
+    if validation_split and not isinstance(data, Rows):
+        raise ValueError(
+            "validation_split needs rows in memory. With a dataset, pass `validation_data`."
+        )
+    if validation_split and validation_data is None:
+        return data.split(validation_split)
+    if isinstance(validation_data, (tuple, list)):
+        check_held_out(validation_data)
+        validation_data = read_data(task, *validation_data, labelled=True)
+    elif validation_data is not None and batch_size and is_dataset(validation_data):
+        check_dataset(task, validation_data, validation_batch_size=batch_size)
+    return data, validation_data
+
+
+def check_dataset(task, dataset, **given):
+    """Checks that a dataset is one, and comes without arguments that are for rows."""
+    check_preprocessor(task.preprocessor, task.backbone)
+    if not hasattr(dataset, "__iter__"):
+        raise ValueError(
+            f"x is of type {type(dataset).__name__}, which holds no data. Wanted texts, packed "
+            "arrays, a Grain or tf.data dataset, a keras.utils.PyDataset, a PyTorch DataLoader "
+            "or a generator of batches."
+        )
+    names = [name for name, value in given.items() if value is not None]
+    if names:
+        raise ValueError(
+            f"A dataset, {type(dataset).__name__}, brings its own batches with labels and "
+            f"weights. Drop {', '.join(names)}."
+        )

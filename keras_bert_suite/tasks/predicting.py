@@ -1,0 +1,114 @@
+"""The answers of a task about rows or a dataset: outputs batch by batch, joined and decoded."""
+
+import keras
+import numpy as np
+
+from keras_bert_suite.data.input_dataset import (
+    evaluation_batches,
+    is_dataset,
+    num_batches,
+    unpack_batch,
+)
+from keras_bert_suite.data.passes import read_batches
+from keras_bert_suite.tasks.batch_sources import (
+    BatchSource,
+    check_dataset,
+    choose_size,
+    read_data,
+    read_samples,
+)
+
+
+def predict(task, x, batch_size, steps, decode, **kwargs):
+    """What a task answers about rows or a dataset.
+
+    Args:
+        task: `RowTask`.
+        x, batch_size, steps: as for `RowTask.predict`.
+        decode: function(outputs, rows), such as `RowTask.decode`.
+        **kwargs: `verbose` and `callbacks`, as in Keras.
+    """
+    if is_dataset(x):
+        check_dataset(task, x, batch_size=batch_size)
+        return _predict_dataset(task, x, steps, decode, **kwargs)
+    rows = read_data(task, x)
+    if steps is not None:
+        rows = rows.take(slice(steps * choose_size(batch_size)))
+    return _predict_rows(task, rows, batch_size, decode, **kwargs)
+
+
+def _predict_rows(task, rows, batch_size, decode, **kwargs):
+    windows = task.cut_windows(rows)
+    if not len(windows):
+        outputs = keras.tree.map_structure(_no_rows, task.output)
+        return decode(outputs if windows is rows else [], windows)
+    batches, visited = evaluation_batches(windows, choose_size(batch_size))
+    source = BatchSource(batches, task.preprocess)
+    order = np.argsort(visited)
+    if windows is rows:
+        outputs = keras.Model.predict(
+            task, source.preprocessed(), steps=source.num_batches, **kwargs
+        )
+        return decode(keras.tree.map_structure(lambda output: output[order], outputs), rows)
+    outputs = [
+        output
+        for batch in _run_batches(task, source.preprocessed(), source.num_batches, **kwargs)
+        for output in batch
+    ]
+    return decode([outputs[place] for place in order], windows)
+
+
+def _predict_dataset(task, dataset, steps, decode, **kwargs):
+    steps = steps or num_batches(dataset)
+    if not _has_open_outputs(task):
+        source = BatchSource(dataset, task.preprocess_samples)
+        outputs = keras.Model.predict(task, source.preprocessed(), steps=steps, **kwargs)
+        return decode(outputs, None)
+
+    read = []
+
+    def pack_batches():
+        for batch in read_batches(dataset):
+            read.append(task.cut_windows(read_samples(task, unpack_batch(batch)[0])))
+            x, _, _ = keras.utils.unpack_x_y_sample_weight(task.preprocess(read[-1].inputs))
+            yield (x,)
+
+    answers = [
+        decode(outputs, read[number])
+        for number, outputs in enumerate(_run_batches(task, pack_batches(), steps, **kwargs))
+    ]
+    if isinstance(answers[0], list):
+        return [answer for batch in answers for answer in batch]
+    return keras.tree.map_structure(lambda *batches: np.concatenate(batches), *answers)
+
+
+def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
+    """Yields the outputs for each batch, as arrays of the length of that batch.
+
+    `keras.Model.predict` concatenates outputs, so they must have one length.
+    """
+    if not isinstance(callbacks, keras.callbacks.CallbackList):
+        callbacks = keras.callbacks.CallbackList(
+            callbacks, add_progbar=verbose != 0, verbose=verbose, steps=steps, epochs=1, model=task
+        )
+    task.stop_predicting = False
+    callbacks.on_predict_begin()
+    for step, batch in enumerate(batches):
+        if step == steps or task.stop_predicting:
+            break
+        x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
+        callbacks.on_predict_batch_begin(step)
+        outputs = keras.Model.predict_on_batch(task, x)
+        callbacks.on_predict_batch_end(step, {"outputs": outputs})
+        yield outputs
+    callbacks.on_predict_end()
+
+
+def _has_open_outputs(task):
+    """Whether the outputs of two batches may differ in more than the number of rows."""
+    return any(None in output.shape[1:] for output in keras.tree.flatten(task.output))
+
+
+def _no_rows(output):
+    """What `predict` returns of an output when there are no rows."""
+    return np.zeros([size or 0 for size in output.shape], output.dtype)

@@ -1,0 +1,51 @@
+"""Where a `fit` begins, and the callbacks that let it go on after a kill."""
+
+import contextlib
+
+import numpy as np
+
+from keras_bert_suite.training import Progress, WholeEpochs
+
+
+def find_progress(optimizer, checkpoint):
+    """Where a run stands: at its beginning, or as its `TrainingCheckpoint` has it.
+
+    Args:
+        optimizer: of the compiled task, or None.
+        checkpoint: `TrainingCheckpoint` or None.
+
+    Returns:
+        `Progress`.
+    """
+    progress = Progress(
+        first_step=int(getattr(optimizer, "iterations", 0)),
+        # From the generator that `keras.utils.set_random_seed` sets.
+        seed=int(np.random.randint(2**31)),
+    )
+    return progress if checkpoint is None else checkpoint.find_progress(progress)
+
+
+@contextlib.contextmanager
+def resume_run(task, checkpoint, callbacks, dataset, batches, initial_epoch, **arguments):
+    """Restores a run, and yields the callbacks for Keras' `fit`.
+
+    Args:
+        task: compiled `RowTask`.
+        checkpoint: `TrainingCheckpoint`, or None: the callbacks then stay as they are.
+        callbacks: what `fit` was given.
+        dataset, batches, initial_epoch: as for `TrainingCheckpoint.resume`.
+        **arguments: `epochs`, `steps` and `verbose` of the `fit`.
+    """
+    if checkpoint is None:
+        yield callbacks
+        return
+    callbacks = WholeEpochs(
+        checkpoint,
+        callbacks,
+        add_history=True,
+        add_progbar=arguments["verbose"] != 0,
+        model=task,
+        **arguments,
+    )
+    with checkpoint.resume(task, dataset, batches, arguments["steps"], initial_epoch):
+        yield callbacks

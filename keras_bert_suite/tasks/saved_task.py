@@ -1,0 +1,61 @@
+"""How tasks are saved and loaded."""
+
+import os
+
+import keras
+
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.models.trainability import (
+    read_trainability,
+    restore_around,
+    restore_trainability,
+)
+
+
+class SavedTask:
+    """A task whose files hold what Keras and KerasHub would leave out of them."""
+
+    def save(self, filepath, *args, **kwargs):
+        """Saves the task as a `.keras` file; see `keras.Model.save`."""
+        if os.fspath(filepath).endswith((".h5", ".hdf5")):
+            raise ValueError(
+                f"{filepath} could not be loaded again: Keras' HDF5 format has no place for a "
+                "tokenizer. Save to a name that ends in .keras, or with `save_to_preset`."
+            )
+        super().save(filepath, *args, **kwargs)
+
+    def save_task_weights(self, filepath):
+        """Saves the head alone; KerasHub would save the optimizer's state with it."""
+        keras.saving.save_weights(self, filepath, objects_to_skip=self._not_task_weights())
+
+    def load_task_weights(self, filepath):
+        """Loads what `save_task_weights` saved."""
+        keras.saving.load_weights(self, filepath, objects_to_skip=self._not_task_weights())
+
+    def _not_task_weights(self):
+        optimizer = [self.optimizer] if self.compiled else []
+        return [*self.backbone._flatten_layers(), *optimizer]
+
+    def get_config(self):
+        config = super().get_config()
+        # A `BertBackbone` says it itself.
+        if not isinstance(self.backbone, BertBackbone):
+            config["backbone_trainability"] = read_trainability(self.backbone)
+        config["trainable"] = self.trainable
+        config["head_trainability"] = read_trainability(self, without=self.backbone)
+        return config
+
+    @classmethod
+    def from_config(cls, config):
+        # What is loaded is compiled as it was saved, or not at all.
+        config = {"compile": False, **config}
+        trainability = config.pop("backbone_trainability", None)
+        trainable, heads = config.pop("trainable", True), config.pop("head_trainability", {})
+        if cls.has_new_head(config):  # What the old head was does not concern it.
+            trainable, heads = True, {}
+        task = super().from_config(config)
+        if trainability is not None:
+            restore_trainability(task.backbone, trainability)
+        if heads or not trainable:
+            restore_around(task, task.backbone, trainable, heads)
+        return task

@@ -1,0 +1,48 @@
+"""Texts to the inputs of a backbone, by our packer or by a preprocessor of KerasHub."""
+
+import threading
+
+import numpy as np
+
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.input_checks import check_preprocessor, check_segments
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+
+#: KerasHub's preprocessors finish building themselves in their first call, in whichever thread.
+_KERAS_HUB_LOCK = threading.Lock()
+
+
+def check_can_pack(task):
+    """Checks that a task has a preprocessor that fits its backbone.
+
+    Raises:
+        ValueError: if it has none, or one that makes other ids.
+    """
+    if task.preprocessor is None:
+        raise ValueError(
+            f"{task.name} has no preprocessor to pack texts with. Set `preprocessor`, or pass "
+            "packed arrays, a dictionary of token_ids, segment_ids and padding_mask."
+        )
+    check_preprocessor(task.preprocessor, task.backbone)
+
+
+def pack_texts(task, texts):
+    """See `RowTask.pack_texts`."""
+    check_can_pack(task)
+    check_segments(len(texts), task.backbone, task.input_names)
+    if isinstance(task.preprocessor, SegmentPacker):
+        packed = task.preprocessor.pack(*texts)
+    else:
+        packed = _pack_by_keras_hub(task.preprocessor, texts)
+    return {name: packed[name] for name in task.backbone.input}
+
+
+def _pack_by_keras_hub(preprocessor, texts):
+    """Packed arrays of lists of strings, or tensors of tensors."""
+    if any(map(is_tf_tensor, texts)):
+        return preprocessor(texts if len(texts) > 1 else texts[0], y=None)
+    texts = tuple(map(list, texts))
+    with _KERAS_HUB_LOCK:
+        # With `y` it takes a tuple for segments, not for an element of a dataset.
+        packed = preprocessor(texts if len(texts) > 1 else texts[0], y=None)
+    return {name: np.asarray(array) for name, array in packed.items()}
