@@ -9,7 +9,7 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
 from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
-from keras_bert_suite.tasks import Pretrainer, TextClassifier
+from keras_bert_suite.tasks import Pretrainer, TextClassifier, TokenClassifier
 from keras_bert_suite.tokenizers import WordPieceTokenizer, train_vocabulary
 from keras_bert_suite.training import (
     AdamW,
@@ -33,6 +33,7 @@ __all__ = [
     "SegmentPacker",
     "SelfAttention",
     "TextClassifier",
+    "TokenClassifier",
     "TokenMasker",
     "TrainingCheckpoint",
     "TransformerBlock",

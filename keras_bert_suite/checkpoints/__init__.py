@@ -1,8 +1,16 @@
 """Other people's checkpoints: opened, checked, loaded, written."""
 
-from keras_bert_suite.checkpoints.classifier_head import classifier_arguments
+from keras_bert_suite.checkpoints.classifier_head import (
+    classifier_arguments,
+    token_classifier_arguments,
+)
 from keras_bert_suite.checkpoints.formats import open_checkpoint, preset_name
-from keras_bert_suite.checkpoints.load_weights import find_heads, find_other_heads, load_weights
+from keras_bert_suite.checkpoints.load_weights import (
+    find_heads,
+    find_other_heads,
+    has_part,
+    load_weights,
+)
 from keras_bert_suite.checkpoints.save_google_tf1 import save_google_tf1
 from keras_bert_suite.checkpoints.save_hugging_face import save_hugging_face
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
@@ -12,10 +20,12 @@ __all__ = [
     "classifier_arguments",
     "find_heads",
     "find_other_heads",
+    "has_part",
     "load_weights",
     "open_checkpoint",
     "preset_name",
     "save_google_tf1",
     "save_hugging_face",
+    "token_classifier_arguments",
     "write_tokenizer",
 ]

@@ -61,6 +61,8 @@ class GoogleCheckpoint:
     name_table = GOOGLE_TF1
     sequence_length = None
 
+    token_classifier_config = None
+
     def __init__(self, prefix):
         self.path = prefix
         self.backbone_config = _read_config(ConfigValues(_find_config(prefix)))

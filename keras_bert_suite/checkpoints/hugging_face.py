@@ -3,7 +3,11 @@
 from dataclasses import replace
 
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_backbone_config, read_json
-from keras_bert_suite.checkpoints.hugging_face_config import check_is_bert, read_classifier
+from keras_bert_suite.checkpoints.hugging_face_config import (
+    check_is_bert,
+    read_classifier,
+    read_token_classifier,
+)
 from keras_bert_suite.checkpoints.name_tables import HUGGING_FACE
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
 from keras_bert_suite.checkpoints.tokenizer_files import read_hugging_face_tokenizer
@@ -44,6 +48,8 @@ class HuggingFaceCheckpoint:
         classifier_config: dict of keyword arguments of `TextClassifier` if it is a
             classifier of texts, else None.
         classifier_problem: None, or why there is no `classifier_config`, str.
+        token_classifier_config: dict of keyword arguments of `TokenClassifier` if it labels
+            tokens, else None.
         label_names: list of str in id order if it is a classifier of texts, else None.
         sequence_length: int, the length Sentence Transformers cuts texts to, or None.
 
@@ -67,11 +73,15 @@ class HuggingFaceCheckpoint:
         self.classifier_config, self.classifier_problem = read_classifier(config, classifier)
         self.label_names = (self.classifier_config or {}).get("label_names")
         self.sequence_length = _read_sequence_length(path)
-        self.name_table = HUGGING_FACE
-        if classifier is not None and self.classifier_config is None:
-            # Then what is called "classifier" is a head this package does not have.
-            rows = [row for row in HUGGING_FACE.rows if not row[0].startswith("classifier/")]
-            self.name_table = replace(HUGGING_FACE, rows=tuple(rows))
+        self.token_classifier_config = read_token_classifier(config, classifier)
+        # What is called "classifier" may be a head that this package does not have.
+        heads = {"classifier": self.classifier_config}
+        heads["token_classifier"] = self.token_classifier_config
+        absent = {head for head, arguments in heads.items() if arguments is None}
+        rows = [row for row in HUGGING_FACE.rows if row[0].partition("/")[0] not in absent]
+        self.name_table = (
+            HUGGING_FACE if classifier is None else replace(HUGGING_FACE, rows=tuple(rows))
+        )
 
     @property
     def tokenizer_config(self):

@@ -147,6 +147,25 @@ def read_classifier(config, shape):
     }, None
 
 
+def read_token_classifier(config, shape):
+    """What the classification layer of a checkpoint is to a `TokenClassifier`.
+
+    Args, Raises: as for `read_classifier`.
+
+    Returns:
+        dict of arguments of `TokenClassifier`, or None.
+    """
+    architectures = read_architectures(config)
+    if shape is None or not any(name.endswith("ForTokenClassification") for name in architectures):
+        return None
+    if len(shape) != 2 or shape[0] < 2:
+        return None
+    return {
+        "label_names": _read_label_names(config, shape[0]),
+        "dropout": config.rate("classifier_dropout", config.get("hidden_dropout_prob")),
+    }
+
+
 def _read_label_names(config, num_labels):
     # transformers does not write its default, two labels of these names.
     labels = config.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})

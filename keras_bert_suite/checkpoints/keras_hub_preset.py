@@ -55,6 +55,8 @@ class KerasHubCheckpoint:
 
     name_table = KERAS_HUB
 
+    token_classifier_config = None
+
     def __init__(self, path):
         self.path = path
         self.backbone_config = _read_backbone(ConfigValues(path / "config.json", "config"))

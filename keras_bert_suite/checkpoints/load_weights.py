@@ -94,6 +94,12 @@ def weights_by_path(model):
     return weights
 
 
+def has_part(checkpoint, part):
+    """Whether a checkpoint has weights of a part of our models, such as "pooler"."""
+    paths = map(checkpoint.name_table.our_path, spelled_shapes(checkpoint))
+    return any(row is not None and row[0].partition("/")[0] == part for row in paths)
+
+
 def find_heads(checkpoint):
     """The heads of a `Pretrainer` that a checkpoint has: "masked_lm", "next_sentence" or both."""
     paths = map(checkpoint.name_table.our_path, spelled_shapes(checkpoint))

@@ -90,7 +90,7 @@ def _within(ours, theirs, rows):
 OPTIONAL = (r"pooler/.*", r"masked_lm/.*", r"next_sentence/.*")
 
 #: Parts that a model may lack.
-HEADS = (r"classifier/.*", r"masked_lm/.*", r"next_sentence/.*")
+HEADS = (r"classifier/.*", r"token_classifier/.*", r"masked_lm/.*", r"next_sentence/.*")
 
 GOOGLE_TF1 = NameTable(
     rows=(
@@ -201,6 +201,9 @@ HUGGING_FACE = NameTable(
         ("next_sentence/bias", "cls.seq_relationship.bias", same),
         ("classifier/kernel", "classifier.weight", transposed),
         ("classifier/bias", "classifier.bias", same),
+        # Their head of tokens has the name of the head of texts; a checkpoint has one of them.
+        ("token_classifier/kernel", "classifier.weight", transposed),
+        ("token_classifier/bias", "classifier.bias", same),
     ),
     aliases=(
         # PyTorch's DataParallel puts a prefix before all names; a BertModel saved by itself has

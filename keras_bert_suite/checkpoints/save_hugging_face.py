@@ -24,14 +24,16 @@ _HIDDEN_ACTS = {
 def save_hugging_face(model, path, tokenizer=None, label_names=None):
     """Writes a directory that `transformers` loads as the model it is.
 
-    That is BertModel, BertForSequenceClassification, BertForPreTraining or BertForMaskedLM.
+    That is BertModel, BertForSequenceClassification, BertForTokenClassification,
+    BertForPreTraining or BertForMaskedLM.
 
     It holds config.json, model.safetensors in float32, and with a tokenizer vocab.txt
     and tokenizer_config.json. It appears whole or, on any error, not at all.
 
     Args:
         model: `BertBackbone`, or a task with a `.backbone` and no weights of its own but
-            those of a `Pretrainer`, or of a layer called "classifier" on the pooled output.
+            those of a `Pretrainer`, of a layer called "classifier" on the pooled output, or of a
+            layer called "token_classifier" on the sequence output.
         path: str or path of the directory, which must not exist.
         tokenizer: `WordPieceTokenizer`, or None to write none.
         label_names: list of str, the classes in the order of their ids. Defaults to the
@@ -57,10 +59,14 @@ def save_hugging_face(model, path, tokenizer=None, label_names=None):
             f"{backbone.embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
         )
     weights = collect_weights(model, HUGGING_FACE, _OWNER)
+    if "token_classifier/kernel" in weights:
+        # Theirs has no pooler.
+        weights = {path: w for path, w in weights.items() if not path.startswith("pooler/")}
     config["architectures"] = [_find_architecture(weights)]
-    if "classifier/kernel" in weights:
+    heads = [path for path in ("classifier/kernel", "token_classifier/kernel") if path in weights]
+    if heads:
         label_names = label_names or getattr(model, "label_names", None)
-        config.update(_label_maps(label_names, weights["classifier/kernel"].shape[-1]))
+        config.update(_label_maps(label_names, weights[heads[0]].shape[-1]))
         dropout = getattr(model, "dropout", backbone.dropout)
         if dropout != backbone.dropout:
             config["classifier_dropout"] = dropout
@@ -88,6 +94,7 @@ def _find_architecture(weights):
     """The class of `transformers` that has these weights."""
     for path, name in (
         ("classifier/kernel", "BertForSequenceClassification"),
+        ("token_classifier/kernel", "BertForTokenClassification"),
         ("next_sentence/kernel", "BertForPreTraining"),
         ("masked_lm/bias", "BertForMaskedLM"),
     ):

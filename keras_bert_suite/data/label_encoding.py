@@ -46,6 +46,67 @@ def encode_labels(labels, label_names):
     return ids
 
 
+def encode_tags(rows, label_names):
+    """Turns the tags of rows of words into label ids.
+
+    Args:
+        rows: object array (N,) of lists, one label name or label id a word.
+        label_names: list of C names, in the order of the labels.
+
+    Returns:
+        object array (N,) of int32 arrays.
+
+    Raises:
+        ValueError: naming a label that is none, its row and its word.
+    """
+    id_of = {name: i for i, name in enumerate(label_names)}
+    id_of.update({i: i for i in range(len(label_names))})
+    encoded = np.empty(len(rows), dtype=object)
+    for row, tags in enumerate(rows):
+        tags = [tag.decode() if isinstance(tag, bytes) else tag for tag in tags]
+        try:
+            encoded[row] = np.array([id_of[tag] for tag in tags], "int32")
+        except KeyError as error:
+            tag = error.args[0]
+            raise ValueError(
+                f"Label {tag!r} at row {row}, word {tags.index(tag)} is not one of the labels "
+                f"{_list_names(label_names)}, nor a label id. Correct it, or build the task with "
+                "`label_names` that include it."
+            ) from None
+    return encoded
+
+
+def check_token_labels(labels, label_names):
+    """Checks the label ids of packed tokens; a negative one marks a token without a label.
+
+    Args:
+        labels: integers (N, L), an array or a TensorFlow tensor, which is not looked into.
+        label_names: list of C names.
+
+    Returns:
+        int32 (N, L).
+
+    Raises:
+        ValueError: if one is C or more.
+    """
+    if is_tf_tensor(labels):
+        import tensorflow as tf
+
+        return tf.cast(labels, tf.int32)
+    labels = np.asarray(labels)
+    if (
+        labels.ndim != 2
+        or labels.dtype.kind not in "iu"
+        or labels.max(initial=0) >= len(label_names)
+    ):
+        raise ValueError(
+            "The labels of packed arrays must be integers (N, L), a label id in "
+            f"[0, {len(label_names)}) a token, and -100 for a token without a label, got "
+            f"{labels.dtype} of shape {labels.shape}, at most {labels.max(initial=0)}."
+        )
+    return labels.astype("int32")
+
+
 def _encode_names(labels, label_names):
     id_of = {name: i for i, name in enumerate(label_names)}
     names = [name.decode() if isinstance(name, bytes) else str(name) for name in labels]

@@ -40,7 +40,7 @@ class Rows:
         """
         inputs, names = read_inputs(x)
         rows = cls(inputs, read_labels(y), read_labels(sample_weight), names)
-        map_arrays(_check_weights, rows.weights)
+        map_arrays(check_weights, rows.weights)
         sizes = [len(column) for column in rows._columns()]
         if len(set(sizes)) != 1:
             raise ValueError(
@@ -48,6 +48,12 @@ class Rows:
                 f"{' and '.join(map(str, sizes))} rows."
             )
         return rows
+
+    @classmethod
+    def read_batch(cls, x, y=None, sample_weight=None):
+        """One batch that a data set brings; its columns may be tensors in a graph."""
+        inputs, names = read_batch(x)
+        return cls(inputs, map_arrays(to_array, y), map_arrays(to_array, sample_weight), names)
 
     def __len__(self):
         return len(self._columns()[0])
@@ -99,7 +105,7 @@ def read_inputs(x):
     Returns:
         (tuple of text columns, their names or None), or (dict of packed arrays, None).
     """
-    x = _name_columns(x)
+    x = name_columns(x)
     if isinstance(x, dict):
         columns = {name: as_array(column) for name, column in x.items()}
         if not columns:
@@ -119,7 +125,7 @@ def read_inputs(x):
     return (read_texts(x),), None
 
 
-def _name_columns(x):
+def name_columns(x):
     """A dict of the columns of a DataFrame; anything else as it is."""
     if hasattr(x, "iloc") and hasattr(x, "columns"):
         return {str(name): x.iloc[:, place].to_numpy() for place, name in enumerate(x.columns)}
@@ -138,7 +144,7 @@ def read_labels(y):
     return map_arrays(as_array, y)
 
 
-def _check_weights(weights):
+def check_weights(weights):
     numbers = weights.dtype.kind in "biuf"
     wrong = ~(np.isfinite(weights) & (weights >= 0)) if numbers else np.ones(len(weights), bool)
     if wrong.any():
@@ -209,7 +215,7 @@ def read_batch(x):
     Raises:
         ValueError: if a text stands alone, without a batch.
     """
-    x = _name_columns(x)
+    x = name_columns(x)
     if isinstance(x, dict):
         if any(holds_texts(column) for column in x.values()):
             return tuple(map(_batch_column, x.values())), tuple(x)

@@ -7,7 +7,13 @@ import numpy as np
 from keras_bert_suite import checkpoints
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing.length_advice import advise_length
-from keras_bert_suite.preprocessing.packing import TRUNCATIONS, count_places, pack_segments
+from keras_bert_suite.preprocessing.packing import (
+    NUMPY,
+    TRUNCATIONS,
+    count_places,
+    pack_segments,
+    tensorflow_namespace,
+)
 from keras_bert_suite.preprocessing.ragged_tokens import tokenize_segments
 from keras_bert_suite.preprocessing.windows import (
     check_stride,
@@ -15,6 +21,7 @@ from keras_bert_suite.preprocessing.windows import (
     number_tokens,
     slide_windows,
 )
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 from keras_bert_suite.tokenizers.word_piece.word_piece_tokenizer import WordPieceTokenizer
 
 
@@ -208,6 +215,25 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             "row_ids": row_ids,
         }
 
+    def pack_tokens(self, ids, starts, lengths):
+        """Packs single texts that are tokenized already.
+
+        Args:
+            ids: int32 (T,), token ids.
+            starts, lengths: int32 (B,), which of them each row begins with, and how many it has.
+                NumPy arrays, or TensorFlow tensors all three.
+
+        Returns:
+            dict of int32 (B, L), as of `pack`, and `token_indices`, the place of each token in
+            `ids`, -1 on special tokens and padding.
+        """
+        xp = tensorflow_namespace() if is_tf_tensor(ids) else NUMPY
+        special_token_ids = self._special_token_ids()
+        places = [(xp.cast(xp.arange(xp.size(ids))), starts, lengths)]
+        indices = self._pack(xp, places, True, dict.fromkeys(special_token_ids, -1))
+        packed = self._pack(xp, [(ids, starts, lengths)], True, special_token_ids)
+        return {**packed, "token_indices": indices["token_ids"]}
+
     def suggest_sequence_length(self, *segments, coverage=0.99):
         """Finds the smallest sequence length that leaves most rows whole.
 
@@ -246,6 +272,10 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             powers = [1 << n for n in range(4, self.sequence_length.bit_length())]
             lengths = sorted(powers + [power * 3 // 2 for power in powers])
         return (*(n for n in lengths if n < self.sequence_length), self.sequence_length)
+
+    def count_places(self):
+        """int, the most tokens of a single text in a row."""
+        return count_places(self.sequence_length, 1)
 
     def _special_token_ids(self):
         return {

@@ -40,6 +40,35 @@ def slide_windows(xp, segments, budget, stride, query_length):
     return [*queries, (ids, repeat(starts) + begin, kept)], row_ids
 
 
+def share_windows(xp, starts, lengths, budget):
+    """Cuts texts into overlapping windows, and gives each token to one of them.
+
+    A window begins half of `budget` after the one before it. It answers for the tokens in its
+    middle, which it sees with the most context on both sides; the first window of a text also for
+    those before, the last for those after. So the answers of the windows, in their order, are those
+    of all tokens, in their order.
+
+    Args:
+        xp: namespace of array functions.
+        starts, lengths: int32 (B,), where the tokens of each text lie.
+        budget: int, the most tokens in a window.
+
+    Returns:
+        `(starts, lengths, row_ids, own_starts, own_ends)`, int32 (N,), for N >= B windows: where
+        their tokens lie, which text they come from, and from which of their own tokens to which
+        they answer.
+    """
+    stride = max(1, (budget + 1) // 2)
+    (window,), row_ids = slide_windows(xp, [(None, starts, lengths)], budget, stride, 0)
+    _, window_starts, window_lengths = window
+    begin = window_starts - xp.take(starts, row_ids)
+    is_last = begin + window_lengths >= xp.take(lengths, row_ids)
+    margin = (budget - stride) // 2
+    own_starts = xp.where(begin > 0, margin, 0)
+    own_ends = xp.where(is_last, window_lengths, stride + margin)
+    return window_starts, window_lengths, row_ids, own_starts, own_ends
+
+
 def choose_stride(sequence_length, query_length, budget, num_queries):
     """A third of the row, Google's 128 of 384, but at most half of the room for the document.
 

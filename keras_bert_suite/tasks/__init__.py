@@ -2,5 +2,6 @@
 
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.text_classifier import TextClassifier
+from keras_bert_suite.tasks.token_classifier import TokenClassifier
 
-__all__ = ["Pretrainer", "TextClassifier"]
+__all__ = ["Pretrainer", "TextClassifier", "TokenClassifier"]

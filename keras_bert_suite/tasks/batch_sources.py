@@ -12,7 +12,7 @@ from keras_bert_suite.data.input_dataset import (
     preprocess_batches,
     training_batches,
 )
-from keras_bert_suite.data.rows import Rows, map_arrays, read_batch, to_array
+from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.tasks.input_checks import (
     check_held_out,
     check_packed,
@@ -59,11 +59,12 @@ def training_source(task, data, batch_size, shuffle, seed, class_weight=None):
     Returns:
         `BatchSource`.
     """
-    preprocess = task.preprocess_samples
-    if isinstance(data, Rows):
-        data = training_batches(task.cut_windows(data), choose_size(batch_size), shuffle, seed)
-        preprocess = task.preprocess
-    return BatchSource(data, weighted(task, preprocess, class_weight))
+    if not isinstance(data, Rows):
+        return BatchSource(data, weighted(task, task.preprocess_samples, class_weight))
+    preprocess = weighted(task, task.preprocess, class_weight, given=data.weights)
+    windows = task.cut_windows(data)
+    batches = training_batches(windows, choose_size(batch_size), shuffle, seed)
+    return BatchSource(batches, preprocess)
 
 
 def evaluation_source(task, data, batch_size=None, by_length=True):
@@ -83,26 +84,35 @@ def choose_size(batch_size):
     return DEFAULT_BATCH_SIZE if batch_size is None else batch_size
 
 
-def weighted(task, preprocess, class_weight):
+def weighted(task, preprocess, class_weight, given=None):
     """A function that preprocesses, and weights labels by their class.
 
     Args:
         task: `RowTask`.
         preprocess: function(x, y, sample_weight).
         class_weight: as for `RowTask.fit`; with None the function stays as it is.
+        given: the weights of rows in memory, or None.
+
+    Raises:
+        ValueError: if there are weights of rows too; the function, if a dataset brings some.
     """
     if class_weight is None:
         return preprocess
     weigh = task.class_weighting(class_weight)
 
-    def preprocess_weighted(x, y=None, sample_weight=None):
+    def check(sample_weight):
         if sample_weight is not None:
             raise ValueError("Pass class_weight or sample_weight, not both.")
-        x, y, weights = keras.utils.unpack_x_y_sample_weight(preprocess(x, y))
+
+    def preprocess_weighted(x, y=None, sample_weight=None):
+        if preprocess == task.preprocess_samples:
+            check(sample_weight)
+        # Of rows in memory these say which tokens have a label.
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(preprocess(x, y, sample_weight))
         class_weights = weigh(y)
-        # Tokens that have no label have the weight 0.
         return x, y, class_weights if weights is None else class_weights * weights
 
+    check(given)
     return preprocess_weighted
 
 
@@ -121,7 +131,7 @@ def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=Fal
         check_dataset(task, x, y=y, sample_weight=sample_weight, batch_size=batch_size)
         return x
     check_preprocessor(task.preprocessor, task.backbone)
-    rows = Rows.read(x, y, sample_weight)
+    rows = task.read_rows(x, y, sample_weight)
     if labelled and (y is None or not len(rows)):
         raise ValueError(
             f"{type(task).__name__} needs at least one row, and a label for each: pass them "
@@ -145,16 +155,15 @@ def read_samples(task, x, y=None, sample_weight=None):
     Returns:
         `Rows` with encoded labels.
     """
-    y, sample_weight = map_arrays(to_array, y), map_arrays(to_array, sample_weight)
-    y = None if y is None else task.encode_labels(y)
-    inputs, names = read_batch(x)
-    if isinstance(inputs, tuple):
-        if y is not None and task.input_names is None:
-            task.input_names = names or default_names(len(inputs))
-        inputs = order_columns(inputs, names, task.input_names)
-    else:
-        check_packed(inputs, task.backbone)
-    return Rows(inputs, y, sample_weight)
+    rows = task.read_batch(x, y, sample_weight)
+    labels = None if rows.labels is None else task.encode_labels(rows.labels)
+    if isinstance(rows.inputs, dict):
+        check_packed(rows.inputs, task.backbone)
+        return Rows(rows.inputs, labels, rows.weights)
+    if labels is not None and task.input_names is None:
+        task.input_names = rows.input_names or default_names(len(rows.inputs))
+    inputs = order_columns(rows.inputs, rows.input_names, task.input_names)
+    return Rows(inputs, labels, rows.weights)
 
 
 def hold_out(task, data, validation_data, validation_split, batch_size):

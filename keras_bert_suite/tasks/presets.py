@@ -109,7 +109,10 @@ def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
 def _holds_head(cls, preset, checkpoint):
     if checkpoint is None:
         return _saved_class(preset, TASK_CONFIG_FILE, cls)
-    return checkpoint.classifier_config is not None
+    try:
+        return bool(cls.head_arguments(checkpoint))
+    except ValueError:
+        return False  # It has none of this kind.
 
 
 def _load_keras_preset(cls, preset, load_weights, dtype, arguments):

@@ -10,6 +10,7 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.layers import MaskedLMHead, gelu_tanh
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
 from keras_bert_suite.tasks.mask_filling import fill_masks
 from keras_bert_suite.tasks.row_task import RowTask
 from keras_bert_suite.tasks.text_classifier import pool_first_token
@@ -17,7 +18,7 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class Pretrainer(RowTask, keras_hub.models.Task):
+class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     """A text encoder that learns to guess masked tokens, and which sentences follow each other.
 
     Inputs, a dictionary: what the backbone takes, int32 (B, L), and `mask_positions`, int32
@@ -81,31 +82,10 @@ class Pretrainer(RowTask, keras_hub.models.Task):
         outputs = {"mlm": self.masked_lm(sequence_output, mask_positions)}
         if next_sentence:
             outputs["nsp"] = self.next_sentence_head(pool_first_token(encoded))
-        self._idle_paths = frozenset() if next_sentence else _find_idle(backbone)
+        self._idle_paths = frozenset() if next_sentence else find_idle(backbone)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )
-
-    # Keras would warn of an idle weight, which has no gradient. Under JAX its gradient is 0, and it
-    # would be decayed.
-
-    @property
-    def trainable_variables(self):
-        return [v for v in super().trainable_variables if v.path not in self._idle_paths]
-
-    @property
-    def trainable_weights(self):
-        return [v for v in super().trainable_weights if v.path not in self._idle_paths]
-
-    @property
-    def non_trainable_variables(self):
-        trainable = set(map(id, self.trainable_variables))
-        return [variable for variable in self.variables if id(variable) not in trainable]
-
-    @property
-    def non_trainable_weights(self):
-        trainable = set(map(id, self.trainable_weights))
-        return [variable for variable in self.weights if id(variable) not in trainable]
 
     @classmethod
     def from_preset(cls, preset, *, next_sentence=None, **kwargs):
@@ -223,13 +203,3 @@ class Pretrainer(RowTask, keras_hub.models.Task):
 
     def get_config(self):
         return {**super().get_config(), "next_sentence": self.next_sentence}
-
-
-def _find_idle(backbone):
-    """frozenset of str, the paths of variables that the sequence output does not depend on."""
-    if not isinstance(backbone.output, dict):
-        return frozenset()
-    sequence_output = backbone.output["sequence_output"]
-    encoder = keras.Model(backbone.input, sequence_output, name="sequence_encoder")
-    used = {variable.path for variable in encoder.variables}
-    return frozenset(v.path for v in backbone.variables if v.path not in used)

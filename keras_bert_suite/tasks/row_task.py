@@ -3,6 +3,7 @@
 import keras
 import keras_hub
 
+from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.tasks.batch_sources import (
     evaluation_source,
     hold_out,
@@ -37,6 +38,7 @@ class RowTask(SavedTask):
 
     A task says only what is its own:
 
+    - `read_rows(x, y, sample_weight)` and `read_batch`: which rows it takes;
     - `encode_labels(labels)`: labels, as users write them, to what the loss takes;
     - `class_weighting(class_weight)`: a function from labels to the weights of their classes;
     - `cut_windows(rows)`: rows to the rows that the model sees;
@@ -239,7 +241,7 @@ class RowTask(SavedTask):
 
     def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, **kwargs):
         """Takes one step; `x` is a batch of what `fit` takes. See `keras.Model.train_on_batch`."""
-        preprocess = weighted(self, self.preprocess, class_weight)
+        preprocess = weighted(self, self.preprocess, class_weight, given=sample_weight)
         x, y, weight = self._prepare_batch(preprocess, x, y, sample_weight, labelled=True)
         lay_schedule_without_end(self)
         return keras.Model.train_on_batch(self, x, y, weight, **kwargs)
@@ -256,6 +258,14 @@ class RowTask(SavedTask):
     def _prepare_batch(self, preprocess, *batch, labelled=False):
         rows = self.cut_windows(read_data(self, *batch, labelled=labelled))
         return keras.utils.unpack_x_y_sample_weight(preprocess(*rows.as_batch()))
+
+    def read_rows(self, x, y=None, sample_weight=None):
+        """`Rows` of what `fit` was given in memory."""
+        return Rows.read(x, y, sample_weight)
+
+    def read_batch(self, x, y=None, sample_weight=None):
+        """`Rows` of one batch of a dataset, which may be tensors in a graph of TensorFlow."""
+        return Rows.read_batch(x, y, sample_weight)
 
     def encode_labels(self, labels):
         """Turns labels, as users write them, into what the loss takes."""

@@ -11,12 +11,12 @@ from keras_bert_suite.layers import Dropout
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.input_checks import check_input_names
-from keras_bert_suite.tasks.row_task import RowTask
+from keras_bert_suite.tasks.labelled_task import LabelledTask, resolve_label_names
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TextClassifier(RowTask, keras_hub.models.TextClassifier):
+class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     """A text encoder with a classification layer on its pooled output.
 
     `fit`, `evaluate` and `predict` take raw strings: a list, an array or a pandas Series. Pairs
@@ -54,6 +54,7 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
 
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
+    head_name = "classifier"
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
         input_names=None,
         **kwargs,
     ):
-        label_names = _resolve_label_names(num_classes, label_names)
+        label_names = resolve_label_names(type(self).__name__, num_classes, label_names)
         activation = _check_activation(activation)
 
         # === Layers ===
@@ -80,7 +81,7 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
             len(label_names),
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.02),
             dtype=backbone.dtype_policy,
-            name="classifier",
+            name=self.head_name,
         )
         # The loss is computed in float32 under every policy.
         self.output_activation = keras.layers.Activation(
@@ -99,51 +100,13 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
         self.input_names = check_input_names(input_names)
 
     @property
-    def num_classes(self):
-        """int C."""
-        return len(self.label_names)
-
-    @property
     def activation(self):
         """The function from logits to outputs."""
         return self.output_activation.activation
 
     @classmethod
-    def from_preset(cls, preset, num_classes=None, *, label_names=None, **kwargs):
-        """Builds a classifier from a checkpoint.
-
-        Args:
-            preset, **kwargs: as for `RowTask.from_preset`: `load_weights`, `sequence_length`,
-                `lowercase`, `dtype`, and other arguments of the constructor.
-            num_classes: int. With it, or with `label_names`, the classification layer
-                is new; without, the checkpoint must have one.
-            label_names: list of strings.
-
-        Raises:
-            ValueError: if the checkpoint is not one, lacks a tensor, holds a surplus or
-                misshapen one, or has no classification layer when one is needed.
-        """
-        if num_classes is not None or label_names is not None:
-            label_names = _resolve_label_names(num_classes, label_names)
-            kwargs.update(num_classes=len(label_names), label_names=label_names)
-        return super().from_preset(preset, **kwargs)
-
-    @classmethod
-    def has_new_head(cls, arguments):
-        return "num_classes" in arguments
-
-    @classmethod
-    def arguments_of(cls, checkpoint, arguments):
-        if cls.has_new_head(arguments):
-            return arguments, ["classifier/.*"]
-        return {**checkpoints.classifier_arguments(checkpoint), **arguments}, []
-
-    @classmethod
-    def load_keras_preset(cls, loader, load_weights, **arguments):
-        if cls.has_new_head(arguments):
-            # The texts of another task may be pairs, those of this one not.
-            arguments = {"input_names": None, **arguments}
-        return super().load_keras_preset(loader, load_weights, **arguments)
+    def head_arguments(cls, checkpoint):
+        return checkpoints.classifier_arguments(checkpoint)
 
     def compile(self, optimizer="auto", loss="auto", *, metrics="auto", **kwargs):
         """Configures training, by default as BERT is fine-tuned.
@@ -192,13 +155,6 @@ class TextClassifier(RowTask, keras_hub.models.TextClassifier):
             "input_names": self.input_names and list(self.input_names),
         }
 
-    @classmethod
-    def from_config(cls, config):
-        # For a new head KerasHub's loader adds `num_classes` to what `get_config` returned.
-        if config.get("num_classes") not in (None, len(config.get("label_names") or ())):
-            config = {**config, "label_names": None}
-        return super().from_config(config)
-
 
 def pool_first_token(outputs):
     """(B, H): a backbone's `pooled_output`, or its sequence output at the first position."""
@@ -222,27 +178,3 @@ def _check_activation(activation):
             "TextClassifier exclude each other."
         )
     return names[name]
-
-
-def _resolve_label_names(num_classes, label_names):
-    if label_names is None:
-        if num_classes is None:
-            raise ValueError("A TextClassifier needs `num_classes` or `label_names`.")
-        label_names = [str(i) for i in range(num_classes)]
-    if isinstance(label_names, str):
-        raise ValueError(f"label_names must be a list of names, got the string {label_names!r}.")
-    for name in label_names:
-        if not isinstance(name, str):
-            raise ValueError(
-                f"label_names must be strings, got {name!r} ({type(name).__name__}): labels that "
-                "are numbers are class ids. Write the names as strings, in data and names alike."
-            )
-    label_names = list(label_names)
-    if num_classes is not None and num_classes != len(label_names):
-        raise ValueError(
-            f"num_classes={num_classes}, but there are {len(label_names)} label_names: "
-            f"{label_names}."
-        )
-    if len(set(label_names)) != len(label_names) or len(label_names) < 2:
-        raise ValueError(f"A classifier needs two or more different labels, got {label_names}.")
-    return label_names

@@ -162,6 +162,10 @@ class WordPieceTokenizer(Tokenizer):
         texts, _ = canonicalize_texts(texts)
         return self._eager_engine().tokenize_flat(texts)
 
+    def tokenize_words(self, words):
+        """As `tokenize_flat`, for words that are parts of a text; here a word is a text."""
+        return self.tokenize_flat(words)
+
     def tokenize_with_offsets(self, inputs):
         """Texts to ids and where each came from.
 

@@ -1,0 +1,81 @@
+"""Sentences with a tag on each word, from files of CoNLL's form: a word a line.
+
+Needs nothing but the standard library.
+"""
+
+from pathlib import Path
+
+
+def read_conll(path, word_column=1, tag_column=-1, encoding="utf-8"):
+    """Reads the words of sentences, and their tags.
+
+    A line holds the fields of a word, with tabs between them or, in a line without tabs, spaces. A
+    line without anything ends a sentence. Lines that begin with -DOCSTART- are passed over.
+
+    Args:
+        path: str or path.
+        word_column, tag_column: int, the number of a field, 1 for the first, -1 for the last.
+        encoding: str, of the file.
+
+    Returns:
+        (words, tags): for each sentence a list of str.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: naming the line that is in another encoding, or lacks a field; or if there are
+            no sentences, or a column is 0.
+    """
+    if 0 in (word_column, tag_column):
+        raise ValueError("Columns count from 1, or from -1 for the last, got column 0.")
+    sentences, words, tags = [], [], []
+    for number, line in enumerate(Path(path).read_bytes().split(b"\n"), 1):
+        fields = _split(_decode(line, encoding, path, number, first=number == 1))
+        if not fields:
+            if words:
+                sentences.append((words, tags))
+            words, tags = [], []
+            continue
+        if fields[0] == "-DOCSTART-":
+            continue
+        fewest = max(column if column > 0 else -column for column in (word_column, tag_column))
+        if len(fields) < max(fewest, 2):
+            raise ValueError(
+                f"{path}, line {number}: got {len(fields)} fields, wanted at least "
+                f"{max(fewest, 2)}, among them a word and its tag, with tabs or spaces between "
+                "them. Correct the line, or name other columns."
+            )
+        words.append(fields[word_column - (word_column > 0)])
+        tags.append(fields[tag_column - (tag_column > 0)])
+    if words:
+        sentences.append((words, tags))
+    if not sentences:
+        raise ValueError(f"{path} holds no sentences: wanted a word and its tag a line.")
+    return [words for words, _ in sentences], [tags for _, tags in sentences]
+
+
+def list_tags(sentences):
+    """The different tags of sentences, "O" first and the others sorted, so types come together.
+
+    >>> list_tags([["B-PER", "O"], ["I-PER", "B-LOC"]])
+    ['O', 'B-LOC', 'B-PER', 'I-PER']
+    """
+    tags = {tag for sentence in sentences for tag in sentence}
+    return sorted(tags, key=lambda tag: (tag != "O", tag.partition("-")[2], tag))
+
+
+def _decode(line, encoding, path, number, first):
+    try:
+        text = line.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{path}, line {number}: byte {error.start + 1} is not {encoding}. Name the file's "
+            "encoding, or save it as UTF-8."
+        ) from error
+    return text.removeprefix("\ufeff") if first else text
+
+
+def _split(line):
+    line = line.rstrip("\r\n")
+    if "\t" in line:
+        return [field.strip(" ") for field in line.strip("\t").split("\t")]
+    return [field for field in line.split(" ") if field]

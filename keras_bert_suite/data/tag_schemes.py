@@ -1,0 +1,127 @@
+"""Entities as tags on words, in any of the usual schemes, and back.
+
+| scheme | an entity of three words | of one |
+| --- | --- | --- |
+| IOB1 | I-PER I-PER I-PER; B-PER where an entity of the same type ends just before | I-PER |
+| BIO (IOB2) | B-PER I-PER I-PER | B-PER |
+| BIOES (BILOU) | B-PER I-PER E-PER (L) | S-PER (U) |
+| BMES | B-PER M-PER E-PER | S-PER |
+
+All are read by one rule, that of conlleval.pl and of seqeval, so nobody has to name the scheme. A
+label without a prefix, such as a part of speech, goes on as long as it stays the same.
+
+Needs nothing but the standard library.
+"""
+
+SCHEMES = ("IOB1", "BIO", "BIOES", "BMES")
+OUTSIDE = "O"
+
+#: What the prefixes of all schemes mean.
+_PREFIXES = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
+
+
+def parse_tag(tag):
+    """The prefix, one of "B", "I", "E", "S" and "O", and the type of a tag.
+
+    >>> parse_tag("M-ORG"), parse_tag("O"), parse_tag("NOUN")
+    (('I', 'ORG'), ('O', None), ('I', 'NOUN'))
+    """
+    if tag == OUTSIDE:
+        return OUTSIDE, None
+    prefix, dash, kind = tag.partition("-")
+    if prefix in _PREFIXES and (dash or not kind):
+        return _PREFIXES[prefix], kind or "_"
+    return "I", tag
+
+
+def starts_entity(before, tag):
+    """Whether an entity begins at a parsed tag that follows another."""
+    return tag[0] != OUTSIDE and (tag[0] in "BS" or before[0] in "ESO" or before[1] != tag[1])
+
+
+def ends_entity(tag, after):
+    """Whether an entity ends at a parsed tag that another follows."""
+    return tag[0] != OUTSIDE and (tag[0] in "ES" or after[0] in "BSO" or after[1] != tag[1])
+
+
+def find_entities(tags):
+    """The entities of a sentence, as `(type, first word, word after the last)`.
+
+    >>> find_entities(["B-PER", "I-PER", "O", "I-LOC"])
+    [('PER', 0, 2), ('LOC', 3, 4)]
+
+    Args:
+        tags: list of str, in any scheme.
+
+    Returns:
+        list of tuples in the order of the words.
+    """
+    outside = (OUTSIDE, None)
+    parsed = [outside, *map(parse_tag, tags), outside]
+    entities, first = [], 0
+    for word, tag in enumerate(parsed[1:-1]):
+        if starts_entity(parsed[word], tag):
+            first = word
+        if ends_entity(tag, parsed[word + 2]):
+            entities.append((tag[1], first, word + 1))
+    return entities
+
+
+def write_tags(entities, num_words, scheme):
+    """The tags of a sentence in a scheme.
+
+    >>> write_tags([("PER", 0, 2), ("LOC", 3, 4)], 4, "BIOES")
+    ['B-PER', 'E-PER', 'O', 'S-LOC']
+
+    Args:
+        entities: as of `find_entities`.
+        num_words: int.
+        scheme: one of `SCHEMES`.
+
+    Raises:
+        ValueError: if there is no such scheme.
+    """
+    if scheme not in SCHEMES:
+        raise ValueError(f"scheme must be one of {', '.join(SCHEMES)}, got {scheme!r}.")
+    tags = [OUTSIDE] * num_words
+    before = (None, 0, 0)
+    for kind, first, end in entities:
+        prefixes = ["I"] * (end - first)
+        if scheme == "BMES":
+            prefixes = ["M"] * (end - first)
+        touches = before[0] == kind and before[2] == first
+        if scheme != "IOB1" or touches:
+            prefixes[0] = "B"
+        if scheme in ("BIOES", "BMES"):
+            prefixes[-1] = "E" if end - first > 1 else "S"
+        tags[first:end] = [f"{prefix}-{kind}" for prefix in prefixes]
+        before = (kind, first, end)
+    return tags
+
+
+def convert_tags(tags, scheme):
+    """The tags of a sentence, in whatever scheme, in another.
+
+    >>> convert_tags(["I-PER", "I-PER", "O"], "BIO")
+    ['B-PER', 'I-PER', 'O']
+    """
+    return write_tags(find_entities(tags), len(tags), scheme)
+
+
+def detect_scheme(sentences):
+    """The scheme in which the most sentences are tagged; real data has slips of the pen.
+
+    >>> detect_scheme([["I-PER", "I-PER", "O"]])
+    'IOB1'
+
+    Args:
+        sentences: lists of tags.
+
+    Returns:
+        one of `SCHEMES`; "BIO" if there are no entities.
+    """
+
+    def count_agreeing(scheme):
+        return sum(convert_tags(tags, scheme) == list(tags) for tags in sentences)
+
+    return max(("BIO", "IOB1", "BIOES", "BMES"), key=count_agreeing)

@@ -1,0 +1,127 @@
+"""Rows of words with a tag on each word, as `Rows`."""
+
+import numpy as np
+
+from keras_bert_suite.data.rows import (
+    Rows,
+    check_weights,
+    map_arrays,
+    name_columns,
+    read_labels,
+)
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+
+
+def read_word_rows(x, y=None, sample_weight=None):
+    """Brings rows of words to columns of equally many rows.
+
+    Args:
+        x: N rows, each a list of words or a str, as a list, an object array or a pandas Series; a
+            DataFrame or a dict with one such column; or a dict of packed arrays. Also eager
+            tensors of TensorFlow.
+        y: N lists of tags or label ids, one a word; for packed arrays an array (N, L); or None.
+        sample_weight: a number a row; for packed arrays an array (N, L); or None.
+
+    Returns:
+        `Rows`. Its `inputs` are a tuple of one object array (N,) of lists of str, or of str; its
+        `labels` an object array (N,) of lists.
+
+    Raises:
+        ValueError: if a row is neither words nor a str, naming row and word; if there are several
+            columns; if the numbers of rows differ.
+    """
+    x, y = _leave_tensorflow(x), _leave_tensorflow(y)
+    sample_weight = read_labels(_leave_tensorflow(sample_weight))
+    map_arrays(check_weights, sample_weight)
+    columns = name_columns(x)
+    names = None
+    if isinstance(columns, dict):
+        if not any(_holds_words(column) for column in columns.values()):
+            return Rows.read(x, y, sample_weight)
+        names = tuple(columns)
+        columns = tuple(columns.values())
+    if isinstance(columns, tuple):
+        if len(columns) != 1:
+            raise ValueError(
+                f"x has {len(columns)} columns, and a row of words has one. Pass the rows as a "
+                "list of lists of words."
+            )
+        (columns,) = columns
+    words = read_words(columns)
+    tags = None if y is None else _read_tags(y)
+    for what, column in (("lists of tags", tags), ("sample weights", sample_weight)):
+        if column is not None and (np.ndim(column) != 1 or len(column) != len(words)):
+            raise ValueError(
+                f"Wanted {what} for {len(words)} rows of words, one a row, got an array of shape "
+                f"{np.shape(column)}."
+            )
+    return Rows((words,), tags, sample_weight, names)
+
+
+def read_words(column):
+    """object array (N,), each entry a list of str, or a str.
+
+    Raises:
+        ValueError: naming the row, and the word.
+    """
+    if isinstance(column, (str, bytes)):
+        raise ValueError(
+            f"x must be a list of rows, got the string {column[:40]!r}. Put it in a list: [text]."
+        )
+    rows = _as_column(column)
+    for number, row in enumerate(rows):
+        if isinstance(row, (str, bytes)):
+            continue
+        if isinstance(row, (tuple, np.ndarray)):
+            rows[number] = row = list(row)
+        if not isinstance(row, list):
+            raise ValueError(
+                f"A row must be a list of words or a text, got {str(row)[:40]} "
+                f"({type(row).__name__}) at row {number}."
+            )
+        for place, word in enumerate(row):
+            if not isinstance(word, (str, bytes)):
+                raise ValueError(
+                    f"Words must be strings, got {str(word)[:40]} ({type(word).__name__}) at row "
+                    f"{number}, word {place}."
+                )
+    return rows
+
+
+def _read_tags(y):
+    rows = _as_column(y)
+    for number, row in enumerate(rows):
+        if isinstance(row, (str, bytes)) or not hasattr(row, "__len__"):
+            raise ValueError(
+                f"The labels of a row must be a list with one a word, got {str(row)[:40]!r} "
+                f"({type(row).__name__}) at row {number}."
+            )
+    return rows
+
+
+def _as_column(column):
+    """object array (N,), whatever its entries are."""
+    column = list(column)
+    rows = np.empty(len(column), dtype=object)
+    for number, row in enumerate(column):
+        rows[number] = row
+    return rows
+
+
+def _holds_words(column):
+    """Whether a column holds texts, or lists of words; the first that is not empty tells."""
+    first = next((row for row in column if np.ndim(row) == 0 or len(row)), None)
+    if isinstance(first, (list, tuple, np.ndarray)):
+        first = first[0]
+    return isinstance(first, (str, bytes))
+
+
+def _leave_tensorflow(values):
+    """Eager tensors as lists and arrays; anything else as it is."""
+    if isinstance(values, dict):
+        return {name: _leave_tensorflow(value) for name, value in values.items()}
+    if isinstance(values, tuple):
+        return tuple(map(_leave_tensorflow, values))
+    if not is_tf_tensor(values):
+        return values
+    return values.to_list() if hasattr(values, "to_list") else values.numpy()

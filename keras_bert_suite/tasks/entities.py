@@ -1,0 +1,79 @@
+"""What a `TokenClassifier` finds in a text."""
+
+import dataclasses
+
+import numpy as np
+
+from keras_bert_suite.data.tag_schemes import find_entities
+from keras_bert_suite.tokenizers.unicode_rules import CJK, membership
+
+
+@dataclasses.dataclass(frozen=True)
+class Entity:
+    """Consecutive words of one type.
+
+    Attributes:
+        label: str, the type, such as "PER".
+        text: str. Of a text that part of it; of a list of words these words, with spaces between
+            them except between Chinese characters.
+        start, end: int, where it is. Of a text characters (code points, as Python counts), so that
+            `text[start:end]` is the entity; of a list of words the first word, and the one after
+            the last.
+        score: float, the mean probability of the tags of its words.
+    """
+
+    label: str
+    text: str
+    start: int
+    end: int
+    score: float
+
+
+def read_entities(texts, tokenized, tags, scores):
+    """The entities of rows.
+
+    Args:
+        texts: B str, or lists of words.
+        tokenized: `TokenizedWords` of these.
+        tags: B lists of str, one a word.
+        scores: B arrays, the probability of each tag.
+
+    Returns:
+        B lists of `Entity`.
+    """
+    return [
+        [
+            _make_entity(text, words, spans, *entity, float(np.mean(row[entity[1] : entity[2]])))
+            for entity in find_entities(row_tags)
+        ]
+        for text, words, spans, row_tags, row in zip(
+            texts, tokenized.words, tokenized.spans, tags, scores, strict=True
+        )
+    ]
+
+
+def join_words(words):
+    """Words as a text.
+
+    >>> join_words(["New", "York"]), join_words(["北", "京"])
+    ('New York', '北京')
+    """
+    text = words[0] if words else ""
+    for before, word in zip(words, words[1:], strict=False):
+        space = "" if _is_cjk(before[-1:]) and _is_cjk(word[:1]) else " "
+        text += space + word
+    return text
+
+
+def _make_entity(text, words, spans, label, first, end, score):
+    if spans is None:
+        return Entity(label, join_words(words[first:end]), first, end, score)
+    start, stop = spans[first][0], spans[end - 1][1]
+    return Entity(label, text[start:stop], start, stop, score)
+
+
+_CJK = membership(CJK)
+
+
+def _is_cjk(character):
+    return bool(character) and bool(_CJK[ord(character)])

@@ -1,0 +1,41 @@
+"""Weights of a backbone that a head does not depend on, such as the pooler's."""
+
+import keras
+
+
+class IdleWeights:
+    """A task that does not train the weights of `_idle_paths`.
+
+    Keras would warn of an idle weight, which has no gradient. Under JAX its gradient is 0, and it
+    would be decayed.
+    """
+
+    _idle_paths = frozenset()
+
+    @property
+    def trainable_variables(self):
+        return [v for v in super().trainable_variables if v.path not in self._idle_paths]
+
+    @property
+    def trainable_weights(self):
+        return [v for v in super().trainable_weights if v.path not in self._idle_paths]
+
+    @property
+    def non_trainable_variables(self):
+        trainable = set(map(id, self.trainable_variables))
+        return [variable for variable in self.variables if id(variable) not in trainable]
+
+    @property
+    def non_trainable_weights(self):
+        trainable = set(map(id, self.trainable_weights))
+        return [variable for variable in self.weights if id(variable) not in trainable]
+
+
+def find_idle(backbone):
+    """frozenset of str, the paths of variables that the sequence output does not depend on."""
+    if not isinstance(backbone.output, dict):
+        return frozenset()
+    sequence_output = backbone.output["sequence_output"]
+    encoder = keras.Model(backbone.input, sequence_output, name="sequence_encoder")
+    used = {variable.path for variable in encoder.variables}
+    return frozenset(v.path for v in backbone.variables if v.path not in used)

@@ -1,0 +1,107 @@
+"""What tasks have in common whose head has an output for each label."""
+
+from abc import abstractmethod
+
+from keras_bert_suite.tasks.row_task import RowTask
+
+
+class LabelledTask(RowTask):
+    """A task with `label_names`, whose head a checkpoint may have or lack.
+
+    A subclass says with `head_name` what the layer of its head is called.
+    """
+
+    head_name = None
+
+    @property
+    def num_classes(self):
+        """int C."""
+        return len(self.label_names)
+
+    @classmethod
+    def from_preset(cls, preset, num_classes=None, *, label_names=None, **kwargs):
+        """Builds the task from a checkpoint.
+
+        Args:
+            preset, **kwargs: as for `RowTask.from_preset`: `load_weights`, `sequence_length`,
+                `lowercase`, `dtype`, and other arguments of the constructor.
+            num_classes: int. With it, or with `label_names`, the classification layer
+                is new; without, the checkpoint must have one.
+            label_names: list of strings.
+
+        Raises:
+            ValueError: if the checkpoint is not one, lacks a tensor, holds a surplus or
+                misshapen one, or has no classification layer when one is needed.
+        """
+        if num_classes is not None or label_names is not None:
+            label_names = resolve_label_names(cls.__name__, num_classes, label_names)
+            kwargs.update(num_classes=len(label_names), label_names=label_names)
+        return super().from_preset(preset, **kwargs)
+
+    @classmethod
+    def has_new_head(cls, arguments):
+        return "num_classes" in arguments
+
+    @classmethod
+    def arguments_of(cls, checkpoint, arguments):
+        if cls.has_new_head(arguments):
+            return arguments, [f"{cls.head_name}/.*"]
+        return {**cls.head_arguments(checkpoint), **arguments}, []
+
+    @classmethod
+    @abstractmethod
+    def head_arguments(cls, checkpoint):
+        """What a checkpoint's own head says of the arguments of this task.
+
+        Raises:
+            ValueError: if it has no head of this kind.
+        """
+
+    @classmethod
+    def load_keras_preset(cls, loader, load_weights, **arguments):
+        if cls.has_new_head(arguments):
+            # The texts of another task may be pairs, those of this one not.
+            arguments = {"input_names": None, **arguments}
+        return super().load_keras_preset(loader, load_weights, **arguments)
+
+    @classmethod
+    def from_config(cls, config):
+        # For a new head KerasHub's loader adds `num_classes` to what `get_config` returned.
+        if config.get("num_classes") not in (None, len(config.get("label_names") or ())):
+            config = {**config, "label_names": None}
+        return super().from_config(config)
+
+
+def resolve_label_names(task, num_classes, label_names):
+    """The names of labels as a list, from names or from their number.
+
+    Args:
+        task: str, the class of the task, for messages.
+        num_classes: int or None.
+        label_names: list of str or None.
+
+    Raises:
+        ValueError: if both are None or contradict each other, or the names are not two or more
+            different strings.
+    """
+    if label_names is None:
+        if num_classes is None:
+            raise ValueError(f"A {task} needs `num_classes` or `label_names`.")
+        label_names = [str(i) for i in range(num_classes)]
+    if isinstance(label_names, str):
+        raise ValueError(f"label_names must be a list of names, got the string {label_names!r}.")
+    for name in label_names:
+        if not isinstance(name, str):
+            raise ValueError(
+                f"label_names must be strings, got {name!r} ({type(name).__name__}): labels that "
+                "are numbers are class ids. Write the names as strings, in data and names alike."
+            )
+    label_names = list(label_names)
+    if num_classes is not None and num_classes != len(label_names):
+        raise ValueError(
+            f"num_classes={num_classes}, but there are {len(label_names)} label_names: "
+            f"{label_names}."
+        )
+    if len(set(label_names)) != len(label_names) or len(label_names) < 2:
+        raise ValueError(f"A classifier needs two or more different labels, got {label_names}.")
+    return label_names

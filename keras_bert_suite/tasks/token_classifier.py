@@ -1,0 +1,281 @@
+"""Words to labels: named entities, parts of speech."""
+
+import keras
+import keras_hub
+import numpy as np
+
+from keras_bert_suite import checkpoints
+from keras_bert_suite.data.class_weights import read_class_weights
+from keras_bert_suite.data.entity_scores import score_entities
+from keras_bert_suite.data.label_encoding import check_token_labels, encode_tags
+from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.data.tag_schemes import OUTSIDE
+from keras_bert_suite.data.word_rows import read_word_rows
+from keras_bert_suite.layers import Dropout
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.entities import read_entities
+from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
+from keras_bert_suite.tasks.input_checks import check_input_names
+from keras_bert_suite.tasks.labelled_task import LabelledTask, resolve_label_names
+from keras_bert_suite.tasks.predicting import predict
+from keras_bert_suite.tasks.text_packing import check_can_pack
+from keras_bert_suite.tasks.word_windows import WordWindows, cut_word_windows, join_windows
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+from keras_bert_suite.training import AdamW, LinearWarmupDecay
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
+    """A text encoder with a classification layer on each token.
+
+    A row is a list of words, which are characters in Chinese. The labels of a row are a list with
+    one a word: names in `label_names`, or label ids. A word is labelled on its first token; its
+    other tokens count for nothing. A text longer than the packer's `sequence_length` goes through
+    the model as overlapping windows, and each word is answered for by the window that sees it with
+    the most context. A word without a token, such as a control character, is "O".
+
+    `predict` finds entities: the tags of all the usual schemes (IOB1, BIO, BIOES, BMES) are read
+    as seqeval reads them. It also takes rows that are texts; the tokenizer then finds the words.
+
+    `fit` and `evaluate` also take packed arrays, a dict of `token_ids`, `segment_ids` and
+    `padding_mask`, with integer labels (B, L), negative on tokens without a label. `predict` then
+    returns logits. Datasets bring batches of any of these; a `tf.data` dataset brings packed arrays
+    to `fit`.
+
+    Args:
+        backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
+        num_classes: int C, at least 2. Defaults to the number of `label_names`.
+        label_names: list of C strings, such as ["O", "B-PER", "I-PER"]. Defaults to the label ids
+            as strings.
+        preprocessor: `SegmentPacker`, or None if inputs come packed.
+        dropout: float, dropout rate of the sequence output.
+        input_names: the name of the texts in an export, ("text",) by default.
+
+    Outputs of the model: float32 (B, L, C), logits.
+
+    Example:
+    ```python
+    tagger = TokenClassifier.from_preset("path/to/checkpoint", label_names=["O", "B-PER", "I-PER"])
+    tagger.fit([["Ada", "Lovelace", "wrote"]], [["B-PER", "I-PER", "O"]], epochs=3)
+    tagger.predict(["Ada Lovelace wrote"])     # [[Entity("PER", "Ada Lovelace", 0, 12, 0.98)]]
+    ```
+
+    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 5.3.
+    """
+
+    backbone_cls = BertBackbone
+    preprocessor_cls = SegmentPacker
+    head_name = "token_classifier"
+
+    def __init__(
+        self,
+        backbone,
+        num_classes=None,
+        *,
+        label_names=None,
+        preprocessor=None,
+        dropout=0.1,
+        input_names=None,
+        **kwargs,
+    ):
+        label_names = resolve_label_names(type(self).__name__, num_classes, label_names)
+
+        # === Layers ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        self.classifier_dropout = Dropout(
+            dropout, dtype=backbone.dtype_policy, name="classifier_dropout"
+        )
+        self.token_classifier = keras.layers.Dense(
+            len(label_names),
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.02),
+            dtype=backbone.dtype_policy,
+            name=self.head_name,
+        )
+        # The loss is computed in float32 under every policy.
+        self.output_activation = keras.layers.Activation(None, dtype="float32", name="predictions")
+
+        # === Functional Model ===
+        inputs = backbone.input
+        encoded = backbone(inputs)
+        if isinstance(encoded, dict):
+            encoded = encoded["sequence_output"]
+        outputs = self.output_activation(self.token_classifier(self.classifier_dropout(encoded)))
+        self._idle_paths = find_idle(backbone)
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+
+        # === Config ===
+        self.label_names = label_names
+        self.dropout = dropout
+        self.input_names = check_input_names(input_names)
+
+    @classmethod
+    def head_arguments(cls, checkpoint):
+        return checkpoints.token_classifier_arguments(checkpoint)
+
+    @classmethod
+    def arguments_of(cls, checkpoint, arguments):
+        arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        if not checkpoints.has_part(checkpoint, "pooler"):
+            # No output depends on it, so nobody needs to be warned.
+            new_parts = [*new_parts, "pooler/.*"]
+        return arguments, new_parts
+
+    def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
+        """Configures training, by default as BERT is fine-tuned.
+
+        Args:
+            optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first
+                tenth of the steps that `fit` takes, and linear decay over the rest.
+            loss: "auto" is sparse categorical cross-entropy, the mean over the labelled tokens.
+            weighted_metrics: "auto" is the accuracy over the labelled tokens.
+            **kwargs: see `keras.Model.compile`.
+        """
+        if isinstance(optimizer, str) and optimizer == "auto":
+            optimizer = AdamW(LinearWarmupDecay(5e-5))
+        if isinstance(loss, str) and loss == "auto":
+            loss = keras.losses.SparseCategoricalCrossentropy(
+                from_logits=True, reduction="mean_with_sample_weight"
+            )
+        if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
+            weighted_metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+        super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+
+    def predict_tags(self, x, batch_size=None, steps=None, **kwargs):
+        """The tag of each word.
+
+        Args:
+            x, batch_size, steps, **kwargs: as for `predict`.
+
+        Returns:
+            for each row a list of str, one a word. The words of a text are those of the tokenizer.
+        """
+        return predict(self, x, batch_size, steps, self._decode_tags, **kwargs)
+
+    def predict_probabilities(self, x, batch_size=None, steps=None, **kwargs):
+        """The probability of each label for each word.
+
+        Returns:
+            for each row float32 (words, C); arguments as for `predict_tags`.
+        """
+        return predict(self, x, batch_size, steps, self._decode_probabilities, **kwargs)
+
+    def score(self, rows, labels, batch_size=None):
+        """Precision, recall and F1 of the entities, as seqeval counts them.
+
+        Args:
+            rows, labels: as for `fit`, in memory.
+            batch_size: int, 32 by default.
+
+        Returns:
+            dict, see `score_entities`.
+        """
+        labels = self.encode_labels(self.read_rows(rows, labels).labels)
+        true_tags = [[self.label_names[label] for label in row] for row in labels]
+        return score_entities(true_tags, self.predict_tags(rows, batch_size, verbose=0))
+
+    def read_rows(self, x, y=None, sample_weight=None):
+        return read_word_rows(x, y, sample_weight)
+
+    def read_batch(self, x, y=None, sample_weight=None):
+        tensors = [tensor for tensor in keras.tree.flatten(x) if is_tf_tensor(tensor)]
+        if not any(tensor.dtype == "string" for tensor in tensors):
+            if isinstance(x, dict) and tensors:
+                return Rows.read_batch(x, y, sample_weight)
+            return read_word_rows(x, y, sample_weight)
+        if not hasattr(tensors[0], "numpy"):
+            raise ValueError(
+                f"A {type(self).__name__} cannot split words within a tf.data pipeline. Pass the "
+                "rows in memory, another dataset, or a tf.data dataset of packed arrays."
+            )
+        return read_word_rows(x, y, sample_weight)
+
+    def encode_labels(self, labels):
+        """Turns label names or ids of words into label ids."""
+        if not is_tf_tensor(labels) and labels.dtype == object:
+            return encode_tags(labels, self.label_names)
+        return check_token_labels(labels, self.label_names)
+
+    def class_weighting(self, class_weight):
+        """The function from labels to the weights of their classes, by label name or id."""
+        weights = read_class_weights(class_weight, self.label_names)
+        return lambda labels: weights[np.asarray(labels)]
+
+    def cut_windows(self, rows):
+        if isinstance(rows.inputs, dict):
+            return rows
+        check_can_pack(self)
+        if not isinstance(self.preprocessor, SegmentPacker):
+            raise ValueError(
+                f"{self.name} has a {type(self.preprocessor).__name__}, which does not say which "
+                "token belongs to which word. Set `preprocessor` to a SegmentPacker."
+            )
+        return cut_word_windows(self.preprocessor, rows)
+
+    def preprocess(self, x, y=None, sample_weight=None):
+        if isinstance(x, dict):
+            return _weigh_packed(x, y, sample_weight)
+        (windows,) = x
+        lengths = np.array([len(window) for window in windows], "int32")
+        starts = np.cumsum(lengths, dtype="int32") - lengths
+        packed = self.preprocessor.pack_tokens(np.concatenate(list(windows)), starts, lengths)
+        x = {name: packed[name] for name in self.backbone.input}
+        if y is None:
+            return keras.utils.pack_x_y_sample_weight(x)
+        places = packed["token_indices"]
+
+        def spread(column):
+            values = np.concatenate([*column, np.zeros(1, column[0].dtype)])  # -1 is the last.
+            return values[places]
+
+        weights = (
+            np.ones(places.shape, "float32") if sample_weight is None else spread(sample_weight)
+        )
+        return x, spread(y), weights
+
+    def decode(self, outputs, rows):
+        """Turns outputs for windows into a list of `Entity` for each row."""
+        if not isinstance(rows, WordWindows):
+            return outputs
+        probabilities = self._decode_probabilities(outputs, rows)
+        tags = self._decode_tags(outputs, rows)
+        scores = [row.max(axis=-1) for row in probabilities]
+        return read_entities(rows.texts, rows.tokenized, tags, scores)
+
+    def _decode_tags(self, outputs, rows):
+        return [
+            [self.label_names[label] for label in row.argmax(axis=-1)]
+            for row in self._decode_probabilities(outputs, rows)
+        ]
+
+    def _decode_probabilities(self, outputs, rows):
+        missing = np.full(self.num_classes, -np.inf, "float32")
+        missing[self.label_names.index(OUTSIDE) if OUTSIDE in self.label_names else 0] = 0
+        logits = join_windows(outputs, rows, missing)
+        scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        scores /= scores.sum(axis=-1, keepdims=True)
+        ends = np.cumsum([len(words) for words in rows.tokenized.words])
+        return np.split(scores, ends[:-1]) if len(ends) else []
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "label_names": list(self.label_names),
+            "dropout": self.dropout,
+            "input_names": self.input_names and list(self.input_names),
+        }
+
+
+def _weigh_packed(x, y, sample_weight):
+    """A packed batch; tokens with a negative label get the weight 0."""
+    if y is None:
+        return keras.utils.pack_x_y_sample_weight(x)
+    if is_tf_tensor(y):
+        import tensorflow as tf
+
+        weights = tf.cast(y >= 0, tf.float32)
+        labels = tf.maximum(y, 0)
+    else:
+        weights, labels = (y >= 0).astype("float32"), np.maximum(y, 0)
+    return x, labels, weights if sample_weight is None else weights * sample_weight

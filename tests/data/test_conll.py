@@ -1,0 +1,59 @@
+import pytest
+
+from keras_bert_suite.data.conll import list_tags, read_conll
+from keras_bert_suite.data.tag_schemes import detect_scheme
+
+pytestmark = pytest.mark.backend_free
+
+
+def write(folder, content, encoding="utf-8"):
+    path = folder / "train.txt"
+    path.write_bytes(content.encode(encoding))
+    return path
+
+
+def test_columns_and_sentences(tmp_path):
+    path = write(
+        tmp_path,
+        "\ufeff-DOCSTART- -X- O O\r\n\r\nEU NNP I-NP I-ORG\r\nrejects VBZ I-VP O\r\n\r\n\r\n"
+        "-DOCSTART- -X- O O\n\nPeter\tNNP\tI-NP\tI-PER\n",
+    )
+    words, tags = read_conll(path)
+    assert words == [["EU", "rejects"], ["Peter"]]
+    assert tags == [["I-ORG", "O"], ["I-PER"]]
+    assert read_conll(path, tag_column=2)[1] == [["NNP", "VBZ"], ["NNP"]]
+    assert list_tags(tags) == ["O", "I-ORG", "I-PER"]
+
+
+def test_a_word_may_hold_a_space_between_tabs(tmp_path):
+    assert read_conll(write(tmp_path, "New York\tB-LOC\n"))[0] == [["New York"]]
+
+
+@pytest.mark.parametrize(
+    ("content", "encoding", "arguments", "error"),
+    [
+        ("EU B-ORG\nMünchen B-LOC\n", "latin-1", {}, "line 2: byte 2 is not utf-8"),
+        ("EU B-ORG\nrejects\n", "utf-8", {}, "line 2: got 1 fields, wanted at least 2"),
+        ("EU B-ORG\n", "utf-8", {"tag_column": 4}, "line 1: got 2 fields, wanted at least 4"),
+        ("\n\n", "utf-8", {}, "holds no sentences"),
+        ("EU B-ORG\n", "utf-8", {"word_column": 0}, "count from 1"),
+    ],
+)
+def test_wrong_files(tmp_path, content, encoding, arguments, error):
+    with pytest.raises(ValueError, match=error):
+        read_conll(write(tmp_path, content, encoding), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("file", "sentences", "scheme"),
+    [
+        ("conll2003_en/eng.train", 14041, "IOB1"),
+        ("resume_zh/train.char.bmes", 3821, "BMES"),
+        ("weibo_zh/weiboNER_2nd_conll.train", 1350, "BIO"),
+    ],
+)
+def test_published_corpora(shared_data, file, sentences, scheme):
+    """The numbers of sentences are those of the corpora's authors."""
+    words, tags = read_conll(shared_data / "ner" / file)
+    assert len(words) == sentences
+    assert detect_scheme(tags) == scheme

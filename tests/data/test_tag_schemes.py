@@ -1,0 +1,87 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from keras_bert_suite.data.entity_scores import score_entities
+from keras_bert_suite.data.tag_schemes import (
+    SCHEMES,
+    convert_tags,
+    detect_scheme,
+    find_entities,
+    write_tags,
+)
+
+pytestmark = pytest.mark.backend_free
+
+TAGS = ["O", *(f"{prefix}-{kind}" for prefix in "BIES" for kind in ("PER", "LOC"))]
+SENTENCES = st.lists(
+    st.lists(st.sampled_from(TAGS), min_size=1, max_size=8), min_size=1, max_size=4
+)
+
+
+@st.composite
+def true_and_predicted(draw):
+    true = draw(SENTENCES)
+    predicted = [
+        draw(st.lists(st.sampled_from(TAGS), min_size=len(tags), max_size=len(tags)))
+        for tags in true
+    ]
+    return true, predicted
+
+
+@given(true_and_predicted())
+def test_scores_are_seqevals(sentences):
+    """Tags of IOB1, IOB2 and BIOES, right ones and impossible ones, in any mixture."""
+    metrics = pytest.importorskip("seqeval.metrics")
+    true, predicted = sentences
+    scores = score_entities(true, predicted)
+    by_class = metrics.classification_report(true, predicted, output_dict=True, zero_division=0)
+    wanted = by_class.pop("micro avg", None)
+    for got, row in [
+        *((scores["types"][kind], by_class[kind]) for kind in scores["types"]),
+        *([(scores, wanted)] if wanted else []),
+    ]:
+        assert got["precision"] == pytest.approx(row["precision"])
+        assert got["recall"] == pytest.approx(row["recall"])
+        assert got["f1"] == pytest.approx(row["f1-score"])
+        assert got["entities"] == row["support"]
+    assert scores["f1"] == pytest.approx(metrics.f1_score(true, predicted, zero_division=0))
+
+
+@given(SENTENCES)
+def test_entities_are_seqevals(sentences):
+    get_entities = pytest.importorskip("seqeval.metrics.sequence_labeling").get_entities
+    for tags in sentences:
+        wanted = [(kind, first, last + 1) for kind, first, last in get_entities(tags)]
+        assert find_entities(tags) == wanted
+
+
+@given(st.lists(st.sampled_from(TAGS), max_size=8), st.sampled_from(SCHEMES))
+def test_every_scheme_says_the_same(tags, scheme):
+    entities = find_entities(tags)
+    assert find_entities(write_tags(entities, len(tags), scheme)) == entities
+
+
+def test_schemes():
+    bio = "B-PER I-PER O B-LOC B-LOC I-LOC I-LOC".split()
+    for scheme, wanted in (
+        ("IOB1", "I-PER I-PER O I-LOC B-LOC I-LOC I-LOC"),
+        ("BIOES", "B-PER E-PER O S-LOC B-LOC I-LOC E-LOC"),
+        ("BMES", "B-PER E-PER O S-LOC B-LOC M-LOC E-LOC"),
+    ):
+        assert convert_tags(bio, scheme) == wanted.split()
+        assert convert_tags(wanted.split(), "BIO") == bio
+        assert detect_scheme([wanted.split()]) == scheme
+    assert detect_scheme([bio]) == "BIO"
+    assert find_entities(["B-A", "I-A", "L-A", "U-B"]) == [("A", 0, 3), ("B", 3, 4)]
+    assert find_entities(["NN", "NN", "VB"]) == [("NN", 0, 2), ("VB", 2, 3)]
+    assert find_entities(["B", "I", "O"]) == [("_", 0, 2)]
+    with pytest.raises(ValueError, match="got 'IOB3'"):
+        convert_tags(bio, "IOB3")
+
+
+def test_tags_of_other_sentences():
+    with pytest.raises(ValueError, match="got 1 and 2 sentences"):
+        score_entities([["O"]], [["O"], ["O"]])
+    with pytest.raises(ValueError, match="Row 0 has 1 true tags and 2 predicted"):
+        score_entities([["O"]], [["O", "O"]])

@@ -1,0 +1,234 @@
+import keras
+import keras_hub
+import numpy as np
+import pandas
+import pytest
+from small_texts import TINY, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    AdamW,
+    BertBackbone,
+    LinearWarmupDecay,
+    SegmentPacker,
+    TokenClassifier,
+    WordPieceTokenizer,
+)
+from keras_bert_suite.checkpoints import save_hugging_face
+from keras_bert_suite.tasks.entities import Entity
+
+LABELS = ["O", "B-POS", "I-POS"]
+
+
+def tag(words):
+    """A run of "good" is an entity."""
+    tags = []
+    for before, word in zip([None, *words], words, strict=False):
+        tags.append("O" if word != "good" else "I-POS" if before == "good" else "B-POS")
+    return tags
+
+
+ROWS = [text.split() for text in make_reviews(48)[0]]
+ROWS[3] = ["good", "good", "\x01", "films", "filmsly"] * 12
+ROWS[4] = []
+TAGS = [tag(row) for row in ROWS]
+
+
+def make_tagger(sequence_length=16, **kwargs):
+    tokenizer = WordPieceTokenizer(VOCABULARY)
+    # One length, so that JAX compiles each step once.
+    packer = SegmentPacker(tokenizer, sequence_length, padding_lengths=(sequence_length,))
+    kwargs.setdefault("label_names", LABELS)
+    return TokenClassifier(BertBackbone(**TINY), preprocessor=packer, **kwargs)
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    keras.utils.set_random_seed(0)
+    tagger = make_tagger()
+    tagger.compile(AdamW(LinearWarmupDecay(3e-3)))
+    tagger.history_of_fit = tagger.fit(
+        ROWS, TAGS, batch_size=16, epochs=12, validation_split=0.25, verbose=0
+    ).history
+    return tagger
+
+
+def test_it_learns(tagger):
+    history = tagger.history_of_fit
+    assert set(history) == {"accuracy", "loss", "val_accuracy", "val_loss"}
+    assert history["val_accuracy"][-1] > 0.95
+    loss, accuracy = tagger.evaluate(ROWS, TAGS, verbose=0)
+    assert loss < 0.2 and accuracy > 0.95
+    scores = tagger.score(ROWS, TAGS)
+    assert scores["f1"] > 0.9 and set(scores["types"]) == {"POS"}
+
+
+def test_each_word_is_answered_for_once(tagger):
+    """Also words without a token, and those of a text of many windows."""
+    tags = tagger.predict_tags(ROWS, verbose=0)
+    assert [len(row) for row in tags] == [len(row) for row in ROWS]
+    assert tags[3][2::5] == ["O"] * 12
+    probabilities = tagger.predict_probabilities(ROWS, verbose=0)
+    for row, words in zip(probabilities, ROWS, strict=True):
+        assert row.shape == (len(words), 3)
+        np.testing.assert_allclose(row.sum(axis=-1), 1, atol=1e-5)
+
+
+def test_entities_of_words_and_of_texts(tagger):
+    (of_words,) = tagger.predict([["a", "good", "plot", "."]], verbose=0)
+    assert of_words == [Entity("POS", "good", 1, 2, of_words[0].score)]
+    texts = ["", "  a\tGOOD plot. ", " ".join(["the"] * 40 + ["good"] + ["the"] * 40)]
+    answers = tagger.predict(texts, verbose=0)
+    for text, entities in zip(texts, answers, strict=True):
+        assert [text[e.start : e.end] for e in entities] == [e.text for e in entities]
+    assert [[e.text for e in entities] for entities in answers] == [[], ["GOOD"], ["good"]]
+    assert answers[1][0].start == 4 and 0 < answers[1][0].score <= 1
+
+
+def test_windows_see_as_much_as_a_whole_row(tagger):
+    """In a window of all tokens the answers are those of the model itself, first pieces alone."""
+    (row,) = tagger.predict_probabilities([["films", "good", "filmsly"]], verbose=0)
+    packed = tagger.preprocessor.pack(["films good filmsly"])
+    logits = tagger.predict(packed, verbose=0)[0]
+    wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(row, wanted[[1, 3, 4]], atol=1e-5)
+
+
+def test_every_kind_of_rows(tagger):
+    wanted = tagger.predict_tags(ROWS, verbose=0)
+    column = pandas.Series(ROWS)
+    for x in (column, column.to_numpy(), {"words": ROWS}, pandas.DataFrame({"words": column})):
+        assert tagger.predict_tags(x, batch_size=8, verbose=0) == wanted
+    assert tagger.predict_tags(ROWS, batch_size=8, steps=2, verbose=0) == wanted[:16]
+    batches = ((ROWS[i : i + 8],) for i in range(0, 48, 8))
+    assert tagger.predict_tags(batches, steps=6, verbose=0) == wanted
+    assert tagger.predict([]) == []
+
+
+def test_datasets_of_words(tagger):
+    class Batches(keras.utils.PyDataset):
+        def __len__(self):
+            return 6
+
+        def __getitem__(self, index):
+            return ROWS[8 * index : 8 * index + 8], TAGS[8 * index : 8 * index + 8]
+
+    wanted = tagger.evaluate(ROWS, TAGS, verbose=0)
+    assert tagger.evaluate(Batches(), verbose=0)[1] == pytest.approx(wanted[1], abs=1e-5)
+    before = tagger.get_weights()
+    assert np.isfinite(tagger.fit(Batches(), verbose=0).history["loss"]).all()
+    tagger.set_weights(before)
+
+
+def test_packed_arrays(tagger):
+    """Tokens with a negative label count for nothing."""
+    packed = tagger.preprocessor.pack(["the good film", "good"])
+    labels = np.full((2, 16), -100)
+    labels[0, 1:4], labels[1, 1] = [0, 1, 0], 1
+    loss, accuracy = tagger.evaluate(packed, labels, verbose=0)
+    words = [["the", "good", "film"], ["good"]], [["O", "B-POS", "O"], ["B-POS"]]
+    assert (loss, accuracy) == pytest.approx(tagger.evaluate(*words, verbose=0), abs=1e-5)
+    assert tagger.predict(packed, verbose=0).shape == (2, 16, 3)
+
+
+def test_weights(tagger):
+    loss = tagger.evaluate(ROWS, TAGS, sample_weight=np.zeros(48), verbose=0)[0]
+    assert loss == 0
+    before = tagger.get_weights()
+    first = tagger.test_on_batch(ROWS[:3], TAGS[:3], return_dict=True)
+    tagger.reset_metrics()
+    tagger.train_on_batch(ROWS[:3], TAGS[:3], class_weight={"O": 0.5, "B-POS": 2.0})
+    assert set(first) == {"loss", "accuracy"}
+    tagger.set_weights(before)
+
+
+@pytest.mark.parametrize("kind", ["keras", "preset", "Hugging Face"])
+def test_round_trips(tagger, kind, tmp_path):
+    if kind == "keras":
+        tagger.save(tmp_path / "tagger.keras")
+        twin = keras.saving.load_model(tmp_path / "tagger.keras", compile=False)
+    elif kind == "preset":
+        tagger.save_to_preset(str(tmp_path / "preset"))
+        twin = TokenClassifier.from_preset(tmp_path / "preset")
+    else:
+        save_hugging_face(tagger, tmp_path / "hf", tagger.preprocessor.tokenizer)
+        twin = TokenClassifier.from_preset(tmp_path / "hf", sequence_length=16)
+    assert twin.label_names == LABELS
+    wanted = tagger.predict(ROWS, verbose=0)
+    for got, entities in zip(twin.predict(ROWS, verbose=0), wanted, strict=True):
+        assert [(e.label, e.start, e.end) for e in got] == [
+            (e.label, e.start, e.end) for e in entities
+        ]
+        assert [e.score for e in got] == pytest.approx([e.score for e in entities], abs=1e-5)
+
+
+def test_logits_are_those_of_transformers(tagger, tmp_path):
+    import torch
+    from transformers import BertForTokenClassification
+
+    save_hugging_face(tagger, tmp_path / "hf", tagger.preprocessor.tokenizer)
+    reference = BertForTokenClassification.from_pretrained(tmp_path / "hf").eval()
+    assert reference.config.id2label == dict(enumerate(LABELS))
+    packed = tagger.preprocessor.pack([" ".join(row) for row in ROWS[:8]])
+    tensors = {name: torch.tensor(array) for name, array in packed.items()}
+    with torch.no_grad():
+        wanted = reference(
+            tensors["token_ids"],
+            attention_mask=tensors["padding_mask"],
+            token_type_ids=tensors["segment_ids"],
+        ).logits.numpy()
+    np.testing.assert_allclose(tagger.predict(packed, verbose=0), wanted, atol=1e-5)
+
+
+@pytest.mark.backend_free
+def test_another_head_of_hugging_face(tagger, tmp_path):
+    from keras_bert_suite import TextClassifier
+
+    save_hugging_face(tagger, tmp_path / "hf", tagger.preprocessor.tokenizer)
+    with pytest.raises(ValueError, match="does not classify texts"):
+        TextClassifier.from_preset(tmp_path / "hf")
+    with pytest.warns(UserWarning, match="left out"):
+        twin = TokenClassifier.from_preset(tmp_path / "hf", num_classes=5)
+    assert twin.num_classes == 5
+
+
+def test_any_kerashub_encoder():
+    backbone = keras_hub.models.DistilBertBackbone(
+        vocabulary_size=len(VOCABULARY), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8
+    )
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16, padding_lengths=(16,))
+    tagger = TokenClassifier(backbone, label_names=LABELS, preprocessor=packer)
+    tagger.fit(ROWS[:8], TAGS[:8], verbose=0)
+    assert [len(row) for row in tagger.predict_tags(ROWS[:8], verbose=0)] == [
+        len(row) for row in ROWS[:8]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "error"),
+    [
+        ([["a"], ["b", "c"]], [["O"], ["O"]], r"Row 1 has 2 words, .* and 1 labels"),
+        ([["a", "b"]], [["O", "B-NEG"]], "Label 'B-NEG' at row 0, word 1 is not one of"),
+        ([["a", "b"]], [[0, 3]], "Label 3 at row 0, word 1"),
+        ([["a", None]], [["O", "O"]], r"got None \(NoneType\) at row 0, word 1"),
+        ([["a"], None], [["O"], ["O"]], r"got None \(NoneType\) at row 1"),
+        ([["a"]], ["O"], "must be a list with one a word, got 'O'"),
+        (["a text"], [["O", "O"]], "Row 0 is a text, and labels are of words"),
+        ("a text", [["O"]], "Put it in a list"),
+        ([["a"]], None, "a label for each"),
+        ([["a"], ["b"]], [["O"]], "lists of tags for 2 rows"),
+        (({"a": 1}, {"b": 2}), [["O"]], "x has 2 columns"),
+    ],
+)
+def test_wrong_input_takes_no_step(tagger, x, y, error):
+    before = tagger.get_weights()
+    with pytest.raises(ValueError, match=error):
+        tagger.fit(x, y, verbose=0)
+    assert all(map(np.array_equal, before, tagger.get_weights()))
+
+
+@pytest.mark.backend_free
+def test_words_in_a_tensorflow_graph(tagger):
+    tf = pytest.importorskip("tensorflow")
+    dataset = tf.data.Dataset.from_tensor_slices((["good"], [[1]])).batch(1)
+    with pytest.raises(ValueError, match="cannot split words within a tf.data pipeline"):
+        tagger.fit(dataset, verbose=0)
