@@ -41,9 +41,9 @@ export PYTHONUNBUFFERED := 1
 help:
 	@echo 'make demo      fine-tune a real MiniLM on review sentences, export it, query the SavedModel'
 	@echo '               (KERAS_BACKEND=jax make demo, KERAS_BACKEND=torch make demo)'
-	@echo 'make test      formatting, lint, and the tests on TensorFlow, JAX and PyTorch'
+	@echo 'make test      formatting, lint, types, and the tests on TensorFlow, JAX and PyTorch'
 	@echo 'make test-jax  the tests on one backend (test-tensorflow, test-torch)'
-	@echo 'make lint      formatting and lint only'
+	@echo 'make lint      formatting, lint and types only'
 	@echo 'make format    rewrite the code in the project'\''s format'
 	@echo 'make clean     remove .venv, caches and build results'
 
@@ -68,6 +68,7 @@ $(BACKENDS:%=test-%): test-%: install-test
 lint: install-test
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
+	@$(BIN)/mypy
 
 format: install-test
 	@$(BIN)/ruff check --fix .

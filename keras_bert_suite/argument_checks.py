@@ -1,20 +1,22 @@
 """Checks of arguments, whose errors name the argument, its value and what it may be."""
 
 import operator
+from collections.abc import Sequence
+from typing import Any
 
 
-def check_choice(name, value, choices):
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}.")
 
 
-def check_share(name, value, positive=False):
+def check_share(name: str, value: float, positive: bool = False) -> None:
     if not 0 <= value <= 1 or (positive and value == 0):
         low = "over 0 and at most 1" if positive else "from 0 to 1"
         raise ValueError(f"{name} must be {low}, got {value}.")
 
 
-def check_integer(name, value, at_least=0):
+def check_integer(name: str, value: Any, at_least: int = 0) -> None:
     try:
         valid = operator.index(value) >= at_least
     except TypeError:

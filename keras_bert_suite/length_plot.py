@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from keras_bert_suite.annotations import PathLike
+
 try:
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator, PercentFormatter, StrMethodFormatter
@@ -13,7 +15,7 @@ except ImportError as error:
 ROWS_COLOR, ADVICE_COLOR, GRID_COLOR = "#4477aa", "#cc3311", "#dddddd"
 
 
-def plot_lengths(lengths, sequence_length, path):
+def plot_lengths(lengths: np.ndarray, sequence_length: int, path: PathLike) -> None:
     """Draws how many rows have which length, and the share of rows that each length keeps, as PNG.
 
     Args:

@@ -8,7 +8,7 @@ from keras_bert_suite.files.messages import list_names, shorten
 #: supports. BERT's own fields come first, then fields of models that call themselves BERT. (Other
 #: fields change what is returned, how fast, or with what rate of dropout, but no value:
 #: `use_cache`, `output_attentions`, `chunk_size_feed_forward` and so on.)
-DIALS = (
+DIALS: tuple[tuple[str, tuple], ...] = (
     ("position_embedding_type", ("absolute",)),
     ("is_decoder", (False,)),
     ("add_cross_attention", (False,)),

@@ -2,6 +2,10 @@
 
 import warnings
 
+import keras
+import keras_hub
+
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.checkpoints.google_tf1 import GELU_APPROXIMATE, LAYER_NORM_EPSILON
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
 from keras_bert_suite.checkpoints.tensor_bundle import write_bundle
@@ -23,7 +27,9 @@ _HIDDEN_ACTS = {
 }
 
 
-def save_google_tf1(model, path, tokenizer=None):
+def save_google_tf1(
+    model: keras.Model, path: PathLike, tokenizer: keras_hub.tokenizers.Tokenizer | None = None
+) -> None:
     """Writes a directory laid out as the models that Google released.
 
     Its `bert_model.ckpt` is what run_pretraining.py, run_classifier.py and others take as

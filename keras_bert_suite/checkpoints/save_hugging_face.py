@@ -1,5 +1,11 @@
 """Writing a model as a Hugging Face checkpoint."""
 
+from collections.abc import Sequence
+
+import keras
+import keras_hub
+
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.checkpoints.name_tables import HUGGING_FACE
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
 from keras_bert_suite.checkpoints.writer_parts import collect_weights, convert_weights, make_config
@@ -21,7 +27,12 @@ _HIDDEN_ACTS = {
 }
 
 
-def save_hugging_face(model, path, tokenizer=None, label_names=None):
+def save_hugging_face(
+    model: keras.Model,
+    path: PathLike,
+    tokenizer: keras_hub.tokenizers.Tokenizer | None = None,
+    label_names: Sequence[str] | None = None,
+) -> None:
     """Writes a directory that `transformers` loads as the model it is.
 
     That is BertModel, BertForSequenceClassification, BertForTokenClassification,

@@ -8,7 +8,7 @@ from keras_bert_suite.argument_checks import check_share
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 
 
-def hold_out(corpus, share, seed=0):
+def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCorpus, TokenCorpus]:
     """Divides a corpus by documents, the same way each time.
 
     Each document is drawn by itself, from (seed, its number): documents added at the end
@@ -35,7 +35,7 @@ def hold_out(corpus, share, seed=0):
     return select_documents(corpus, ~held), select_documents(corpus, held)
 
 
-def select_documents(corpus, chosen):
+def select_documents(corpus: TokenCorpus, chosen: np.ndarray) -> TokenCorpus:
     """The corpus of the documents where `chosen`, bool (D,), is true."""
     num_sentences = np.diff(corpus.document_starts)
     lengths = corpus.sentence_lengths[np.repeat(chosen, num_sentences)]
@@ -44,5 +44,5 @@ def select_documents(corpus, chosen):
     return TokenCorpus(lengths, starts, read_tokens)
 
 
-def _read_selected(corpus, documents, document):
+def _read_selected(corpus: TokenCorpus, documents: np.ndarray, document: int) -> np.ndarray:
     return corpus.tokens(int(documents[document]))

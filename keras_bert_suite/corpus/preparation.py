@@ -3,8 +3,13 @@
 import contextlib
 import functools
 import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from typing import Any
 
+import keras_hub
+
+from keras_bert_suite.annotations import PathLike, Tensor
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import InputOptions
 from keras_bert_suite.corpus.preparation_plan import plan_corpus
@@ -14,18 +19,18 @@ SLICE_BYTES = 32 << 20
 
 
 def prepare_corpus(
-    inputs,
-    tokenizer,
-    output,
-    workers=1,
-    slice_bytes=SLICE_BYTES,
-    format="auto",
-    text_key="text",
-    encoding="utf-8",
-    errors="strict",
-    on_error="stop",
-    progress=None,
-):
+    inputs: PathLike | Sequence[PathLike],
+    tokenizer: keras_hub.tokenizers.Tokenizer,
+    output: PathLike,
+    workers: int = 1,
+    slice_bytes: int = SLICE_BYTES,
+    format: str = "auto",
+    text_key: str = "text",
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    on_error: str = "stop",
+    progress: Callable[[int, int, int], None] | None = None,
+) -> dict[str, Any]:
     """Tokenizes a corpus into a folder that `open_corpus` reads.
 
     The input is cut into slices of whole documents, each of which becomes a shard. The folder is
@@ -140,14 +145,14 @@ def _work_in_processes(slices, processes, method, take):
 class _Progress:
     """Adds up what is done, and says so."""
 
-    def __init__(self, plan, say):
+    def __init__(self, plan: Any, say: Callable[[int, int, int], None]) -> None:
         self._say = say
         self._lock = threading.Lock()
         self._done = self._kept = 0
         self._total = sum(piece.num_bytes for piece in plan.slices)
         say(0, 0, self._total)
 
-    def __call__(self, written):
+    def __call__(self, written: Any) -> Tensor:
         summary, kept = written
         with self._lock:
             self._done += summary["input"]["bytes"]

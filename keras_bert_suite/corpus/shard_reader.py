@@ -5,9 +5,11 @@ import hashlib
 import json
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.corpus.preparation_plan import MANIFEST_FILE, PLAN_FILE, VOCABULARY_FILE
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.corpus.token_shards import describe_file, is_intact, shard_path
@@ -33,7 +35,7 @@ class ShardedCorpus(TokenCorpus):
         manifest: dict.
     """
 
-    def __init__(self, path):
+    def __init__(self, path: PathLike) -> None:
         self.path = Path(path).expanduser().absolute()
         self.manifest = read_manifest(self.path)
         shards = range(len(self.manifest["shards"]))
@@ -46,8 +48,9 @@ class ShardedCorpus(TokenCorpus):
         )
         self._shard_starts = np.cumsum([0, *map(len, documents)])
         self._dtype = np.dtype(self.manifest["token_dtype"]).newbyteorder("<")
-        self._readers = collections.OrderedDict()
-        self._cache, self._cached_bytes = collections.OrderedDict(), 0
+        self._readers: collections.OrderedDict[int, Any] = collections.OrderedDict()
+        self._cache: collections.OrderedDict[Any, np.ndarray] = collections.OrderedDict()
+        self._cached_bytes = 0
         self._lock = threading.Lock()
 
     def __reduce__(self):
@@ -106,7 +109,7 @@ class ShardedCorpus(TokenCorpus):
         return reader
 
 
-def open_corpus(path, verify=False):
+def open_corpus(path: PathLike, verify: bool = False) -> TokenCorpus:
     """Opens a prepared corpus.
 
     Args:
@@ -126,7 +129,7 @@ def open_corpus(path, verify=False):
     return ShardedCorpus(path)
 
 
-def verify_corpus(path):
+def verify_corpus(path: PathLike) -> None:
     """Compares every file of a prepared corpus with its checksum.
 
     Raises:
@@ -143,7 +146,7 @@ def verify_corpus(path):
     _read_vocabulary(path, manifest)
 
 
-def read_manifest(path):
+def read_manifest(path: PathLike) -> dict[str, Any]:
     """The manifest of a prepared corpus, dict.
 
     Raises:
@@ -166,7 +169,7 @@ def read_manifest(path):
         raise _damaged(file, error) from None
 
 
-def read_tokenizer(path):
+def read_tokenizer(path: PathLike) -> WordPieceTokenizer:
     """The tokenizer that a corpus was prepared with, `WordPieceTokenizer`.
 
     Raises:

@@ -1,5 +1,8 @@
 """A tokenized corpus: documents of sentences of token ids."""
 
+from collections.abc import Callable, Iterable, Sequence
+from typing import Self
+
 import numpy as np
 
 
@@ -24,13 +27,18 @@ class TokenCorpus:
     ```
     """
 
-    def __init__(self, sentence_lengths, document_starts, read_tokens):
+    def __init__(
+        self,
+        sentence_lengths: np.ndarray,
+        document_starts: np.ndarray,
+        read_tokens: Callable[[int], np.ndarray],
+    ) -> None:
         self.sentence_lengths = sentence_lengths
         self.document_starts = document_starts
         self._read_tokens = read_tokens
 
     @classmethod
-    def from_documents(cls, documents):
+    def from_documents(cls, documents: Iterable[Sequence[Sequence[int]]]) -> Self:
         """A corpus in memory, from lists of sentences, each a list of token ids.
 
         Empty sentences, and documents without any other, are left out.
@@ -43,15 +51,15 @@ class TokenCorpus:
         return cls(np.array(lengths, "int32"), starts, tokens.__getitem__)
 
     @property
-    def num_documents(self):
+    def num_documents(self) -> int:
         """int D."""
         return len(self.document_starts) - 1
 
-    def sentences(self, document):
+    def sentences(self, document: int) -> np.ndarray:
         """int32, the lengths of a document's sentences."""
         first, end = self.document_starts[document : document + 2]
         return self.sentence_lengths[first:end]
 
-    def tokens(self, document):
+    def tokens(self, document: int) -> np.ndarray:
         """int32, the ids of a document's sentences one after the other."""
         return self._read_tokens(document)

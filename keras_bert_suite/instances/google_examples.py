@@ -2,10 +2,13 @@
 
 import mmap
 import os
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import grain
 import numpy as np
 
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.row_orders import shuffled
 from keras_bert_suite.instances.pretraining_batches import name_arrays
@@ -49,7 +52,9 @@ class GoogleExamples(grain.MapDataset):
         OSError: if a file cannot be read.
     """
 
-    def __init__(self, paths, batch_size, seed=0):
+    def __init__(
+        self, paths: PathLike | Sequence[PathLike], batch_size: int, seed: int = 0
+    ) -> None:
         super().__init__()
         check_integer("batch_size", batch_size, at_least=1)
         check_integer("seed", seed)
@@ -83,10 +88,10 @@ class GoogleExamples(grain.MapDataset):
         self.__dict__.update(state)
         self._open()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._places) // self._batch_size
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         """One batch, as `PretrainingBatches` gives it.
 
         Raises:
@@ -108,7 +113,8 @@ class GoogleExamples(grain.MapDataset):
                 )
             columns[name] = np.stack(values)
         labels = columns.pop(LABELS)[:, 0]
-        return name_arrays({FEATURES[name]: column for name, column in columns.items()}, labels)
+        masked = {ours: columns[name] for name, ours in FEATURES.items() if ours is not None}
+        return name_arrays(masked, labels)
 
     def _read(self, file, offset, size):
         path = self._paths[file]
@@ -128,7 +134,7 @@ class GoogleExamples(grain.MapDataset):
         }
 
 
-def write_google_examples(path, batches):
+def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
     """Writes batches as Google's `create_pretraining_data.py` would, field for field.
 
     Args:

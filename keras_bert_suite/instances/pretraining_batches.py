@@ -2,15 +2,18 @@
 
 import functools
 import warnings
+from typing import Any
 
 import grain
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.instances.epoch_plans import EpochPlans
 from keras_bert_suite.instances.instance_planner import PAIR_MODES, InstancePlanner
 from keras_bert_suite.instances.token_ranges import TokenRanges
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
+from keras_bert_suite.preprocessing.token_masker import TokenMasker
 
 #: From this share of pairs that do not follow each other on there is a warning. With documents of
 #: two or three short sentences it is two thirds.
@@ -65,14 +68,14 @@ class PretrainingBatches(grain.MapDataset):
 
     def __init__(
         self,
-        corpus,
-        masker,
-        sequence_length,
-        batch_size,
-        mode="pairs",
-        short_seq_prob=0.1,
-        seed=0,
-    ):
+        corpus: TokenCorpus,
+        masker: TokenMasker,
+        sequence_length: int,
+        batch_size: int,
+        mode: str = "pairs",
+        short_seq_prob: float = 0.1,
+        seed: int = 0,
+    ) -> None:
         super().__init__()
         check_integer("batch_size", batch_size, at_least=1)
         planner = InstancePlanner(corpus, sequence_length, mode, short_seq_prob, seed)
@@ -100,10 +103,10 @@ class PretrainingBatches(grain.MapDataset):
                 f"Use a batch of at most {num_instances}, or a larger corpus."
             )
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self._num_batches
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         """One batch.
 
         Returns:
@@ -132,7 +135,9 @@ class PretrainingBatches(grain.MapDataset):
         return name_arrays(masked, labels)
 
 
-def name_arrays(masked, labels):
+def name_arrays(
+    masked: dict[str, np.ndarray], labels: np.ndarray | None
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
     """The arrays of a batch as `fit` takes them.
 
     Args:

@@ -3,9 +3,11 @@
 import keras
 from keras import ops
 
+from keras_bert_suite.annotations import Tensor
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-def gelu_erf(x):
+def gelu_erf(x: Tensor) -> Tensor:
     """x * Phi(x), exact. Hugging Face's `hidden_act="gelu"`.
 
     Source: Hendrycks and Gimpel, 2016 (https://arxiv.org/abs/1606.08415).
@@ -14,6 +16,6 @@ def gelu_erf(x):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-def gelu_tanh(x):
+def gelu_tanh(x: Tensor) -> Tensor:
     """The tanh approximation, which Google trained BERT with. Hugging Face's `gelu_new`."""
     return ops.gelu(x, approximate=True)

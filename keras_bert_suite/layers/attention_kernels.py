@@ -4,11 +4,21 @@ All tensors are (B, heads, L, D); the mask is bool, broadcastable to
 (B, heads, L, L), true where a query may look at a key.
 """
 
+from collections.abc import Callable
+
 import keras
 from keras import ops
 
+from keras_bert_suite.annotations import Tensor
 
-def plain_attention(query, key, value, mask=None, drop=None):
+
+def plain_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    drop: Callable[[Tensor], Tensor] | None = None,
+) -> Tensor:
     """The formula itself, with the softmax in float32 whatever the compute dtype.
 
     Args:
@@ -29,7 +39,9 @@ def plain_attention(query, key, value, mask=None, drop=None):
     return ops.matmul(probabilities, value)
 
 
-def _torch_attention(query, key, value, mask=None, dropout=0.0):
+def _torch_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+) -> Tensor:
     import torch
 
     if mask is not None:
@@ -41,7 +53,9 @@ def _torch_attention(query, key, value, mask=None, dropout=0.0):
     )
 
 
-def _jax_attention(query, key, value, mask=None, dropout=0.0):
+def _jax_attention(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+) -> Tensor:
     """Without dropout: `fused_attention` gives no kernel for it here."""
     import jax
 
@@ -56,7 +70,7 @@ def _jax_attention(query, key, value, mask=None, dropout=0.0):
 _FUSED = {"torch": _torch_attention, "jax": _jax_attention}
 
 
-def fused_attention(query, dropout):
+def fused_attention(query: Tensor, dropout: float) -> Callable[..., Tensor] | None:
     """Returns the backend's fused kernel for this case, or None where it has none.
 
     | backend    | no dropout in force                 | dropout in force              |
@@ -78,7 +92,7 @@ def fused_attention(query, dropout):
     return _FUSED.get(backend)
 
 
-def _is_jax_on_cpu():
+def _is_jax_on_cpu() -> bool:
     """There XLA has no product of float16 summed in float32, which JAX's kernel asks for."""
     import jax
 

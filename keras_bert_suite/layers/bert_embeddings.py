@@ -1,8 +1,11 @@
 """Token, position and segment embeddings, summed and normalised."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from keras_bert_suite.annotations import Config, Shape, Tensor
 from keras_bert_suite.layers.dropout import Dropout
 
 
@@ -27,16 +30,16 @@ class BertEmbeddings(keras.layers.Layer):
 
     def __init__(
         self,
-        vocabulary_size,
-        hidden_dim,
-        max_sequence_length=512,
-        num_segments=2,
-        embedding_dim=None,
-        dropout=0.1,
-        layer_norm_epsilon=1e-12,
-        initializer_range=0.02,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        hidden_dim: int,
+        max_sequence_length: int = 512,
+        num_segments: int = 2,
+        embedding_dim: int | None = None,
+        dropout: float = 0.1,
+        layer_norm_epsilon: float = 1e-12,
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
@@ -84,7 +87,7 @@ class BertEmbeddings(keras.layers.Layer):
                 name="projection",
             )
 
-    def build(self, token_ids_shape, segment_ids_shape=None):
+    def build(self, token_ids_shape: Shape, segment_ids_shape: Shape | None = None) -> None:
         self.token_embedding.build()
         self.position_embedding.build()
         self.segment_embedding.build()
@@ -93,7 +96,7 @@ class BertEmbeddings(keras.layers.Layer):
         if self.projection is not None:
             self.projection.build(embedded_shape)
 
-    def call(self, token_ids, segment_ids, training=None):
+    def call(self, token_ids: Tensor, segment_ids: Tensor, training: bool | None = None) -> Tensor:
         """Embeds a batch of packed token ids.
 
         Args:
@@ -123,10 +126,12 @@ class BertEmbeddings(keras.layers.Layer):
         x = self.embeddings_dropout(self.layer_norm(x), training=training)
         return x if self.projection is None else self.projection(x)
 
-    def compute_output_shape(self, token_ids_shape, segment_ids_shape=None):
+    def compute_output_shape(
+        self, token_ids_shape: Shape, segment_ids_shape: Shape | None = None
+    ) -> Shape:
         return (*token_ids_shape, self.hidden_dim)
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "vocabulary_size": self.vocabulary_size,

@@ -1,11 +1,14 @@
 """Adding a bias, whose gradient XLA is slow to sum."""
 
 import functools
+from collections.abc import Callable
 
 import keras
 
+from keras_bert_suite.annotations import Tensor
 
-def add_bias(x, bias):
+
+def add_bias(x: Tensor, bias: Tensor) -> Tensor:
     """`x + bias`, with a gradient of the bias that is one product under JAX.
 
     The gradient is the sum over all rows. XLA walks down the columns for it, and for logits of a
@@ -23,18 +26,18 @@ def add_bias(x, bias):
 
 
 @functools.cache
-def _jax_add_bias():
+def _jax_add_bias() -> Callable[[Tensor, Tensor], Tensor]:
     import jax
     import jax.numpy as jnp
 
     @jax.custom_vjp
-    def add(x, bias):
+    def add(x: Tensor, bias: Tensor) -> Tensor:
         return x + bias
 
-    def forward(x, bias):
+    def forward(x: Tensor, bias: Tensor) -> tuple[Tensor, None]:
         return x + bias, None
 
-    def backward(_, gradient):
+    def backward(_: None, gradient: Tensor) -> tuple[Tensor, Tensor]:
         rows = gradient.reshape(-1, gradient.shape[-1])
         ones = jnp.ones(len(rows), rows.dtype)
         total = jnp.matmul(ones, rows, preferred_element_type=jnp.float32)

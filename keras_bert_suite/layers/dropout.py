@@ -4,6 +4,8 @@ import math
 
 import keras
 
+from keras_bert_suite.annotations import Tensor
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Dropout(keras.layers.Dropout):
@@ -20,7 +22,7 @@ class Dropout(keras.layers.Dropout):
         seed: int, or None for a random one.
     """
 
-    def call(self, inputs, training=False):
+    def call(self, inputs: Tensor, training: bool = False) -> Tensor:
         """Drops elements of a float array of any shape, and scales the others up."""
         if training and self.rate and self.noise_shape is None:
             backend = keras.config.backend()
@@ -31,7 +33,7 @@ class Dropout(keras.layers.Dropout):
         return super().call(inputs, training=training)
 
 
-def _jax_dropout(x, rate, seed):
+def _jax_dropout(x: Tensor, rate: float, seed: Tensor) -> Tensor:
     """Hashes each element's index with the seed.
 
     JAX' generator writes its numbers to memory and reads them again. A hash is folded into the
@@ -44,7 +46,7 @@ def _jax_dropout(x, rate, seed):
     return jnp.where(hash_words(index, *seed) < jnp.uint32(keep * 2**32), x / keep, 0)
 
 
-def _torch_dropout(x, rate):
+def _torch_dropout(x: Tensor, rate: float) -> Tensor:
     """Draws 16 bits an element from PyTorch's generator, four elements at once."""
     import torch
 
@@ -55,7 +57,7 @@ def _torch_dropout(x, rate):
     return x * (bits < keep - 2**15).to(x.dtype).mul_(2**16 / keep)
 
 
-def hash_words(a, b, c):
+def hash_words(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     """One random uint32 for each three: the first word of `pcg3d`.
 
     Source: Jarzynski and Olano, 2020, Hash Functions for GPU Rendering

@@ -1,8 +1,11 @@
 """The head that guesses masked tokens."""
 
+from typing import Any, Self
+
 import keras
 from keras import ops
 
+from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.bias import add_bias
 
 
@@ -24,12 +27,12 @@ class MaskedLMHead(keras.layers.Layer):
 
     def __init__(
         self,
-        token_embedding,
-        activation,
-        layer_norm_epsilon=1e-12,
-        initializer_range=0.02,
-        **kwargs,
-    ):
+        token_embedding: keras.layers.ReversibleEmbedding,
+        activation: Activation,
+        layer_norm_epsilon: float = 1e-12,
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.token_embedding = token_embedding
         self.activation = activation
@@ -46,14 +49,16 @@ class MaskedLMHead(keras.layers.Layer):
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
         )
 
-    def build(self, sequence_output_shape, mask_positions_shape=None):
+    def build(
+        self, sequence_output_shape: Shape, mask_positions_shape: Shape | None = None
+    ) -> None:
         self.transform.build(sequence_output_shape)
         self.layer_norm.build((None, None, self.token_embedding.output_dim))
         self.bias = self.add_weight(
             shape=(self.token_embedding.input_dim,), initializer="zeros", name="bias"
         )
 
-    def call(self, sequence_output, mask_positions):
+    def call(self, sequence_output: Tensor, mask_positions: Tensor) -> Tensor:
         """Scores the vocabulary at some positions.
 
         Args:
@@ -71,10 +76,12 @@ class MaskedLMHead(keras.layers.Layer):
         logits = add_bias(logits, ops.cast(self.bias, logits.dtype))
         return ops.reshape(logits, (*ops.shape(x)[:-1], logits.shape[-1]))
 
-    def compute_output_shape(self, sequence_output_shape, mask_positions_shape):
+    def compute_output_shape(
+        self, sequence_output_shape: Shape, mask_positions_shape: Shape
+    ) -> Shape:
         return (*mask_positions_shape, self.token_embedding.input_dim)
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "token_embedding": keras.layers.serialize(self.token_embedding),
@@ -84,7 +91,7 @@ class MaskedLMHead(keras.layers.Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: Config) -> Self:
         return cls(
             **{
                 **config,

@@ -1,8 +1,11 @@
 """Multi-head self-attention."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from keras_bert_suite.annotations import Config, Shape, Tensor
 from keras_bert_suite.layers.attention_kernels import fused_attention, plain_attention
 from keras_bert_suite.layers.dropout import Dropout
 
@@ -25,14 +28,16 @@ class SelfAttention(keras.layers.Layer):
     Source: Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.
     """
 
-    def __init__(self, num_heads, dropout=0.1, initializer_range=0.02, **kwargs):
+    def __init__(
+        self, num_heads: int, dropout: float = 0.1, initializer_range: float = 0.02, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.dropout = dropout
         self.initializer_range = initializer_range
         self.probability_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
-    def build(self, hidden_shape):
+    def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]
         if hidden_dim % self.num_heads:
             raise ValueError(
@@ -44,7 +49,7 @@ class SelfAttention(keras.layers.Layer):
         self.value = self._build_projection("value", hidden_shape)
         self.output_projection = self._build_projection("output_projection", hidden_shape)
 
-    def _build_projection(self, name, hidden_shape):
+    def _build_projection(self, name: str, hidden_shape: Shape) -> keras.layers.Dense:
         dense = keras.layers.Dense(
             hidden_shape[-1],
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
@@ -54,7 +59,9 @@ class SelfAttention(keras.layers.Layer):
         dense.build(hidden_shape)
         return dense
 
-    def call(self, hidden, attention_mask=None, training=None):
+    def call(
+        self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+    ) -> Tensor:
         """Lets each position look at the positions its mask allows.
 
         Args:
@@ -86,16 +93,18 @@ class SelfAttention(keras.layers.Layer):
         context = ops.reshape(ops.swapaxes(context, 1, 2), ops.shape(hidden))
         return self.output_projection(context)
 
-    def _split_heads(self, x):
+    def _split_heads(self, x: Tensor) -> Tensor:
         """(B, L, H) -> (B, heads, L, D)."""
         head_dim = x.shape[-1] // self.num_heads
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
         return ops.swapaxes(x, 1, 2)
 
-    def compute_output_shape(self, hidden_shape, attention_mask_shape=None):
+    def compute_output_shape(
+        self, hidden_shape: Shape, attention_mask_shape: Shape | None = None
+    ) -> Shape:
         return hidden_shape
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,
@@ -104,7 +113,7 @@ class SelfAttention(keras.layers.Layer):
         }
 
 
-def expand_attention_mask(mask):
+def expand_attention_mask(mask: Tensor | None) -> Tensor | None:
     """Brings a (B, L), (B, L, L) or (B, heads, L, L) mask to rank 4, bool."""
     if mask is None:
         return None

@@ -1,7 +1,10 @@
 """One layer of the encoder."""
 
+from typing import Any
+
 import keras
 
+from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_tanh
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.self_attention import SelfAttention
@@ -25,15 +28,15 @@ class TransformerBlock(keras.layers.Layer):
 
     def __init__(
         self,
-        num_heads,
-        intermediate_dim,
-        activation=gelu_tanh,
-        dropout=0.1,
-        attention_dropout=0.1,
-        layer_norm_epsilon=1e-12,
-        initializer_range=0.02,
-        **kwargs,
-    ):
+        num_heads: int,
+        intermediate_dim: int,
+        activation: Activation = gelu_tanh,
+        dropout: float = 0.1,
+        attention_dropout: float = 0.1,
+        layer_norm_epsilon: float = 1e-12,
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         self.num_heads = num_heads
         self.intermediate_dim = intermediate_dim
@@ -58,7 +61,7 @@ class TransformerBlock(keras.layers.Layer):
         )
         self.sublayer_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
-    def build(self, hidden_shape):
+    def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]
         self.self_attention.build(hidden_shape)
         self.self_attention_norm.build(hidden_shape)
@@ -68,13 +71,15 @@ class TransformerBlock(keras.layers.Layer):
         self.feedforward_output.build((*hidden_shape[:-1], self.intermediate_dim))
         self.feedforward_norm.build(hidden_shape)
 
-    def _dense(self, units, name):
+    def _dense(self, units: int, name: str) -> keras.layers.Dense:
         initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
         return keras.layers.Dense(
             units, kernel_initializer=initializer, dtype=self.dtype_policy, name=name
         )
 
-    def call(self, hidden, attention_mask=None, training=None):
+    def call(
+        self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+    ) -> Tensor:
         """Encodes each position in the light of those its mask allows.
 
         Args:
@@ -92,10 +97,12 @@ class TransformerBlock(keras.layers.Layer):
         projected = self.feedforward_output(self.activation(self.intermediate(hidden)))
         return self.feedforward_norm(hidden + self.sublayer_dropout(projected, training=training))
 
-    def compute_output_shape(self, hidden_shape, attention_mask_shape=None):
+    def compute_output_shape(
+        self, hidden_shape: Shape, attention_mask_shape: Shape | None = None
+    ) -> Shape:
         return hidden_shape
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "num_heads": self.num_heads,

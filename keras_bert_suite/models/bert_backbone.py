@@ -1,9 +1,13 @@
 """BERT, the encoder without a head."""
 
+from collections.abc import Callable
+from typing import Any, Self
+
 import keras
 import keras_hub
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.annotations import Activation, Config, Dtype, PathLike, Patterns, Tensor
 from keras_bert_suite.layers import BertEmbeddings, TransformerBlock, gelu_erf, gelu_tanh
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
@@ -83,23 +87,23 @@ class BertBackbone(keras_hub.models.Backbone):
 
     def __init__(
         self,
-        vocabulary_size,
-        num_layers,
-        num_heads,
-        hidden_dim,
-        intermediate_dim,
-        activation="gelu_tanh",
-        dropout=0.1,
-        attention_dropout=None,
-        max_sequence_length=512,
-        num_segments=2,
-        embedding_dim=None,
-        layer_norm_epsilon=1e-12,
-        initializer_range=0.02,
-        output_hidden_states=False,
-        dtype=None,
-        **kwargs,
-    ):
+        vocabulary_size: int,
+        num_layers: int,
+        num_heads: int,
+        hidden_dim: int,
+        intermediate_dim: int,
+        activation: Activation = "gelu_tanh",
+        dropout: float = 0.1,
+        attention_dropout: float | None = None,
+        max_sequence_length: int = 512,
+        num_segments: int = 2,
+        embedding_dim: int | None = None,
+        layer_norm_epsilon: float = 1e-12,
+        initializer_range: float = 0.02,
+        output_hidden_states: bool = False,
+        dtype: Dtype | None = None,
+        **kwargs: Any,
+    ) -> None:
         if num_heads < 1 or hidden_dim % num_heads:
             raise ValueError(
                 f"num_heads must divide hidden_dim, got num_heads={num_heads} and "
@@ -159,7 +163,7 @@ class BertBackbone(keras_hub.models.Backbone):
             outputs["hidden_states"] = hidden_states
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
         # Under PyTorch KerasHub does not hand it down to the layers.
-        self.trainable = self.trainable
+        self.trainable = super().trainable
 
         # === Config ===
         self.vocabulary_size = vocabulary_size
@@ -178,7 +182,7 @@ class BertBackbone(keras_hub.models.Backbone):
         self.output_hidden_states = output_hidden_states
 
     @classmethod
-    def from_size(cls, size, vocabulary_size, **kwargs):
+    def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:
         """Builds one of Google's released sizes, randomly initialised.
 
         Args:
@@ -201,7 +205,9 @@ class BertBackbone(keras_hub.models.Backbone):
         )
 
     @classmethod
-    def from_preset(cls, preset, load_weights=True, skip=(), **kwargs):
+    def from_preset(
+        cls, preset: PathLike, load_weights: bool = True, skip: Patterns = (), **kwargs: Any
+    ) -> Self:
         """Builds the encoder of a checkpoint.
 
         Args:
@@ -238,14 +244,14 @@ class BertBackbone(keras_hub.models.Backbone):
         return backbone
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: Config) -> Self:
         config = dict(config)
         trainability = config.pop("trainability", {})
         backbone = super().from_config(config)
         restore_trainability(backbone, trainability)
         return backbone
 
-    def get_config(self):
+    def get_config(self) -> Config:
         trainability = read_trainability(self)
         return {
             **super().get_config(),
@@ -267,7 +273,7 @@ class BertBackbone(keras_hub.models.Backbone):
         }
 
 
-def _get_activation(activation):
+def _get_activation(activation: Activation) -> Callable[[Tensor], Tensor]:
     if isinstance(activation, str) and activation in ACTIVATIONS:
         return ACTIVATIONS[activation]
     try:

@@ -4,8 +4,10 @@ Keras saves `trainable` of a model and not of the layers in it. Under PyTorch it
 model's own down to a KerasHub backbone that is being built.
 """
 
+import keras
 
-def read_trainability(model, without=None):
+
+def read_trainability(model: keras.Model, without: keras.Model | None = None) -> dict[str, bool]:
     """Finds the layers whose `trainable` is not that of the layer around them.
 
     Args:
@@ -24,7 +26,7 @@ def read_trainability(model, without=None):
     return differing
 
 
-def restore_trainability(model, differing):
+def restore_trainability(model: keras.Model, differing: dict[str, bool]) -> None:
     """Freezes and thaws layers as `read_trainability` has found them.
 
     Args:
@@ -38,7 +40,9 @@ def restore_trainability(model, differing):
             layer.trainable = differing[layer.path]
 
 
-def restore_around(model, inner, trainable, differing):
+def restore_around(
+    model: keras.Model, inner: keras.Model, trainable: bool, differing: dict[str, bool]
+) -> None:
     """Freezes and thaws the layers of a model around another one, which stays as it is.
 
     Args:
@@ -56,8 +60,9 @@ def restore_around(model, inner, trainable, differing):
             layer.trainable = differing[layer.path]
 
 
-def _layers_with_weights(model, without=None):
-    left_out = [] if without is None else without._flatten_layers()
-    left_out = {id(layer) for layer in left_out}
+def _layers_with_weights(
+    model: keras.Model, without: keras.Model | None = None
+) -> list[keras.layers.Layer]:
+    left_out = set() if without is None else {id(layer) for layer in without._flatten_layers()}
     layers = model._flatten_layers(include_self=False)
     return [layer for layer in layers if layer.weights and layer.path and id(layer) not in left_out]

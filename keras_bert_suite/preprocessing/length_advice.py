@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from keras_bert_suite.annotations import PathLike
+
 COMMON_LENGTHS = (64, 128, 256, 512)
 # Matrix units work on blocks of 8.
 MULTIPLE = 8
@@ -47,7 +49,7 @@ class LengthAdvice:
     sequence_length: int
     cuts: tuple
 
-    def __str__(self):
+    def __str__(self) -> str:
         shortest, longest = self.lengths[0], self.lengths[-1]
         whole = np.mean(self.lengths <= self.sequence_length)
         lines = [
@@ -64,7 +66,7 @@ class LengthAdvice:
             )
         return "\n".join(lines)
 
-    def plot(self, path):
+    def plot(self, path: PathLike) -> None:
         """Draws how many rows have which length, and the share that each length holds, as PNG.
 
         Args:
@@ -75,7 +77,7 @@ class LengthAdvice:
         plot_lengths(self.lengths, self.sequence_length, path)
 
 
-def advise_length(lengths, num_special_tokens, coverage):
+def advise_length(lengths: np.ndarray, num_special_tokens: int, coverage: float) -> LengthAdvice:
     """Makes the `LengthAdvice` for rows of some lengths.
 
     Args:
@@ -110,7 +112,7 @@ def advise_length(lengths, num_special_tokens, coverage):
     return LengthAdvice(lengths, coverage, advised, cuts)
 
 
-def find_length(lengths, coverage):
+def find_length(lengths: np.ndarray, coverage: float) -> int:
     """The smallest of the ascending `lengths` that at least a share `coverage` does not exceed.
 
     >>> find_length([3, 5, 8, 9], 0.75)

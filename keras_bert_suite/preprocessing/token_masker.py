@@ -1,10 +1,14 @@
 """Packed token ids in, masked ones and what to predict out."""
 
 import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
 
 import keras
+import keras_hub
 import numpy as np
 
+from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import (
     check_choice,
     check_integer,
@@ -99,21 +103,21 @@ class TokenMasker(keras.layers.Layer):
 
     def __init__(
         self,
-        tokenizer,
-        rate=0.15,
-        unit="token",
-        mask_token_rate=0.8,
-        random_token_rate=0.1,
-        max_predictions=None,
-        random_tokens="ordinary",
-        word_segmenter=None,
-        span_probability=0.2,
-        max_span_length=10,
-        ngram_shares=(6 / 11, 3 / 11, 2 / 11),
-        dynamic=True,
-        seed=0,
-        **kwargs,
-    ):
+        tokenizer: keras_hub.tokenizers.Tokenizer,
+        rate: float = 0.15,
+        unit: str = "token",
+        mask_token_rate: float = 0.8,
+        random_token_rate: float = 0.1,
+        max_predictions: int | None = None,
+        random_tokens: str = "ordinary",
+        word_segmenter: Callable[[str], list[str]] | None = None,
+        span_probability: float = 0.2,
+        max_span_length: int = 10,
+        ngram_shares: Sequence[float] = (6 / 11, 3 / 11, 2 / 11),
+        dynamic: bool = True,
+        seed: int = 0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         check_choice("unit", unit, UNITS)
         check_choice("random_tokens", random_tokens, RANDOM_TOKENS)
@@ -158,11 +162,15 @@ class TokenMasker(keras.layers.Layer):
         if tokenizer.pad_token_id is not None:
             self._read_vocabulary()
 
-    def __call__(self, inputs, row_ids, epoch=0):
+    def __call__(
+        self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0
+    ) -> dict[str, Tensor]:
         # Keras' own `__call__` would convert the arrays to tensors of the backend.
         return self.call(inputs, row_ids, epoch)
 
-    def call(self, inputs, row_ids, epoch=0):
+    def call(
+        self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0
+    ) -> dict[str, Tensor]:
         """Masks a batch.
 
         Args:
@@ -281,7 +289,7 @@ class TokenMasker(keras.layers.Layer):
         outputs[0].set_shape(shape)
         return outputs
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             **self._plain_arguments(),
@@ -290,7 +298,7 @@ class TokenMasker(keras.layers.Layer):
         }
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: Config) -> Self:
         config = dict(config)
         for name in ("tokenizer", "word_segmenter"):
             if isinstance(config[name], dict):

@@ -3,10 +3,14 @@
 Pure NumPy. B batch, L length, P predictions.
 """
 
+from typing import Any
+
 import numpy as np
 
+from keras_bert_suite.preprocessing.maskable_units import MaskVocabulary
 
-def draw_uniforms(seed, epoch, row_ids, length):
+
+def draw_uniforms(seed: int, epoch: int, row_ids: np.ndarray, length: int) -> np.ndarray:
     """Four random numbers for each position, the same for a row in whatever batch it is.
 
     Philox turns a key and a 256-bit counter into four numbers. The key is (seed, epoch),
@@ -34,7 +38,7 @@ def draw_uniforms(seed, epoch, row_ids, length):
     return draws
 
 
-def count_predictions(lengths, rate, max_predictions=None):
+def count_predictions(lengths: Any, rate: float, max_predictions: int | None = None) -> np.ndarray:
     """How many tokens of each row to mask, as Google's `create_pretraining_data.py` counts.
 
     >>> count_predictions(np.array([3, 30, 512]), rate=0.15, max_predictions=20)
@@ -52,7 +56,14 @@ def count_predictions(lengths, rate, max_predictions=None):
     return counts if max_predictions is None else np.minimum(counts, max_predictions)
 
 
-def replace_tokens(originals, kinds, fillers, vocabulary, mask_token_rate, random_token_rate):
+def replace_tokens(
+    originals: np.ndarray,
+    kinds: np.ndarray,
+    fillers: np.ndarray,
+    vocabulary: MaskVocabulary,
+    mask_token_rate: float,
+    random_token_rate: float,
+) -> np.ndarray:
     """The mask token, a random token or the token itself.
 
     Args:
@@ -70,7 +81,9 @@ def replace_tokens(originals, kinds, fillers, vocabulary, mask_token_rate, rando
     return np.where(kinds < mask_token_rate, vocabulary.mask_token_id, unless_masked)
 
 
-def list_predictions(rows, columns, ids, shape):
+def list_predictions(
+    rows: np.ndarray, columns: np.ndarray, ids: np.ndarray, shape: tuple[int, int]
+) -> tuple[np.ndarray, ...]:
     """The chosen tokens, a line for each row of the batch.
 
     Args:

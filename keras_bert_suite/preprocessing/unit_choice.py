@@ -4,10 +4,12 @@ Random numbers in, columns out. B batch, L length, U the most units in a row; wh
 unit is says `maskable_units`.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 
-def shuffle_columns(keys, eligible):
+def shuffle_columns(keys: np.ndarray, eligible: np.ndarray) -> np.ndarray:
     """The columns of each row by ascending key, those that are not eligible after the others.
 
     Args:
@@ -24,7 +26,9 @@ def shuffle_columns(keys, eligible):
     return np.sort(ranks.astype("int64") * length + np.arange(length), axis=1) % length
 
 
-def choose_units(begins, eligible, keys, budget):
+def choose_units(
+    begins: np.ndarray, eligible: np.ndarray, keys: np.ndarray, budget: np.ndarray
+) -> np.ndarray:
     """Takes whole units in random order; one that no longer fits is skipped, not cut.
 
     Args:
@@ -63,7 +67,7 @@ def choose_units(begins, eligible, keys, budget):
     return np.where(np.take_along_axis(chosen, first, axis=1), first, -1)
 
 
-def geometric_shares(probability, longest):
+def geometric_shares(probability: float, longest: int) -> np.ndarray:
     """How often runs have 1 to `longest` units if each unit ends its run with `probability`.
 
     >>> geometric_shares(0.5, 3)
@@ -72,7 +76,15 @@ def geometric_shares(probability, longest):
     return (1.0 - probability) ** np.arange(longest)
 
 
-def choose_runs(begins, eligible, keys, lengths, shares, budget, clip):
+def choose_runs(
+    begins: np.ndarray,
+    eligible: np.ndarray,
+    keys: np.ndarray,
+    lengths: np.ndarray,
+    shares: Sequence[float] | np.ndarray,
+    budget: np.ndarray,
+    clip: bool,
+) -> np.ndarray:
     """Takes runs of consecutive units, each starting at a unit chosen at random.
 
     The units of a row are visited in random order, every one at most once. A run that

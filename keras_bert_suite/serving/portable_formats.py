@@ -1,9 +1,12 @@
 """A task as one file for other runtimes, with what turns texts into its inputs beside it."""
 
 import json
+import pathlib
 
 import keras
+import keras_hub
 
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -16,7 +19,7 @@ from keras_bert_suite.serving.servable_tasks import check_task, make_served_mode
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
 
 
-def export_onnx(task, path):
+def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
     """Writes a folder with `model.onnx`, for ONNX Runtime and its kin.
 
     ONNX has no ops for a WordPiece tokenizer, so the model takes the int32 (B, L) arrays
@@ -45,7 +48,7 @@ def export_onnx(task, path):
         write_under_tensorflow(write_onnx, task, directory)
 
 
-def export_litert(task, path):
+def export_litert(task: keras_hub.models.Task, path: PathLike) -> None:
     """Writes a folder with `model.tflite`, for LiteRT (TensorFlow Lite) on small devices.
 
     As `export_onnx`, but L is the packer's `sequence_length`: with an open L the converter
@@ -60,7 +63,7 @@ def export_litert(task, path):
         write_under_tensorflow(write_litert, task, directory)
 
 
-def write_onnx(task, directory):
+def write_onnx(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
     """Writes the files, under the TensorFlow backend."""
     register_erfc()
     file = str(directory / "model.onnx")
@@ -72,7 +75,7 @@ def write_onnx(task, directory):
     _write_companions(task, directory)
 
 
-def write_litert(task, directory):
+def write_litert(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
     """Writes the files, under the TensorFlow backend."""
     import tensorflow as tf
 

@@ -1,5 +1,11 @@
 """A task as a SavedModel that takes text."""
 
+import pathlib
+from collections.abc import Sequence
+
+import keras_hub
+
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.serving.input_names import check_signature_names, choose_input_names
 from keras_bert_suite.serving.servable_tasks import check_task
@@ -9,7 +15,13 @@ from keras_bert_suite.serving.tensorflow_process import check_installed, write_u
 from keras_bert_suite.serving.versions import version_path
 
 
-def export_saved_model(task, path, inputs=None, max_batch_size=32, model_name=None):
+def export_saved_model(
+    task: keras_hub.models.Task,
+    path: PathLike,
+    inputs: Sequence[str] | None = None,
+    max_batch_size: int = 32,
+    model_name: str | None = None,
+) -> pathlib.Path:
     """Writes a SavedModel with the tokenizer inside its graph, for TensorFlow Serving.
 
     Its signatures are those of `make_signatures`: `serving_default` from texts and
@@ -75,7 +87,13 @@ def export_saved_model(task, path, inputs=None, max_batch_size=32, model_name=No
     return path
 
 
-def write_saved_model(task, directory, inputs, max_batch_size, model_name):
+def write_saved_model(
+    task: keras_hub.models.Task,
+    directory: pathlib.Path,
+    inputs: Sequence[str],
+    max_batch_size: int,
+    model_name: str,
+) -> None:
     """Writes the files, under the TensorFlow backend."""
     import tensorflow as tf
 
@@ -93,7 +111,7 @@ def write_saved_model(task, directory, inputs, max_batch_size, model_name):
     write_batching_parameters(directory, max_batch_size)
 
 
-def check_export(inputs=("text",)):
+def check_export(inputs: Sequence[str] = ("text",)) -> tuple[str, ...]:
     """Finds out before hours of training that `export_saved_model` would refuse.
 
     Args:
@@ -105,7 +123,7 @@ def check_export(inputs=("text",)):
     Raises:
         ImportError, ValueError: as `export_saved_model`.
     """
-    inputs = check_signature_names(inputs)
+    names = check_signature_names(inputs)
     check_installed(
         "a SavedModel",
         {
@@ -114,4 +132,4 @@ def check_export(inputs=("text",)):
             "tensorflow_serving": "tensorflow-serving-api",
         },
     )
-    return inputs
+    return names

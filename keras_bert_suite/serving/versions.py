@@ -1,9 +1,10 @@
 """Version folders, as TensorFlow Serving finds them."""
 
+import os
 from pathlib import Path
 
 
-def version_path(path):
+def version_path(path: str | os.PathLike[str]) -> Path:
     """The version folder that an export to `path` writes.
 
     >>> version_path("saved_models/sentiment/7")

@@ -1,8 +1,12 @@
 """The optimizer BERT was trained with."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 from keras import ops
 
+from keras_bert_suite.annotations import LearningRate, Tensor
 from keras_bert_suite.training.bert_optimizer import BertOptimizer
 from keras_bert_suite.training.fused_updates import tensorflow_adamw, torch_adamw
 
@@ -39,10 +43,18 @@ class AdamW(BertOptimizer):
     Source: google-research/bert, optimization.py.
     """
 
-    def __init__(self, learning_rate=5e-5, weight_decay=0.01, name="adamw", **kwargs):
+    def __init__(
+        self,
+        learning_rate: LearningRate = 5e-5,
+        weight_decay: float = 0.01,
+        name: str = "adamw",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(learning_rate, weight_decay, name=name, **kwargs)
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(
+        self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
+    ) -> None:
         if keras.config.backend() == "tensorflow":
             index = self._get_variable_index(variable)
             m, v = self._momentums[index].value, self._velocities[index].value
@@ -52,11 +64,13 @@ class AdamW(BertOptimizer):
         learning_rate = ops.cast(learning_rate, variable.dtype)
         self.assign_sub(variable, learning_rate * self.adam_update(gradient, variable))
 
-    def update_all(self, gradients, variables, learning_rate):
+    def update_all(
+        self, gradients: list[Tensor], variables: Sequence[keras.Variable], learning_rate: Tensor
+    ) -> None:
         if keras.config.backend() != "torch":
             super().update_all(gradients, variables, learning_rate)
             return
-        by_decay = {}
+        by_decay: dict[float, list[tuple[Tensor, keras.Variable]]] = {}
         for gradient, variable in zip(gradients, variables, strict=True):
             by_decay.setdefault(self.decay_of(variable), []).append((gradient, variable))
         for decay, pairs in by_decay.items():

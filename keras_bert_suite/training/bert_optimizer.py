@@ -1,11 +1,14 @@
 """What the optimizers of BERT have in common."""
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 from keras import ops
 from keras.initializers import Constant
 
+from keras_bert_suite.annotations import Config, LearningRate, Tensor
 from keras_bert_suite.training.fused_updates import CLIP_BY_GLOBAL_NORM, sum_slices
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 
@@ -35,18 +38,18 @@ class BertOptimizer(keras.optimizers.Optimizer):
 
     def __init__(
         self,
-        learning_rate,
-        weight_decay=0.01,
-        beta_1=0.9,
-        beta_2=0.999,
-        epsilon=1e-6,
-        global_clipnorm=1.0,
-        bias_correction=False,
-        no_decay=NO_DECAY,
-        no_decay_names=(),
-        gradient_accumulation_steps=None,
-        **kwargs,
-    ):
+        learning_rate: LearningRate,
+        weight_decay: float = 0.01,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-6,
+        global_clipnorm: float | None = 1.0,
+        bias_correction: bool = False,
+        no_decay: Sequence[str] = NO_DECAY,
+        no_decay_names: Sequence[str] = (),
+        gradient_accumulation_steps: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             learning_rate=learning_rate,
             global_clipnorm=global_clipnorm,
@@ -66,7 +69,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self.no_decay = tuple(no_decay)
         self.no_decay_names = tuple(no_decay_names)
 
-    def build(self, variables):
+    def build(self, variables: Sequence[keras.Variable]) -> None:
         if self.built:
             return
         super().build(variables)
@@ -80,19 +83,23 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self._found_by_no_decay = [path or name for path, name in zip(paths, names, strict=True)]
 
     @property
-    def weight_decay(self):
+    def weight_decay(self) -> None:
         """None: Keras would decay by it as well. Ours is `decay`."""
         return None
 
     @weight_decay.setter
-    def weight_decay(self, value):
+    def weight_decay(self, value: float | None) -> None:
         if value is not None:
             raise AttributeError(
                 f"weight_decay cannot be set to {value} after the optimizer was made: Keras would "
                 "decay a second time. Set `decay`, or pass `weight_decay` to the constructor."
             )
 
-    def exclude_from_weight_decay(self, var_list=None, var_names=None):
+    def exclude_from_weight_decay(
+        self,
+        var_list: Sequence[keras.Variable] | None = None,
+        var_names: Sequence[str] | None = None,
+    ) -> None:
         """Adds variables to those that `no_decay` finds.
 
         Args:
@@ -113,16 +120,16 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self.no_decay = (*self.no_decay, *paths)
         self.no_decay_names = (*self.no_decay_names, *(var_names or ()))
 
-    def is_excluded(self, variable):
+    def is_excluded(self, variable: keras.Variable) -> bool:
         """bool, whether `no_decay` finds a variable."""
         return self._found_by_no_decay[self._get_variable_index(variable)]
 
-    def decay_of(self, variable):
+    def decay_of(self, variable: keras.Variable) -> float:
         """float, the weight decay of a variable."""
         return 0.0 if self.is_excluded(variable) else self.decay
 
     @property
-    def learning_rate(self):
+    def learning_rate(self) -> Tensor:
         """float scalar, that of the coming update.
 
         A number cannot be assigned if a schedule of a given length sets the rate. If a
@@ -144,14 +151,14 @@ class BertOptimizer(keras.optimizers.Optimizer):
         return ops.where(held < 0, rate, held)
 
     @learning_rate.setter
-    def learning_rate(self, value):
+    def learning_rate(self, value: LearningRate) -> Tensor:
         if self._held_rate is None or callable(value):
             keras.optimizers.Optimizer.learning_rate.fset(self, value)
             value, self._held_by_callbacks = -1.0, False
         if self._held_rate is not None:
             self._held_rate.assign(value)
 
-    def lay_schedule(self, by_callbacks):
+    def lay_schedule(self, by_callbacks: bool) -> None:
         """Chooses who sets the rate: the schedule, or callbacks.
 
         Args:
@@ -168,17 +175,17 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self._held_by_callbacks = by_callbacks
 
     @property
-    def holds_rate(self):
+    def holds_rate(self) -> bool:
         """bool, whether a number sets the rate in place of a schedule of open length."""
         if self._held_rate is None:
             return False
         return float(ops.convert_to_numpy(self._held_rate)) >= 0
 
-    def step(self):
+    def step(self) -> Tensor:
         """The number of the coming update, from 1, float32 scalar."""
         return ops.cast(self.iterations + 1, "float32")
 
-    def adam_update(self, gradient, variable):
+    def adam_update(self, gradient: Tensor, variable: keras.Variable) -> Tensor:
         """Updates the moments; returns m / (sqrt(v) + epsilon) + weight_decay p."""
         index = self._get_variable_index(variable)
         m, v = self._momentums[index], self._velocities[index]
@@ -194,7 +201,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         update = momentum / (ops.sqrt(velocity) + self.epsilon)
         return update + self.decay_of(variable) * variable
 
-    def _clip_gradients(self, gradients):
+    def _clip_gradients(self, gradients: list[Tensor]) -> list[Tensor]:
         backend = keras.config.backend()
         if backend == "tensorflow":
             gradients = sum_slices(gradients)
@@ -202,19 +209,26 @@ class BertOptimizer(keras.optimizers.Optimizer):
         gradients, self.finite = clip(gradients, self.global_clipnorm)
         return gradients if self.global_clipnorm else super()._clip_gradients(gradients)
 
-    def _backend_update_step(self, grads, trainable_variables, learning_rate):
+    def _backend_update_step(
+        self,
+        grads: list[Tensor],
+        trainable_variables: Sequence[keras.Variable],
+        learning_rate: Tensor,
+    ) -> None:
         self.update_all(grads, trainable_variables, learning_rate)
         # Keras is about to count this step, and has counted the rest of its group.
         group = self.gradient_accumulation_steps or 1
         self._iterations.assign_sub(ops.where(self.finite, 0, group))
         self.finite = None
 
-    def update_all(self, gradients, variables, learning_rate):
+    def update_all(
+        self, gradients: list[Tensor], variables: Sequence[keras.Variable], learning_rate: Tensor
+    ) -> None:
         """Makes the update of each variable; none if the gradients are not finite."""
         learning_rate = ops.where(self.finite, ops.convert_to_tensor(learning_rate), 0.0)
         super()._backend_update_step(gradients, variables, learning_rate)
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "weight_decay": self.decay,
@@ -227,7 +241,9 @@ class BertOptimizer(keras.optimizers.Optimizer):
         }
 
 
-def _find_all(argument, patterns, texts, kind):
+def _find_all(
+    argument: str, patterns: Sequence[str], texts: Sequence[str], kind: str
+) -> list[bool]:
     """For each text, whether any of the regular expressions is found in it.
 
     Raises:

@@ -1,8 +1,12 @@
 """A thread that writes checkpoints while training goes on."""
 
+import pathlib
 import warnings
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Self
 
+from keras_bert_suite.annotations import Arrays
+from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.run_checkpoints import write_checkpoint
 
 
@@ -20,23 +24,23 @@ class CheckpointWriter:
         failure: the OSError of the last checkpoint, or None if it was written.
     """
 
-    def __init__(self, directory, keep, asynchronous, saved):
+    def __init__(self, directory: pathlib.Path, keep: int, asynchronous: bool, saved: int) -> None:
         self.saved = saved
-        self.failure = None
+        self.failure: OSError | None = None
         self._directory, self._keep, self._asynchronous = directory, keep, asynchronous
         self._thread = ThreadPoolExecutor(1)
-        self._writing = None
+        self._writing: Future[int] | None = None
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         try:
             self.wait()
         finally:
             self._thread.shutdown()
 
-    def write(self, progress, arrays):
+    def write(self, progress: Progress, arrays: Arrays) -> None:
         """Writes a checkpoint. Call `wait` before `arrays` are copied, to hold one copy at most.
 
         Args:
@@ -50,7 +54,7 @@ class CheckpointWriter:
         if not self._asynchronous:
             self.wait()
 
-    def wait(self):
+    def wait(self) -> None:
         """Waits for the checkpoint that is being written. Warns if it could not be written."""
         if self._writing is None:
             return

@@ -4,12 +4,15 @@ The logits of a step are larger than the rest of a small BERT together, so every
 """
 
 import functools
+from collections.abc import Callable
 
 import keras
 from keras import ops
 
+from keras_bert_suite.annotations import Tensor
 
-def sparse_cross_entropy(labels, logits):
+
+def sparse_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
     """Cross-entropy of class ids and logits, computed in float32.
 
     Args:
@@ -27,7 +30,7 @@ def sparse_cross_entropy(labels, logits):
     return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
 
 
-def _torch_cross_entropy(labels, logits):
+def _torch_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
     """PyTorch's kernel; Keras would make a one-hot array as large as the logits."""
     import torch
 
@@ -40,21 +43,21 @@ def _torch_cross_entropy(labels, logits):
 
 
 @functools.cache
-def _jax_cross_entropy():
+def _jax_cross_entropy() -> Callable[[Tensor, Tensor], Tensor]:
     """function(logits, labels) whose gradient, softmax less one-hot, is one fused pass."""
     import jax
     import jax.numpy as jnp
 
     @jax.custom_vjp
-    def cross_entropy(logits, labels):
+    def cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
         return forward(logits, labels)[0]
 
-    def forward(logits, labels):
+    def forward(logits: Tensor, labels: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
         normalizer = jax.nn.logsumexp(logits, axis=-1)
         chosen = jnp.take_along_axis(logits, labels[..., None], axis=-1)[..., 0]
         return normalizer - chosen, (logits, labels, normalizer)
 
-    def backward(saved, gradient):
+    def backward(saved: tuple[Tensor, ...], gradient: Tensor) -> tuple[Tensor, None]:
         logits, labels, normalizer = saved
         softmax = jnp.exp(logits - normalizer[..., None])
         one_hot = jnp.arange(logits.shape[-1]) == labels[..., None]

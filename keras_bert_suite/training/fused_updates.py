@@ -4,12 +4,22 @@ JAX needs none of this, its compiler fuses the formula. A step whose gradients a
 changes nothing; it is no branch, which would make a GPU wait for the answer.
 """
 
+import keras
 from keras import ops
+
+from keras_bert_suite.annotations import Tensor
 
 
 def torch_adamw(
-    variables, gradients, momentums, velocities, learning_rate, decay, finite, optimizer
-):
+    variables: list[Tensor],
+    gradients: list[Tensor],
+    momentums: list[Tensor],
+    velocities: list[Tensor],
+    learning_rate: Tensor,
+    decay: float,
+    finite: Tensor,
+    optimizer: keras.optimizers.Optimizer,
+) -> None:
     """Updates PyTorch parameters in place.
 
     Args:
@@ -43,8 +53,15 @@ def torch_adamw(
 
 
 def tensorflow_adamw(
-    variable, gradient, momentum, velocity, learning_rate, decay, finite, optimizer
-):
+    variable: Tensor,
+    gradient: Tensor,
+    momentum: Tensor,
+    velocity: Tensor,
+    learning_rate: Tensor,
+    decay: float,
+    finite: Tensor,
+    optimizer: keras.optimizers.Optimizer,
+) -> None:
     """Updates one `tf.Variable` in place.
 
     Args:
@@ -58,7 +75,7 @@ def tensorflow_adamw(
     """
     import tensorflow as tf
 
-    def scalar(value):
+    def scalar(value: Tensor) -> Tensor:
         return tf.cast(value, variable.dtype)
 
     learning_rate, epsilon = scalar(learning_rate), scalar(optimizer.epsilon)
@@ -85,7 +102,7 @@ def tensorflow_adamw(
     )
 
 
-def torch_clip(gradients, bound):
+def torch_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
     """Scales PyTorch gradients in place, and says whether they were finite.
 
     Args:
@@ -103,7 +120,7 @@ def torch_clip(gradients, bound):
     return gradients, torch.isfinite(norm)
 
 
-def tensorflow_clip(gradients, bound):
+def tensorflow_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
     """The same for TensorFlow's; what is not finite comes back as zeros."""
     import tensorflow as tf
 
@@ -113,7 +130,7 @@ def tensorflow_clip(gradients, bound):
     return [tf.math.multiply_no_nan(g, tf.cast(scale, g.dtype)) for g in gradients], finite
 
 
-def jax_clip(gradients, bound):
+def jax_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
     """The same for JAX's, which come back as new arrays."""
     norm = ops.sqrt(sum(ops.sum(ops.square(ops.cast(g, "float32"))) for g in gradients))
     if bound:
@@ -125,7 +142,7 @@ def jax_clip(gradients, bound):
 CLIP_BY_GLOBAL_NORM = {"torch": torch_clip, "tensorflow": tensorflow_clip, "jax": jax_clip}
 
 
-def sum_slices(gradients):
+def sum_slices(gradients: list[Tensor]) -> list[Tensor]:
     """Makes TensorFlow's gradients dense.
 
     That of an embedding arrives as one slice for each occurrence of a token, and the norm

@@ -1,8 +1,11 @@
 """The optimizer for large batches."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
+from keras_bert_suite.annotations import LearningRate, Tensor
 from keras_bert_suite.training.bert_optimizer import BertOptimizer
 
 
@@ -25,17 +28,19 @@ class Lamb(BertOptimizer):
 
     def __init__(
         self,
-        learning_rate=6.25e-4,
-        weight_decay=0.01,
-        bias_correction=True,
-        name="lamb",
-        **kwargs,
-    ):
+        learning_rate: LearningRate = 6.25e-4,
+        weight_decay: float = 0.01,
+        bias_correction: bool = True,
+        name: str = "lamb",
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             learning_rate, weight_decay, bias_correction=bias_correction, name=name, **kwargs
         )
 
-    def update_step(self, gradient, variable, learning_rate):
+    def update_step(
+        self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
+    ) -> None:
         learning_rate = ops.cast(learning_rate, variable.dtype)
         update = self.adam_update(gradient, variable)
         if not self.is_excluded(variable):
@@ -43,7 +48,7 @@ class Lamb(BertOptimizer):
         self.assign_sub(variable, learning_rate * update)
 
 
-def _trust_ratio(variable, update):
+def _trust_ratio(variable: keras.Variable, update: Tensor) -> Tensor:
     weight_norm = ops.sqrt(ops.sum(ops.square(variable)))
     update_norm = ops.sqrt(ops.sum(ops.square(update)))
     both = ops.logical_and(weight_norm > 0, update_norm > 0)

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_bert_suite.annotations import Dtype, Tensor
 from keras_bert_suite.training.cross_entropy import sparse_cross_entropy
 
 
@@ -27,7 +28,12 @@ class MaskedLMLoss(keras.losses.Loss):
     Source: google-research/bert, run_pretraining.py, `get_masked_lm_output`.
     """
 
-    def __init__(self, name="masked_lm_loss", reduction="sum_over_batch_size", dtype=None):
+    def __init__(
+        self,
+        name: str = "masked_lm_loss",
+        reduction: str = "sum_over_batch_size",
+        dtype: Dtype | None = None,
+    ) -> None:
         if reduction != "sum_over_batch_size":
             raise ValueError(
                 "MaskedLMLoss is always the mean over the predictions that count, got "
@@ -36,10 +42,12 @@ class MaskedLMLoss(keras.losses.Loss):
             )
         super().__init__(name=name, reduction=reduction, dtype=dtype)
 
-    def call(self, y_true, y_pred):
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         return sparse_cross_entropy(y_true, y_pred)
 
-    def __call__(self, y_true, y_pred, sample_weight=None):
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
         losses = self.call(y_true, y_pred)
         weights = ops.ones_like(losses)
         if sample_weight is not None:

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_bert_suite.annotations import Config, Dtype, Tensor
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class MaskedLMAccuracy(keras.metrics.MeanMetricWrapper):
@@ -15,10 +17,10 @@ class MaskedLMAccuracy(keras.metrics.MeanMetricWrapper):
     float (B, P).
     """
 
-    def __init__(self, name="accuracy", dtype=None):
+    def __init__(self, name: str = "accuracy", dtype: Dtype | None = None) -> None:
         super().__init__(fn=is_top_scorer, name=name, dtype=dtype)
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {"name": self.name, "dtype": self.dtype}
 
 
@@ -30,7 +32,7 @@ class FiniteMean(keras.metrics.Mean):
     otherwise be all that is known of an epoch.
     """
 
-    def update_state(self, values, sample_weight=None):
+    def update_state(self, values: Tensor, sample_weight: Tensor | None = None) -> None:
         values = ops.convert_to_tensor(values, self.dtype)
         finite = ops.isfinite(values)
         weights = ops.cast(finite, self.dtype)
@@ -38,11 +40,11 @@ class FiniteMean(keras.metrics.Mean):
             weights = weights * ops.cast(sample_weight, self.dtype)
         super().update_state(ops.where(finite, values, 0.0), weights)
 
-    def result(self):
+    def result(self) -> Tensor:
         return ops.where(self.count > 0, super().result(), float("nan"))
 
 
-def track_finite_losses(model):
+def track_finite_losses(model: keras.Model) -> None:
     """Lets the losses in the logs of a model be means over the batches where they are finite.
 
     Args:
@@ -53,7 +55,7 @@ def track_finite_losses(model):
     losses = model._compile_loss
     build = losses.build
 
-    def build_with_finite_means(y_true, y_pred):
+    def build_with_finite_means(y_true: Tensor, y_pred: Tensor) -> None:
         build(y_true, y_pred)
         # One for each output, if there are several.
         losses.metrics[:] = [FiniteMean(name=metric.name) for metric in losses.metrics]
@@ -61,7 +63,7 @@ def track_finite_losses(model):
     losses.build = build_with_finite_means
 
 
-def is_top_scorer(labels, scores):
+def is_top_scorer(labels: Tensor, scores: Tensor) -> Tensor:
     """Whether each label is the first of those that score highest.
 
     Args:

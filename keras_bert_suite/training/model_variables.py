@@ -2,18 +2,22 @@
 
 import collections
 import re
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import ml_dtypes  # noqa: F401  NumPy then knows bfloat16.
 import numpy as np
 from keras import ops
 
+from keras_bert_suite.annotations import Arrays
+
 #: The number that Keras appends to the name of an unnamed object. It depends on what was built
 #: before.
 _AUTOMATIC_NUMBER = re.compile(r"(?<=seed_generator)_\d+|(?<=loss_scale_optimizer)_\d+")
 
 
-def named_variables(model):
+def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     """The state of a compiled model, under names that do not depend on what was built before.
 
     Returns:
@@ -27,7 +31,7 @@ def named_variables(model):
     }
     named, known = {}, set()
     for group, variables in groups.items():
-        repeats = collections.Counter()
+        repeats: collections.Counter[str] = collections.Counter()
         for variable in variables:
             if id(variable) in known:
                 continue
@@ -38,7 +42,7 @@ def named_variables(model):
     return named
 
 
-def copy_variables(model):
+def copy_variables(model: keras.Model) -> Arrays:
     """dict of name -> array, a copy of all variables at this moment.
 
     Raises:
@@ -61,7 +65,7 @@ def copy_variables(model):
     return arrays
 
 
-def assign_variables(model, arrays, source):
+def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None:
     """Brings a model to a state that `copy_variables` has copied, on any backend.
 
     Args:
@@ -95,7 +99,7 @@ def assign_variables(model, arrays, source):
         variable.assign(arrays[name].astype(keras.backend.standardize_dtype(variable.dtype)))
 
 
-def _kind(shape, dtype):
+def _kind(shape: Sequence[int], dtype: Any) -> str:
     """Shape and dtype; backends count in integers of different width."""
     dtype = re.sub(r"^u?int\d+$", "int", keras.backend.standardize_dtype(dtype))
     return f"{dtype} {tuple(shape)}"

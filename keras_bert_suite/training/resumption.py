@@ -1,12 +1,25 @@
 """Brings a model to the state of a checkpoint."""
 
-import grain
+import pathlib
+from collections.abc import Iterable
+from typing import Any
 
+import grain
+import keras
+
+from keras_bert_suite.annotations import Arrays
 from keras_bert_suite.training.model_variables import assign_variables
+from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.run_checkpoints import read_arrays
 
 
-def check_resumable(dataset, steps_per_epoch, steps_per_execution, progress, path):
+def check_resumable(
+    dataset: Any,
+    steps_per_epoch: int | None,
+    steps_per_execution: int,
+    progress: Progress,
+    path: pathlib.Path | None,
+) -> None:
     """Checks that a run can go on with these data.
 
     Args:
@@ -40,7 +53,7 @@ def check_resumable(dataset, steps_per_epoch, steps_per_execution, progress, pat
         )
 
 
-def restore_model(model, path, batches):
+def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]) -> Arrays:
     """Gives a compiled model the variables of a checkpoint.
 
     Args:

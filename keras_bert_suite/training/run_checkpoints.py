@@ -13,12 +13,14 @@ checkpoints/
 import dataclasses
 import hashlib
 import json
+import pathlib
 import shutil
 import uuid
 import warnings
 
 import keras
 
+from keras_bert_suite.annotations import Arrays
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.safetensors_file import write_safetensors
@@ -28,7 +30,7 @@ FORMAT = 1
 MANIFEST, VARIABLES, CHECKSUMS = "manifest.json", "variables.safetensors", "SHA256SUMS"
 
 
-def write_checkpoint(directory, progress, arrays, keep):
+def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays, keep: int) -> int:
     """Writes one more checkpoint, then removes those older than the newest `keep`.
 
     Args:
@@ -62,7 +64,7 @@ def write_checkpoint(directory, progress, arrays, keep):
     return progress.batches
 
 
-def find_checkpoint(directory):
+def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | None:
     """The newest checkpoint that is valid; what is not, is named in a warning.
 
     Args:
@@ -94,14 +96,14 @@ def find_checkpoint(directory):
     return None
 
 
-def read_arrays(path):
+def read_arrays(path: pathlib.Path) -> Arrays:
     """dict of name -> array, of a checkpoint that `find_checkpoint` has found."""
     from safetensors.numpy import load_file
 
     return load_file(path / VARIABLES)
 
 
-def _read_progress(path):
+def _read_progress(path: pathlib.Path) -> Progress:
     """The `Progress` of a checkpoint; OSError or ValueError if anything is wrong with it."""
     missing = [name for name in (MANIFEST, VARIABLES, CHECKSUMS) if not (path / name).is_file()]
     if missing:
@@ -118,7 +120,7 @@ def _read_progress(path):
     return Progress(**manifest["progress"])
 
 
-def _checksums(folder):
+def _checksums(folder: pathlib.Path) -> str:
     """What `sha256sum` prints of the files of a checkpoint."""
     lines = []
     for name in (MANIFEST, VARIABLES):
@@ -127,12 +129,12 @@ def _checksums(folder):
     return "".join(lines)
 
 
-def _list_checkpoints(directory):
+def _list_checkpoints(directory: pathlib.Path) -> list[pathlib.Path]:
     """Paths, oldest first."""
     return sorted(path for path in directory.glob("step-" + "[0-9]" * 8) if path.is_dir())
 
 
-def _remove(path):
+def _remove(path: pathlib.Path) -> None:
     """Removes a checkpoint; killed halfway it leaves none that looks damaged."""
     hidden = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     path.rename(hidden)

@@ -1,6 +1,8 @@
 """The length of a schedule that has left it open, from what a training is about to do."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 
@@ -11,7 +13,9 @@ from keras_bert_suite.training.schedules import LinearWarmupDecay
 RATE_SETTERS = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
 
 
-def lay_schedule(model, first_step, num_batches, callbacks=None):
+def lay_schedule(
+    model: keras.Model, first_step: int, num_batches: int | None, callbacks: Any = None
+) -> None:
     """Lays a schedule of open length over the steps that a `fit` is about to take.
 
     Keras' callbacks that set the learning rate replace such a schedule: the rate is the peak until
@@ -42,7 +46,7 @@ def lay_schedule(model, first_step, num_batches, callbacks=None):
     if schedule.total_steps is not None:
         return
     if num_batches is not None:
-        num_steps = max(num_batches // batches_per_step, 1)
+        num_steps: float = max(num_batches // batches_per_step, 1)
     elif is_replaced:
         num_steps = math.inf
     else:
@@ -56,7 +60,7 @@ def lay_schedule(model, first_step, num_batches, callbacks=None):
     model.train_function = None
 
 
-def lay_schedule_without_end(model):
+def lay_schedule_without_end(model: keras.Model) -> None:
     """Keeps a schedule of open length at its peak, for steps whose number nobody knows.
 
     Args:
@@ -69,14 +73,16 @@ def lay_schedule_without_end(model):
     model.train_function = None
 
 
-def _find_schedule(model):
+def _find_schedule(
+    model: keras.Model,
+) -> tuple[keras.optimizers.Optimizer, LinearWarmupDecay | None]:
     """(optimizer, its `LinearWarmupDecay` or None)."""
     optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
     schedule = getattr(optimizer, "_learning_rate", None)
     return optimizer, schedule if isinstance(schedule, LinearWarmupDecay) else None
 
 
-def _listed(callbacks):
+def _listed(callbacks: Any) -> Sequence[Any]:
     """What `fit` takes as `callbacks`, as a list."""
     if isinstance(callbacks, keras.callbacks.CallbackList):
         return callbacks.callbacks

@@ -5,6 +5,8 @@ import math
 import keras
 from keras import ops
 
+from keras_bert_suite.annotations import Config, Tensor
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
@@ -42,12 +44,12 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(
         self,
-        peak_learning_rate,
-        total_steps=None,
-        warmup_steps=None,
-        warmup_ratio=0.1,
-        name="linear_warmup_decay",
-    ):
+        peak_learning_rate: float,
+        total_steps: int | None = None,
+        warmup_steps: int | None = None,
+        warmup_ratio: float = 0.1,
+        name: str = "linear_warmup_decay",
+    ) -> None:
         super().__init__()
         if not peak_learning_rate > 0:
             raise ValueError(f"peak_learning_rate must be positive, got {peak_learning_rate}.")
@@ -63,10 +65,10 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         self.warmup_ratio = warmup_ratio
         self.name = name
         self._first_step = 0
-        self._num_steps = total_steps
+        self._num_steps: float | None = total_steps
         self._batches_per_step = 1
 
-    def span(self, first_step, num_steps):
+    def span(self, first_step: int, num_steps: float) -> None:
         """Lays the schedule over some steps, if `total_steps` is None.
 
         Args:
@@ -78,15 +80,15 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
             self._first_step, self._num_steps = first_step, num_steps
 
     @property
-    def is_endless(self):
+    def is_endless(self) -> bool:
         """bool, whether the rate stays at the peak."""
         return self._num_steps == math.inf
 
-    def count_batches(self, batches_per_step):
+    def count_batches(self, batches_per_step: int) -> None:
         """Says that calls pass the number of batches, of which each step takes so many."""
         self._batches_per_step = batches_per_step
 
-    def __call__(self, step):
+    def __call__(self, step: Tensor) -> Tensor:
         if self._num_steps is None:
             raise ValueError(
                 "This LinearWarmupDecay does not know its length. Give it `total_steps`, or "
@@ -102,7 +104,7 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         fall = ops.maximum(0.0, 1.0 - step / self._num_steps)
         return self.peak_learning_rate * ops.where(step < warmup, rise, fall)
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {
             "peak_learning_rate": self.peak_learning_rate,
             "total_steps": self.total_steps,

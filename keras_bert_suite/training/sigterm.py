@@ -3,6 +3,7 @@
 import contextlib
 import signal
 import threading
+from collections.abc import Iterator
 
 
 class SigtermFlag:
@@ -12,11 +13,11 @@ class SigtermFlag:
         received: bool, whether the signal has come within the block of `listen`.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.received = False
 
     @contextlib.contextmanager
-    def listen(self):
+    def listen(self) -> Iterator[None]:
         """Takes SIGTERM until the block ends. Python allows this in the main thread only.
 
         In another thread the block runs, and the signal does what it did before.
@@ -31,5 +32,5 @@ class SigtermFlag:
             signal.signal(signal.SIGTERM, former or signal.SIG_DFL)
             self.received = False
 
-    def _note(self, *_):
+    def _note(self, *_: object) -> None:
         self.received = True

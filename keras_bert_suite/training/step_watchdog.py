@@ -20,7 +20,7 @@ class StepWatchdog:
         skipped: int, optimizer steps skipped since the run began, as of the last `count`.
     """
 
-    def __init__(self, model, first_step, max_skipped, batches):
+    def __init__(self, model: keras.Model, first_step: int, max_skipped: int, batches: int) -> None:
         self._model = model
         self._optimizer = unwrap_optimizer(model.optimizer)
         self._batches_per_step = self._optimizer.gradient_accumulation_steps or 1
@@ -29,7 +29,7 @@ class StepWatchdog:
         self._batches_then, self._steps_then = batches, int(self._optimizer.iterations)
         self.skipped = 0
 
-    def count(self, batches):
+    def count(self, batches: int) -> int:
         """Counts the skipped steps of a run that has done so many batches.
 
         Returns:
@@ -45,7 +45,7 @@ class StepWatchdog:
         self.skipped = math.ceil((batches - counted) / self._batches_per_step)
         return int(self._optimizer.iterations)
 
-    def check(self, batches):
+    def check(self, batches: int) -> None:
         """Checks that a step was taken within the last `max_skipped`.
 
         Reads the optimizer, which the accelerator must finish for, only once in so many steps.
@@ -73,12 +73,12 @@ class StepWatchdog:
         )
 
 
-def unwrap_optimizer(optimizer):
+def unwrap_optimizer(optimizer: keras.optimizers.Optimizer) -> keras.optimizers.Optimizer:
     """The optimizer that a `LossScaleOptimizer` wraps, or the optimizer itself."""
     return getattr(optimizer, "inner_optimizer", optimizer)
 
 
-def _lowers_loss_scale(optimizer):
+def _lowers_loss_scale(optimizer: keras.optimizers.Optimizer) -> bool:
     if not isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         return False
     return float(keras.ops.convert_to_numpy(optimizer.dynamic_scale)) >= 1

@@ -6,10 +6,12 @@ PyTorch's attention kernel and the making of each iterator of a `DataLoader`.
 
 import keras
 
+from keras_bert_suite.annotations import Arrays
+
 PREFIX = "torch_generators/"
 
 
-def copy_generators():
+def copy_generators() -> Arrays:
     """dict of name -> uint8 array; empty under other backends."""
     if keras.config.backend() != "torch":
         return {}
@@ -21,7 +23,7 @@ def copy_generators():
     return {PREFIX + device: state.numpy().copy() for device, state in states.items()}
 
 
-def restore_generators(arrays):
+def restore_generators(arrays: Arrays) -> None:
     """Goes on drawing from where `copy_generators` was called.
 
     Args:

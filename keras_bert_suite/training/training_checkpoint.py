@@ -2,12 +2,16 @@
 
 import contextlib
 import dataclasses
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import keras
 
+from keras_bert_suite.annotations import Arrays, PathLike
 from keras_bert_suite.training.checkpoint_writer import CheckpointWriter
 from keras_bert_suite.training.model_variables import copy_variables, named_variables
+from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.resumption import check_resumable, restore_model
 from keras_bert_suite.training.run_checkpoints import find_checkpoint
 from keras_bert_suite.training.sigterm import SigtermFlag
@@ -64,7 +68,14 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     ```
     """
 
-    def __init__(self, directory, every=1000, keep=3, asynchronous=True, max_skipped=20):
+    def __init__(
+        self,
+        directory: PathLike,
+        every: int = 1000,
+        keep: int = 3,
+        asynchronous: bool = True,
+        max_skipped: int = 20,
+    ) -> None:
         super().__init__()
         for name, value in (("every", every), ("keep", keep), ("max_skipped", max_skipped)):
             if value < 1:
@@ -75,24 +86,34 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self.asynchronous = asynchronous
         self.max_skipped = max_skipped
         self.terminated = False
-        self.progress = None
-        self._path = self._writer = self._watchdog = None
+        self.progress: Progress | None = None
+        self._path: Path | None = None
+        self._writer: CheckpointWriter | None = None
+        self._watchdog: StepWatchdog | None = None
         self._sigterm = SigtermFlag()
         # What `on_epoch_begin` and `on_train_batch_begin` give back to the model.
-        self._metrics, self._generators = {}, {}
+        self._metrics: Arrays = {}
+        self._generators: Arrays = {}
 
     @property
-    def skipped(self):
+    def skipped(self) -> int:
         """int, optimizer steps skipped since the run began, as of the last check."""
         return 0 if self._watchdog is None else self._watchdog.skipped
 
-    def find_progress(self, new):
+    def find_progress(self, new: Progress) -> Progress:
         """Where the run stands: as the newest valid checkpoint has it, or else `new`."""
         self._path, self.progress = find_checkpoint(self.directory) or (None, new)
         return self.progress
 
     @contextlib.contextmanager
-    def resume(self, model, dataset, batches, steps_per_epoch, initial_epoch):
+    def resume(
+        self,
+        model: keras.Model,
+        dataset: Any,
+        batches: Iterable[Any],
+        steps_per_epoch: int | None,
+        initial_epoch: int,
+    ) -> Iterator[None]:
         """Restores the checkpoint that `find_progress` has found, and saves until the block ends.
 
         Args:
@@ -126,18 +147,18 @@ class TrainingCheckpoint(keras.callbacks.Callback):
                 self._writer = None
 
     @property
-    def within_epoch(self):
+    def within_epoch(self) -> bool:
         """bool, whether batches are left of the epoch at hand."""
         return self.progress.batches < self._epoch_end
 
-    def on_train_begin(self, logs=None):
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         if self._writer is None:
             raise RuntimeError(
                 "TrainingCheckpoint needs the `fit` of a keras_bert_suite task, which can go on in "
                 "the middle of the data, and a plain list of callbacks without a second one."
             )
 
-    def on_epoch_begin(self, epoch, logs=None):
+    def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         # Keras has just reset the metrics.
         variables = named_variables(self.model) if self._metrics else {}
         for name, array in self._metrics.items():
@@ -148,20 +169,20 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._resumed = self._epoch_begin % steps_per_epoch > 0
         self._epoch_end = (epoch - self._initial_epoch + 1) * steps_per_epoch
 
-    def on_train_batch_begin(self, batch, logs=None):
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         restore_generators(self._generators)
         self._generators = {}
 
-    def on_test_begin(self, logs=None):
+    def on_test_begin(self, logs: dict[str, Any] | None = None) -> None:
         # A checkpoint at the end of an epoch is made before the validation, and a resumed run
         # leaves this validation out. So validation must not change the random states.
         self._generators = copy_generators()
 
-    def on_test_batch_end(self, batch, logs=None):
+    def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         if self._sigterm.received:
             self.terminated = self.model.stop_evaluating = True
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         before, now = self.progress.batches, self._epoch_begin + batch + 1
         self.progress = dataclasses.replace(self.progress, batches=now)
         self._watchdog.check(now)
@@ -172,7 +193,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if self.terminated or self._resumed and not self.within_epoch:
             self.model.stop_training = True
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         self._watchdog.count(self.progress.batches)
         if logs is not None:
             logs["skipped_steps"] = self.skipped
@@ -181,7 +202,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if self._sigterm.received:
             self.model.stop_training = self.terminated = True
 
-    def on_train_end(self, logs=None):
+    def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self._writer.wait()
         if self.progress.batches != self._writer.saved:
             self._save()
@@ -189,7 +210,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if self._writer.failure is not None:
             raise self._writer.failure
 
-    def _save(self):
+    def _save(self) -> None:
         # The variables are copied only when the copy before is on the disk.
         self._writer.wait()
         # After a validation the checkpoint holds the random states from before the validation.
@@ -197,7 +218,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._writer.write(self.progress, {**copy_variables(self.model), **random_states})
 
 
-def find_training_checkpoint(callbacks):
+def find_training_checkpoint(callbacks: Any) -> tuple[TrainingCheckpoint | None, Any]:
     """Finds the `TrainingCheckpoint` in a list of callbacks, and puts it first.
 
     The `TrainingCheckpoint` ends a resumed epoch with `stop_training`. It must take this back
