@@ -20,11 +20,11 @@ def prepare_corpus_with_beam(
     errors="strict",
     on_error="stop",
 ):
-    """Tokenizes a corpus with the runner of Beam's choice; the folder is `prepare_corpus`'s.
+    """Tokenizes a corpus with a runner of Beam. The folder is as `prepare_corpus` writes it.
 
-    The same function makes the same shards, so that either may continue what the other began.
-    Input and output are folders that this machine and Beam's workers see under the same path,
-    such as a mounted bucket; the workers need this package.
+    Both functions write the same shards. So each of them can continue a run that the other began.
+    Input and output are folders that this machine and Beam's workers see under the same path, such
+    as a mounted bucket; the workers need this package.
 
     ```python
     options = apache_beam.options.pipeline_options.PipelineOptions(["--runner=FlinkRunner", ...])

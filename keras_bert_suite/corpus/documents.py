@@ -41,7 +41,7 @@ def read_documents(corpus_slice, options, faults):
 
 
 def find_faults(corpus_slice, options):
-    """What of a slice cannot be read, `Faults`. No sentence is split, which makes it fast."""
+    """The `Faults` of a slice. No sentence is split, so this is fast."""
     faults = Faults()
     for _ in _read_slice(corpus_slice, options, faults):
         pass
@@ -114,7 +114,7 @@ class _PartReader:
         yield from self._one_document(sentences if readable else None)
 
     def _one_document(self, document):
-        """Yields a document; counts it if it could not be read, which None says."""
+        """Yields a document, unless it is None, which counts one that could not be read."""
         if document is None:
             self._faults.documents += 1
         else:
@@ -123,7 +123,7 @@ class _PartReader:
     def _read_lines(self):
         """Yields (offset, line) of the lines that begin in the range."""
         offset, mark = self._start, self._options.byte_order_mark
-        # The size of what gzip packed is not known before.
+        # The unpacked size of a gzip file is known at its end only.
         packed = self._path.endswith(".gz")
         with open_file(self._path) as file:
             file.seek(offset)
@@ -163,7 +163,7 @@ class _PartReader:
             return None
         try:
             document = json.loads(line)
-        # Also of numbers with too many digits, and of brackets nested too deep.
+        # Numbers with too many digits and brackets that are nested too deep raise them too.
         except (ValueError, RecursionError) as error:
             reason = f" is not JSON: {error}."
             if isinstance(error, json.JSONDecodeError):
@@ -178,7 +178,7 @@ class _PartReader:
 
 
 def _explain(document, text_key):
-    """What a value of JSON is, which has no text under the key."""
+    """Describes a JSON value that has no text under the key."""
     if not isinstance(document, dict):
         return f"a {type(document).__name__}"
     if text_key in document:

@@ -1,10 +1,10 @@
-"""What of a corpus cannot be read: collected, added up, listed for a person."""
+"""The places of a corpus that cannot be read: collected, added up and listed for a person."""
 
 import os
 
 from keras_bert_suite.corpus.input_files import open_file
 
-#: A list names so many files, and so many places of each of them. The rest is counted.
+#: The most files that a list names, and the most places in each file. Others are only counted.
 FILES_LISTED, PLACES_LISTED = 20, 5
 
 #: What to do about each kind of fault.
@@ -36,7 +36,7 @@ class Faults:
         self.files = {}
 
     def add(self, name, offset, kind, reason):
-        """Takes a fault.
+        """Adds a fault.
 
         Args:
             name: str, the file.
@@ -47,7 +47,7 @@ class Faults:
         self._count(name, 1, [(offset, kind, reason)])
 
     def update(self, other):
-        """Takes those of another `Faults`, of a later part of the corpus."""
+        """Adds the faults of a later part of the corpus, another `Faults`."""
         self.documents += other.documents
         self.replaced_texts += other.replaced_texts
         self.more += other.more

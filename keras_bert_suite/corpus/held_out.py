@@ -11,8 +11,8 @@ from keras_bert_suite.corpus.token_corpus import TokenCorpus
 def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCorpus, TokenCorpus]:
     """Divides a corpus by documents, the same way each time.
 
-    Each document is drawn by itself, from (seed, its number): documents added at the end
-    leave the others where they are, and `share` is kept on average.
+    Each document is drawn by itself, from the seed and its number. So documents that are added at
+    the end leave the others where they are. The part that is held out is `share` on average.
 
     Args:
         corpus: `TokenCorpus`.

@@ -53,7 +53,7 @@ class InputOptions:
 
 @dataclasses.dataclass(frozen=True)
 class CorpusSlice:
-    """A run of documents: what one shard is made of.
+    """Consecutive documents, which make one shard.
 
     Attributes:
         number: int, its place among the slices of the corpus, from 0.
@@ -108,8 +108,8 @@ def format_of(name, format):
     """The format of a file: `format`, or what the name says if that is "auto".
 
     "sentences" is a sentence a line and a blank line between documents; "files" a document a
-    file; "jsonl" a document a line, an object of JSON. The name of the second kind does not
-    tell it from the first: "auto" takes `.jsonl` and `.jsonl.gz` for "jsonl", all else for
+    file; "jsonl" a document a line, an object of JSON. The name of a file cannot tell "files" from
+    "sentences". So "auto" takes `.jsonl` and `.jsonl.gz` for "jsonl", and every other name for
     "sentences".
     """
     if format not in FORMATS:
@@ -151,7 +151,7 @@ def plan_slices(folder, names, format, slice_bytes, encoding="utf-8"):
 
 
 def open_file(path):
-    """Opens a file for reading bytes, unpacked if it is gzip's."""
+    """Opens a file for reading bytes. A gzip file is unpacked."""
     return gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb")
 
 
@@ -185,7 +185,7 @@ def _cut_file(path, format, slice_bytes, encoding):
 
 
 def _find_document_end(file, format, encoding):
-    """Reads on from somewhere in a file to where a document ends, or the file."""
+    """Reads on from a place in a file to the next end of a document, or to the end of the file."""
     line = file.readline()
     if format == "jsonl":
         return file.tell()

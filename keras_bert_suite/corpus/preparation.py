@@ -35,8 +35,8 @@ def prepare_corpus(
 
     The input is cut into slices of whole documents, each of which becomes a shard. The folder is
     the same to the byte for any number of workers, on any machine with the same versions of
-    NumPy and ArrayRecord. A run that was stopped, even killed, is continued by the same call:
-    shards that are finished and intact are kept.
+    NumPy and ArrayRecord. The same call continues a run that was stopped or killed. It keeps the
+    shards that are finished and intact.
 
     The whole input is read once before the first shard is written, so that everything that cannot
     be read is known at once.
@@ -61,8 +61,9 @@ def prepare_corpus(
             tokenizer drops U+FFFD.
         on_error: "stop" to refuse an input with documents that cannot be read, "skip" to leave
             these documents out.
-        progress: function of three ints, called when a slice is done and once before: bytes of
-            input done, those of them done by an earlier run, and all.
+        progress: function of three ints: the bytes of input that are done, the bytes that an
+            earlier run has done, and all bytes. It is called once before the first slice, and after
+            each slice.
 
     Returns:
         dict, the manifest: "documents", "sentences", "tokens", "unknown_tokens",
@@ -103,8 +104,8 @@ def _check(plan, work):
 def _start_workers(plan, workers):
     """Yields a function: name of a method of the `ShardWriter`, function for its result -> list.
 
-    The method is called with each slice, and the function at once with what it returns. The list
-    is of what the function returns, in the order of the slices.
+    The method is called with each slice, and the function with each result of the method, at once.
+    The list holds the results of the function, in the order of the slices.
     """
     with contextlib.ExitStack() as stack:
         call = functools.partial(_call_method, plan.writer)
@@ -137,7 +138,7 @@ def _work_in_processes(slices, processes, method, take):
                 task.result()
         except BaseException:
             for process in processes:
-                process.kill()  # Which ends the threads too.
+                process.kill()  # This ends the threads too.
             raise
     return [results[piece.number] for piece in slices]
 

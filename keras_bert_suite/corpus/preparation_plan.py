@@ -1,4 +1,4 @@
-"""What a prepared corpus is to be: written down first, compared when work goes on."""
+"""The plan of a prepared corpus: written first, and compared when the work goes on."""
 
 import contextlib
 import dataclasses
@@ -13,7 +13,7 @@ from keras_bert_suite.corpus.token_shards import ShardWriter, token_dtype
 from keras_bert_suite.files.atomic_file import ASIDE, atomic_file, write_json
 from keras_bert_suite.files.folder_lock import LOCK_FILE, lock_folder
 
-#: Raised when the same input gives other shards.
+#: The version of the shards. It is increased when the same input gives other shards.
 VERSION = 3
 
 PLAN_FILE, MANIFEST_FILE, VOCABULARY_FILE = "plan.json", "manifest.json", "vocab.txt"
@@ -53,7 +53,7 @@ class CorpusPlan:
         return Path(self.writer.output)
 
     def begin(self):
-        """Writes down what the corpus is to be, and removes what was left half written."""
+        """Writes the plan, and removes files that an earlier run has left half written."""
         if not _has_shards(self.output):
             self._remove_shards()
         for file in self.output.glob(f".*{ASIDE}"):
@@ -63,7 +63,7 @@ class CorpusPlan:
             aside.write_bytes(self.vocabulary)
 
     def finish(self, summaries):
-        """Writes the manifest, with which the corpus is complete.
+        """Writes the manifest. The corpus is then complete.
 
         Args:
             summaries: list of dicts from `ShardWriter.write`, in the order of `slices`.
@@ -90,7 +90,7 @@ class CorpusPlan:
 
 
 def list_faults(manifest, inputs):
-    """What was left out of a corpus.
+    """Lists the places that were left out of a corpus.
 
     Args:
         manifest: dict from `prepare_corpus`.

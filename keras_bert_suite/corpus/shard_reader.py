@@ -20,13 +20,14 @@ READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
 #: A process may have some 1,000 files open.
 MAX_OPEN_SHARDS = 512
 
-#: Bytes of documents kept in memory: a corpus of up to 100 million tokens is unpacked once. What
-#: is larger is read anew, some 30,000 documents a second on each thread; an instance reads two.
+#: Bytes of documents kept in memory. A corpus of up to 100 million tokens is unpacked once. The
+#: documents of a larger corpus are read again, some 30,000 a second on each thread. An instance
+#: reads two documents.
 CACHE_BYTES = 256 << 20
 
 
 class ShardedCorpus(TokenCorpus):
-    """A `TokenCorpus` on disk. Threads may share it; pickled, it is opened anew.
+    """A `TokenCorpus` on disk. Threads may share it. A pickled copy opens the files again.
 
     Args:
         path: str or path, the folder.
@@ -190,7 +191,7 @@ def _read_vocabulary(path, manifest):
 
 
 def _load_lengths(path, number, manifest):
-    """(sentence_lengths, document_sentences) of a shard, after a look at its files."""
+    """Checks the files of a shard, and returns (sentence_lengths, document_sentences)."""
     described = manifest["shards"][number]["files"]
     file = shard_path(path, number, "lengths")
     if not is_intact(file, described["lengths"]):

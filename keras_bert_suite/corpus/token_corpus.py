@@ -7,7 +7,7 @@ import numpy as np
 
 
 class TokenCorpus:
-    """What pretraining instances are cut from.
+    """The documents that pretraining instances are cut from.
 
     Lengths are in memory, tokens are read when they are asked for. D documents, S sentences.
 
@@ -41,7 +41,7 @@ class TokenCorpus:
     def from_documents(cls, documents: Iterable[Sequence[Sequence[int]]]) -> Self:
         """A corpus in memory, from lists of sentences, each a list of token ids.
 
-        Empty sentences, and documents without any other, are left out.
+        Empty sentences are left out, and documents that have empty sentences only.
         """
         documents = [[sentence for sentence in document if len(sentence)] for document in documents]
         documents = [document for document in documents if document]

@@ -1,4 +1,4 @@
-"""The plans of the epochs in use, one of them made ahead."""
+"""The plans of the epochs in use. One plan is made ahead."""
 
 import threading
 from concurrent.futures import Future
@@ -8,10 +8,10 @@ EPOCHS_KEPT = 2
 
 
 class EpochPlans:
-    """What `make_plan` returns for an epoch, kept while the epoch lasts.
+    """Keeps the result of `make_plan` for an epoch while the epoch lasts.
 
-    May be asked from many threads; a plan is made once, on a thread of its own. A copy
-    sent to another process takes `make_plan` along, and no plan.
+    Many threads may ask for a plan. Each plan is made once, on a thread of its own. A copy that is
+    sent to another process has `make_plan`, but no plan.
 
     Args:
         make_plan: function from an epoch to its plan.
@@ -23,7 +23,7 @@ class EpochPlans:
         self._plans = {}
 
     def __call__(self, epoch):
-        """The plan of an epoch, waited for if need be."""
+        """The plan of an epoch. Waits until the plan is made."""
         return self.prepare(epoch).result()
 
     def prepare(self, epoch):

@@ -37,13 +37,13 @@ FEATURES = {
 class GoogleExamples(grain.MapDataset):
     """A Grain dataset of the batches in TFRecords of Google's `create_pretraining_data.py`.
 
-    Shuffled afresh each epoch. Element i is a pure function of the files, the arguments
-    and i, as with `PretrainingBatches`, and has the same arrays; the masks are those of
-    the files. Rows that do not fill a batch are left out, others each epoch.
+    The examples are shuffled again for each epoch. Element i is a pure function of the files, the
+    arguments and i. It has the arrays of `PretrainingBatches`, with the masks of the files. The
+    rows that do not fill a last batch are left out; in each epoch they are different rows.
 
     Args:
-        paths: list of str or paths, the files; or one of them. Only where their records
-            are is kept in memory.
+        paths: list of str or paths, the files; or one str or path. Memory holds only the places of
+            the records.
         batch_size: int, B.
         seed: int, not negative.
 
@@ -143,7 +143,7 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
             `PretrainingBatches`, which a `for` goes through.
 
     Raises:
-        ValueError: if the batches have no pairs; Google's examples always have.
+        ValueError: if the batches have no pairs. Google's examples always have pairs.
     """
     with open(path, "wb") as file:
         for x, y, sample_weight in batches:

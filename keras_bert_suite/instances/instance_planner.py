@@ -1,7 +1,7 @@
-"""Which tokens the pretraining instances of an epoch are made of.
+"""Plans which tokens the pretraining instances of an epoch have.
 
-Planned from the lengths of the sentences alone; no token is read. D documents, S sentences,
-N instances.
+A plan needs the lengths of the sentences only. No token is read. D documents, S sentences, N
+instances.
 """
 
 import dataclasses
@@ -65,8 +65,8 @@ class InstancePlanner:
     In the last two the target is drawn for each row (RoBERTa has `short_seq_prob=0`), a
     row has at least one sentence, and a sentence that no row can hold is divided.
 
-    Google's code tries ten times for another document and then takes the same; here it is
-    always another, unless the corpus has only one.
+    Google's code tries ten times to find another document, and then takes the same document. This
+    class always takes another document, unless the corpus has a single document.
 
     Args:
         corpus: `TokenCorpus`.
@@ -108,7 +108,8 @@ class InstancePlanner:
         plan_slice = plan_pairs if self.mode in PAIR_MODES else plan_rows
         parts = []
         for number, documents in enumerate(self._cut_documents(), start=1):
-            # From 1: NumPy fills a seed up with zeros, and [seed, epoch] orders the instances.
+            # Counted from 1. NumPy pads a seed with zeros, and the seed [seed, epoch] orders the
+            # instances.
             rng = np.random.default_rng([self.seed, epoch, number])
             parts.append(
                 plan_slice(

@@ -1,8 +1,8 @@
-"""The instances of some documents, planned at once.
+"""Plans the instances of some documents at once.
 
-Every sentence is asked where an instance that begins with it would end, and where the
-next one would begin; the answers are then followed from the first sentence on. What the
-modes mean says `InstancePlanner`. D documents, S sentences, N instances.
+For every sentence this module computes where an instance that begins there would end, and where the
+next instance would begin. It then follows the answers from the first sentence on. `InstancePlanner`
+explains the modes. D documents, S sentences, N instances.
 """
 
 import numpy as np
@@ -14,7 +14,7 @@ ROW_MODES = ("full_sentences", "doc_sentences")
 
 
 def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq_prob, mode):
-    """Pairs of segments.
+    """Plans pairs of segments.
 
     Args:
         rng: `np.random.Generator`.
@@ -66,10 +66,10 @@ def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq
 
 
 def _draw_next(rng, tokens_before, document_starts, begins, targets):
-    """A random B for instances that begin with the sentences `begins`, (n,).
+    """Draws a random B for instances that begin with the sentences `begins`, (n,).
 
     Returns:
-        int64 (n,) twice: its first sentence and the one after its last.
+        int64 (n,) twice: the first sentence of B, and the sentence after its last.
     """
     documents = np.searchsorted(document_starts, begins, side="right") - 1
     num_documents = len(document_starts) - 1
@@ -83,7 +83,7 @@ def _draw_next(rng, tokens_before, document_starts, begins, targets):
 
 
 def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_prob, mode):
-    """Rows of whole sentences; the arguments are those of `plan_pairs`.
+    """Plans rows of whole sentences. The arguments are those of `plan_pairs`.
 
     Returns:
         starts int64 (N, 1) and lengths (N, 1).
@@ -120,7 +120,7 @@ def draw_targets(rng, count, budget, short_seq_prob):
 
 
 def follow(successors):
-    """The numbers met on the way from 0 along `successors` to its end.
+    """Follows `successors` from 0 to its end, and returns the numbers on the way.
 
     >>> follow(np.array([2, 2, 3, 5, 5]))
     array([0, 2, 3])

@@ -15,11 +15,11 @@ from keras_bert_suite.instances.token_ranges import TokenRanges
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.preprocessing.token_masker import TokenMasker
 
-#: From this share of pairs that do not follow each other on there is a warning. With documents of
-#: two or three short sentences it is two thirds.
+#: If so large a share of the pairs do not follow each other, or a larger one, there is a warning.
+#: The share is two thirds for documents of two or three short sentences.
 UNBALANCED = 0.75
 
-#: Fewer pairs than this say nothing about their shares.
+#: Fewer pairs than this say nothing about the share.
 PAIRS_TO_JUDGE = 100
 
 
@@ -31,17 +31,17 @@ class PretrainingBatches(grain.MapDataset):
     there are, and after a resume at i. Elements past the length belong to later epochs,
     as `repeat` asks for them.
 
-    An epoch is as many full batches as the instances of epoch 0 fill, so that it has the
-    same number of steps each time. How many instances there are varies: by some percent
-    with a thousand documents, by less the more there are. Those over are not visited in
-    that epoch; if there are too few, its first are visited once more.
+    Every epoch has as many batches as the instances of epoch 0 fill. So every epoch has the same
+    number of steps. The number of instances differs from epoch to epoch: by some percent with a
+    thousand documents, by less with more documents. If an epoch has more instances than its batches
+    hold, it leaves the last instances out. If it has fewer, it visits its first instances again.
 
     With a masker of `dynamic=False` an epoch is the same instances and masks in another
     order. `evaluate` begins at element 0 each time, so it sees the same in any case.
 
-    The instances of an epoch are planned before its first batch, and those of the next one
-    on a thread, from the middle of the epoch on. Memory: two plans of 33 bytes an instance,
-    and 8 bytes for each sentence of the corpus.
+    The instances of an epoch are planned before its first batch. From the middle of the epoch on, a
+    thread plans the next epoch. The two plans take 33 bytes for each instance, and the corpus takes
+    8 bytes for each sentence.
 
     Args:
         corpus: `TokenCorpus`.
@@ -50,7 +50,8 @@ class PretrainingBatches(grain.MapDataset):
         batch_size: int, B.
         mode: "pairs", "sop", "full_sentences" or "doc_sentences"; see `InstancePlanner`.
         short_seq_prob: float, how often to aim at a random shorter length.
-        seed: int, not negative, of the instances and their order; masks have the masker's.
+        seed: int, not negative, of the instances and their order. The masks have the seed of the
+            masker.
 
     Raises:
         ValueError: if an argument is out of its range, an epoch does not fill a batch, or `mode`
@@ -157,7 +158,7 @@ def name_arrays(
 
 
 def _check_pairs(corpus, labels, mode):
-    """Raises or warns if next sentences can be told by answering the same each time.
+    """Raises or warns if a model predicts next sentences well by always giving the same answer.
 
     Args:
         corpus: `TokenCorpus`.

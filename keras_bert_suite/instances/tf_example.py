@@ -15,7 +15,7 @@ _CHECKSUM = struct.Struct("<I")
 
 
 def find_records(data):
-    """Where the records of a TFRecord file are.
+    """Finds the records of a TFRecord file.
 
     Args:
         data: bytes, or an `mmap` of the file.
@@ -49,7 +49,7 @@ def read_record(data, offset, size):
 
 
 def frame_record(record):
-    """What a TFRecord file holds for a record, bytes."""
+    """The bytes that a TFRecord file holds for a record."""
     size = struct.pack("<Q", len(record))
     checksums = _CHECKSUM.pack(masked_checksum(size)), _CHECKSUM.pack(masked_checksum(record))
     return b"".join((size, checksums[0], record, checksums[1]))

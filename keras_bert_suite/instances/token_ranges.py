@@ -1,4 +1,4 @@
-"""Reading stretches of a corpus."""
+"""Reads ranges of tokens from a corpus."""
 
 import numpy as np
 

@@ -131,8 +131,9 @@ def pack_segments(
 
     Args:
         xp: namespace of array functions.
-        segments: list of S triples (ids, starts, lengths): int32 token ids, (T,); which
-            of them each row begins with and how many it has, int32 (B,).
+        segments: list of S triples (ids, starts, lengths). `ids`, int32 (T,), holds the token ids
+            of all rows. `starts` and `lengths`, int32 (B,), say where in `ids` each row begins and
+            how many tokens it has.
         sequence_length: int, the most tokens in a row, special ones included.
         start_token_id, end_token_id, pad_token_id: int.
         truncation: one of `TRUNCATIONS`. Text is cut at its end, except that "tail"

@@ -1,4 +1,4 @@
-"""What masking needs before and after `unit_choice`: numbers drawn, tokens replaced.
+"""The steps of masking before and after `unit_choice`: random numbers, and new tokens.
 
 Pure NumPy. B batch, L length, P predictions.
 """
@@ -11,7 +11,7 @@ from keras_bert_suite.preprocessing.maskable_units import MaskVocabulary
 
 
 def draw_uniforms(seed: int, epoch: int, row_ids: np.ndarray, length: int) -> np.ndarray:
-    """Four random numbers for each position, the same for a row in whatever batch it is.
+    """Draws four random numbers for each position. They are the same for a row in every batch.
 
     Philox turns a key and a 256-bit counter into four numbers. The key is (seed, epoch),
     the second word of the counter the row's id, and the first counts the positions: rows

@@ -1,7 +1,7 @@
 """Choosing the units that a masked language model must predict, for all rows at once.
 
-Random numbers in, columns out. B batch, L length, U the most units in a row; what a
-unit is says `maskable_units`.
+Random numbers in, columns out. B batch, L length, U the most units in a row. `maskable_units` says
+what a unit is.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def shuffle_columns(keys: np.ndarray, eligible: np.ndarray) -> np.ndarray:
 def choose_units(
     begins: np.ndarray, eligible: np.ndarray, keys: np.ndarray, budget: np.ndarray
 ) -> np.ndarray:
-    """Takes whole units in random order; one that no longer fits is skipped, not cut.
+    """Takes whole units in random order. A unit that no longer fits is skipped, not cut.
 
     Args:
         begins: bool (B, L), where units begin.
@@ -92,8 +92,8 @@ def choose_runs(
     it is skipped. Runs do not overlap, nor cross a token that is not eligible:
 
     clip=True: the run ends before such a token, and before an earlier run.
-    clip=False: the shares are those of the lengths that the units up to such a token
-        allow; a run that would overlap an earlier one is skipped.
+    clip=False: only lengths that end before such a token are drawn, in proportion to their shares.
+        A run that would overlap an earlier run is skipped.
 
     Args:
         begins: bool (B, L), where units begin.

@@ -8,8 +8,8 @@ tokens, so windows that overlap share them.
 def slide_windows(xp, segments, budget, stride, query_length):
     """Cuts the last segment of each row into windows and repeats the others in each of them.
 
-    A row has the windows that begin at 0, `stride`, 2 `stride` and so on, up to the first that
-    reaches its end; that is one for a row without tokens.
+    A row has the windows that begin at 0, `stride`, 2 `stride` and so on, up to the first window
+    that reaches the end of the row. A row without tokens has one window.
 
     Args:
         xp: namespace of array functions.
@@ -43,10 +43,11 @@ def slide_windows(xp, segments, budget, stride, query_length):
 def share_windows(xp, starts, lengths, budget):
     """Cuts texts into overlapping windows, and gives each token to one of them.
 
-    A window begins half of `budget` after the one before it. It answers for the tokens in its
-    middle, which it sees with the most context on both sides; the first window of a text also for
-    those before, the last for those after. So the answers of the windows, in their order, are those
-    of all tokens, in their order.
+    Each window begins half of `budget` after the previous window. A window answers for the tokens
+    in its middle, because it sees the most context on both sides of them. The first window of a
+    text also answers for the tokens before its middle, the last window for the tokens after its
+    middle. So the answers of all windows in their order are the answers for all tokens in their
+    order.
 
     Args:
         xp: namespace of array functions.
