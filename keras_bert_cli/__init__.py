@@ -1,8 +1,8 @@
 """The command line, `keras-bert COMMAND --flags`.
 
-A package beside keras_bert_suite, not a part of it: importing that imports Keras, and
-here nothing does before the flags are read. Help comes at once, and the backend can
-still be chosen.
+This package stands beside keras_bert_suite and is no part of it. Importing keras_bert_suite imports
+Keras, and no module of this package imports Keras before the flags are read. So help comes at once,
+and the backend can still be chosen.
 """
 
 import difflib
@@ -57,8 +57,8 @@ def main(argv=None):
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # Whoever read the output, such as `head`, has enough of it. Python would complain
-        # once more when it closes the stream.
+        # The reader of the output, such as `head`, has ended. Python would report this again when
+        # it closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
 
@@ -87,7 +87,7 @@ def _main(arguments):
 
 
 def find_version():
-    """The installed version. The package knows it too, but imports Keras."""
+    """The installed version, found without importing the package and Keras."""
     try:
         return importlib.metadata.version("keras-bert-suite")
     except importlib.metadata.PackageNotFoundError:

@@ -7,7 +7,7 @@ BACKENDS = ("tensorflow", "jax", "torch")
 
 
 def choose_backend(name):
-    """Has Keras use a backend, from before it is imported.
+    """Chooses the backend before Keras is imported.
 
     Args:
         name: one of `BACKENDS`, or None for what the environment or Keras' own

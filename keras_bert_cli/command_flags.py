@@ -36,9 +36,9 @@ def define_path(values, name, default, explanation):
 
 
 def make_flags(command):
-    """The flags of a command and those that all have, in an `absl.flags.FlagValues` of its own.
+    """The flags of a command and the flags of every command, in a new `absl.flags.FlagValues`.
 
-    The global one would accept, and list, every flag of every module imported.
+    The global `absl.flags.FLAGS` would accept and list the flags of every imported module.
     """
     values = absl_flags.FlagValues()
     command.define_flags(values)

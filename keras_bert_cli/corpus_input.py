@@ -39,7 +39,7 @@ def define_input_flags(values):
 
 
 def describe_left_out(skipped_documents, replaced_texts, faults):
-    """Lines of text about what was not read as it is; empty if everything was.
+    """Lines of text about documents that were left out and bytes that were replaced.
 
     Args:
         skipped_documents, replaced_texts: int, as in the manifest of a corpus.
@@ -62,7 +62,8 @@ class Lines:
     """A line now and then, for logs.
 
     Attributes:
-        done, kept, total: int, bytes of input done, those of them by an earlier run, and all.
+        done, kept, total: int, the bytes of input that are done, the bytes that an earlier run has
+            done, and all bytes.
     """
 
     def __init__(self):
@@ -110,7 +111,7 @@ class Bar(Lines):
             progress.TransferSpeedColumn(),
             progress.TimeRemainingColumn(),
         ]
-        # On standard output: `hide_log_noise` reads standard error along.
+        # The bar goes to standard output, since `hide_log_noise` reads standard error.
         self._bar = progress.Progress(*columns, transient=True)
         self._bar.start()
         self._task = self._bar.add_task("", total=None)

@@ -35,7 +35,7 @@ RECIPE = {
     "seed": 0,
 }
 
-#: About so many sentences of each file are read for --quick.
+#: About the number of sentences that --quick reads of each file.
 QUICK_ROWS = 50
 
 QUESTIONS = (

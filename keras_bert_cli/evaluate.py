@@ -58,7 +58,7 @@ def run(values):
         check_labels(values, table, predictor.label_names, source=values.model)
     texts = {name: table.columns[name] for name in text_columns.values()}
     predicted, _ = predictor.answer(texts, values.batch_size)
-    # A SavedModel may not say its labels. Then a label may stand in the answers alone.
+    # A SavedModel may not name its labels. A label may then occur in the answers only.
     label_names = predictor.label_names or sorted({*labels, *predicted})
 
     from .scores import count_confusions, score

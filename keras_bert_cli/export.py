@@ -73,14 +73,16 @@ def run(values):
 
 
 def choose_inputs(values, input_names):
-    """The names of a SavedModel's inputs: those of the flag, or those of the model.
+    """Chooses the names of a SavedModel's inputs: the names of the flag, or else of the model.
 
     Args:
         values: the flags.
-        input_names: what the model calls the texts of a row, or None if it does not say.
+        input_names: the names of the texts of a row in the model, or None if the model has no
+            names.
 
     Raises:
-        ValueError: if the model has more or fewer, or a name is none that a SavedModel takes.
+        ValueError: if the flag has more or fewer names than the model has texts, or a name that a
+            SavedModel does not take.
     """
     inputs = tuple(values.inputs or input_names or ("text",))
     if input_names is not None and len(inputs) != len(input_names):

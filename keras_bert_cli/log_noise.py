@@ -8,8 +8,8 @@ import sys
 import threading
 import warnings
 
-#: What TensorFlow's and XLA's C++ code reports at length although all is well. There is
-#: no setting for it: these lines are written whatever TF_CPP_MIN_LOG_LEVEL says.
+#: Lines that the C++ code of TensorFlow and XLA writes although all is well. No setting stops them,
+#: not even TF_CPP_MIN_LOG_LEVEL.
 NOISE = re.compile(
     rb"[IW]\d{4} \d\d:\d\d:\d\d|[IW]\d{4} 00:00:\d+"
     rb"|WARNING: All log messages before absl::InitializeLog"
@@ -20,7 +20,7 @@ NOISE = re.compile(
 
 @contextlib.contextmanager
 def hide_log_noise(enabled=True):
-    """Drops the lines of `NOISE` from standard error, also what C++ and child processes write.
+    """Drops the lines of `NOISE` from standard error, also the lines of C++ and of child processes.
 
     Warnings of Python are shown as one plain line each, and only `UserWarning`s.
     """

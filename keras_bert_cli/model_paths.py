@@ -1,4 +1,4 @@
-"""What is where a model or a corpus is said to be, found out before a framework is imported."""
+"""Checks the paths of models and corpora before a framework is imported."""
 
 import difflib
 import json
@@ -17,7 +17,7 @@ MODEL_FILES = (
 
 
 def check_model(path):
-    """Finds out, before a framework is imported, that there is no model at a path.
+    """Checks that there is a model at a path, before a framework is imported.
 
     Args:
         path: str. A `.keras` file, the folder of a preset, of a checkpoint or of a
@@ -54,7 +54,7 @@ def check_model(path):
 
 
 def check_corpus(path):
-    """Finds out, before a framework is imported, that there is no prepared corpus at a path.
+    """Checks that there is a prepared corpus at a path, before a framework is imported.
 
     Raises:
         FileNotFoundError: if there is none, or `keras-bert prepare` has not finished it.
@@ -72,7 +72,7 @@ def is_saved_model(path):
 
 
 def find_input_names(path):
-    """The names of a saved task's texts, as its configuration has them, or None.
+    """The names of the texts of a saved task, from its configuration, or None.
 
     Args:
         path: as for `check_model`.
@@ -87,7 +87,7 @@ def find_input_names(path):
 
 
 def _read_archive(path, name):
-    """A JSON file of a `.keras` file, or None if this is damaged: who opens it says so."""
+    """A JSON file in a `.keras` file, or None if the `.keras` file is damaged."""
     try:
         with zipfile.ZipFile(path) as archive:
             return json.loads(archive.read(name))

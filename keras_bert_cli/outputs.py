@@ -1,4 +1,4 @@
-"""What commands write: aside first, then renamed to its place."""
+"""Writes the results of commands: aside first, then renamed to their place."""
 
 import fnmatch
 import os
@@ -35,12 +35,12 @@ FOLDERS = {
     ),
 }
 
-#: Bytes written to try a place out: more than a disk that is all but full takes.
+#: Bytes that are written as a trial. A disk that is almost full has no room for them.
 TRIAL_BYTES = 1 << 20
 
 
 def check_output(path, overwrite=False, kind=None):
-    """Finds out before hours of work that its result could not be written.
+    """Checks before hours of work that the result can be written.
 
     A small file is written beside `path` and removed again.
 
@@ -52,7 +52,7 @@ def check_output(path, overwrite=False, kind=None):
     Raises:
         FileExistsError: if there is something at `path`, and `overwrite` is False or the
             folder there holds a file that no folder of the kind has.
-        OSError: if the folder it goes into is a file, or cannot be written to.
+        OSError: if the folder around `path` is a file, or cannot be written to.
     """
     path = Path(path).absolute()
     _check_replaceable(path, overwrite, kind)
@@ -75,8 +75,9 @@ def check_output(path, overwrite=False, kind=None):
 def write_output(path, write, overwrite=False, kind=None):
     """Puts a file or a folder in its place, whole or not at all.
 
-    What cannot be written to its place is written elsewhere: to a new folder beside it, in
-    the current folder or in that for temporary files. The error then says where it is.
+    If the result cannot be written to its place, it is written elsewhere: to a new folder beside
+    the place, in the current folder or in the folder for temporary files. The error then names that
+    folder.
 
     Args:
         path: str or path.
@@ -115,7 +116,7 @@ def _write_in_place(path, write, overwrite, kind):
         if os.path.lexists(path) and overwrite:
             path.rename(aside / "replaced")
         try:
-            # Not `replace`, which would take the place of a file that came in between.
+            # Not `replace`, which would overwrite a file that another process has just written.
             _check_replaceable(path, False, kind)
             (aside / path.name).rename(path)
         except OSError:
@@ -127,7 +128,7 @@ def _write_in_place(path, write, overwrite, kind):
 
 
 def _write_elsewhere(path, write):
-    """Writes where there is a place: the path, or None if there is no place either."""
+    """Writes the result elsewhere. Returns the path, or None if there is no place either."""
     for place in dict.fromkeys([path.absolute().parent, Path.cwd(), Path(tempfile.gettempdir())]):
         try:
             folder = Path(tempfile.mkdtemp(prefix="keras-bert-", dir=place))
@@ -170,7 +171,7 @@ def _check_replaceable(path, overwrite, kind):
 
 
 def _list_strangers(folder, patterns):
-    """The files of a folder, relative to it, that match no pattern of their depth."""
+    """The relative paths of the files of a folder that match no pattern of their depth."""
     files = [file.relative_to(folder) for file in folder.rglob("*") if not file.is_dir()]
     return sorted(
         file.as_posix()
@@ -187,6 +188,6 @@ def _name_aside(path):
 
 
 def _describe_again(error, message):
-    """An error of the same number, whose message begins otherwise."""
+    """An error of the same number, with another beginning of its message."""
     message = f"{message}. {os.strerror(error.errno) if error.errno else error}"
     return OSError(error.errno, message) if error.errno else OSError(message)

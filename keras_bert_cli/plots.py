@@ -89,10 +89,10 @@ def plot_pretraining(rows, path):
 
 
 def plot_confusion_matrix(label_ids, predicted_ids, label_names, path):
-    """Draws how often each class was taken for each other, as PNG.
+    """Draws how often each class was predicted as each other class, as PNG.
 
     Args:
-        label_ids, predicted_ids: int (N,), what the rows are and were taken for.
+        label_ids, predicted_ids: int (N,), the true and the predicted classes of the rows.
         label_names: list of C strings.
         path: str or path of the file.
     """

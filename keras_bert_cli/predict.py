@@ -1,7 +1,7 @@
 """Label texts with a fine-tuned classifier.
 
-Reads a text a line, or a column of a .tsv or .csv file, and writes the label of each
-and its probability in the same order. As jsonl each line also has the text and the
+Reads one text from each line, or a column of a .tsv or .csv file. Writes the label of each text and
+its probability, in the same order. With --format jsonl each line also has the text and the
 probability of every label.
 
 Example:
@@ -66,12 +66,12 @@ def run(values):
 
 
 def _are_same(first, second):
-    """Whether two paths lead to one file."""
+    """Whether two paths are the same file."""
     return all(map(os.path.exists, (first, second))) and os.path.samefile(first, second)
 
 
 def check_table_flags(values):
-    """Raises a `UsageError` if a flag of tables stands with an input that is none."""
+    """Raises a `UsageError` if a flag of tables is given with an input that is no table."""
     if is_table(values):
         return
     if values.text_column or values.text_pair_column or not values.header:

@@ -1,10 +1,10 @@
 """Tokenize a corpus of plain text once, for pretraining.
 
-Reads a sentence a line with blank lines between documents, a document a file, or a JSON
-object a line, and splits the sentences of the last two, English and Chinese. What is
-written is the same for any number of workers. A run that was stopped is continued by the
-same command, which also repairs damaged shards. Before it writes, it reads everything
-once, and lists what cannot be read.
+Reads files of a sentence a line with blank lines between documents, files of one document each, or
+files of a JSON object a line. The texts of the last two kinds are split into sentences, English and
+Chinese. The output is the same for any number of workers. If a run was stopped, the same command
+goes on with it, and repairs damaged shards. Before anything is written, everything is read once,
+and all places that cannot be read are listed.
 
 Example:
   keras-bert prepare --input 'corpus/*.jsonl' --vocab vocab.txt --output shards --workers 8
@@ -42,7 +42,7 @@ def define_flags(values):
 
 
 def run(values):
-    """Tokenizes, shows how far it is, sums up."""
+    """Tokenizes, shows the progress, sums up."""
     import keras_bert_suite as kbs
     from keras_bert_suite.corpus.preparation import prepare_corpus
     from keras_bert_suite.corpus.preparation_plan import list_faults
@@ -91,7 +91,7 @@ def advise_on_pairs(manifest):
 
 
 def summarize(manifest, progress):
-    """Two lines: what came out, and how fast."""
+    """Two lines about the corpus and the speed."""
     tokens, shards = manifest["tokens"], manifest["shards"]
     stored = sum(file["bytes"] for shard in shards for file in shard["files"].values())
     there = f" ({progress.kept / 1e6:,.1f} MB were done before)" if progress.kept else ""

@@ -211,7 +211,7 @@ def check_accumulate(steps, accumulate):
 
 
 def check_tensorboard():
-    """Raises a `UsageError` if Keras could not write for TensorBoard, which it would say late."""
+    """Raises a `UsageError` if a package for TensorBoard is missing."""
     packages = ("tensorflow", "tensorboard")
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:

@@ -1,4 +1,4 @@
-"""What a pretraining run shows and writes down while it runs."""
+"""Shows and logs a pretraining while it runs."""
 
 import csv
 import sys
@@ -22,9 +22,9 @@ COLUMNS = {
 
 
 class PretrainingReport(keras.callbacks.Callback):
-    """A bar on a terminal; a line of output and a row of `log.csv` for each epoch of Keras.
+    """Shows a bar; prints a line and writes a row of `log.csv` for each epoch of Keras.
 
-    Rows of the epoch it goes on with, and of later ones, are written anew.
+    When a run goes on, the rows of its current epoch and of later epochs are written again.
 
     Args:
         output: `pathlib.Path` of the run.

@@ -1,4 +1,4 @@
-"""Opening tasks, wherever they were saved, and exporting them."""
+"""Opens tasks in all formats, and exports them."""
 
 import importlib.util
 import json
@@ -19,7 +19,7 @@ def open_classifier(path):
 
     Raises:
         FileNotFoundError: if there is nothing at `path`.
-        ValueError: if what is there is not a text classifier.
+        ValueError: if the model there is not a text classifier.
     """
     import keras
 
@@ -52,7 +52,8 @@ def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=No
 
     Args:
         path: str, folder of a preset or of a checkpoint, or `hf://owner/name`.
-        tokenizer: `WordPieceTokenizer` that the checkpoint's own must equal, or None.
+        tokenizer: `WordPieceTokenizer`, or None. The tokenizer of the checkpoint must be equal to
+            it.
         next_sentence, sequence_length, dtype: as for `Pretrainer.from_preset`.
 
     Raises:
@@ -110,15 +111,15 @@ def find_task(path):
     if file.is_file():
         name = json.loads(file.read_text(encoding="utf-8"))["class_name"]
         return "Pretrainer" if name == "Pretrainer" else "TextClassifier"
-    # Of a preset elsewhere, KerasHub finds out.
+    # KerasHub finds out what a preset at an address holds.
     return "TextClassifier" if "://" in path else None
 
 
 def check_version(path, overwrite=False):
-    """Finds out before hours of work that `export_version` would fail.
+    """Checks before hours of work that `export_version` can succeed.
 
     Raises:
-        FileExistsError, ImportError, OSError: as that does.
+        FileExistsError, ImportError, OSError: as `export_version`.
     """
     check_output(versions.version_path(path), overwrite, "saved_model")
     packages = {

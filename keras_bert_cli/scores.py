@@ -1,10 +1,10 @@
-"""How well a classifier does, from what rows are and what they were taken for."""
+"""Scores a classifier from the true classes and the predicted classes of rows."""
 
 import numpy as np
 
 
 def count_confusions(label_ids, predicted_ids, num_classes):
-    """int (C, C): rows of class i taken for class j.
+    """int (C, C): the number of rows of class i that were predicted as class j.
 
     >>> count_confusions([0, 0, 1], [0, 1, 1], 2)
     array([[1, 1],
@@ -17,8 +17,9 @@ def count_confusions(label_ids, predicted_ids, num_classes):
 def score_classes(confusions):
     """Scores of every class.
 
-    Precision is the share of rows taken for the class that are of it, recall the share of
-    rows of the class that were taken for it, F1 their harmonic mean; 0 where there are none.
+    Precision is the share of the rows predicted as a class that belong to the class. Recall is the
+    share of the rows of a class that were predicted as the class. F1 is their harmonic mean.
+    Without such rows the score is 0.
 
     Args:
         confusions: int (C, C), as of `count_confusions`.

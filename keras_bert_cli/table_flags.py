@@ -39,7 +39,7 @@ def define_table_flags(values, text_column="text", label_column="label"):
 
 
 def choose_text_columns(values, input_names=None):
-    """The columns of the texts: those the flags name, or those named as the model's inputs.
+    """The columns of the texts, from the flags, or else from the names of the model's inputs.
 
     Args:
         values: the flags.

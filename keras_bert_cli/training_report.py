@@ -1,4 +1,4 @@
-"""Training that is shown: a bar while it runs, a table of its epochs when it is done."""
+"""Shows a training: a bar while it runs, and a table of its epochs when it is done."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from .standalone import atomic_file
 
 
 class EpochLog(keras.callbacks.Callback):
-    """Keeps the figures of every epoch, also of those before a run was killed.
+    """Keeps the figures of every epoch, also of the epochs before a kill.
 
     Args:
         file: `pathlib.Path` of the JSON file to keep them in, or None.

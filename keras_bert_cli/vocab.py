@@ -1,8 +1,8 @@
 """Learn the vocabulary of a new BERT from plain-text files.
 
-The file written is the vocab.txt of WordPieceTokenizer, laid out as Google's. The texts
-are those that keras-bert prepare reads, once, a document at a time; memory holds their
-different words. How well the pieces cover the texts is printed.
+Writes a vocab.txt for WordPieceTokenizer, laid out as Google's. Reads the files that keras-bert
+prepare reads, once, a document at a time. Memory holds only their different words. Prints how well
+the pieces cover the texts.
 
 Example:
   keras-bert vocab --input 'corpus/*.txt' --output vocab.txt
@@ -19,7 +19,7 @@ from .outputs import check_output, write_output
 
 REQUIRED = ("input", "output")
 
-#: What is read between two looks at the progress.
+#: Bytes that are read from one look at the progress to the next.
 SLICE_BYTES = 1 << 20
 
 
@@ -100,7 +100,7 @@ def run(values):
 def read_texts(slices, options, faults, progress):
     """Yields the sentences of a corpus, and shows how far it is.
 
-    After a fault that stops the command it only looks for others.
+    After a fault that stops the command, it only looks for further faults.
     """
     from keras_bert_suite.corpus.documents import find_faults, read_documents
 

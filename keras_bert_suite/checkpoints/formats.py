@@ -48,9 +48,9 @@ def open_checkpoint(preset):
             BERT of KerasHub.
 
     Returns:
-        `HuggingFaceCheckpoint`, `GoogleCheckpoint` or `KerasHubCheckpoint`. None if it is
-        a preset that KerasHub reads: one of our classes, one of another architecture, or
-        one of another scheme, such as `modelscope://`.
+        `HuggingFaceCheckpoint`, `GoogleCheckpoint` or `KerasHubCheckpoint`. None for a preset that
+        KerasHub reads: a preset of our classes, of another architecture, or at an address that only
+        KerasHub knows, such as `modelscope://`.
 
     Raises:
         FileNotFoundError: if there is nothing at `preset`, or a file is missing.

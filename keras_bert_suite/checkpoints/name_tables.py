@@ -26,8 +26,8 @@ class NameTable:
 
     Args:
         rows: tuple of (our path, their name, transform).
-        aliases: tuple of (pattern, replacement), tried in turn on the names in a file,
-            all of which may apply, until they are spelled as in `rows`.
+        aliases: tuple of (pattern, replacement). Each is applied in turn to the names in a file.
+            Afterwards the names are spelled as in `rows`.
         ignored: tuple of patterns of names in a file that carry nothing for us.
         optional: tuple of patterns of our paths; those that match one pattern may be
             absent from a file, all together.

@@ -21,8 +21,8 @@ def read_class_weights(class_weight, label_names):
         float32 (C,).
 
     Raises:
-        ValueError: if it is no dict, a key is neither a label nor an id, or a weight is no number
-            of at least 0.
+        ValueError: if `class_weight` is no dict, a key is neither a label nor an id, or a weight is
+            not a number of at least 0.
     """
     if not isinstance(class_weight, dict):
         raise ValueError(
@@ -47,11 +47,11 @@ def read_class_weights(class_weight, label_names):
 
 
 def weight_rows(labels, weights):
-    """The weight of each row, that of its class.
+    """The weight of each row, which is the weight of its class.
 
     Args:
-        labels: int (B,), or (B, C) one-hot or soft, of which the largest counts; an array or a
-            TensorFlow tensor.
+        labels: int (B,), or (B, C) one-hot or soft labels, an array or a TensorFlow tensor. The
+            class with the largest value counts.
         weights: float32 (C,).
 
     Returns:

@@ -1,4 +1,4 @@
-"""What `fit`, `evaluate` and `predict` were given, as a dataset of batches."""
+"""Makes datasets of batches from the arguments of `fit`, `evaluate` and `predict`."""
 
 import collections.abc
 import sys
@@ -15,15 +15,15 @@ from keras_bert_suite.data.row_orders import (
     shuffled_by_length,
 )
 
-#: Batches tokenized before they are asked for, each on a thread of its own.
+#: The number of batches that are tokenized ahead, each on a thread of its own.
 READ_AHEAD_BATCHES = 4
 
 
 def is_dataset(x):
     """Whether `x` brings its own batches, and is not rows in memory.
 
-    That is a Grain or `tf.data` dataset, a `keras.utils.PyDataset`, a PyTorch `DataLoader`, a
-    generator, or another iterable of batches. A collection of strings is rows.
+    Such a dataset is a Grain or `tf.data` dataset, a `keras.utils.PyDataset`, a PyTorch
+    `DataLoader`, a generator, or another iterable of batches. A collection of strings is rows.
     """
     if isinstance(x, (list, tuple, dict, str, bytes)) or hasattr(x, "__array__"):
         return False
@@ -45,7 +45,7 @@ def training_batches(rows, batch_size, shuffle, seed):
 
 
 def evaluation_batches(rows, batch_size, by_length=True):
-    """Batches of rows of similar length, short ones first; or of rows as they come.
+    """Batches of rows of similar length, short rows first; or of rows in their own order.
 
     Returns:
         (`RowBatches`, int array of the rows in the order they are visited).
@@ -117,7 +117,7 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
             )
         )
     elif hasattr(dataset, "__next__"):
-        # Of iterators Keras takes generators alone, and of tuples.
+        # Keras takes no iterators but generators, which must yield tuples.
         batches = map(preprocess, dataset)
         dataset = (batch if isinstance(batch, tuple) else (batch,) for batch in batches)
     else:
@@ -131,9 +131,9 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
 
 
 def unpack_batch(batch):
-    """The (x, y, sample_weight) of what a dataset brings as a batch.
+    """The (x, y, sample_weight) of an element of a dataset.
 
-    Strings alone are texts, as PyTorch's `default_collate` makes a batch of them.
+    A list of strings is a batch of texts, as PyTorch's `default_collate` returns it.
     """
     if isinstance(batch, (list, tuple)):
         is_texts = bool(batch) and all(isinstance(text, (str, bytes)) for text in batch)

@@ -1,4 +1,4 @@
-"""Datasets that are read in their own order, pass after pass."""
+"""Reads datasets in their own order, pass after pass."""
 
 import itertools
 import warnings
@@ -42,7 +42,7 @@ def read_batches(dataset, repeat=False, shuffle=False):
     """Yields the batches of an iterable or of a `keras.utils.PyDataset`.
 
     Args:
-        dataset: what has `__iter__`.
+        dataset: an iterable.
         repeat: bool, whether to begin again, for ever, when all batches have been read.
         shuffle: bool, whether the batches of a `PyDataset` come in a fresh order each pass.
 

@@ -1,4 +1,4 @@
-"""In which order the rows of a data set are visited.
+"""The order in which the rows of a data set are visited.
 
 An order is a function from the epoch to a permutation of the rows: a pure function
 of (seed, epoch), so that any batch of any epoch can be asked for at any time.
@@ -10,31 +10,30 @@ import numpy as np
 
 
 def in_order(num_rows):
-    """As they are, every epoch."""
+    """The same order as in the data, every epoch."""
     rows = np.arange(num_rows)
     return lambda epoch: rows
 
 
 def shuffled(num_rows, seed):
-    """A fresh shuffle each epoch."""
+    """A new random order each epoch."""
     return functools.lru_cache(maxsize=2)(
         lambda epoch: np.random.default_rng([seed, epoch]).permutation(num_rows)
     )
 
 
 def longest_last(lengths):
-    """Shortest rows first, every epoch; for evaluation, which may visit in any order."""
+    """The shortest rows first, every epoch. For evaluation, where the order does not matter."""
     rows = np.argsort(lengths, kind="stable")
     return lambda epoch: rows
 
 
 def shuffled_by_length(lengths, batch_size, seed, batches_per_group=50):
-    """A fresh shuffle each epoch in which the rows of a batch have similar lengths.
+    """A new random order each epoch, in which the rows of a batch have similar lengths.
 
     Shuffled rows are cut into groups of `batches_per_group` batches, each group is
-    sorted by length, and the batches are then shuffled. Little is spent on padding,
-    and which rows meet in a batch still changes every epoch. A last batch that is not
-    full holds random rows.
+    sorted by length, and the batches are then shuffled. So little is computed on padding, and a
+    batch still has other rows in each epoch. A last batch that is not full holds random rows.
 
     Args:
         lengths: int array, a length for each row, in any unit.

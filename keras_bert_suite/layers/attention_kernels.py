@@ -45,8 +45,8 @@ def _torch_attention(
     import torch
 
     if mask is not None:
-        # A query that sees nothing would be NaN in the kernels that take a boolean
-        # mask; it is let see everything instead. Its output is never read.
+        # A query that sees no key would give NaN in the kernels that take a boolean mask. So it
+        # sees every key instead. Its output is never read.
         mask = mask | ~mask.any(dim=-1, keepdim=True)
     return torch.nn.functional.scaled_dot_product_attention(
         query, key, value, attn_mask=mask, dropout_p=dropout
@@ -56,11 +56,11 @@ def _torch_attention(
 def _jax_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
 ) -> Tensor:
-    """Without dropout: `fused_attention` gives no kernel for it here."""
+    """Ignores dropout: with dropout in force `fused_attention` returns no kernel for JAX."""
     import jax
 
-    # Keras reduces a mask to its first row before the TPU kernel, so there the
-    # compiled formula is asked for; on GPUs Keras takes cuDNN's kernel if it can.
+    # On a TPU, Keras would reduce the mask to its first row for its kernel, so the compiled formula
+    # is taken. On a GPU, Keras takes cuDNN's kernel if it can.
     flash = False if jax.default_backend() == "tpu" else None
     query, key, value = (ops.swapaxes(x, 1, 2) for x in (query, key, value))
     output = ops.dot_product_attention(query, key, value, mask=mask, flash_attention=flash)
@@ -81,7 +81,7 @@ def fused_attention(query: Tensor, dropout: float) -> Callable[..., Tensor] | No
     | tensorflow | None: it has no such kernel         | None                          |
 
     Args:
-        query: float (B, heads, L, D), only asked where it lives.
+        query: float (B, heads, L, D). Only its device and dtype are read.
         dropout: float, 0.0 outside training.
     """
     backend = keras.config.backend()
@@ -93,7 +93,7 @@ def fused_attention(query: Tensor, dropout: float) -> Callable[..., Tensor] | No
 
 
 def _is_jax_on_cpu() -> bool:
-    """There XLA has no product of float16 summed in float32, which JAX's kernel asks for."""
+    """Whether JAX runs on a CPU, where XLA lacks a product of float16 summed in float32."""
     import jax
 
     return jax.default_backend() == "cpu"

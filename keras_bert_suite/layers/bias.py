@@ -1,4 +1,4 @@
-"""Adding a bias, whose gradient XLA is slow to sum."""
+"""Adds a bias. XLA is slow to sum the gradient of a bias."""
 
 import functools
 from collections.abc import Callable
@@ -11,9 +11,9 @@ from keras_bert_suite.annotations import Tensor
 def add_bias(x: Tensor, bias: Tensor) -> Tensor:
     """`x + bias`, with a gradient of the bias that is one product under JAX.
 
-    The gradient is the sum over all rows. XLA walks down the columns for it, and for logits of a
-    vocabulary that takes as long on a CPU as the product that made them. As a product of ones
-    and the rows it reads them in order.
+    The gradient is the sum over all rows. XLA sums it column by column. For the logits of a
+    vocabulary this takes as long on a CPU as the product that made the logits. A product of ones
+    with the rows reads the rows in order.
 
     Args:
         x: float (..., D).

@@ -1,4 +1,4 @@
-"""Dropout whose random numbers cost little where a backend's own cost much."""
+"""Dropout with cheap random numbers, where the generator of the backend is slow."""
 
 import math
 
@@ -11,14 +11,14 @@ from keras_bert_suite.annotations import Tensor
 class Dropout(keras.layers.Dropout):
     """`keras.layers.Dropout`, with faster masks under JAX, and under PyTorch on a CPU.
 
-    There the backend's own take a fifth and a tenth of the time of training a small BERT.
-    TensorFlow, and PyTorch on a GPU, have kernels of their own.
+    The masks of these two backends take a fifth and a tenth of the time of training a small BERT.
+    TensorFlow, and PyTorch on a GPU, have fast kernels of their own.
 
     Args:
         rate: float in [0, 1), share of elements that are set to 0. Under PyTorch on a CPU it is
             rounded to a multiple of 2^-16.
         noise_shape: tuple of ints or None, shape of the mask, which is repeated along the axes
-            where it is 1. With a shape the masks are drawn as Keras does.
+            where it is 1. With a shape, Keras draws the masks.
         seed: int, or None for a random one.
     """
 
@@ -58,7 +58,7 @@ def _torch_dropout(x: Tensor, rate: float) -> Tensor:
 
 
 def hash_words(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """One random uint32 for each three: the first word of `pcg3d`.
+    """Hashes three uint32 words to one: the first word of `pcg3d`.
 
     Source: Jarzynski and Olano, 2020, Hash Functions for GPU Rendering
     (https://jcgt.org/published/0009/03/02/).

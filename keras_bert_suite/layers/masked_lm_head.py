@@ -13,8 +13,8 @@ from keras_bert_suite.layers.bias import add_bias
 class MaskedLMHead(keras.layers.Layer):
     """Gathers the masked positions and scores every token of the vocabulary for each.
 
-    A dense layer, an activation and a norm; then the product with the token embedding,
-    whose matrix it shares, and a bias a token.
+    A dense layer, an activation and a norm are followed by the product with the token embedding,
+    whose matrix the head shares, and a bias for each token.
 
     Args:
         token_embedding: `keras.layers.ReversibleEmbedding` (V, E) of the backbone.

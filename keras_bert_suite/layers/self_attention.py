@@ -62,7 +62,7 @@ class SelfAttention(keras.layers.Layer):
     def call(
         self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
     ) -> Tensor:
-        """Lets each position look at the positions its mask allows.
+        """Lets each position look at the positions that its mask allows.
 
         Args:
             hidden: float (B, L, H).

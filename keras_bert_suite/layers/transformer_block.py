@@ -80,7 +80,7 @@ class TransformerBlock(keras.layers.Layer):
     def call(
         self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
     ) -> Tensor:
-        """Encodes each position in the light of those its mask allows.
+        """Encodes each position from the positions that its mask allows.
 
         Args:
             hidden: float (B, L, H).

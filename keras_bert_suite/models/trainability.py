@@ -1,7 +1,7 @@
 """Which layers of a model are frozen, as a part of its configuration.
 
-Keras saves `trainable` of a model and not of the layers in it. Under PyTorch it does not hand the
-model's own down to a KerasHub backbone that is being built.
+Keras saves `trainable` of a model, but not of its layers. Under PyTorch, a KerasHub backbone that
+is being built does not get the `trainable` of the model.
 """
 
 import keras
@@ -34,7 +34,7 @@ def restore_trainability(model: keras.Model, differing: dict[str, bool]) -> None
         differing: dict of layer path -> bool.
     """
     model.trainable = model.trainable
-    # Outer layers come before those within them, to which they hand theirs down.
+    # Outer layers come first. Each hands its `trainable` down to the layers within it.
     for layer in _layers_with_weights(model):
         if layer.path in differing:
             layer.trainable = differing[layer.path]

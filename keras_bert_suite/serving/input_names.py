@@ -5,7 +5,7 @@ import re
 
 
 def choose_input_names(task, inputs=None):
-    """The names of the texts of a row: those that are asked for, or those of the task.
+    """Chooses the names of the texts of a row: the names in `inputs`, or else the task's.
 
     Args:
         task: a task with `input_names`.

@@ -130,7 +130,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
 
     @property
     def learning_rate(self) -> Tensor:
-        """float scalar, that of the coming update.
+        """float scalar, the learning rate of the coming update.
 
         A number cannot be assigned if a schedule of a given length sets the rate. If a
         `LinearWarmupDecay` of open length sets it, a number can be assigned. The number holds for

@@ -44,7 +44,7 @@ def _torch_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
 
 @functools.cache
 def _jax_cross_entropy() -> Callable[[Tensor, Tensor], Tensor]:
-    """function(logits, labels) whose gradient, softmax less one-hot, is one fused pass."""
+    """Makes function(logits, labels), whose gradient, softmax less one-hot, is one fused pass."""
     import jax
     import jax.numpy as jnp
 

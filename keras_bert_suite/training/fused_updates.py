@@ -1,7 +1,7 @@
 """The update of AdamW as one pass over memory, by each backend's own kernel.
 
-JAX needs none of this, its compiler fuses the formula. A step whose gradients are not finite
-changes nothing; it is no branch, which would make a GPU wait for the answer.
+JAX needs no such kernel, because its compiler fuses the formula. A step whose gradients are not
+finite changes nothing. The code has no branch for it, since a GPU would wait for the condition.
 """
 
 import keras
@@ -121,7 +121,7 @@ def torch_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tenso
 
 
 def tensorflow_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
-    """The same for TensorFlow's; what is not finite comes back as zeros."""
+    """The same for gradients of TensorFlow. Gradients that are not finite come back as zeros."""
     import tensorflow as tf
 
     norm = tf.linalg.global_norm(gradients)
@@ -131,7 +131,7 @@ def tensorflow_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[
 
 
 def jax_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
-    """The same for JAX's, which come back as new arrays."""
+    """The same for gradients of JAX, which come back as new arrays."""
     norm = ops.sqrt(sum(ops.sum(ops.square(ops.cast(g, "float32"))) for g in gradients))
     if bound:
         scale = ops.minimum(bound / norm, 1.0)
@@ -145,8 +145,8 @@ CLIP_BY_GLOBAL_NORM = {"torch": torch_clip, "tensorflow": tensorflow_clip, "jax"
 def sum_slices(gradients: list[Tensor]) -> list[Tensor]:
     """Makes TensorFlow's gradients dense.
 
-    That of an embedding arrives as one slice for each occurrence of a token, and the norm
-    of the slices is not that of their sum.
+    The gradient of an embedding arrives as one slice for each occurrence of a token. The norm of
+    the slices is not the norm of their sum.
     """
     import tensorflow as tf
 

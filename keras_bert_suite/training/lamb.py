@@ -16,12 +16,12 @@ class Lamb(BertOptimizer):
     u = m / (sqrt(v) + epsilon) + weight_decay p, m and v with their bias corrected
     p = p - learning_rate |p| / |u| u
 
-    The ratio of the norms is each variable's own, and 1 where one of them is 0. For what
-    `no_decay` finds it is 1 too, as in the authors' code. (`keras.optimizers.Lamb` leaves
+    Each variable has a ratio of norms of its own. The ratio is 1 where one of the norms is 0, and
+    for variables that `no_decay` finds, as in the authors' code. (`keras.optimizers.Lamb` leaves
     the decay out of u, and scales every variable.)
 
-    Args: those of `AdamW`. `bias_correction` is on, and the learning rate is the authors' for
-        batches of 512; it grows with the square root of the batch size.
+    Args: as for `AdamW`. `bias_correction` is on. The default learning rate is the rate of the
+        authors for batches of 512. It grows with the square root of the batch size.
 
     Source: You et al., 2020 (https://arxiv.org/abs/1904.00962), algorithm 2 and table 4.
     """

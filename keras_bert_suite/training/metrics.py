@@ -8,9 +8,9 @@ from keras_bert_suite.annotations import Config, Dtype, Tensor
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class MaskedLMAccuracy(keras.metrics.MeanMetricWrapper):
-    """How many masked tokens are guessed: weighted mean over the predictions that count.
+    """The share of masked tokens that are guessed: a weighted mean over the predictions that count.
 
-    The guess is the token that scores highest, the first of equals, as for
+    The guess is the token with the highest score. Of several such tokens it is the first, as in
     `SparseCategoricalAccuracy`. A model whose scores are all the same guesses token 0.
 
     `y_true` int (B, P); `y_pred` float (B, P, V), logits or probabilities; `sample_weight`
@@ -26,10 +26,10 @@ class MaskedLMAccuracy(keras.metrics.MeanMetricWrapper):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class FiniteMean(keras.metrics.Mean):
-    """The weighted mean of those values that are finite; not a number if there is none.
+    """The weighted mean of the finite values; NaN if there are none.
 
-    A step whose loss is not finite is skipped by our optimizers, and one such batch would
-    otherwise be all that is known of an epoch.
+    Our optimizers skip a step whose loss is not finite. With the plain mean, a single such batch
+    would make the loss of the whole epoch NaN.
     """
 
     def update_state(self, values: Tensor, sample_weight: Tensor | None = None) -> None:
@@ -45,26 +45,26 @@ class FiniteMean(keras.metrics.Mean):
 
 
 def track_finite_losses(model: keras.Model) -> None:
-    """Lets the losses in the logs of a model be means over the batches where they are finite.
+    """Makes the logged losses of a model means over the batches with a finite loss.
 
     Args:
         model: `keras.Model`, just compiled.
     """
-    # Set as an attribute it would be taken for a metric of the user's, too.
+    # Set as an attribute, the metric would also count as one of the user's metrics.
     vars(model)["_loss_tracker"] = FiniteMean(name="loss")
     losses = model._compile_loss
     build = losses.build
 
     def build_with_finite_means(y_true: Tensor, y_pred: Tensor) -> None:
         build(y_true, y_pred)
-        # One for each output, if there are several.
+        # A model of several outputs has a metric for each output.
         losses.metrics[:] = [FiniteMean(name=metric.name) for metric in losses.metrics]
 
     losses.build = build_with_finite_means
 
 
 def is_top_scorer(labels: Tensor, scores: Tensor) -> Tensor:
-    """Whether each label is the first of those that score highest.
+    """Whether each label is the class with the highest score, the first of several such classes.
 
     Args:
         labels: int (...), in [0, V).
@@ -77,11 +77,11 @@ def is_top_scorer(labels: Tensor, scores: Tensor) -> Tensor:
     chosen = ops.take_along_axis(scores, labels, axis=-1)
     if keras.config.backend() == "torch":
         best = ops.argmax(scores, axis=-1, keepdims=True)
-        # Its argmax takes what is not a number for the highest.
+        # PyTorch's argmax takes NaN for the highest score.
         is_number = ops.logical_not(ops.isnan(chosen))
         right = ops.logical_and(ops.cast(best, "int32") == labels, is_number)
         return ops.cast(right, "float32")[..., 0]
-    # XLA makes one pass of this, and its argmax takes ten times as long on a CPU.
+    # XLA compiles these comparisons to one pass. Its argmax takes ten times as long on a CPU.
     before = ops.arange(scores.shape[-1], dtype="int32") < labels
     is_lower = ops.where(before, scores < chosen, scores <= chosen)
     return ops.cast(ops.all(is_lower, axis=-1), "float32")

@@ -46,7 +46,7 @@ def copy_variables(model: keras.Model) -> Arrays:
     """dict of name -> array, a copy of all variables at this moment.
 
     Raises:
-        FloatingPointError: if a weight is not finite; such a state is not worth keeping.
+        FloatingPointError: if a weight is not finite. Such a state is useless.
     """
     # During an epoch Keras' JAX trainer keeps the state outside of the variables.
     if keras.config.backend() == "jax":
@@ -70,8 +70,8 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
 
     Args:
         model: a compiled and built model.
-        arrays: dict of name -> array; names of other groups are left alone.
-        source: where they come from, for the error.
+        arrays: dict of name -> array. Names of other groups are ignored.
+        source: the path of the arrays, for the error.
 
     Raises:
         ValueError: if names, shapes or dtypes are not the model's; nothing is assigned then.
@@ -100,6 +100,6 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
 
 
 def _kind(shape: Sequence[int], dtype: Any) -> str:
-    """Shape and dtype; backends count in integers of different width."""
+    """Shape and dtype. All integers are one dtype, since the backends count in different widths."""
     dtype = re.sub(r"^u?int\d+$", "int", keras.backend.standardize_dtype(dtype))
     return f"{dtype} {tuple(shape)}"

@@ -1,4 +1,4 @@
-"""The checkpoints of a training: a folder each, whole or not at all, with its checksums.
+"""The checkpoints of a run. Each is a folder with checksums, which is there whole or not at all.
 
 ```
 checkpoints/
@@ -43,7 +43,8 @@ def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays
         int, `progress.batches`.
 
     Raises:
-        OSError: if it could not be written, a full disk above all. Those before are intact.
+        OSError: if it could not be written, for example on a full disk. Earlier checkpoints are
+            intact.
     """
     path = directory / f"step-{progress.batches:08d}"
     if path.exists():
@@ -65,10 +66,10 @@ def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays
 
 
 def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | None:
-    """The newest checkpoint that is valid; what is not, is named in a warning.
+    """Finds the newest valid checkpoint. A warning names each newer one, which is damaged.
 
     Args:
-        directory: `pathlib.Path`; leftovers of killed runs in there are removed.
+        directory: `pathlib.Path`. Files that killed runs have left there are removed.
 
     Returns:
         (path, `Progress`), or None if there is no checkpoint at all.
@@ -97,7 +98,7 @@ def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | 
 
 
 def read_arrays(path: pathlib.Path) -> Arrays:
-    """dict of name -> array, of a checkpoint that `find_checkpoint` has found."""
+    """Reads the arrays of a checkpoint that `find_checkpoint` has found, by name."""
     from safetensors.numpy import load_file
 
     return load_file(path / VARIABLES)
@@ -135,7 +136,7 @@ def _list_checkpoints(directory: pathlib.Path) -> list[pathlib.Path]:
 
 
 def _remove(path: pathlib.Path) -> None:
-    """Removes a checkpoint; killed halfway it leaves none that looks damaged."""
+    """Removes a checkpoint; renames it first, so that a kill leaves no damaged checkpoint."""
     hidden = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     path.rename(hidden)
     shutil.rmtree(hidden, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""The length of a schedule that has left it open, from what a training is about to do."""
+"""Sets the length of a schedule that has left it open, from the steps that `fit` will take."""
 
 import math
 from collections.abc import Sequence
@@ -83,7 +83,7 @@ def _find_schedule(
 
 
 def _listed(callbacks: Any) -> Sequence[Any]:
-    """What `fit` takes as `callbacks`, as a list."""
+    """The argument `callbacks` of `fit`, as a list."""
     if isinstance(callbacks, keras.callbacks.CallbackList):
         return callbacks.callbacks
     return callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]

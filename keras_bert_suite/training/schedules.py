@@ -85,7 +85,7 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         return self._num_steps == math.inf
 
     def count_batches(self, batches_per_step: int) -> None:
-        """Says that calls pass the number of batches, of which each step takes so many."""
+        """Says that calls pass the number of batches, and how many batches a step takes."""
         self._batches_per_step = batches_per_step
 
     def __call__(self, step: Tensor) -> Tensor:

@@ -1,7 +1,8 @@
 """The states of PyTorch's own random generators.
 
-Keras' dropout draws from them under that backend, unless its layer was given a seed; so do
-PyTorch's attention kernel and the making of each iterator of a `DataLoader`.
+Keras' dropout draws from these generators under the PyTorch backend, unless its layer was given a
+seed. PyTorch's attention kernel draws from them too, and so does each new iterator of a
+`DataLoader`.
 """
 
 import keras
@@ -24,10 +25,10 @@ def copy_generators() -> Arrays:
 
 
 def restore_generators(arrays: Arrays) -> None:
-    """Goes on drawing from where `copy_generators` was called.
+    """Sets the generators to the state that `copy_generators` has copied.
 
     Args:
-        arrays: dict of name -> array; what is no generator of this machine is left out.
+        arrays: dict of name -> array. Names that are no generator of this machine are ignored.
     """
     if keras.config.backend() != "torch":
         return

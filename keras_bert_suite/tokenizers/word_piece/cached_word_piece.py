@@ -124,7 +124,8 @@ class _SegmentCache(dict):
         analysis = self._analyse(segment)
         if len(segment) <= MAX_CACHED_LENGTH:
             if len(self) >= MAX_CACHED:
-                # Frequent segments come back at once; those of a corpus that is done do not.
+                # Frequent segments soon enter the cache again. Segments of an earlier corpus do
+                # not.
                 self.clear()
             self[segment] = analysis
         return analysis
