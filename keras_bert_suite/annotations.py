@@ -34,3 +34,9 @@ PathLike: TypeAlias = str | os.PathLike[str]
 
 #: A regular expression, or several.
 Patterns: TypeAlias = str | Sequence[str]
+
+#: What `fit` takes as `x`: texts, rows of words, columns by name, packed arrays or a dataset.
+Inputs: TypeAlias = Any
+
+#: What `fit` takes as `y` or as `sample_weight`: one value a row, an array, or a dict of arrays.
+Labels: TypeAlias = Any

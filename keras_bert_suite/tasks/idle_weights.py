@@ -1,6 +1,7 @@
 """Weights of a backbone that a head does not depend on, such as the pooler's."""
 
 import keras
+import keras_hub
 
 
 class IdleWeights:
@@ -10,28 +11,28 @@ class IdleWeights:
     would be decayed.
     """
 
-    _idle_paths = frozenset()
+    _idle_paths: frozenset[str] = frozenset()
 
     @property
-    def trainable_variables(self):
+    def trainable_variables(self) -> list[keras.Variable]:
         return [v for v in super().trainable_variables if v.path not in self._idle_paths]
 
     @property
-    def trainable_weights(self):
+    def trainable_weights(self) -> list[keras.Variable]:
         return [v for v in super().trainable_weights if v.path not in self._idle_paths]
 
     @property
-    def non_trainable_variables(self):
+    def non_trainable_variables(self) -> list[keras.Variable]:
         trainable = set(map(id, self.trainable_variables))
         return [variable for variable in self.variables if id(variable) not in trainable]
 
     @property
-    def non_trainable_weights(self):
+    def non_trainable_weights(self) -> list[keras.Variable]:
         trainable = set(map(id, self.trainable_weights))
         return [variable for variable in self.weights if id(variable) not in trainable]
 
 
-def find_idle(backbone):
+def find_idle(backbone: keras_hub.models.Backbone) -> frozenset[str]:
     """frozenset of str, the paths of variables that the sequence output does not depend on."""
     if not isinstance(backbone.output, dict):
         return frozenset()

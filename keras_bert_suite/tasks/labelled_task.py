@@ -1,7 +1,10 @@
 """What tasks have in common whose head has an output for each label."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any, Self
 
+from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.tasks.row_task import RowTask
 
 
@@ -11,15 +14,22 @@ class LabelledTask(RowTask):
     A subclass says with `head_name` what the layer of its head is called.
     """
 
-    head_name = None
+    head_name: str
 
     @property
-    def num_classes(self):
+    def num_classes(self) -> int:
         """int C."""
         return len(self.label_names)
 
     @classmethod
-    def from_preset(cls, preset, num_classes=None, *, label_names=None, **kwargs):
+    def from_preset(
+        cls,
+        preset: PathLike,
+        num_classes: int | None = None,
+        *,
+        label_names: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Builds the task from a checkpoint.
 
         Args:
@@ -39,18 +49,20 @@ class LabelledTask(RowTask):
         return super().from_preset(preset, **kwargs)
 
     @classmethod
-    def has_new_head(cls, arguments):
+    def has_new_head(cls, arguments: dict[str, Any]) -> bool:
         return "num_classes" in arguments
 
     @classmethod
-    def arguments_of(cls, checkpoint, arguments):
+    def arguments_of(
+        cls, checkpoint: Any, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
         if cls.has_new_head(arguments):
             return arguments, [f"{cls.head_name}/.*"]
         return {**cls.head_arguments(checkpoint), **arguments}, []
 
     @classmethod
     @abstractmethod
-    def head_arguments(cls, checkpoint):
+    def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
         """What a checkpoint's own head says of the arguments of this task.
 
         Raises:
@@ -58,21 +70,23 @@ class LabelledTask(RowTask):
         """
 
     @classmethod
-    def load_keras_preset(cls, loader, load_weights, **arguments):
+    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
         if cls.has_new_head(arguments):
             # The texts of another task may be pairs, those of this one not.
             arguments = {"input_names": None, **arguments}
         return super().load_keras_preset(loader, load_weights, **arguments)
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: Config) -> Self:
         # For a new head KerasHub's loader adds `num_classes` to what `get_config` returned.
         if config.get("num_classes") not in (None, len(config.get("label_names") or ())):
             config = {**config, "label_names": None}
         return super().from_config(config)
 
 
-def resolve_label_names(task, num_classes, label_names):
+def resolve_label_names(
+    task: str, num_classes: int | None, label_names: Sequence[str] | None
+) -> list[str]:
     """The names of labels as a list, from names or from their number.
 
     Args:

@@ -1,12 +1,15 @@
 """A corpus to a BERT: masked language modelling and next sentence prediction."""
 
 import warnings
+from collections.abc import Sequence
+from typing import Any, Self
 
 import keras
 import keras_hub
 from keras import ops
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.annotations import Config, PathLike, Tensor
 from keras_bert_suite.layers import MaskedLMHead, gelu_tanh
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -51,7 +54,13 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
 
-    def __init__(self, backbone, next_sentence=True, preprocessor=None, **kwargs):
+    def __init__(
+        self,
+        backbone: keras_hub.models.Backbone,
+        next_sentence: bool = True,
+        preprocessor: keras.layers.Layer | None = None,
+        **kwargs: Any,
+    ) -> None:
         self.next_sentence = next_sentence  # `compile` reads it, within the base class' `__init__`
 
         # === Layers ===
@@ -66,7 +75,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             dtype=backbone.dtype_policy,
             name="masked_lm",
         )
-        self.next_sentence_head = None
+        self.next_sentence_head: keras.layers.Dense | None = None
         if next_sentence:
             self.next_sentence_head = keras.layers.Dense(
                 2,
@@ -80,7 +89,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         encoded = backbone(backbone.input)
         sequence_output = encoded["sequence_output"] if isinstance(encoded, dict) else encoded
         outputs = {"mlm": self.masked_lm(sequence_output, mask_positions)}
-        if next_sentence:
+        if self.next_sentence_head is not None:
             outputs["nsp"] = self.next_sentence_head(pool_first_token(encoded))
         self._idle_paths = frozenset() if next_sentence else find_idle(backbone)
         super().__init__(
@@ -88,7 +97,9 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         )
 
     @classmethod
-    def from_preset(cls, preset, *, next_sentence=None, **kwargs):
+    def from_preset(
+        cls, preset: PathLike, *, next_sentence: bool | None = None, **kwargs: Any
+    ) -> Self:
         """Builds a pretrainer from a checkpoint, to go on where it was left.
 
         Heads that the checkpoint has are loaded, those that it lacks are new, with a warning.
@@ -106,14 +117,18 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         return super().from_preset(preset, next_sentence=next_sentence, **kwargs)
 
     @classmethod
-    def arguments_of(cls, checkpoint, arguments):
+    def arguments_of(
+        cls, checkpoint: Any, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
         next_sentence = arguments.pop("next_sentence")
         if next_sentence is None:
             next_sentence = checkpoints.find_heads(checkpoint) != ["masked_lm"]
         return {**arguments, "next_sentence": next_sentence}, []
 
     @classmethod
-    def load_keras_preset(cls, loader, load_weights, next_sentence=None, **arguments):
+    def load_keras_preset(
+        cls, loader: Any, load_weights: bool, next_sentence: bool | None = None, **arguments: Any
+    ) -> Self:
         task = super().load_keras_preset(loader, load_weights, **arguments)
         return task._with_next_sentence(next_sentence, loader.preset)
 
@@ -136,7 +151,14 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         task.masked_lm.set_weights(self.masked_lm.get_weights())
         return task
 
-    def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
+    def compile(
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        *,
+        weighted_metrics: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
         """Configures training, by default as BERT was pretrained.
 
         Args:
@@ -162,7 +184,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
                 weighted_metrics["nsp"] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
 
-    def get_metrics_result(self):
+    def get_metrics_result(self) -> dict[str, Tensor]:
         """The metrics; loss and perplexity of the masked tokens are there with either head."""
         results = super().get_metrics_result()
         loss = results.get("mlm_loss", results.get("loss"))
@@ -170,7 +192,9 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             return results
         return {**results, "mlm_loss": loss, "perplexity": ops.exp(loss)}
 
-    def fill_mask(self, texts, top_k=5):
+    def fill_mask(
+        self, texts: Sequence[str], top_k: int = 5
+    ) -> list[list[list[tuple[str, float]]]]:
         """Guesses the tokens that are masked in texts.
 
         >>> pretrainer.fill_mask(["Paris is the [MASK] of France."], top_k=2)
@@ -195,11 +219,11 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             )
         return fill_masks(self, self.preprocessor, texts, top_k)
 
-    def pack_texts(self, texts):
+    def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
         raise ValueError(
             f"{type(self).__name__} takes packed and masked batches, got texts. Make the batches "
             "with PretrainingBatches, or pack with a SegmentPacker and mask with a TokenMasker."
         )
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {**super().get_config(), "next_sentence": self.next_sentence}

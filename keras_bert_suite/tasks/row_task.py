@@ -1,8 +1,12 @@
 """What training, evaluation and prediction of every task have in common."""
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
 import keras
 import keras_hub
 
+from keras_bert_suite.annotations import Config, Dtype, Inputs, Labels, PathLike, Patterns, Tensor
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.tasks.batch_sources import (
     evaluation_source,
@@ -53,27 +57,27 @@ class RowTask(SavedTask):
     input_names = None
 
     @property
-    def preprocessor(self):
+    def preprocessor(self) -> Any:
         """The layer from texts to the backbone's inputs, or None; checked against it when set."""
         return super().preprocessor
 
     @preprocessor.setter
-    def preprocessor(self, value):
+    def preprocessor(self, value: keras.layers.Layer | None) -> None:
         check_preprocessor(value, self.backbone)
         keras_hub.models.Task.preprocessor.fset(self, value)
 
     @classmethod
     def from_preset(
         cls,
-        preset,
+        preset: PathLike,
         *,
-        load_weights=True,
-        sequence_length=None,
-        lowercase=None,
-        dtype=None,
-        skip=(),
-        **kwargs,
-    ):
+        load_weights: bool = True,
+        sequence_length: int | None = None,
+        lowercase: bool | None = None,
+        dtype: Dtype | None = None,
+        skip: Patterns = (),
+        **kwargs: Any,
+    ) -> Self:
         """Builds the task from a checkpoint.
 
         Args:
@@ -107,22 +111,24 @@ class RowTask(SavedTask):
         )
 
     @classmethod
-    def has_new_head(cls, arguments):
+    def has_new_head(cls, arguments: dict[str, Any]) -> bool:
         return False
 
     @classmethod
-    def load_keras_preset(cls, loader, load_weights, **arguments):
+    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
         """Builds the task of a preset that KerasHub's loader has opened."""
         own_head = not cls.has_new_head(arguments)
         return loader.load_task(cls, load_weights, own_head, preprocessor=None, **arguments)
 
-    def compile(self, optimizer, loss, **kwargs):
+    def compile(
+        self, optimizer: str | keras.optimizers.Optimizer, loss: Any, **kwargs: Any
+    ) -> None:
         """Configures training; see `keras.Model.compile`. Logged losses are finite means."""
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
         if loss is not None:
             track_finite_losses(self)
 
-    def compile_from_config(self, config):
+    def compile_from_config(self, config: Config) -> None:
         """Restores what `compile` was called with; Keras leaves out a `compile` of one's own."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         if self.optimizer is not None:
@@ -130,24 +136,24 @@ class RowTask(SavedTask):
 
     def fit(
         self,
-        x=None,
-        y=None,
-        batch_size=None,
-        epochs=1,
+        x: Inputs = None,
+        y: Labels = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
         *,
-        sample_weight=None,
-        class_weight=None,
-        validation_data=None,
-        validation_split=None,
-        validation_batch_size=None,
-        shuffle=True,
-        steps_per_epoch=None,
-        validation_steps=None,
-        initial_epoch=0,
-        callbacks=None,
-        verbose="auto",
-        **kwargs,
-    ):
+        sample_weight: Labels = None,
+        class_weight: Mapping[Any, float] | None = None,
+        validation_data: Any = None,
+        validation_split: float | None = None,
+        validation_batch_size: int | None = None,
+        shuffle: bool = True,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        initial_epoch: int = 0,
+        callbacks: keras.callbacks.Callback | Sequence[keras.callbacks.Callback] | None = None,
+        verbose: str | int = "auto",
+        **kwargs: Any,
+    ) -> keras.callbacks.History:
         """Trains the task; see `keras.Model.fit`.
 
         Args:
@@ -215,7 +221,15 @@ class RowTask(SavedTask):
                 **kwargs,
             )
 
-    def evaluate(self, x=None, y=None, batch_size=None, sample_weight=None, steps=None, **kwargs):
+    def evaluate(
+        self,
+        x: Inputs = None,
+        y: Labels = None,
+        batch_size: int | None = None,
+        sample_weight: Labels = None,
+        steps: int | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Returns the loss and metrics; arguments as in `fit`, others as in `keras.Model`."""
         callbacks = kwargs.get("callbacks")
         if isinstance(callbacks, WholeEpochs) and callbacks.terminated:
@@ -232,26 +246,41 @@ class RowTask(SavedTask):
             return {}  # Means over some of the batches.
         return logs
 
-    def predict(self, x=None, batch_size=None, steps=None, **kwargs):
+    def predict(
+        self,
+        x: Inputs = None,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Returns the answers in the order of the N rows; arguments as in `fit`.
 
         With `steps`, the answers of the first `steps` batches of rows.
         """
         return predict(self, x, batch_size, steps, self.decode, **kwargs)
 
-    def train_on_batch(self, x, y=None, sample_weight=None, class_weight=None, **kwargs):
+    def train_on_batch(
+        self,
+        x: Inputs,
+        y: Labels = None,
+        sample_weight: Labels = None,
+        class_weight: Mapping[Any, float] | None = None,
+        **kwargs: Any,
+    ) -> Any:
         """Takes one step; `x` is a batch of what `fit` takes. See `keras.Model.train_on_batch`."""
         preprocess = weighted(self, self.preprocess, class_weight, given=sample_weight)
         x, y, weight = self._prepare_batch(preprocess, x, y, sample_weight, labelled=True)
         lay_schedule_without_end(self)
         return keras.Model.train_on_batch(self, x, y, weight, **kwargs)
 
-    def test_on_batch(self, x, y=None, sample_weight=None, **kwargs):
+    def test_on_batch(
+        self, x: Inputs, y: Labels = None, sample_weight: Labels = None, **kwargs: Any
+    ) -> Any:
         """Evaluates one batch of what `fit` takes. See `keras.Model.test_on_batch`."""
         batch = self._prepare_batch(self.preprocess, x, y, sample_weight, labelled=True)
         return keras.Model.test_on_batch(self, *batch, **kwargs)
 
-    def predict_on_batch(self, x):
+    def predict_on_batch(self, x: Inputs) -> Any:
         """The outputs for one batch of what `fit` takes. See `keras.Model.predict_on_batch`."""
         return keras.Model.predict_on_batch(self, self._prepare_batch(self.preprocess, x)[0])
 
@@ -259,23 +288,23 @@ class RowTask(SavedTask):
         rows = self.cut_windows(read_data(self, *batch, labelled=labelled))
         return keras.utils.unpack_x_y_sample_weight(preprocess(*rows.as_batch()))
 
-    def read_rows(self, x, y=None, sample_weight=None):
+    def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         """`Rows` of what `fit` was given in memory."""
         return Rows.read(x, y, sample_weight)
 
-    def read_batch(self, x, y=None, sample_weight=None):
+    def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         """`Rows` of one batch of a dataset, which may be tensors in a graph of TensorFlow."""
         return Rows.read_batch(x, y, sample_weight)
 
-    def encode_labels(self, labels):
+    def encode_labels(self, labels: Labels) -> Labels:
         """Turns labels, as users write them, into what the loss takes."""
         return labels
 
-    def class_weighting(self, class_weight):
+    def class_weighting(self, class_weight: Mapping[Any, float]) -> Callable[[Tensor], Tensor]:
         """The function from encoded labels to the weights of their classes."""
         raise ValueError(f"{type(self).__name__} has no classes, so class_weight must be None.")
 
-    def cut_windows(self, rows):
+    def cut_windows(self, rows: Rows) -> Rows:
         """Turns rows into the rows that the model sees, such as windows over long texts.
 
         Args:
@@ -286,7 +315,7 @@ class RowTask(SavedTask):
         """
         return rows
 
-    def decode(self, outputs, rows):
+    def decode(self, outputs: Any, rows: Rows | None) -> Any:
         """Turns outputs into the answers that `predict` returns.
 
         Args:
@@ -298,13 +327,13 @@ class RowTask(SavedTask):
         """
         return outputs
 
-    def preprocess_samples(self, x, y=None, sample_weight=None):
+    def preprocess_samples(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         """Turns a batch of a dataset into what the model takes; also in a graph of TensorFlow."""
         return self.preprocess(
             *self.cut_windows(read_samples(self, x, y, sample_weight)).as_batch()
         )
 
-    def preprocess(self, x, y=None, sample_weight=None):
+    def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         """Turns a batch with encoded labels into what the model takes.
 
         Args:
@@ -318,7 +347,7 @@ class RowTask(SavedTask):
             x = self.pack_texts(x)
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
-    def pack_texts(self, texts):
+    def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
         """Texts to the inputs of the backbone, by the preprocessor of this task.
 
         Args:

@@ -1,9 +1,11 @@
 """How tasks are saved and loaded."""
 
 import os
+from typing import Any, Self
 
 import keras
 
+from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.models.trainability import (
     read_trainability,
@@ -15,7 +17,7 @@ from keras_bert_suite.models.trainability import (
 class SavedTask:
     """A task whose files hold what Keras and KerasHub would leave out of them."""
 
-    def save(self, filepath, *args, **kwargs):
+    def save(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the task as a `.keras` file; see `keras.Model.save`."""
         if os.fspath(filepath).endswith((".h5", ".hdf5")):
             raise ValueError(
@@ -24,11 +26,11 @@ class SavedTask:
             )
         super().save(filepath, *args, **kwargs)
 
-    def save_task_weights(self, filepath):
+    def save_task_weights(self, filepath: PathLike) -> None:
         """Saves the head alone; KerasHub would save the optimizer's state with it."""
         keras.saving.save_weights(self, filepath, objects_to_skip=self._not_task_weights())
 
-    def load_task_weights(self, filepath):
+    def load_task_weights(self, filepath: PathLike) -> None:
         """Loads what `save_task_weights` saved."""
         keras.saving.load_weights(self, filepath, objects_to_skip=self._not_task_weights())
 
@@ -36,7 +38,7 @@ class SavedTask:
         optimizer = [self.optimizer] if self.compiled else []
         return [*self.backbone._flatten_layers(), *optimizer]
 
-    def get_config(self):
+    def get_config(self) -> Config:
         config = super().get_config()
         # A `BertBackbone` says it itself.
         if not isinstance(self.backbone, BertBackbone):
@@ -46,7 +48,7 @@ class SavedTask:
         return config
 
     @classmethod
-    def from_config(cls, config):
+    def from_config(cls, config: Config) -> Self:
         # What is loaded is compiled as it was saved, or not at all.
         config = {"compile": False, **config}
         trainability = config.pop("backbone_trainability", None)

@@ -1,10 +1,14 @@
 """Texts, or pairs of texts, to classes."""
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 import keras
 import keras_hub
 from keras import ops
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.annotations import Activation, Config, Labels, Tensor
 from keras_bert_suite.data.class_weights import read_class_weights, weight_rows
 from keras_bert_suite.data.label_encoding import encode_labels
 from keras_bert_suite.layers import Dropout
@@ -58,16 +62,16 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
 
     def __init__(
         self,
-        backbone,
-        num_classes=None,
+        backbone: keras_hub.models.Backbone,
+        num_classes: int | None = None,
         *,
-        label_names=None,
-        preprocessor=None,
-        dropout=0.1,
-        activation=None,
-        input_names=None,
-        **kwargs,
-    ):
+        label_names: Sequence[str] | None = None,
+        preprocessor: keras.layers.Layer | None = None,
+        dropout: float = 0.1,
+        activation: Activation | None = None,
+        input_names: str | Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         label_names = resolve_label_names(type(self).__name__, num_classes, label_names)
         activation = _check_activation(activation)
 
@@ -100,15 +104,22 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         self.input_names = check_input_names(input_names)
 
     @property
-    def activation(self):
+    def activation(self) -> Callable[[Tensor], Tensor]:
         """The function from logits to outputs."""
         return self.output_activation.activation
 
     @classmethod
-    def head_arguments(cls, checkpoint):
+    def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
         return checkpoints.classifier_arguments(checkpoint)
 
-    def compile(self, optimizer="auto", loss="auto", *, metrics="auto", **kwargs):
+    def compile(
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        *,
+        metrics: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
         """Configures training, by default as BERT is fine-tuned.
 
         Args:
@@ -128,16 +139,16 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
             metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
 
-    def encode_labels(self, labels):
+    def encode_labels(self, labels: Labels) -> Labels:
         """Turns class ids or label names into class ids."""
         return encode_labels(labels, self.label_names)
 
-    def class_weighting(self, class_weight):
+    def class_weighting(self, class_weight: Mapping[Any, float]) -> Callable[[Tensor], Tensor]:
         """The function from labels to the weights of their classes, by label name or class id."""
         weights = read_class_weights(class_weight, self.label_names)
         return lambda labels: weight_rows(labels, weights)
 
-    def serving_outputs(self, outputs, packed):
+    def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What a server answers: `probabilities` float32 (B, C) and `label_ids` int32 (B,)."""
         if self.activation is not keras.activations.softmax:
             outputs = ops.softmax(outputs, axis=-1)
@@ -146,7 +157,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
             "label_ids": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
         }
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "label_names": list(self.label_names),
@@ -156,7 +167,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         }
 
 
-def pool_first_token(outputs):
+def pool_first_token(outputs: Tensor) -> Tensor:
     """(B, H): a backbone's `pooled_output`, or its sequence output at the first position."""
     if isinstance(outputs, dict):
         if "pooled_output" in outputs:

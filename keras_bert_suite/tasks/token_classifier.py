@@ -1,10 +1,14 @@
 """Words to labels: named entities, parts of speech."""
 
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
 import keras
 import keras_hub
 import numpy as np
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.data.class_weights import read_class_weights
 from keras_bert_suite.data.entity_scores import score_entities
 from keras_bert_suite.data.label_encoding import check_token_labels, encode_tags
@@ -70,15 +74,15 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
 
     def __init__(
         self,
-        backbone,
-        num_classes=None,
+        backbone: keras_hub.models.Backbone,
+        num_classes: int | None = None,
         *,
-        label_names=None,
-        preprocessor=None,
-        dropout=0.1,
-        input_names=None,
-        **kwargs,
-    ):
+        label_names: Sequence[str] | None = None,
+        preprocessor: keras.layers.Layer | None = None,
+        dropout: float = 0.1,
+        input_names: str | Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
         label_names = resolve_label_names(type(self).__name__, num_classes, label_names)
 
         # === Layers ===
@@ -111,18 +115,27 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         self.input_names = check_input_names(input_names)
 
     @classmethod
-    def head_arguments(cls, checkpoint):
+    def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
         return checkpoints.token_classifier_arguments(checkpoint)
 
     @classmethod
-    def arguments_of(cls, checkpoint, arguments):
+    def arguments_of(
+        cls, checkpoint: Any, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         if not checkpoints.has_part(checkpoint, "pooler"):
             # No output depends on it, so nobody needs to be warned.
             new_parts = [*new_parts, "pooler/.*"]
         return arguments, new_parts
 
-    def compile(self, optimizer="auto", loss="auto", *, weighted_metrics="auto", **kwargs):
+    def compile(
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        *,
+        weighted_metrics: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
         """Configures training, by default as BERT is fine-tuned.
 
         Args:
@@ -142,7 +155,9 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
             weighted_metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
 
-    def predict_tags(self, x, batch_size=None, steps=None, **kwargs):
+    def predict_tags(
+        self, x: Inputs, batch_size: int | None = None, steps: int | None = None, **kwargs: Any
+    ) -> list[list[str]]:
         """The tag of each word.
 
         Args:
@@ -153,7 +168,9 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         """
         return predict(self, x, batch_size, steps, self._decode_tags, **kwargs)
 
-    def predict_probabilities(self, x, batch_size=None, steps=None, **kwargs):
+    def predict_probabilities(
+        self, x: Inputs, batch_size: int | None = None, steps: int | None = None, **kwargs: Any
+    ) -> list[np.ndarray]:
         """The probability of each label for each word.
 
         Returns:
@@ -161,7 +178,7 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         """
         return predict(self, x, batch_size, steps, self._decode_probabilities, **kwargs)
 
-    def score(self, rows, labels, batch_size=None):
+    def score(self, rows: Inputs, labels: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Precision, recall and F1 of the entities, as seqeval counts them.
 
         Args:
@@ -175,10 +192,10 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         true_tags = [[self.label_names[label] for label in row] for row in labels]
         return score_entities(true_tags, self.predict_tags(rows, batch_size, verbose=0))
 
-    def read_rows(self, x, y=None, sample_weight=None):
+    def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         return read_word_rows(x, y, sample_weight)
 
-    def read_batch(self, x, y=None, sample_weight=None):
+    def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         tensors = [tensor for tensor in keras.tree.flatten(x) if is_tf_tensor(tensor)]
         if not any(tensor.dtype == "string" for tensor in tensors):
             if isinstance(x, dict) and tensors:
@@ -191,18 +208,18 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
             )
         return read_word_rows(x, y, sample_weight)
 
-    def encode_labels(self, labels):
+    def encode_labels(self, labels: Labels) -> Labels:
         """Turns label names or ids of words into label ids."""
         if not is_tf_tensor(labels) and labels.dtype == object:
             return encode_tags(labels, self.label_names)
         return check_token_labels(labels, self.label_names)
 
-    def class_weighting(self, class_weight):
+    def class_weighting(self, class_weight: Mapping[Any, float]) -> Callable[[Tensor], Tensor]:
         """The function from labels to the weights of their classes, by label name or id."""
         weights = read_class_weights(class_weight, self.label_names)
         return lambda labels: weights[np.asarray(labels)]
 
-    def cut_windows(self, rows):
+    def cut_windows(self, rows: Rows) -> Rows:
         if isinstance(rows.inputs, dict):
             return rows
         check_can_pack(self)
@@ -213,7 +230,7 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
             )
         return cut_word_windows(self.preprocessor, rows)
 
-    def preprocess(self, x, y=None, sample_weight=None):
+    def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         if isinstance(x, dict):
             return _weigh_packed(x, y, sample_weight)
         (windows,) = x
@@ -234,7 +251,7 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         )
         return x, spread(y), weights
 
-    def decode(self, outputs, rows):
+    def decode(self, outputs: Any, rows: Rows | None) -> Any:
         """Turns outputs for windows into a list of `Entity` for each row."""
         if not isinstance(rows, WordWindows):
             return outputs
@@ -258,7 +275,7 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         ends = np.cumsum([len(words) for words in rows.tokenized.words])
         return np.split(scores, ends[:-1]) if len(ends) else []
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "label_names": list(self.label_names),
