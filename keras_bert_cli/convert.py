@@ -1,10 +1,10 @@
 """Convert a checkpoint to the format of Hugging Face, of Google, or of Keras.
 
 Reads what --checkpoint of finetune reads: a folder of Hugging Face, of Google's TF1
-code or of a preset, a .keras file, or hf://owner/name. Heads are kept, those of
-pretraining and a classification layer with its label names, for which Google's format
-has no place. A checkpoint with another head, such as one that answers questions, is
-refused: --encoder_only leaves its heads out.
+code or of a preset, a .keras file, or hf://owner/name. The heads of
+pretraining and a classification layer are kept, with the label names if the format has a
+place for them; Google's has none. A checkpoint with another head, such as a head that
+answers questions, is refused. --encoder_only leaves all heads out.
 
 Example:
   keras-bert convert --input uncased_L-12_H-768_A-12 --to huggingface --output bert-base

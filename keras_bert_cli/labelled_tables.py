@@ -1,4 +1,4 @@
-"""Tables of texts and labels: read, and looked at before hours of work."""
+"""Reads tables of texts and labels, and checks them before hours of work."""
 
 import warnings
 

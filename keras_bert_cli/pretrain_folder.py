@@ -21,7 +21,7 @@ def read_run(output):
 
 
 def claim_folder(output, before, settings):
-    """Notes the settings of a new run, or compares them with those of the run to go on with.
+    """Writes the settings of a new run, or compares them with those of the run in the folder.
 
     Args:
         output: `pathlib.Path`.

@@ -56,7 +56,7 @@ def print_epochs(rows, held_out_name):
     """Prints a table with a row per epoch.
 
     Args:
-        rows: list of dicts, those of an `EpochLog`.
+        rows: list of dicts, the `rows` of an `EpochLog`.
         held_out_name: str, what the validation data is called: "dev" or "test".
     """
     columns = {

@@ -20,7 +20,7 @@ def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCor
         seed: int, not negative.
 
     Returns:
-        two `TokenCorpus`: the documents to train on, and those held out.
+        two `TokenCorpus`: the documents to train on, and the documents that are held out.
 
     Raises:
         ValueError: if `share` is out of its range, or either part has no document.

@@ -23,7 +23,7 @@ class InputOptions:
             "utf-8-sig" is "utf-8" here, and other spellings are made one.
         errors: "strict" takes bytes that are not of the encoding for a fault, "replace" reads
             U+FFFD for them.
-        on_error: "stop" refuses an input with documents that cannot be read, "skip" leaves those
+        on_error: "stop" refuses an input with documents that cannot be read, "skip" leaves such
             documents out and counts them.
 
     Raises:

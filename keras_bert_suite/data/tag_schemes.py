@@ -100,7 +100,7 @@ def write_tags(entities, num_words, scheme):
 
 
 def convert_tags(tags, scheme):
-    """The tags of a sentence, in whatever scheme, in another.
+    """Turns the tags of a sentence, in any scheme, into another scheme.
 
     >>> convert_tags(["I-PER", "I-PER", "O"], "BIO")
     ['B-PER', 'I-PER', 'O']

@@ -34,7 +34,7 @@ def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq
     targets = draw_targets(rng, len(num_sentences), budget, short_seq_prob)
     targets = np.repeat(targets, num_sentences)
     begins = np.arange(first, end)
-    # A gathering is the sentences from `begins` to `ends`, A those to `a_ends`.
+    # A gathering is the sentences from `begins` to `ends`. A is its sentences up to `a_ends`.
     ends = first + np.searchsorted(tokens_before[first : end + 1], tokens_before[begins] + targets)
     ends = np.minimum(ends, np.repeat(bounds[1:], num_sentences))
     sizes = ends - begins

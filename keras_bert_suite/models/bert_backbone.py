@@ -22,7 +22,7 @@ BERT_SIZES = {
     "large": (24, 1024, 16),
 }
 
-#: What checkpoints call an activation, and what it is.
+#: The names of activation functions in checkpoints, and the functions.
 ACTIVATIONS = {
     "gelu": gelu_erf,
     "gelu_erf": gelu_erf,
@@ -162,7 +162,7 @@ class BertBackbone(keras_hub.models.Backbone):
         if output_hidden_states:
             outputs["hidden_states"] = hidden_states
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
-        # Under PyTorch KerasHub does not hand it down to the layers.
+        # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
 
         # === Config ===

@@ -13,15 +13,15 @@ MULTIPLE = 8
 
 
 class LengthCut(NamedTuple):
-    """What a sequence length takes away.
+    """What a sequence length cuts off.
 
     Attributes:
         sequence_length: int.
         rows: float, the share of rows that are cut.
         tokens: float, the share of the texts' tokens that are cut off.
-        cost: float, the tokens that remain, relative to those at the advised length. About what
-            training costs when the rows of a batch have similar lengths; the attention, a ninth of
-            a BERT-base at 512 tokens, grows faster.
+        cost: float, the number of tokens that remain, relative to the number at the advised length.
+            This is about the cost of training when the rows of a batch have similar lengths. The
+            attention grows faster; it is a ninth of a BERT-base at 512 tokens.
     """
 
     sequence_length: int
@@ -39,8 +39,8 @@ class LengthAdvice:
     Attributes:
         lengths: int (B,), the tokens of each row, special ones included, ascending.
         coverage: float, the share of rows that is to stay whole.
-        sequence_length: int, the advice: the smallest multiple of 8 that does so. A model may have
-            fewer positions than that.
+        sequence_length: int, the advice: the smallest multiple of 8 that keeps this share whole. A
+            model may have fewer positions.
         cuts: tuple of `LengthCut`, for the advice and for 64, 128, 256 and 512, ascending.
     """
 
@@ -86,7 +86,7 @@ def advise_length(lengths: np.ndarray, num_special_tokens: int, coverage: float)
         coverage: float in (0, 1], the share of rows that is to stay whole.
 
     Raises:
-        ValueError: if `coverage` is not such a share, or there are no rows.
+        ValueError: if `coverage` is not above 0 and at most 1, or there are no rows.
     """
     if not 0 < coverage <= 1:
         raise ValueError(

@@ -1,8 +1,7 @@
 """Which tokens are masked together: pieces of a word, characters of a Chinese word.
 
-The units of a batch are one boolean array (B, L), true where a unit begins. Special
-tokens and padding, which are never masked, are units of their own, so that no unit
-reaches across them.
+The units of a batch are one boolean array (B, L), true where a unit begins. Special tokens and
+padding are never masked. Each of them is a unit of its own, so that no unit reaches across it.
 """
 
 import re
@@ -14,7 +13,7 @@ from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFI
 
 
 class MaskVocabulary:
-    """What masking must know of a vocabulary, as tables over its ids.
+    """The properties of a vocabulary that masking needs, as tables over its ids.
 
     Args:
         tokenizer: tokenizer of a vocabulary that has the mask token.
@@ -90,10 +89,10 @@ def join_characters(begins, token_ids, cjk, tokens, word_segmenter):
         `word_segmenter` begins a word; everywhere else it is `begins`.
 
     Raises:
-        ValueError: if what the segmenter returns does not join to what it was given.
+        ValueError: if the words of the segmenter do not join to the text it was given.
     """
     begins = begins & ~cjk
-    # A false column on either side: no run reaches into the next row.
+    # With a false column on either side, no run reaches into the next row.
     steps = np.diff(np.pad(cjk, ((0, 0), (1, 1))).astype("int8"), axis=1)
     rows, firsts = np.nonzero(steps == 1)
     ends = np.nonzero(steps == -1)[1]

@@ -1,4 +1,4 @@
-"""Packed token ids in, masked ones and what to predict out."""
+"""Masks packed token ids, and lists the tokens to predict."""
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -37,14 +37,14 @@ OUTPUTS = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
 class TokenMasker(keras.layers.Layer):
     """Hides tokens of packed rows, for masked language modelling.
 
-    Of a row of n tokens, special ones included, `max(1, round(rate * n))` are chosen, but
-    at most `max_predictions`; fewer where whole units do not fill that number, none in a
-    row of special tokens. Of the chosen ones 80% become the mask token, 10% a random
-    token, and 10% stay as they are. Special tokens, the unknown one among them, and
-    padding are never chosen.
+    A row has n tokens, special tokens included. Of these, `max(1, round(rate * n))` tokens are
+    chosen, but at most `max_predictions`. Fewer are chosen if whole units do not fill this number,
+    and none in a row of special tokens. Of the chosen tokens 80% become the mask token, 10% become
+    a random token, and 10% stay as they are. Special tokens, also the unknown token, and padding
+    are never chosen.
 
-    A row's masks depend on the seed, the epoch and the row's id alone: not on the other
-    rows, their order, the padding, the backend or the number of workers.
+    The masks of a row depend only on the seed, the epoch and the id of the row. The other rows,
+    their order, the padding, the backend and the number of workers do not change them.
 
     ```python
     packer = SegmentPacker(tokenizer, sequence_length=128)
@@ -67,13 +67,12 @@ class TokenMasker(keras.layers.Layer):
             is skipped, not cut (Google's whole word masking).
         "span": runs of 1 to `max_span_length` words, their lengths geometrically
             distributed (SpanBERT, Joshi et al., 2020, https://arxiv.org/abs/1907.10529).
-            A run ends early at a special token, at an earlier run and where the next word
-            would exceed the number; SpanBERT's code cuts that word, and lets runs grow
-            into each other.
+            A run ends early at a special token, at an earlier run, and before a word that would
+            exceed the number. SpanBERT's code cuts such a word, and lets runs grow into each other.
         "ngram": runs of n words, n drawn by `ngram_shares` (ALBERT, Lan et al., 2020,
-            https://arxiv.org/abs/1909.11942). A run that would exceed the number is
-            shortened by words, one that meets an earlier run is skipped. Runs end at
-            special tokens; in Google's code they cross [SEP].
+            https://arxiv.org/abs/1909.11942). A run that would exceed the number is shortened by
+            words. A run that meets an earlier run is skipped. Runs end at special tokens. In
+            Google's code they cross [SEP].
 
     Args:
         tokenizer: `WordPieceTokenizer` whose vocabulary has the mask token. It is
@@ -81,9 +80,10 @@ class TokenMasker(keras.layers.Layer):
         rate: float over 0, at most 1, the share of tokens to choose.
         unit: "token", "word", "span" or "ngram".
         mask_token_rate: float, how many of the chosen tokens become the mask token.
-        random_token_rate: float, how many become a random token; the rest stay. Drawn for
-            each token, also within words and n-grams; with "span" once for each span.
-        max_predictions: int, P, or None for as many as the padded length calls for.
+        random_token_rate: float, how many of the chosen tokens become a random token. The rest stay
+            as they are. This is drawn for each token, also within words and n-grams, but with
+            "span" once for each span.
+        max_predictions: int, P. None takes as many as `rate` gives for the padded length.
         random_tokens: "ordinary" draws from the vocabulary without special tokens and
             `[unused...]`, "vocabulary" from all of it, as Google's code does.
         word_segmenter: function from a str to the list of its words, such as
@@ -92,12 +92,13 @@ class TokenMasker(keras.layers.Layer):
             To be saved with the layer, or sent to other processes, it must be a function
             at the top of a module (a method such as `jieba.lcut` is wrapped in one),
             registered with `keras.saving.register_keras_serializable`.
-        span_probability: float over 0, at most 1, the parameter of the geometric
-            distribution: of spans that have not ended, how many end at each word.
-        max_span_length: int, in words; the distribution is renormalised over 1 to this.
+        span_probability: float over 0, at most 1, the parameter of the geometric distribution: the
+            probability that a span ends at each of its words.
+        max_span_length: int, in words. The distribution is renormalised over the lengths from 1 to
+            this one.
         ngram_shares: floats, how often n-grams of 1, 2 and so on words are drawn;
             ALBERT's are as 1 to 1/2 to 1/3, MacBERT's `(0.4, 0.3, 0.2, 0.1)`.
-        dynamic: bool; False masks a row alike in every epoch.
+        dynamic: bool. False gives a row the same masks in every epoch.
         seed: int, not negative.
     """
 
@@ -184,8 +185,8 @@ class TokenMasker(keras.layers.Layer):
             dict of `inputs` with `token_ids` masked and, without a batch (P,):
             `mask_positions` int32 (B, P), ascending;
             `mask_ids` int32 (B, P), the tokens that were there;
-            `mask_weights` float32 (B, P), 1 for predictions, 0 in slots that are not used,
-            where the others are 0 too. Tensors if anything was a TensorFlow tensor.
+            `mask_weights` float32 (B, P), 1 for predictions. In slots that are not used all three
+            are 0. They are tensors if an argument was a TensorFlow tensor.
 
         Raises:
             ValueError: if a key is missing, shapes do not go together, or a row id or the
@@ -203,7 +204,7 @@ class TokenMasker(keras.layers.Layer):
         return {**inputs, **dict(zip(OUTPUTS, run(*arrays), strict=True))}
 
     def _mask_arrays(self, token_ids, padding_mask, row_ids, epoch):
-        """NumPy arrays in, those named by `OUTPUTS` out."""
+        """NumPy arrays in, the arrays named in `OUTPUTS` out."""
         token_ids, padding_mask, row_ids = map(np.asarray, (token_ids, padding_mask, row_ids))
         _check_shapes(token_ids.shape, padding_mask.shape, row_ids.shape)
         if row_ids.dtype.kind not in "iu" or row_ids.min(initial=0) < 0:
@@ -255,7 +256,7 @@ class TokenMasker(keras.layers.Layer):
         self._vocabulary = MaskVocabulary(self.tokenizer, self.random_tokens == "ordinary")
 
     def _find_units(self, token_ids, eligible):
-        """bool (B, L), where the units begin that are masked as one."""
+        """bool (B, L), where the units begin."""
         if self.unit == "token":
             return np.ones_like(eligible)
         vocabulary = self._vocabulary
@@ -266,11 +267,11 @@ class TokenMasker(keras.layers.Layer):
         return join_characters(begins, token_ids, cjk, vocabulary.tokens, self.word_segmenter)
 
     def _width(self, length):
-        """P of rows that are padded to L."""
+        """The number P of predictions for rows that are padded to L."""
         return self.max_predictions or int(count_predictions(length, self.rate))
 
     def _mask_tensors(self, token_ids, padding_mask, row_ids, epoch):
-        """The same inside TensorFlow, as one operation that calls back into Python."""
+        """As `_mask_arrays`, in a TensorFlow graph: one operation that calls back into Python."""
         import tensorflow as tf
 
         token_ids, padding_mask = map(tf.convert_to_tensor, (token_ids, padding_mask))
@@ -306,7 +307,7 @@ class TokenMasker(keras.layers.Layer):
         return cls(**config)
 
     def __reduce__(self):
-        # Keras would pickle a whole archive; data workers need the arguments.
+        # Keras would pickle a whole archive. Data workers need the arguments only.
         objects = {"tokenizer": self.tokenizer, "word_segmenter": self.word_segmenter}
         build = functools.partial(type(self), **objects, **self._plain_arguments(), name=self.name)
         return build, ()

@@ -10,7 +10,7 @@ import numpy as np
 
 
 def shuffle_columns(keys: np.ndarray, eligible: np.ndarray) -> np.ndarray:
-    """The columns of each row by ascending key, those that are not eligible after the others.
+    """The columns of each row by ascending key. Columns that are not eligible come last.
 
     Args:
         keys: float (B, L) in [0, 1).

@@ -26,11 +26,11 @@ class AdamW(BertOptimizer):
         weight_decay: float.
         beta_1, beta_2, epsilon: float.
         global_clipnorm: float, bound of the norm of all gradients together, or None.
-        bias_correction: bool. BERT was trained without. With a few thousand examples it
-            is better on: without, the first hundreds of steps are three to six times as
-            long (Zhang et al., 2021, https://arxiv.org/abs/2006.05987).
-        no_decay: regular expressions searched in `variable.path`; a variable that
-            one of them finds is not decayed. Defaults to biases and norms.
+        bias_correction: bool. BERT was trained without the correction. With a few thousand examples
+            it is better on. Without it, the first hundreds of steps are three to six times as long
+            (Zhang et al., 2021, https://arxiv.org/abs/2006.05987).
+        no_decay: regular expressions searched in `variable.path`. A variable is not decayed if one
+            of them finds it. Defaults to biases and norms.
         no_decay_names: regular expressions searched in `variable.name`, for further variables
             that are not decayed. `exclude_from_weight_decay(var_names=...)` adds to them.
         gradient_accumulation_steps: int or None, batches whose mean gradient makes a step.

@@ -1,4 +1,4 @@
-"""What the optimizers of BERT have in common."""
+"""The common part of the optimizers of BERT."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
     """The moments of Adam, clipping by the global norm, and no decay for biases and norms.
 
     A step whose gradients have a norm that is not finite is skipped: weights, moments and
-    `iterations` stay as they are. Of accumulated gradients the whole group is dropped.
+    `iterations` stay as they are. If gradients are accumulated, the whole group is dropped.
 
     A step is an update of the weights: a learning rate schedule counts the updates, also when
     each of them takes the gradients of several batches.
@@ -100,7 +100,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         var_list: Sequence[keras.Variable] | None = None,
         var_names: Sequence[str] | None = None,
     ) -> None:
-        """Adds variables to those that `no_decay` finds.
+        """Adds to the variables that are not decayed.
 
         Args:
             var_list: list of `keras.Variable`.

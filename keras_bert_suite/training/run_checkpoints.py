@@ -4,7 +4,7 @@
 checkpoints/
   step-00001000/
     SHA256SUMS              of the two files below; `sha256sum -c SHA256SUMS` checks them
-    manifest.json           where the run stood, and what wrote it
+    manifest.json           where the run stood, and the backend and the Keras that wrote it
     variables.safetensors   weights, random states, optimizer, metrics
   step-00002000/
 ```
@@ -31,7 +31,7 @@ MANIFEST, VARIABLES, CHECKSUMS = "manifest.json", "variables.safetensors", "SHA2
 
 
 def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays, keep: int) -> int:
-    """Writes one more checkpoint, then removes those older than the newest `keep`.
+    """Writes one more checkpoint, then removes all but the newest `keep` checkpoints.
 
     Args:
         directory: `pathlib.Path` of all checkpoints.

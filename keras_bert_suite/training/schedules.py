@@ -13,8 +13,8 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     """A linear rise to the peak, then a linear fall to 0.
 
     The fall is counted from step 0 and replaced by the rise while step < warmup, as
-    Google's code has it: right after the warm-up the rate is
-    peak (1 - warmup_steps / total_steps), not the peak.
+    Google's code has it: right after the warm-up the rate is peak (1 - warmup_steps / total_steps),
+    and not the peak.
 
     A step is an update of the weights. `AdamW` and `Lamb` count the updates, also when each of
     them takes the gradients of several batches, and so does the `fit` of this package's tasks.
