@@ -7,6 +7,9 @@ import tempfile
 import uuid
 from pathlib import Path
 
+#: What tokenizers write.
+TOKENIZER_FILES = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json")
+
 #: The kinds of folder that commands write, and the files a folder of that kind may hold.
 FOLDERS = {
     "preset": (
@@ -17,16 +20,10 @@ FOLDERS = {
         *("saved_model.pb", "fingerprint.pb", "keras_metadata.pb", "batching_params.pbtxt"),
         *("assets/*", "assets.extra/*", "variables/variables.*"),
     ),
-    "onnx": (
-        *("model.onnx", "vocab.txt", "tokenizer_config.json", "packing.json"),
-        "label_names.txt",
-    ),
-    "litert": (
-        *("model.tflite", "vocab.txt", "tokenizer_config.json", "packing.json"),
-        "label_names.txt",
-    ),
+    "onnx": (*("model.onnx", *TOKENIZER_FILES, "packing.json", "label_names.txt"),),
+    "litert": (*("model.tflite", *TOKENIZER_FILES, "packing.json", "label_names.txt"),),
     "huggingface": (
-        *("config.json", "model.safetensors", "vocab.txt", "tokenizer_config.json"),
+        *("config.json", "model.safetensors", *TOKENIZER_FILES),
         *("tokenizer.json", "special_tokens_map.json"),
     ),
     "google_tf1": (

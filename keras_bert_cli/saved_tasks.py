@@ -52,8 +52,7 @@ def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=No
 
     Args:
         path: str, folder of a preset or of a checkpoint, or `hf://owner/name`.
-        tokenizer: `WordPieceTokenizer`, or None. The tokenizer of the checkpoint must be equal to
-            it.
+        tokenizer: tokenizer, or None. The tokenizer of the checkpoint must be equal to it.
         next_sentence, sequence_length, dtype: as for `Pretrainer.from_preset`.
 
     Raises:
@@ -68,12 +67,12 @@ def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=No
     if tokenizer is not None:
         for name, ours, other in (
             ("vocabulary", tokenizer.get_vocabulary(), theirs.get_vocabulary()),
-            ("lowercase", tokenizer.lowercase, theirs.lowercase),
+            ("settings", tokenizer.settings, theirs.settings),
         ):
             if ours != other:
                 raise ValueError(
                     f"The corpus and {path} have tokenizers of different {name}. Prepare the "
-                    "corpus with the vocab.txt and the settings of the checkpoint."
+                    "corpus with the tokenizer of the checkpoint."
                 )
     return pretrainer
 

@@ -6,11 +6,11 @@ from keras_bert_suite.layers import (
     SelfAttention,
     TransformerBlock,
 )
-from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.models import BertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
 from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
 from keras_bert_suite.tasks import Pretrainer, TextClassifier, TokenClassifier
-from keras_bert_suite.tokenizers import WordPieceTokenizer, train_vocabulary
+from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer, train_vocabulary
 from keras_bert_suite.training import (
     AdamW,
     Lamb,
@@ -25,11 +25,13 @@ __all__ = [
     "AdamW",
     "BertBackbone",
     "BertEmbeddings",
+    "BytePairTokenizer",
     "Lamb",
     "LinearWarmupDecay",
     "MaskedLMHead",
     "MaskedLMLoss",
     "Pretrainer",
+    "RobertaBackbone",
     "SegmentPacker",
     "SelfAttention",
     "TextClassifier",

@@ -22,7 +22,7 @@ ALLOWED = {
     "training": {"files"},
     "models": {"layers", "checkpoints"},
     # KerasHub has a tokenizer and a preprocessor name the class of their backbone.
-    "tokenizers": {"models", "checkpoints"},
+    "tokenizers": {"models", "checkpoints", "files"},
     "preprocessing": {"tokenizers", "models", "checkpoints", "argument_checks", "length_plot"},
     "corpus": {"tokenizers", "files", "argument_checks"},
     "data": {"tokenizers"},

@@ -10,18 +10,22 @@ from keras_bert_suite.checkpoints.load_weights import (
     find_other_heads,
     has_part,
     load_weights,
+    may_have_next_sentence,
 )
+from keras_bert_suite.checkpoints.model_types import check_backbone
 from keras_bert_suite.checkpoints.save_google_tf1 import save_google_tf1
 from keras_bert_suite.checkpoints.save_hugging_face import save_hugging_face
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
 
 __all__ = [
+    "check_backbone",
     "check_vocabulary",
     "classifier_arguments",
     "find_heads",
     "find_other_heads",
     "has_part",
     "load_weights",
+    "may_have_next_sentence",
     "open_checkpoint",
     "preset_name",
     "save_google_tf1",

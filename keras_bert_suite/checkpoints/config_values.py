@@ -117,16 +117,17 @@ class ConfigValues:
         return ValueError(f"{name!r} in {self.path} must be {wanted}, got {shorten(repr(value))}.")
 
 
-def read_backbone_config(config, activations, layer_norm_epsilon):
-    """The arguments of a BertBackbone from the fields Google and Hugging Face share.
+def read_backbone_config(config, activations, layer_norm_epsilon, position_offset=0):
+    """The arguments of a backbone from the fields Google and Hugging Face share.
 
     Args:
         config: `ConfigValues`.
         activations: dict of a `hidden_act` -> our name of it.
         layer_norm_epsilon: float.
+        position_offset: int, rows of the position embedding before that of the first token.
 
     Returns:
-        dict of keyword arguments of `BertBackbone`.
+        dict of keyword arguments of the backbone.
 
     Raises:
         ValueError: if a value is missing, has another type or does not fit the others.
@@ -140,7 +141,7 @@ def read_backbone_config(config, activations, layer_norm_epsilon):
         "activation": config.choice("hidden_act", activations),
         "dropout": config.rate("hidden_dropout_prob"),
         "attention_dropout": config.rate("attention_probs_dropout_prob"),
-        "max_sequence_length": config.size("max_position_embeddings"),
+        "max_sequence_length": config.size("max_position_embeddings") - position_offset,
         "num_segments": config.size("type_vocab_size"),
         "layer_norm_epsilon": layer_norm_epsilon,
         "initializer_range": config.positive("initializer_range", default=0.02),
@@ -149,5 +150,10 @@ def read_backbone_config(config, activations, layer_norm_epsilon):
         raise ValueError(
             f"'num_attention_heads' in {config.path} must divide 'hidden_size', got "
             f"{kwargs['num_heads']} and {kwargs['hidden_dim']}."
+        )
+    if kwargs["max_sequence_length"] < 1:
+        raise ValueError(
+            f"'max_position_embeddings' in {config.path} must be more than {position_offset}, "
+            f"which are before the first token, got {config.get('max_position_embeddings')}."
         )
     return kwargs

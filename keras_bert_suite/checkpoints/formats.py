@@ -7,7 +7,7 @@ from pathlib import Path
 from keras_bert_suite.checkpoints.config_values import read_json
 from keras_bert_suite.checkpoints.google_tf1 import GoogleCheckpoint
 from keras_bert_suite.checkpoints.hugging_face import WEIGHT_FILES, HuggingFaceCheckpoint
-from keras_bert_suite.checkpoints.keras_hub_preset import KerasHubCheckpoint, is_keras_hub_bert
+from keras_bert_suite.checkpoints.keras_hub_preset import KerasHubCheckpoint, is_keras_hub_preset
 from keras_bert_suite.checkpoints.load_weights import spelled_shapes, transformed_shape
 from keras_bert_suite.files.messages import list_directory, list_names, shorten
 
@@ -20,12 +20,14 @@ _SMALL_FILES = (
     "config.json",
     "bert_config*.json",
     "vocab.txt",
+    "vocab.json",
+    "merges.txt",
     "tokenizer.json",
     "tokenizer_config.json",
     "sentence_bert_config.json",
 )
 # What KerasHub writes beside config.json.
-_KERAS_HUB_FILES = ("*.json", "*.weights.h5", "assets/tokenizer/vocabulary.txt")
+_KERAS_HUB_FILES = ("*.json", "*.weights.h5", "assets/tokenizer/*")
 # In the order of preference of `WEIGHT_FILES`, then Google's.
 _WEIGHT_PATTERNS = (
     ("model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"),
@@ -35,7 +37,7 @@ _WEIGHT_PATTERNS = (
 
 
 def open_checkpoint(preset):
-    """Opens a BERT checkpoint of Hugging Face, Google or KerasHub. No tensor is read yet.
+    """Opens a checkpoint of Hugging Face, Google or KerasHub. No tensor is read yet.
 
     >>> open_checkpoint("hf://sentence-transformers/all-MiniLM-L6-v2").backbone_config
     {'vocabulary_size': 30522, 'num_layers': 6, 'num_heads': 12, 'hidden_dim': 384, ...}
@@ -54,7 +56,7 @@ def open_checkpoint(preset):
 
     Raises:
         FileNotFoundError: if there is nothing at `preset`, or a file is missing.
-        ValueError: if what is there is no BERT checkpoint, is damaged, or its
+        ValueError: if what is there is no checkpoint of a BERT or RoBERTa, is damaged, or its
             configuration is not that of its weights.
     """
     name = preset_name(preset)
@@ -89,7 +91,7 @@ def _open_directory(path):
     prefixes = sorted(file.with_suffix("") for file in path.glob("*.index"))
     if config_path.is_file():
         if "registered_name" in read_json(config_path):
-            return KerasHubCheckpoint(path) if is_keras_hub_bert(path) else None
+            return KerasHubCheckpoint(path) if is_keras_hub_preset(path) else None
         if not prefixes or has_weights:
             return HuggingFaceCheckpoint(path)
     elif has_weights and (path / "bert_config.json").is_file():
@@ -137,14 +139,17 @@ def _find_kaggle_handle(name):
 
 
 def _download_from_kaggle(handle):
-    """Downloads a preset of KerasHub's BERT; of another one its config.json alone, returns None."""
+    """Downloads a preset of KerasHub's BERT or RoBERTa, and returns its path.
+
+    Of another model it downloads config.json alone, and returns None.
+    """
     import kagglehub
 
     config_path = Path(kagglehub.model_download(handle, "config.json"))
-    if not is_keras_hub_bert(config_path.parent):
+    if not is_keras_hub_preset(config_path.parent):
         return None
     path = Path(kagglehub.model_download(handle))
-    return path if is_keras_hub_bert(path) else None  # now that its task.json is there
+    return path if is_keras_hub_preset(path) else None  # now that its task.json is there
 
 
 def _download(handle):
@@ -163,7 +168,7 @@ def _download(handle):
     path = download(_SMALL_FILES)
     config_path = path / "config.json"
     if config_path.is_file() and "registered_name" in read_json(config_path):
-        return download(_KERAS_HUB_FILES) if is_keras_hub_bert(path) else path
+        return download(_KERAS_HUB_FILES) if is_keras_hub_preset(path) else path
     for patterns in _WEIGHT_PATTERNS:
         path = download(patterns)
         if any(file.match(pattern) for file in path.iterdir() for pattern in patterns):
@@ -179,10 +184,11 @@ def _checked(checkpoint):
     config = checkpoint.backbone_config
     hidden_dim, last = config["hidden_dim"], config["num_layers"] - 1
     width = config.get("embedding_dim", hidden_dim)
+    num_positions = config["max_sequence_length"] + checkpoint.model_type.position_offset
     shapes = spelled_shapes(checkpoint)
     for path, wanted in (
         ("embeddings/token_embedding/embeddings", (config["vocabulary_size"], width)),
-        ("embeddings/position_embedding/embeddings", (config["max_sequence_length"], width)),
+        ("embeddings/position_embedding/embeddings", (num_positions, width)),
         ("embeddings/segment_embedding/embeddings", (config["num_segments"], width)),
         (f"transformer_layer_{last}/intermediate/kernel", (hidden_dim, config["intermediate_dim"])),
         (f"transformer_layer_{last + 1}/intermediate/kernel", None),

@@ -1,6 +1,7 @@
 """Checkpoints of the original google-research/bert."""
 
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_backbone_config
+from keras_bert_suite.checkpoints.model_types import BERT
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
 from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle
 from keras_bert_suite.checkpoints.tokenizer_files import read_google_tokenizer
@@ -45,6 +46,7 @@ class GoogleCheckpoint:
 
     Attributes:
         path: the prefix.
+        model_type: `ModelType`, what the checkpoint holds.
         name_table: `NameTable` of its tensors.
         backbone_config: dict of keyword arguments of `BertBackbone`.
         classifier_config: dict of keyword arguments of `TextClassifier` if it has the
@@ -58,6 +60,7 @@ class GoogleCheckpoint:
         ValueError: if bert_config.json is not that of a BERT, or the files are damaged.
     """
 
+    model_type = BERT
     name_table = GOOGLE_TF1
     sequence_length = None
 

@@ -1,16 +1,14 @@
-"""Hugging Face's BERT checkpoints."""
+"""Hugging Face's checkpoints."""
 
 from dataclasses import replace
 
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_backbone_config, read_json
 from keras_bert_suite.checkpoints.hugging_face_config import (
-    check_is_bert,
+    find_model_type,
     read_classifier,
     read_token_classifier,
 )
-from keras_bert_suite.checkpoints.name_tables import HUGGING_FACE
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
-from keras_bert_suite.checkpoints.tokenizer_files import read_hugging_face_tokenizer
 from keras_bert_suite.files.messages import list_directory, shorten
 
 #: `hidden_act` -> our name. Their "gelu" is the exact one.
@@ -43,8 +41,9 @@ class HuggingFaceCheckpoint:
 
     Attributes:
         path: the same.
+        model_type: `ModelType`, what the checkpoint holds.
         name_table: `NameTable` of its tensors.
-        backbone_config: dict of keyword arguments of `BertBackbone`.
+        backbone_config: dict of keyword arguments of the backbone.
         classifier_config: dict of keyword arguments of `TextClassifier` if it is a
             classifier of texts, else None.
         classifier_problem: None, or why there is no `classifier_config`, str.
@@ -55,7 +54,7 @@ class HuggingFaceCheckpoint:
 
     Raises:
         FileNotFoundError: if there are no weights.
-        ValueError: if config.json is not that of a BERT this package can build, or the
+        ValueError: if config.json is not that of a model this package can build, or the
             weights are damaged.
     """
 
@@ -64,29 +63,33 @@ class HuggingFaceCheckpoint:
         config = ConfigValues(find_config(path))
         self._tensors = _open_weights(path)
         shapes = self._tensors.shapes()
-        check_is_bert(config, shapes, HUGGING_FACE.spell)
+        self.model_type = kind = find_model_type(config, shapes)
         self.backbone_config = read_backbone_config(
-            config, ACTIVATIONS, config.positive("layer_norm_eps", default=1e-12)
+            config,
+            ACTIVATIONS,
+            config.positive("layer_norm_eps", default=1e-12),
+            kind.position_offset,
         )
-        _check_decoder(config, shapes)
-        classifier = shapes.get("classifier.weight")
-        self.classifier_config, self.classifier_problem = read_classifier(config, classifier)
+        _check_decoder(config, shapes, kind.names)
+        self.name_table, classifier = _find_classifier(kind, shapes)
+        self.classifier_config, self.classifier_problem = read_classifier(
+            config, classifier, kind.architectures["classifier/kernel"]
+        )
         self.label_names = (self.classifier_config or {}).get("label_names")
         self.sequence_length = _read_sequence_length(path)
         self.token_classifier_config = read_token_classifier(config, classifier)
-        # What is called "classifier" may be a head that this package does not have.
-        heads = {"classifier": self.classifier_config}
-        heads["token_classifier"] = self.token_classifier_config
-        absent = {head for head, arguments in heads.items() if arguments is None}
-        rows = [row for row in HUGGING_FACE.rows if row[0].partition("/")[0] not in absent]
-        self.name_table = (
-            HUGGING_FACE if classifier is None else replace(HUGGING_FACE, rows=tuple(rows))
-        )
+        if classifier is not None:
+            # What is called "classifier" may be a head that this package does not have.
+            heads = {"classifier": self.classifier_config}
+            heads["token_classifier"] = self.token_classifier_config
+            absent = {head for head, arguments in heads.items() if arguments is None}
+            rows = [row for row in self.name_table.rows if row[0].partition("/")[0] not in absent]
+            self.name_table = replace(self.name_table, rows=tuple(rows))
 
     @property
     def tokenizer_config(self):
-        """dict of arguments of `WordPieceTokenizer`; see `read_hugging_face_tokenizer`."""
-        return read_hugging_face_tokenizer(self.path)
+        """dict of arguments of the tokenizer; see `ModelType.read_tokenizer`."""
+        return self.model_type.read_tokenizer(self.path)
 
     def tensor_shapes(self):
         """dict of tensor name -> shape, read from headers."""
@@ -103,10 +106,20 @@ def find_config(path):
     return old if old.is_file() and not (path / "config.json").is_file() else path / "config.json"
 
 
-def _check_decoder(config, shapes):
+def _find_classifier(kind, shapes):
+    """(name table, shape of the kernel of the classification layer or None) of a checkpoint."""
+    for table in (kind.classifier_names, kind.names):
+        for path in ("classifier/kernel", "token_classifier/kernel"):
+            row = table.their_name(path)
+            if row is not None and row[0] in shapes:
+                return table, shapes[row[0]]
+    return kind.names, None
+
+
+def _check_decoder(config, shapes, names):
     """Checks that the matrix from hidden states to tokens is there if it is said to be."""
-    decoder = "cls.predictions.decoder.weight"
-    head = "cls.predictions.transform.dense.weight"
+    decoder = names.copies[0][0]
+    head, _ = names.their_name("masked_lm/transform/kernel")
     if config.get("tie_word_embeddings") is False and head in shapes and decoder not in shapes:
         raise ValueError(
             f"'tie_word_embeddings' in {config.path} is False, but the weights have no {decoder}. "

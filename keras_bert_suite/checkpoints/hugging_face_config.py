@@ -2,10 +2,11 @@
 
 import re
 
+from keras_bert_suite.checkpoints.model_types import find_type
 from keras_bert_suite.files.messages import list_names, shorten
 
-#: Configuration fields that change the computation, each with the values that `BertBackbone`
-#: supports. BERT's own fields come first, then fields of models that call themselves BERT. (Other
+#: Configuration fields that change the computation, each with the values that our backbones
+#: support. BERT's own fields come first, then fields of models that call themselves BERT. (Other
 #: fields change what is returned, how fast, or with what rate of dropout, but no value:
 #: `use_cache`, `output_attentions`, `chunk_size_feed_forward` and so on.)
 DIALS: tuple[tuple[str, tuple], ...] = (
@@ -38,39 +39,38 @@ OTHER_MODELS = (
 _BERT_TENSOR = "bert.encoder.layer.0.attention.self.query.weight"
 
 
-def check_is_bert(config, names, spell):
-    """Checks that a model is a BERT that `BertBackbone` can be.
+def find_model_type(config, names):
+    """Finds out what a model is, and checks that one of our backbones can be it.
 
     Args:
         config: `ConfigValues`.
         names: names of the tensors in the file.
-        spell: function from such a name to the one in the name table.
+
+    Returns:
+        `ModelType`.
 
     Raises:
-        ValueError: if the model is of another type, or one of its dials is not BERT's.
+        ValueError: if the model is of another type, or one of its dials is not ours.
     """
-    model_type = config.get("model_type")
-    if model_type is None:
-        _check_names_of_bert(config, names, spell)
-    elif model_type != "bert":
-        raise ValueError(
-            f"{config.path} has model_type {shorten(repr(model_type))}, wanted 'bert'. Other "
-            "architectures cannot be read."
-        )
-    config.check_dials(DIALS)
+    kind = find_type(config)
+    if config.get("model_type") is None:
+        _check_names_of_bert(config, names, kind.names.spell)
+    config.check_dials((*DIALS, *kind.dials))
     code = config.get("auto_map")
     if isinstance(code, dict) and any(str(name).startswith("AutoModel") for name in code):
         raise ValueError(
             f"'auto_map' in {config.path} says that the model is computed by code of its own, "
-            "which is never run here. If that code computes a plain BERT, remove 'auto_map'."
+            f"which is never run here. If that code computes a plain {kind.title}, remove "
+            "'auto_map'."
         )
+    return kind
 
 
 def _check_names_of_bert(config, names, spell):
     """Decides by the names of tensors and fields: `model_type` came with 2020."""
     advice = (
-        f'{config.path} has no model_type. If this is a BERT, add "model_type": "bert" to it; '
-        "other architectures cannot be read."
+        f'{config.path} has no model_type. If this is a BERT, add "model_type": "bert" to it, and '
+        '"roberta" for a RoBERTa; other architectures cannot be read.'
     )
     architectures = [name.lower() for name in read_architectures(config)]
     for model_type, pattern, fields in OTHER_MODELS:
@@ -103,12 +103,13 @@ def read_architectures(config):
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
-def read_classifier(config, shape):
+def read_classifier(config, shape, architecture):
     """What the classification layer of a checkpoint is to a `TextClassifier`.
 
     Args:
         config: `ConfigValues`.
-        shape: shape of `classifier.weight`, or None if there is no such tensor.
+        shape: shape of its kernel, or None if there is no such tensor.
+        architecture: str, the class of transformers that classifies texts with such a model.
 
     Returns:
         (arguments, problem). dict of arguments of `TextClassifier`, and None; or None, and
@@ -123,7 +124,7 @@ def read_classifier(config, shape):
     if not architectures:
         return None, (
             "has a classification layer, but its config.json does not say of what. If it "
-            'classifies texts, add "architectures": ["BertForSequenceClassification"] to it'
+            f'classifies texts, add "architectures": ["{architecture}"] to it'
         )
     if not any(name.endswith("ForSequenceClassification") for name in architectures):
         return None, (

@@ -1,19 +1,18 @@
-"""Presets of KerasHub's BERT."""
+"""Presets of KerasHub's BERT and RoBERTa."""
+
+import numpy as np
 
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_json
-from keras_bert_suite.checkpoints.name_tables import KERAS_HUB
+from keras_bert_suite.checkpoints.model_types import MODEL_TYPES
 from keras_bert_suite.checkpoints.tensor_files import HDF5File
 from keras_bert_suite.files.messages import list_directory, shorten
-
-#: What the configuration of KerasHub does not say, for it is built in.
-_BUILT_IN = {"activation": "gelu_tanh", "layer_norm_epsilon": 1e-12, "initializer_range": 0.02}
 
 #: How a classifier of KerasHub may end -> `activation` of `TextClassifier`.
 _ACTIVATIONS = {None: None, "linear": None, "softmax": "softmax"}
 
 
-def is_keras_hub_bert(path):
-    """Whether a directory holds a preset of KerasHub's BERT, as KerasHub itself saved it.
+def is_keras_hub_preset(path):
+    """Whether a directory holds a preset of a model read here, as KerasHub itself saved it.
 
     One with a task of ours is left to KerasHub, which gives back the backbone it was saved with.
 
@@ -21,9 +20,16 @@ def is_keras_hub_bert(path):
         path: `pathlib.Path` of a directory with a config.json.
     """
     task = path / "task.json"
-    return _class_of(read_json(path / "config.json")) == ("keras_hub", "BertBackbone") and (
+    return _find_type(path) is not None and (
         not task.is_file() or _class_of(read_json(task))[0] == "keras_hub"
     )
+
+
+def _find_type(path):
+    """The `ModelType` of KerasHub's backbone in a directory, or None."""
+    package, name = _class_of(read_json(path / "config.json"))
+    kinds = [kind for kind in MODEL_TYPES.values() if kind.backbone == name]
+    return kinds[0] if kinds and package == "keras_hub" else None
 
 
 def _class_of(config):
@@ -33,17 +39,18 @@ def _class_of(config):
 
 
 class KerasHubCheckpoint:
-    """A directory that `save_to_preset` of KerasHub's BertBackbone, or a task on it, wrote.
+    """A directory that `save_to_preset` of KerasHub's backbone, or a task on it, wrote.
 
     Args:
         path: `pathlib.Path` of the directory.
 
     Attributes:
         path: the same.
+        model_type: `ModelType`, what the checkpoint holds.
         name_table: `NameTable` of its tensors.
-        backbone_config: dict of keyword arguments of `BertBackbone`.
-        classifier_config: dict of keyword arguments of `TextClassifier` if it holds a
-            BertTextClassifier, else None.
+        backbone_config: dict of keyword arguments of the backbone.
+        classifier_config: dict of keyword arguments of `TextClassifier` if it holds
+            KerasHub's text classifier, else None.
         classifier_problem: None, or why there is no `classifier_config`, str.
         label_names: list of the class ids as str, or None. The names are not stored.
         sequence_length: int, that of its preprocessor, or None.
@@ -53,46 +60,42 @@ class KerasHubCheckpoint:
         ValueError: if a configuration is not what it must be, or the weights are damaged.
     """
 
-    name_table = KERAS_HUB
-
     token_classifier_config = None
 
     def __init__(self, path):
         self.path = path
-        self.backbone_config = _read_backbone(ConfigValues(path / "config.json", "config"))
+        self.model_type = kind = _find_type(path)
+        self.name_table = kind.keras_hub_names
+        config = ConfigValues(path / "config.json", "config")
+        self.backbone_config = _read_backbone(config, kind.keras_hub_built_in)
         self.sequence_length = _read_sequence_length(path)
         self._files = {"": _open_weights(path)}
         self.classifier_config, self.classifier_problem = None, "has no classification layer"
         task = path / "task.json"
         if task.is_file():
             name = _class_of(read_json(task))[1]
-            if name == "BertTextClassifier":
+            if name == kind.keras_hub_classifier:
                 self.classifier_config, self.classifier_problem = _read_classifier(
                     ConfigValues(task, "config")
                 )
             if (path / "task.weights.h5").is_file():
                 # A head with an unknown activation is not the classifier of the table.
-                unknown = "" if self.classifier_config or name != "BertTextClassifier" else "other "
+                known = self.classifier_config or name != kind.keras_hub_classifier
+                unknown = "" if known else "other "
                 self._files[f"{unknown}{name}/"] = HDF5File(path / "task.weights.h5")
         self.label_names = (self.classifier_config or {}).get("label_names")
 
     @property
     def tokenizer_config(self):
-        """dict of arguments of `WordPieceTokenizer`.
+        """dict of arguments of the tokenizer.
 
         Raises:
             FileNotFoundError: if there is no tokenizer.
-            ValueError: if it does not split text as BERT's does.
+            ValueError: if it does not split text as ours does.
         """
-        vocabulary = self.path / "assets" / "tokenizer" / "vocabulary.txt"
-        config_path = self.path / "tokenizer.json"
-        for file in (config_path, vocabulary):
-            if not file.is_file():
-                raise FileNotFoundError(
-                    f"{self.path} has no {file.relative_to(self.path)}. Save the preset again "
-                    "with its preprocessor, or pass a tokenizer of your own."
-                )
-        config = ConfigValues(config_path, "config")
+        if self.model_type.tokenizer == "BytePairTokenizer":
+            return self._read_byte_pairs()
+        config, (vocabulary,) = self._find_tokenizer("vocabulary.txt")
         config.check_dials(
             (
                 ("split", (True,)),
@@ -110,16 +113,55 @@ class KerasHubCheckpoint:
             arguments["unknown_token"] = str(unknown_token)
         return arguments
 
+    def _read_byte_pairs(self):
+        config, files = self._find_tokenizer("vocabulary.json", "merges.txt")
+        config.check_dials((("sequence_length", ()),))
+        arguments = dict(zip(("vocabulary", "merges"), map(str, files), strict=True))
+        if config.flag("add_prefix_space", False):
+            arguments["add_prefix_space"] = True
+        return arguments
+
+    def _find_tokenizer(self, *names):
+        """The `ConfigValues` of the tokenizer, and the paths of its files."""
+        config_path = self.path / "tokenizer.json"
+        files = [self.path / "assets" / "tokenizer" / name for name in names]
+        for file in (config_path, *files):
+            if not file.is_file():
+                raise FileNotFoundError(
+                    f"{self.path} has no {file.relative_to(self.path)}. Save the preset again "
+                    "with its preprocessor, or pass a tokenizer of your own."
+                )
+        return ConfigValues(config_path, "config"), files
+
     def tensor_shapes(self):
         """dict of tensor name -> shape. The heads of attention are one axis."""
-        return {
+        shapes = {
             prefix + name: _merge_heads(name, shape)
             for prefix, file in self._files.items()
             for name, shape in file.shapes().items()
         }
+        # KerasHub's RoBERTa has no row before the first token's, and no segments.
+        if self.model_type.position_offset:
+            rows, width = shapes[self._positions]
+            shapes[self._positions] = (rows + self.model_type.position_offset, width)
+            shapes[self._segments] = (1, width)
+        return shapes
+
+    @property
+    def _positions(self):
+        return self.name_table.their_name("embeddings/position_embedding/embeddings")[0]
+
+    @property
+    def _segments(self):
+        return self.name_table.their_name("embeddings/segment_embedding/embeddings")[0]
 
     def tensor(self, name):
         """The tensor called `name`, as NumPy array in its stored dtype."""
+        if self.model_type.position_offset and name == self._segments:
+            return np.zeros_like(self._files[""].tensor(self._positions)[:1])
+        if self.model_type.position_offset and name == self._positions:
+            table = self._files[""].tensor(name)
+            return np.pad(table, ((self.model_type.position_offset, 0), (0, 0)))
         prefix = max((p for p in self._files if name.startswith(p)), key=len)
         inner = name.removeprefix(prefix)
         tensor = self._files[prefix].tensor(inner)
@@ -139,7 +181,7 @@ def _merge_heads(name, shape):
     return shape
 
 
-def _read_backbone(config):
+def _read_backbone(config, built_in):
     dropout = config.rate("dropout")
     kwargs = {
         "vocabulary_size": config.size("vocabulary_size"),
@@ -150,8 +192,8 @@ def _read_backbone(config):
         "dropout": dropout,
         "attention_dropout": dropout,
         "max_sequence_length": config.size("max_sequence_length"),
-        "num_segments": config.size("num_segments"),
-        **_BUILT_IN,
+        **({} if "num_segments" in built_in else {"num_segments": config.size("num_segments")}),
+        **built_in,
     }
     if kwargs["hidden_dim"] % kwargs["num_heads"]:
         raise ValueError(

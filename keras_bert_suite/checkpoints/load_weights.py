@@ -107,6 +107,17 @@ def find_heads(checkpoint):
     return [head for head in ("masked_lm", "next_sentence") if head in found]
 
 
+def may_have_next_sentence(checkpoint):
+    """Whether a `Pretrainer` of a checkpoint is to have a head for pairs of texts.
+
+    It is, unless the checkpoint has the head for masked tokens alone, or its kind of model has no
+    such head, as RoBERTa.
+    """
+    if checkpoint.model_type.names.their_name("next_sentence/kernel") is None:
+        return False
+    return find_heads(checkpoint) != ["masked_lm"]
+
+
 def find_other_heads(checkpoint, kept):
     """The parts of a checkpoint, as its tensors name them, other than encoder and some heads.
 

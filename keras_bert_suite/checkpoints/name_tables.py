@@ -5,7 +5,7 @@ Every transform is its own inverse, so a row serves loading and saving alike.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -151,11 +151,13 @@ GOOGLE_TF1 = NameTable(
     heads=HEADS,
 )
 
-HUGGING_FACE = NameTable(
-    rows=(
+
+def _hugging_face_encoder(model):
+    """The rows of an encoder, whose tensors Hugging Face names after the model, such as "bert"."""
+    return (
         *_within(
             "embeddings/",
-            "bert.embeddings.",
+            f"{model}.embeddings.",
             (
                 ("token_embedding/embeddings", "word_embeddings.weight", same),
                 ("position_embedding/embeddings", "position_embeddings.weight", same),
@@ -166,7 +168,7 @@ HUGGING_FACE = NameTable(
         ),
         *_within(
             "transformer_layer_{i}/",
-            "bert.encoder.layer.{i}.",
+            model + ".encoder.layer.{i}.",
             (
                 ("self_attention/query/kernel", "attention.self.query.weight", transposed),
                 ("self_attention/query/bias", "attention.self.query.bias", same),
@@ -190,8 +192,25 @@ HUGGING_FACE = NameTable(
                 ("feedforward_norm/beta", "output.LayerNorm.bias", same),
             ),
         ),
-        ("pooler/kernel", "bert.pooler.dense.weight", transposed),
-        ("pooler/bias", "bert.pooler.dense.bias", same),
+        ("pooler/kernel", f"{model}.pooler.dense.weight", transposed),
+        ("pooler/bias", f"{model}.pooler.dense.bias", same),
+    )
+
+
+def _hugging_face_aliases(model):
+    return (
+        # PyTorch's DataParallel puts a prefix before all names; an encoder saved by itself has
+        # none; files of 2018 name norms as Google did.
+        (r"^module\.", ""),
+        (r"^(embeddings|encoder|pooler)\.", rf"{model}.\1."),
+        (r"LayerNorm\.gamma$", "LayerNorm.weight"),
+        (r"LayerNorm\.beta$", "LayerNorm.bias"),
+    )
+
+
+HUGGING_FACE = NameTable(
+    rows=(
+        *_hugging_face_encoder("bert"),
         ("masked_lm/transform/kernel", "cls.predictions.transform.dense.weight", transposed),
         ("masked_lm/transform/bias", "cls.predictions.transform.dense.bias", same),
         ("masked_lm/layer_norm/gamma", "cls.predictions.transform.LayerNorm.weight", same),
@@ -205,14 +224,7 @@ HUGGING_FACE = NameTable(
         ("token_classifier/kernel", "classifier.weight", transposed),
         ("token_classifier/bias", "classifier.bias", same),
     ),
-    aliases=(
-        # PyTorch's DataParallel puts a prefix before all names; a BertModel saved by itself has
-        # none; files of 2018 name norms as Google did.
-        (r"^module\.", ""),
-        (r"^(embeddings|encoder|pooler)\.", r"bert.\1."),
-        (r"LayerNorm\.gamma$", "LayerNorm.weight"),
-        (r"LayerNorm\.beta$", "LayerNorm.bias"),
-    ),
+    aliases=_hugging_face_aliases("bert"),
     ignored=(r"bert\.embeddings\.(position_ids|token_type_ids)",),
     optional=OPTIONAL,
     heads=HEADS,
@@ -224,6 +236,76 @@ HUGGING_FACE = NameTable(
         ),
         ("cls.predictions.decoder.bias", "cls.predictions.bias", r"masked_lm/.*"),
     ),
+)
+
+#: RoBERTa's, as RobertaModel, RobertaForMaskedLM and RobertaForTokenClassification have them.
+ROBERTA = NameTable(
+    rows=(
+        *_hugging_face_encoder("roberta"),
+        ("masked_lm/transform/kernel", "lm_head.dense.weight", transposed),
+        ("masked_lm/transform/bias", "lm_head.dense.bias", same),
+        ("masked_lm/layer_norm/gamma", "lm_head.layer_norm.weight", same),
+        ("masked_lm/layer_norm/beta", "lm_head.layer_norm.bias", same),
+        ("masked_lm/bias", "lm_head.bias", same),
+        ("token_classifier/kernel", "classifier.weight", transposed),
+        ("token_classifier/bias", "classifier.bias", same),
+    ),
+    aliases=_hugging_face_aliases("roberta"),
+    ignored=(r"roberta\.embeddings\.(position_ids|token_type_ids)",),
+    optional=(r"pooler/.*", r"masked_lm/.*"),
+    heads=(r"classifier/.*", r"token_classifier/.*", r"masked_lm/.*"),
+    copies=(
+        ("lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight", r"masked_lm/.*"),
+        ("lm_head.decoder.bias", "lm_head.bias", r"masked_lm/.*"),
+    ),
+)
+
+#: The same with RobertaForSequenceClassification's head of two layers. The first is our pooler.
+ROBERTA_CLASSIFIER = replace(
+    ROBERTA,
+    rows=(
+        *(row for row in ROBERTA.rows if not row[0].startswith(("pooler/", "token_classifier/"))),
+        ("pooler/kernel", "classifier.dense.weight", transposed),
+        ("pooler/bias", "classifier.dense.bias", same),
+        ("classifier/kernel", "classifier.out_proj.weight", transposed),
+        ("classifier/bias", "classifier.out_proj.bias", same),
+    ),
+)
+
+_KERAS_HUB_BLOCKS = _within(
+    "transformer_layer_{i}/",
+    "layers/transformer_encoder_{i}/",
+    (
+        ("self_attention/query/kernel", "_self_attention_layer/query_dense/vars/0", same),
+        ("self_attention/query/bias", "_self_attention_layer/query_dense/vars/1", same),
+        ("self_attention/key/kernel", "_self_attention_layer/key_dense/vars/0", same),
+        ("self_attention/key/bias", "_self_attention_layer/key_dense/vars/1", same),
+        ("self_attention/value/kernel", "_self_attention_layer/value_dense/vars/0", same),
+        ("self_attention/value/bias", "_self_attention_layer/value_dense/vars/1", same),
+        (
+            "self_attention/output_projection/kernel",
+            "_self_attention_layer/output_dense/vars/0",
+            same,
+        ),
+        (
+            "self_attention/output_projection/bias",
+            "_self_attention_layer/output_dense/vars/1",
+            same,
+        ),
+        ("self_attention_norm/gamma", "_self_attention_layer_norm/vars/0", same),
+        ("self_attention_norm/beta", "_self_attention_layer_norm/vars/1", same),
+        ("intermediate/kernel", "_feedforward_intermediate_dense/vars/0", same),
+        ("intermediate/bias", "_feedforward_intermediate_dense/vars/1", same),
+        ("feedforward_output/kernel", "_feedforward_output_dense/vars/0", same),
+        ("feedforward_output/bias", "_feedforward_output_dense/vars/1", same),
+        ("feedforward_norm/gamma", "_feedforward_layer_norm/vars/0", same),
+        ("feedforward_norm/beta", "_feedforward_layer_norm/vars/1", same),
+    ),
+)
+
+_KERAS_HUB_ALIASES = (
+    (r"^layers/transformer_encoder/", "layers/transformer_encoder_0/"),
+    (r"/_(query|key|value|output)_dense/", r"/\1_dense/"),  # of older versions of Keras
 )
 
 #: The tensors of KerasHub's h5 files, under the names of the groups they lie in. Layers of one
@@ -241,47 +323,47 @@ KERAS_HUB = NameTable(
                 ("layer_norm/beta", "layer_normalization/vars/1", same),
             ),
         ),
-        *_within(
-            "transformer_layer_{i}/",
-            "layers/transformer_encoder_{i}/",
-            (
-                ("self_attention/query/kernel", "_self_attention_layer/query_dense/vars/0", same),
-                ("self_attention/query/bias", "_self_attention_layer/query_dense/vars/1", same),
-                ("self_attention/key/kernel", "_self_attention_layer/key_dense/vars/0", same),
-                ("self_attention/key/bias", "_self_attention_layer/key_dense/vars/1", same),
-                ("self_attention/value/kernel", "_self_attention_layer/value_dense/vars/0", same),
-                ("self_attention/value/bias", "_self_attention_layer/value_dense/vars/1", same),
-                (
-                    "self_attention/output_projection/kernel",
-                    "_self_attention_layer/output_dense/vars/0",
-                    same,
-                ),
-                (
-                    "self_attention/output_projection/bias",
-                    "_self_attention_layer/output_dense/vars/1",
-                    same,
-                ),
-                ("self_attention_norm/gamma", "_self_attention_layer_norm/vars/0", same),
-                ("self_attention_norm/beta", "_self_attention_layer_norm/vars/1", same),
-                ("intermediate/kernel", "_feedforward_intermediate_dense/vars/0", same),
-                ("intermediate/bias", "_feedforward_intermediate_dense/vars/1", same),
-                ("feedforward_output/kernel", "_feedforward_output_dense/vars/0", same),
-                ("feedforward_output/bias", "_feedforward_output_dense/vars/1", same),
-                ("feedforward_norm/gamma", "_feedforward_layer_norm/vars/0", same),
-                ("feedforward_norm/beta", "_feedforward_layer_norm/vars/1", same),
-            ),
-        ),
+        *_KERAS_HUB_BLOCKS,
         ("pooler/kernel", "layers/dense/vars/0", same),
         ("pooler/bias", "layers/dense/vars/1", same),
         # The weights of a task lie in a file of their own.
         ("classifier/kernel", "BertTextClassifier/layers/dense/vars/0", same),
         ("classifier/bias", "BertTextClassifier/layers/dense/vars/1", same),
     ),
-    aliases=(
-        (r"^layers/transformer_encoder/", "layers/transformer_encoder_0/"),
-        (r"/_(query|key|value|output)_dense/", r"/\1_dense/"),  # of older versions of Keras
-    ),
+    aliases=_KERAS_HUB_ALIASES,
     ignored=(r"([^/]+/)?optimizer/.*", r".*/seed_generator.*"),
     optional=(r"masked_lm/.*", r"next_sentence/.*"),
     heads=HEADS,
+)
+
+#: The same of its RoBERTa, with the two layers of its RobertaTextClassifier.
+KERAS_HUB_ROBERTA = replace(
+    KERAS_HUB,
+    rows=(
+        *_within(
+            "embeddings/",
+            "layers/",
+            (
+                (
+                    "token_embedding/embeddings",
+                    "token_and_position_embedding/token_embedding/vars/0",
+                    same,
+                ),
+                (
+                    "position_embedding/embeddings",
+                    "token_and_position_embedding/position_embedding/vars/0",
+                    same,
+                ),
+                ("segment_embedding/embeddings", "segment_embedding/vars/0", same),
+                ("layer_norm/gamma", "layer_normalization/vars/0", same),
+                ("layer_norm/beta", "layer_normalization/vars/1", same),
+            ),
+        ),
+        *_KERAS_HUB_BLOCKS,
+        ("pooler/kernel", "RobertaTextClassifier/layers/dense/vars/0", same),
+        ("pooler/bias", "RobertaTextClassifier/layers/dense/vars/1", same),
+        ("classifier/kernel", "RobertaTextClassifier/layers/dense_1/vars/0", same),
+        ("classifier/bias", "RobertaTextClassifier/layers/dense_1/vars/1", same),
+    ),
+    optional=OPTIONAL,
 )

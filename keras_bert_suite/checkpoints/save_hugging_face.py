@@ -6,15 +6,14 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.checkpoints.name_tables import HUGGING_FACE
+from keras_bert_suite.checkpoints.load_weights import weights_by_path
+from keras_bert_suite.checkpoints.model_types import BERT, type_of_backbone
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
 from keras_bert_suite.checkpoints.writer_parts import collect_weights, convert_weights, make_config
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import list_names
 from keras_bert_suite.files.safetensors_file import write_safetensors
-
-_OWNER = "Hugging Face's BERT"
 
 #: The name of an activation function, ours or Keras' -> `hidden_act`.
 _HIDDEN_ACTS = {
@@ -36,17 +35,17 @@ def save_hugging_face(
     """Writes a directory that `transformers` loads as the model it is.
 
     That is BertModel, BertForSequenceClassification, BertForTokenClassification,
-    BertForPreTraining or BertForMaskedLM.
+    BertForPreTraining or BertForMaskedLM, or the same of RoBERTa.
 
-    It holds config.json, model.safetensors in float32, and with a tokenizer vocab.txt
-    and tokenizer_config.json. It appears whole or, on any error, not at all.
+    It holds config.json, model.safetensors in float32, and with a tokenizer its files and
+    tokenizer_config.json. It appears whole or, on any error, not at all.
 
     Args:
-        model: `BertBackbone`, or a task with a `.backbone` and no weights of its own but
-            those of a `Pretrainer`, of a layer called "classifier" on the pooled output, or of a
-            layer called "token_classifier" on the sequence output.
+        model: `BertBackbone` or `RobertaBackbone`, or a task with a `.backbone` and no weights of
+            its own but those of a `Pretrainer`, of a layer called "classifier" on the pooled
+            output, or of a layer called "token_classifier" on the sequence output.
         path: str or path of the directory, which must not exist.
-        tokenizer: `WordPieceTokenizer`, or None to write none.
+        tokenizer: the tokenizer of the model, or None to write none.
         label_names: list of str, the classes in the order of their ids. Defaults to the
             model's own `label_names`, and if it has none to LABEL_0, LABEL_1 and so on.
 
@@ -58,22 +57,28 @@ def save_hugging_face(
             vocabulary or labels are not the model's.
     """
     backbone = getattr(model, "backbone", model)
+    kind = type_of_backbone(type(backbone)) or BERT
+    owner = f"Hugging Face's {kind.title}"
     config = {
-        **make_config(backbone, _HIDDEN_ACTS, _OWNER),
+        **make_config(backbone, _HIDDEN_ACTS, owner, kind.position_offset),
         "layer_norm_eps": backbone.layer_norm_epsilon,
-        "model_type": "bert",
-        "pad_token_id": 0,
+        "model_type": kind.name,
+        # RoBERTa's padding has the position before the first token's.
+        "pad_token_id": max(kind.position_offset - 1, 0),
     }
     if backbone.embedding_dim != backbone.hidden_dim:
         raise ValueError(
-            f"{_OWNER} has embeddings as wide as its hidden states, got embedding_dim="
+            f"{owner} has embeddings as wide as its hidden states, got embedding_dim="
             f"{backbone.embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
         )
-    weights = collect_weights(model, HUGGING_FACE, _OWNER)
+    names = kind.names
+    if "classifier/kernel" in weights_by_path(model):
+        names = kind.classifier_names
+    weights = collect_weights(model, names, owner)
     if "token_classifier/kernel" in weights:
         # Theirs has no pooler.
         weights = {path: w for path, w in weights.items() if not path.startswith("pooler/")}
-    config["architectures"] = [_find_architecture(weights)]
+    config["architectures"] = [kind.find_architecture(weights)]
     heads = [path for path in ("classifier/kernel", "token_classifier/kernel") if path in weights]
     if heads:
         label_names = label_names or getattr(model, "label_names", None)
@@ -87,6 +92,7 @@ def save_hugging_face(
             f"{list_names(label_names)}."
         )
     if tokenizer is not None:
+        _check_kind(tokenizer, kind)
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
         config["pad_token_id"] = tokenizer.pad_token_id
 
@@ -96,22 +102,24 @@ def save_hugging_face(
             write_tokenizer(tokenizer, backbone.max_sequence_length, directory)
         write_safetensors(
             directory / "model.safetensors",
-            dict(convert_weights(weights, HUGGING_FACE)),
+            dict(convert_weights(weights, names)),
             metadata={"format": "pt"},
         )
 
 
-def _find_architecture(weights):
-    """The class of `transformers` that has these weights."""
-    for path, name in (
-        ("classifier/kernel", "BertForSequenceClassification"),
-        ("token_classifier/kernel", "BertForTokenClassification"),
-        ("next_sentence/kernel", "BertForPreTraining"),
-        ("masked_lm/bias", "BertForMaskedLM"),
-    ):
-        if path in weights:
-            return name
-    return "BertModel"
+def _check_kind(tokenizer, kind):
+    """Checks that transformers would read the files of a tokenizer with a kind of model."""
+    if type(tokenizer).__name__ != kind.tokenizer:
+        raise ValueError(
+            f"A {kind.title} is written with its {kind.tokenizer}, got a "
+            f"{type(tokenizer).__name__}. Pass tokenizer=None to write none."
+        )
+    wanted = kind.position_offset - 1
+    if wanted >= 0 and tokenizer.pad_token_id != wanted:
+        raise ValueError(
+            f"transformers finds the positions of a {kind.title} by padding of id {wanted}, got "
+            f"a tokenizer whose pad_token_id is {tokenizer.pad_token_id}. Use `model.save`."
+        )
 
 
 def _label_maps(label_names, num_classes):

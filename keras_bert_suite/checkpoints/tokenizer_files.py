@@ -150,19 +150,16 @@ def check_vocabulary(tokenizer_size, backbone_size):
 
 
 def write_tokenizer(tokenizer, max_length, directory):
-    """Writes vocab.txt and tokenizer_config.json, as Hugging Face does.
+    """Writes the files of a tokenizer and tokenizer_config.json, as Hugging Face does.
 
     Args:
-        tokenizer: `WordPieceTokenizer`.
+        tokenizer: `TextTokenizer`.
         max_length: int, the most tokens in a row.
         directory: `pathlib.Path`.
     """
     config = {
-        "do_lower_case": tokenizer.lowercase,
+        **tokenizer.hugging_face_config(),
         "model_max_length": max_length,
-        "strip_accents": tokenizer.strip_accents,
-        "tokenize_chinese_chars": True,
-        "tokenizer_class": "BertTokenizer",
         **{theirs: getattr(tokenizer, ours) for theirs, (ours, _) in SPECIAL_TOKENS.items()},
     }
     write_json(directory / "tokenizer_config.json", config)

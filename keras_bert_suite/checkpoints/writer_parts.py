@@ -10,19 +10,21 @@ from keras_bert_suite.files.messages import list_names, name_of
 _BERT_DIALS = ("activation", "attention_dropout", "embedding_dim", "layer_norm_epsilon")
 
 
-def make_config(backbone, hidden_acts, owner):
+def make_config(backbone, hidden_acts, owner, position_offset=0):
     """The fields of a configuration that Google and Hugging Face share.
 
     `config_values.read_backbone_config` is the way back.
 
     Args:
-        backbone: `BertBackbone`.
+        backbone: `BertBackbone` or `RobertaBackbone`.
         hidden_acts: dict of the name of an activation function -> their `hidden_act`.
         owner: str, whose format it is, such as "Google's BERT".
+        position_offset: int, rows of the format's position embedding before that of the first
+            token.
 
     Raises:
-        ValueError: if the backbone is not a `BertBackbone`, or the format cannot say its
-            activation.
+        ValueError: if the backbone is not one of ours, or the format cannot say its
+            activation or has other positions.
     """
     missing = [name for name in _BERT_DIALS if not hasattr(backbone, name)]
     if missing:
@@ -31,6 +33,12 @@ def make_config(backbone, hidden_acts, owner):
             f"{type(backbone).__module__.partition('.')[0]}'s {type(backbone).__name__}. Use "
             "`model.save_to_preset`. (A preset that KerasHub's BertBackbone saves is read by "
             "`keras_bert_suite.BertBackbone.from_preset`, and can then be saved here.)"
+        )
+    if backbone.position_offset != position_offset:
+        raise ValueError(
+            f"{owner} has its first token at position {position_offset}, got a "
+            f"{type(backbone).__name__} with position {backbone.position_offset}. Use "
+            "`save_hugging_face`, or `model.save`."
         )
     activation = name_of(backbone.activation)
     if activation not in hidden_acts:
@@ -45,7 +53,7 @@ def make_config(backbone, hidden_acts, owner):
         "hidden_size": backbone.hidden_dim,
         "initializer_range": backbone.initializer_range,
         "intermediate_size": backbone.intermediate_dim,
-        "max_position_embeddings": backbone.max_sequence_length,
+        "max_position_embeddings": backbone.max_sequence_length + position_offset,
         "num_attention_heads": backbone.num_heads,
         "num_hidden_layers": backbone.num_layers,
         "type_vocab_size": backbone.num_segments,

@@ -12,16 +12,12 @@ from keras_bert_suite.corpus.input_files import find_files, plan_slices
 from keras_bert_suite.corpus.token_shards import ShardWriter, token_dtype
 from keras_bert_suite.files.atomic_file import ASIDE, atomic_file, write_json
 from keras_bert_suite.files.folder_lock import LOCK_FILE, lock_folder
+from keras_bert_suite.tokenizers import TOKENIZERS, WordPieceTokenizer
 
 #: The version of the shards. It is increased when the same input gives other shards.
 VERSION = 3
 
-PLAN_FILE, MANIFEST_FILE, VOCABULARY_FILE = "plan.json", "manifest.json", "vocab.txt"
-
-TOKENIZER_OPTIONS = (
-    *("lowercase", "strip_accents"),
-    *("unknown_token", "start_token", "end_token", "pad_token", "mask_token"),
-)
+PLAN_FILE, MANIFEST_FILE = "plan.json", "manifest.json"
 
 COUNTS = (
     *("documents", "sentences", "tokens", "unknown_tokens"),
@@ -37,14 +33,14 @@ class CorpusPlan:
         slices: list of `CorpusSlice`.
         writer: `ShardWriter`.
         description: dict, what makes two corpora the same.
-        vocabulary: bytes, the vocab.txt of the tokenizer.
+        vocabulary: dict of name -> bytes, the files of the tokenizer.
         lock: int, the descriptor that holds the folder.
     """
 
     slices: list
     writer: ShardWriter
     description: dict
-    vocabulary: bytes
+    vocabulary: dict
     lock: int
 
     @property
@@ -59,8 +55,9 @@ class CorpusPlan:
         for file in self.output.glob(f".*{ASIDE}"):
             file.unlink(missing_ok=True)
         write_json(self.output / PLAN_FILE, self.description)
-        with atomic_file(self.output / VOCABULARY_FILE) as aside:
-            aside.write_bytes(self.vocabulary)
+        for name, content in self.vocabulary.items():
+            with atomic_file(self.output / name) as aside:
+                aside.write_bytes(content)
 
     def finish(self, summaries):
         """Writes the manifest. The corpus is then complete.
@@ -128,14 +125,14 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
     """
     folder, names = find_files(inputs)
     output = Path(output).expanduser().absolute()
-    vocabulary = "".join(token + "\n" for token in tokenizer.get_vocabulary()).encode()
-    config = tokenizer.get_config()
+    vocabulary = tokenizer.asset_contents()
     description = {
         "version": VERSION,
         **dataclasses.asdict(options),
         "slice_bytes": slice_bytes,
-        "tokenizer": {name: config[name] for name in TOKENIZER_OPTIONS},
-        "vocabulary_sha256": hashlib.sha256(vocabulary).hexdigest(),
+        "tokenizer_class": type(tokenizer).__name__,
+        "tokenizer": tokenizer.settings,
+        "vocabulary_sha256": hash_vocabulary(vocabulary.values()),
         "token_dtype": token_dtype(tokenizer).name,
         "inputs": [[name, os.path.getsize(os.path.join(folder, name))] for name in names],
     }
@@ -147,6 +144,17 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
             _check_same(output, description)
         writer = ShardWriter(tokenizer, str(output), options)
         yield CorpusPlan(slices, writer, description, vocabulary, lock)
+
+
+def hash_vocabulary(contents):
+    """The SHA-256 of the files of a tokenizer, one after the other, in hexadecimal."""
+    return hashlib.sha256(b"".join(contents)).hexdigest()
+
+
+def tokenizer_class_of(description):
+    """The class of the tokenizer that a plan or a manifest names."""
+    # Before there were others, none was named.
+    return TOKENIZERS[description.get("tokenizer_class", WordPieceTokenizer.__name__)]
 
 
 def _check_ours(output):
@@ -173,6 +181,7 @@ def _check_same(output, description):
         raise ValueError(
             f"{file} is damaged: {error}. Restore it, or write to another folder."
         ) from None
+    found["tokenizer_class"] = tokenizer_class_of(found).__name__
     for key, wanted in description.items():
         if found.get(key) != wanted:
             had, has = _show_difference(found.get(key), wanted)

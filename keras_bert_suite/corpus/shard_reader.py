@@ -1,7 +1,6 @@
 """Reads a corpus that `prepare_corpus` wrote."""
 
 import collections
-import hashlib
 import json
 import threading
 from pathlib import Path
@@ -10,10 +9,15 @@ from typing import Any
 import numpy as np
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.corpus.preparation_plan import MANIFEST_FILE, PLAN_FILE, VOCABULARY_FILE
+from keras_bert_suite.corpus.preparation_plan import (
+    MANIFEST_FILE,
+    PLAN_FILE,
+    hash_vocabulary,
+    tokenizer_class_of,
+)
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.corpus.token_shards import describe_file, is_intact, shard_path
-from keras_bert_suite.tokenizers import WordPieceTokenizer
+from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
 
@@ -144,7 +148,7 @@ def verify_corpus(path: PathLike) -> None:
             file = shard_path(path, number, kind)
             if not is_intact(file, description):
                 raise _damaged(file, _explain(file, description))
-    _read_vocabulary(path, manifest)
+    _find_vocabulary(path, manifest)
 
 
 def read_manifest(path: PathLike) -> dict[str, Any]:
@@ -170,24 +174,28 @@ def read_manifest(path: PathLike) -> dict[str, Any]:
         raise _damaged(file, error) from None
 
 
-def read_tokenizer(path: PathLike) -> WordPieceTokenizer:
-    """The tokenizer that a corpus was prepared with, `WordPieceTokenizer`.
+def read_tokenizer(path: PathLike) -> TextTokenizer:
+    """The tokenizer that a corpus was prepared with, such as a `WordPieceTokenizer`.
 
     Raises:
         FileNotFoundError: if there is no finished corpus.
         ValueError: if its vocabulary has changed.
     """
     manifest = read_manifest(path)
-    file = _read_vocabulary(Path(path).expanduser(), manifest)
-    return WordPieceTokenizer(file, **manifest["tokenizer"])
+    files = _find_vocabulary(Path(path).expanduser(), manifest)
+    return tokenizer_class_of(manifest)(*files, **manifest["tokenizer"])
 
 
-def _read_vocabulary(path, manifest):
-    file = path / VOCABULARY_FILE
+def _find_vocabulary(path, manifest):
+    """The paths of the files of the tokenizer, which are intact."""
+    files = [path / name for name in tokenizer_class_of(manifest).asset_names]
+    missing = [file for file in files if not file.is_file()]
+    if missing:
+        raise _damaged(missing[0], "it is missing")
     wanted = manifest["vocabulary_sha256"]
-    if not file.exists() or hashlib.sha256(file.read_bytes()).hexdigest() != wanted:
-        raise _damaged(file, f"its SHA-256 is not {wanted}")
-    return file
+    if hash_vocabulary(file.read_bytes() for file in files) != wanted:
+        raise _damaged(" or ".join(map(str, files)), f"its SHA-256 is not {wanted}")
+    return files
 
 
 def _load_lengths(path, number, manifest):

@@ -143,7 +143,8 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
             `PretrainingBatches`, which a `for` goes through.
 
     Raises:
-        ValueError: if the batches have no pairs. Google's examples always have pairs.
+        ValueError: if the batches have no pairs or no segment ids. Google's examples always have
+            both.
     """
     with open(path, "wb") as file:
         for x, y, sample_weight in batches:
@@ -151,6 +152,11 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
                 raise ValueError(
                     f"Google's examples have {LABELS}, and these batches have none. Make them "
                     'with mode="pairs" or "sop".'
+                )
+            if "segment_ids" not in x:
+                raise ValueError(
+                    "Google's examples have segment_ids, and these batches have none: they were "
+                    "made for a model without segments. Make them with a WordPieceTokenizer."
                 )
             masked = {**x, "mask_ids": y["mlm"], "mask_weights": sample_weight["mlm"]}
             columns = {

@@ -14,7 +14,7 @@ from keras_bert_suite.argument_checks import (
     check_share,
 )
 from keras_bert_suite.instances.instance_ranges import PAIR_MODES, ROW_MODES, plan_pairs, plan_rows
-from keras_bert_suite.preprocessing.packing import count_places
+from keras_bert_suite.preprocessing.packing import count_places, count_special_tokens
 
 MODES = (*PAIR_MODES, *ROW_MODES)
 
@@ -74,23 +74,33 @@ class InstancePlanner:
         mode: one of `MODES`.
         short_seq_prob: float from 0 to 1.
         seed: int, not negative.
+        num_separators: int, how many [SEP]s stand between the segments of a pair.
 
     Raises:
         ValueError: if an argument is out of its range, or the corpus is empty.
     """
 
-    def __init__(self, corpus, sequence_length, mode="pairs", short_seq_prob=0.1, seed=0):
+    def __init__(
+        self,
+        corpus,
+        sequence_length,
+        mode="pairs",
+        short_seq_prob=0.1,
+        seed=0,
+        num_separators=1,
+    ):
         check_choice("mode", mode, MODES)
         check_share("short_seq_prob", short_seq_prob)
         check_integer("seed", seed)
         num_segments = 2 if mode in PAIR_MODES else 1
-        check_integer("sequence_length", sequence_length, at_least=3 + num_segments)
+        special_tokens = count_special_tokens(num_segments, num_separators)
+        check_integer("sequence_length", sequence_length, at_least=2 + special_tokens)
         if not corpus.num_documents:
             raise ValueError("The corpus has no document with a sentence; there is nothing to cut.")
         self.mode = mode
         self.short_seq_prob = short_seq_prob
         self.seed = seed
-        self._budget = count_places(sequence_length, num_segments)
+        self._budget = count_places(sequence_length, num_segments, num_separators)
         self._document_starts = np.asarray(corpus.document_starts)
         # int64 (S + 1,): the tokens before each sentence.
         self._tokens_before = np.zeros(len(corpus.sentence_lengths) + 1, "int64")

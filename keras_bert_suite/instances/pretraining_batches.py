@@ -79,19 +79,18 @@ class PretrainingBatches(grain.MapDataset):
     ) -> None:
         super().__init__()
         check_integer("batch_size", batch_size, at_least=1)
-        planner = InstancePlanner(corpus, sequence_length, mode, short_seq_prob, seed)
         tokenizer = masker.tokenizer
+        planner = InstancePlanner(
+            corpus, sequence_length, mode, short_seq_prob, seed, tokenizer.num_separators
+        )
         self._masker = masker
         self._batch_size = batch_size
         self._ranges = TokenRanges(corpus, tokenizer.end_token_id)
-        self._pack = functools.partial(
-            pack_segments,
-            sequence_length=sequence_length,
-            start_token_id=tokenizer.start_token_id,
-            end_token_id=tokenizer.end_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-            allowed_lengths=(sequence_length,),
-        )
+        self._packing: dict[str, Any] = {
+            **tokenizer.packing_arguments,
+            "sequence_length": sequence_length,
+            "allowed_lengths": (sequence_length,),
+        }
         self._plans = EpochPlans(functools.partial(_plan_epoch, planner, seed, masker.dynamic))
         first_plan, _ = self._plans(0)
         if mode in PAIR_MODES:
@@ -112,8 +111,8 @@ class PretrainingBatches(grain.MapDataset):
 
         Returns:
             `(x, y, sample_weight)`, NumPy arrays in dicts:
-            x: `token_ids`, `segment_ids`, `padding_mask` int32 (B, L); `mask_positions`
-            int32 (B, P).
+            x: `token_ids`, `segment_ids` (not for RoBERTa), `padding_mask` int32 (B, L);
+            `mask_positions` int32 (B, P).
             y: `mlm` int32 (B, P), the tokens that were there; with pairs also `nsp` int32
             (B,), 0 if B follows A and 1 if not.
             sample_weight: `mlm` float32 (B, P), 1 for predictions and 0 in slots that are
@@ -131,7 +130,8 @@ class PretrainingBatches(grain.MapDataset):
             self._ranges.read(starts, lengths)
             for starts, lengths in zip(plan.starts[rows].T, plan.lengths[rows].T, strict=True)
         ]
-        masked = self._masker(self._pack(NUMPY, segments), row_ids=rows, epoch=epoch)
+        packed = pack_segments(NUMPY, segments, **self._packing)
+        masked = self._masker(packed, row_ids=rows, epoch=epoch)
         labels = None if plan.labels is None else plan.labels[rows].astype("int32")
         return name_arrays(masked, labels)
 
@@ -149,7 +149,7 @@ def name_arrays(
         `(x, y, sample_weight)`, see `PretrainingBatches`.
     """
     names = ("token_ids", "segment_ids", "padding_mask", "mask_positions")
-    x = {name: masked[name] for name in names}
+    x = {name: masked[name] for name in names if name in masked}
     y, sample_weight = {"mlm": masked["mask_ids"]}, {"mlm": masked["mask_weights"]}
     if labels is not None:
         y["nsp"] = labels

@@ -16,7 +16,7 @@ class BertEmbeddings(keras.layers.Layer):
     Args:
         vocabulary_size: int V, rows of the token embedding.
         hidden_dim: int H, width of the output.
-        max_sequence_length: int, rows of the position embedding.
+        max_sequence_length: int, the most tokens in a row.
         num_segments: int, rows of the segment embedding.
         embedding_dim: int, width of the three tables. A width other than
             `hidden_dim` adds a linear projection after the dropout (as ALBERT
@@ -24,6 +24,8 @@ class BertEmbeddings(keras.layers.Layer):
         dropout: float, rate of the dropout after the norm.
         layer_norm_epsilon: float, added to the variance.
         initializer_range: float, standard deviation of the truncated normal.
+        position_offset: int, rows of the position embedding before that of the first token
+            (RoBERTa has two). All its rows are `max_sequence_length` more.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), figure 2.
     """
@@ -38,6 +40,7 @@ class BertEmbeddings(keras.layers.Layer):
         dropout: float = 0.1,
         layer_norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
+        position_offset: int = 0,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -49,6 +52,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.dropout = dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
+        self.position_offset = position_offset
 
         initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
         self.token_embedding = keras.layers.ReversibleEmbedding(
@@ -61,7 +65,7 @@ class BertEmbeddings(keras.layers.Layer):
             name="token_embedding",
         )
         self.position_embedding = keras.layers.Embedding(
-            max_sequence_length,
+            max_sequence_length + position_offset,
             self.embedding_dim,
             embeddings_initializer=initializer.clone(),
             dtype=self.dtype_policy,
@@ -87,7 +91,12 @@ class BertEmbeddings(keras.layers.Layer):
                 name="projection",
             )
 
-    def build(self, token_ids_shape: Shape, segment_ids_shape: Shape | None = None) -> None:
+    def build(
+        self,
+        token_ids_shape: Shape,
+        segment_ids_shape: Shape | None = None,
+        positions_shape: Shape | None = None,
+    ) -> None:
         self.token_embedding.build()
         self.position_embedding.build()
         self.segment_embedding.build()
@@ -96,12 +105,20 @@ class BertEmbeddings(keras.layers.Layer):
         if self.projection is not None:
             self.projection.build(embedded_shape)
 
-    def call(self, token_ids: Tensor, segment_ids: Tensor, training: bool | None = None) -> Tensor:
+    def call(
+        self,
+        token_ids: Tensor,
+        segment_ids: Tensor | None = None,
+        positions: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
         """Embeds a batch of packed token ids.
 
         Args:
             token_ids: int32 (B, L), in [0, V).
-            segment_ids: int32 (B, L), in [0, num_segments).
+            segment_ids: int32 (B, L), in [0, num_segments); None for 0 everywhere.
+            positions: int32 (B, L), rows of the position embedding; None for one after the
+                other, from `position_offset` on.
             training: bool, whether dropout is active.
 
         Returns:
@@ -117,7 +134,10 @@ class BertEmbeddings(keras.layers.Layer):
                 f"for {self.max_sequence_length} tokens. Shorten the input: set `sequence_length` "
                 f"of the SegmentPacker to at most {self.max_sequence_length}."
             )
-        positions = ops.arange(ops.shape(token_ids)[1], dtype="int32")
+        if positions is None:
+            positions = ops.arange(ops.shape(token_ids)[1], dtype="int32") + self.position_offset
+        if segment_ids is None:
+            segment_ids = ops.zeros((1, 1), "int32")
         x = (
             self.token_embedding(token_ids)
             + self.segment_embedding(segment_ids)
@@ -127,7 +147,10 @@ class BertEmbeddings(keras.layers.Layer):
         return x if self.projection is None else self.projection(x)
 
     def compute_output_shape(
-        self, token_ids_shape: Shape, segment_ids_shape: Shape | None = None
+        self,
+        token_ids_shape: Shape,
+        segment_ids_shape: Shape | None = None,
+        positions_shape: Shape | None = None,
     ) -> Shape:
         return (*token_ids_shape, self.hidden_dim)
 
@@ -142,4 +165,5 @@ class BertEmbeddings(keras.layers.Layer):
             "dropout": self.dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_range": self.initializer_range,
+            "position_offset": self.position_offset,
         }

@@ -58,7 +58,7 @@ class BertBackbone(keras_hub.models.Backbone):
         dropout: float, dropout rate of embeddings and sublayer outputs.
         attention_dropout: float, dropout rate of the attention probabilities.
             Defaults to `dropout`.
-        max_sequence_length: int, rows of the position embedding.
+        max_sequence_length: int, the most tokens in a row.
         num_segments: int, rows of the segment embedding.
         embedding_dim: int, width of the embedding tables. Defaults to `hidden_dim`;
             any other width is projected to it.
@@ -84,6 +84,11 @@ class BertBackbone(keras_hub.models.Backbone):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805) and
     google-research/bert.
     """
+
+    #: What the model takes.
+    input_names: tuple[str, ...] = ("token_ids", "segment_ids", "padding_mask")
+    #: Rows of the position embedding before that of the first token.
+    position_offset = 0
 
     def __init__(
         self,
@@ -122,6 +127,7 @@ class BertBackbone(keras_hub.models.Backbone):
             dropout=dropout,
             layer_norm_epsilon=layer_norm_epsilon,
             initializer_range=initializer_range,
+            position_offset=self.position_offset,
             dtype=dtype,
             name="embeddings",
         )
@@ -150,10 +156,9 @@ class BertBackbone(keras_hub.models.Backbone):
 
         # === Functional Model ===
         inputs = {
-            name: keras.Input(shape=(None,), dtype="int32", name=name)
-            for name in ("token_ids", "segment_ids", "padding_mask")
+            name: keras.Input(shape=(None,), dtype="int32", name=name) for name in self.input_names
         }
-        x = self.embeddings(inputs["token_ids"], inputs["segment_ids"])
+        x = self.embed(inputs)
         hidden_states = [x]
         for block in self.transformer_layers:
             x = block(x, attention_mask=inputs["padding_mask"])
@@ -180,6 +185,10 @@ class BertBackbone(keras_hub.models.Backbone):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self.output_hidden_states = output_hidden_states
+
+    def embed(self, inputs: dict[str, Tensor]) -> Tensor:
+        """The embeddings (B, L, H) of the model's inputs."""
+        return self.embeddings(inputs["token_ids"], inputs["segment_ids"])
 
     @classmethod
     def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:
@@ -238,6 +247,7 @@ class BertBackbone(keras_hub.models.Backbone):
                 )
             preset = checkpoints.preset_name(preset)
             return super().from_preset(preset, load_weights=load_weights, **kwargs)
+        checkpoints.check_backbone(checkpoint, cls)
         backbone = cls(**{**checkpoint.backbone_config, **kwargs})
         if load_weights:
             checkpoints.load_weights(backbone, checkpoint, skip=skip)

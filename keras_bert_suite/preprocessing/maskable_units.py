@@ -4,12 +4,9 @@ The units of a batch are one boolean array (B, L), true where a unit begins. Spe
 padding are never masked. Each of them is a unit of its own, so that no unit reaches across it.
 """
 
-import re
-
 import numpy as np
 
 from keras_bert_suite.tokenizers.unicode_rules import CJK, membership
-from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX
 
 
 class MaskVocabulary:
@@ -17,14 +14,15 @@ class MaskVocabulary:
 
     Args:
         tokenizer: tokenizer of a vocabulary that has the mask token.
-        ordinary_only: bool, leave special tokens and `[unused...]` out of `random_ids`.
+        ordinary_only: bool, leave special tokens and unused pieces out of `random_ids`.
 
     Attributes:
         tokens: list of V str.
         mask_token_id: int.
         eligible: bool (V,), all but special tokens.
-        continues: bool (V,), pieces that begin with `##`.
-        cjk: bool (V,), pieces that are one of the characters BERT makes words of their own.
+        continues: bool (V,), pieces that continue a word.
+        cjk: bool (V,), pieces that are one of the characters BERT makes words of their own;
+            none for tokenizers without such pieces.
         random_ids: int32 (n,), what a random token is drawn from.
 
     Raises:
@@ -42,10 +40,11 @@ class MaskVocabulary:
             )
         self.eligible = np.ones(len(self.tokens), bool)
         self.eligible[tokenizer.special_token_ids] = False
-        self.continues = self._table(lambda token: token.startswith(CONTINUATION_PREFIX))
-        self.cjk = self._table(lambda token: len(token) == 1 and membership(CJK)[ord(token)])
-        unused = self._table(lambda token: re.fullmatch(r"\[unused\d+\]", token) is not None)
-        drawn = self.eligible & ~unused if ordinary_only else np.ones_like(unused)
+        self.continues = tokenizer.find_continuations()
+        self.cjk = np.zeros(len(self.tokens), bool)
+        if tokenizer.has_cjk_pieces:
+            self.cjk[:] = [len(token) == 1 and membership(CJK)[ord(token)] for token in self.tokens]
+        drawn = tokenizer.find_ordinary() if ordinary_only else np.ones_like(self.cjk)
         self.random_ids = np.flatnonzero(drawn).astype("int32")
         if not len(self.random_ids):
             raise ValueError(
@@ -53,18 +52,15 @@ class MaskVocabulary:
                 "nothing to replace a token by. Check that it is the vocabulary of the model."
             )
 
-    def _table(self, predicate):
-        return np.array([predicate(token) for token in self.tokens], bool)
-
 
 def find_words(eligible, continues):
-    """Where words begin: a piece and the `##` pieces after it are one word.
+    """Where words begin: a piece and those after it that continue it are one word.
 
-    A `##` piece that has lost its beginning, by truncation from the front, is a word.
+    A continuation that has lost its beginning, by truncation from the front, is a word.
 
     Args:
         eligible: bool (B, L), the tokens that may be masked.
-        continues: bool (B, L), the tokens that begin with `##`.
+        continues: bool (B, L), the tokens that continue a word.
 
     Returns:
         bool (B, L).

@@ -57,14 +57,20 @@ def tensorflow_namespace():
     )
 
 
-def count_places(sequence_length, num_segments):
-    """How many places [CLS] and the [SEP]s leave; ValueError if fewer than one."""
-    if sequence_length < num_segments + 2:
+def count_special_tokens(num_segments, num_separators):
+    """How many of [CLS] and [SEP] a row has, with `num_separators` between two segments."""
+    return 2 + (num_segments - 1) * num_separators
+
+
+def count_places(sequence_length, num_segments, num_separators=1):
+    """How many places the special tokens leave; ValueError if fewer than one."""
+    places = sequence_length - count_special_tokens(num_segments, num_separators)
+    if places < 1:
         raise ValueError(
             f"sequence_length={sequence_length} cannot hold {num_segments} segments with their "
-            f"special tokens; it must be at least {num_segments + 2}."
+            f"special tokens; it must be at least {sequence_length - places + 1}."
         )
-    return sequence_length - 1 - num_segments
+    return places
 
 
 def kept_lengths(xp, lengths, budget, truncation):
@@ -126,6 +132,8 @@ def pack_segments(
     truncation="longest_first",
     head_length=None,
     allowed_lengths=None,
+    num_separators=1,
+    has_segment_ids=True,
 ):
     """Packs S segments a row between [CLS] and [SEP]s, and pads the rows.
 
@@ -142,14 +150,16 @@ def pack_segments(
         head_length: int, for "head_tail".
         allowed_lengths: ascending ints, the lengths to pad to, the last of them
             `sequence_length`; or None for the longest row's.
+        num_separators: int, how many [SEP]s stand between two segments.
+        has_segment_ids: bool, whether to return `segment_ids`.
 
     Returns:
         dict of int32 (B, L): `token_ids`, `segment_ids` (s for segment s and its
-        [SEP]), `padding_mask` (1 on tokens).
+        [SEP]s), `padding_mask` (1 on tokens).
     """
-    budget = count_places(sequence_length, len(segments))
+    budget = count_places(sequence_length, len(segments), num_separators)
     kept = kept_lengths(xp, [lengths for _, _, lengths in segments], budget, truncation)
-    total = sum(kept) + 1 + len(segments)
+    total = sum(kept) + count_special_tokens(len(segments), num_separators)
     if allowed_lengths is not None and len(allowed_lengths) == 1:
         length = sequence_length
     else:
@@ -173,13 +183,12 @@ def pack_segments(
         # One more id, so that a batch without any token has something to look up.
         looked_up = xp.take(xp.append_zero(ids), xp.clip(source, 0, xp.size(ids)))
         token_ids = xp.where(inside, looked_up, token_ids)
-        begin += keep + 1
+        begin += keep + num_separators
         segment_ids += xp.cast(column >= begin[:, None])
-    return {
-        "token_ids": token_ids,
-        "segment_ids": segment_ids * padding_mask,
-        "padding_mask": padding_mask,
-    }
+    packed = {"token_ids": token_ids}
+    if has_segment_ids:
+        packed["segment_ids"] = segment_ids * padding_mask
+    return {**packed, "padding_mask": padding_mask}
 
 
 def _head_lengths(xp, lengths, keep, truncation, head_length):

@@ -8,7 +8,7 @@ def tokenize_segments(tokenizer, segments):
     """Tokenizes each segment of B rows, with TensorFlow if one of them is a tensor.
 
     Args:
-        tokenizer: `WordPieceTokenizer`.
+        tokenizer: `TextTokenizer`.
         segments: S lists or arrays of B strings, or tensors (B,); or S strings or scalars.
 
     Returns:

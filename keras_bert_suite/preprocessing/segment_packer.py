@@ -3,14 +3,22 @@
 import keras
 import keras_hub
 import numpy as np
+from keras_hub.src.utils.preset_utils import (
+    PREPROCESSOR_CONFIG_FILE,
+    check_config_class,
+    check_file_exists,
+    get_preset_loader,
+    load_json,
+)
 
 from keras_bert_suite import checkpoints
-from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.models import BertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing.length_advice import advise_length
 from keras_bert_suite.preprocessing.packing import (
     NUMPY,
     TRUNCATIONS,
     count_places,
+    count_special_tokens,
     pack_segments,
     tensorflow_namespace,
 )
@@ -21,16 +29,19 @@ from keras_bert_suite.preprocessing.windows import (
     number_tokens,
     slide_windows,
 )
+from keras_bert_suite.tokenizers import TOKENIZERS, BytePairTokenizer, WordPieceTokenizer
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
-from keras_bert_suite.tokenizers.word_piece.word_piece_tokenizer import WordPieceTokenizer
+
+#: In the place of special tokens where tokens are numbered.
+_NO_TOKENS = dict.fromkeys(("start_token_id", "end_token_id", "pad_token_id"), -1)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
     """Tokenizes one text a row, or several, and packs them as BERT reads them.
 
-    `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` and so on, truncated to
-    `sequence_length`, then padded. A batch is padded to its longest row, rounded up
+    `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` and so on, for RoBERTa `<s> A </s></s> B </s>`,
+    truncated to `sequence_length`, then padded. A batch is padded to its longest row, rounded up
     to one of a small set of lengths: short batches cost little, and a compiler sees
     few shapes.
 
@@ -38,7 +49,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
     is packed by TensorFlow ops, also inside a graph. Both give the same arrays.
 
     Args:
-        tokenizer: `WordPieceTokenizer`.
+        tokenizer: `WordPieceTokenizer` or `BytePairTokenizer`, which says what stands around
+            the texts.
         sequence_length: int, the most tokens in a row, special ones included.
         truncation: how a row that is too long is cut:
             "longest_first": a token at a time from the longest segment (Google's).
@@ -62,8 +74,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
     ```
     """
 
-    backbone_cls = BertBackbone
-    tokenizer_cls = WordPieceTokenizer
+    backbone_cls: type = BertBackbone
+    tokenizer_cls: type = WordPieceTokenizer
 
     def __init__(
         self,
@@ -145,15 +157,15 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
                 so that rows can be batched later.
 
         Returns:
-            dict of int32 (B, L), without a batch (L,): `token_ids`, `segment_ids`,
-            `padding_mask`. NumPy arrays, or TensorFlow tensors for tensors.
+            dict of int32 (B, L), without a batch (L,): `token_ids`, `segment_ids` (not for
+            RoBERTa), `padding_mask`. NumPy arrays, or TensorFlow tensors for tensors.
 
         Raises:
             ValueError: if the segments differ in their number of rows, there are none, or
                 `sequence_length` cannot hold a token of each.
         """
         xp, ragged, batched = tokenize_segments(self.tokenizer, segments)
-        packed = self._pack(xp, ragged, batched, self._special_token_ids())
+        packed = self._pack(xp, ragged, batched)
         return packed if batched else {name: array[0] for name, array in packed.items()}
 
     def pack_windows(self, *segments, stride=None, query_length=64):
@@ -196,7 +208,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
                 document; if `stride` is less than 1, or more than that room, so that tokens would
                 be lost. Since `query_length` counts, not the queries, no text can raise these.
         """
-        budget = count_places(self.sequence_length, len(segments))
+        separators = self.tokenizer.num_separators
+        budget = count_places(self.sequence_length, len(segments), separators)
         num_queries = len(segments) - 1
         if stride is None:
             stride = choose_stride(self.sequence_length, query_length, budget, num_queries)
@@ -207,10 +220,9 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             (number_tokens(xp, segment), starts, lengths)
             for segment, (_, starts, lengths) in zip(ragged, windows, strict=True)
         ]
-        special_token_ids = self._special_token_ids()
-        indices = self._pack(xp, numbered, batched, dict.fromkeys(special_token_ids, -1))
+        indices = self._pack(xp, numbered, batched, **_NO_TOKENS)
         return {
-            **self._pack(xp, windows, batched, special_token_ids),
+            **self._pack(xp, windows, batched),
             "token_indices": indices["token_ids"],
             "row_ids": row_ids,
         }
@@ -228,10 +240,9 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             `ids`, -1 on special tokens and padding.
         """
         xp = tensorflow_namespace() if is_tf_tensor(ids) else NUMPY
-        special_token_ids = self._special_token_ids()
         places = [(xp.cast(xp.arange(xp.size(ids))), starts, lengths)]
-        indices = self._pack(xp, places, True, dict.fromkeys(special_token_ids, -1))
-        packed = self._pack(xp, [(ids, starts, lengths)], True, special_token_ids)
+        indices = self._pack(xp, places, True, **_NO_TOKENS)
+        packed = self._pack(xp, [(ids, starts, lengths)], True)
         return {**packed, "token_indices": indices["token_ids"]}
 
     def suggest_sequence_length(self, *segments, coverage=0.99):
@@ -257,7 +268,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             ValueError: as `pack`; if there are no texts; if `coverage` is not in (0, 1].
         """
         _, ragged, _ = tokenize_segments(self.tokenizer, segments)
-        num_special_tokens = len(segments) + 1
+        num_special_tokens = count_special_tokens(len(segments), self.tokenizer.num_separators)
         num_tokens = sum(np.asarray(lengths, "int64") for _, _, lengths in ragged)
         return advise_length(num_tokens + num_special_tokens, num_special_tokens, coverage)
 
@@ -277,19 +288,12 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         """int, the most tokens of a single text in a row."""
         return count_places(self.sequence_length, 1)
 
-    def _special_token_ids(self):
-        return {
-            "start_token_id": self.tokenizer.start_token_id,
-            "end_token_id": self.tokenizer.end_token_id,
-            "pad_token_id": self.tokenizer.pad_token_id,
-        }
-
-    def _pack(self, xp, ragged, batched, special_token_ids):
+    def _pack(self, xp, ragged, batched, **special_ids):
         return pack_segments(
             xp,
             ragged,
             sequence_length=self.sequence_length,
-            **special_token_ids,
+            **{**self.tokenizer.packing_arguments, **special_ids},
             truncation=self.truncation,
             head_length=self.head_length,
             allowed_lengths=self.allowed_lengths(batched),
@@ -311,10 +315,19 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             return cls.from_checkpoint(checkpoint, sequence_length, lowercase, **kwargs)
         if sequence_length is not None:
             kwargs["sequence_length"] = sequence_length
-        packer = super().from_preset(checkpoints.preset_name(preset), **kwargs)
+        packer = cls._from_keras_preset(checkpoints.preset_name(preset), **kwargs)
         if lowercase is not None:
             packer.tokenizer = packer.tokenizer.with_lowercase(lowercase)
         return packer
+
+    @classmethod
+    def _from_keras_preset(cls, preset, **kwargs):
+        # KerasHub would look for another class on another backbone than `backbone_cls`.
+        if check_file_exists(preset, PREPROCESSOR_CONFIG_FILE):
+            saved = check_config_class(load_json(preset, PREPROCESSOR_CONFIG_FILE))
+            if issubclass(saved, SegmentPacker):
+                return get_preset_loader(preset).load_preprocessor(saved, **kwargs)
+        return super().from_preset(preset, **kwargs)
 
     @classmethod
     def from_checkpoint(cls, checkpoint, sequence_length=None, lowercase=None, **kwargs):
@@ -330,10 +343,10 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         Raises:
             ValueError: if the vocabulary has another size than the model.
         """
-        config = dict(checkpoint.tokenizer_config)
+        config = checkpoint.tokenizer_config
+        tokenizer = TOKENIZERS[checkpoint.model_type.tokenizer](**config)
         if lowercase is not None:
-            config["lowercase"] = lowercase
-        tokenizer = WordPieceTokenizer(**config)
+            tokenizer = tokenizer.with_lowercase(lowercase)
         sizes = checkpoint.backbone_config
         checkpoints.check_vocabulary(tokenizer.vocabulary_size(), sizes["vocabulary_size"])
         length = sequence_length or checkpoint.sequence_length or sizes["max_sequence_length"]
@@ -349,3 +362,14 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             "head_length": self._head_length,
             "padding_lengths": self.padding_lengths,
         }
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class RobertaSegmentPacker(SegmentPacker):
+    """The `SegmentPacker` that KerasHub makes for a preset of a `RobertaBackbone`.
+
+    KerasHub finds the preprocessor and the tokenizer of a backbone by these two attributes.
+    """
+
+    backbone_cls = RobertaBackbone
+    tokenizer_cls = BytePairTokenizer

@@ -62,9 +62,9 @@ class TokenMasker(keras.layers.Layer):
     ```
 
     Units:
-        "token": every WordPiece by itself.
-        "word": a piece and the `##` pieces after it. A word that would exceed the number
-            is skipped, not cut (Google's whole word masking).
+        "token": every piece by itself.
+        "word": a piece and those that continue it, for WordPiece the `##` pieces. A word
+            that would exceed the number is skipped, not cut (Google's whole word masking).
         "span": runs of 1 to `max_span_length` words, their lengths geometrically
             distributed (SpanBERT, Joshi et al., 2020, https://arxiv.org/abs/1907.10529).
             A run ends early at a special token, at an earlier run, and before a word that would
@@ -75,8 +75,8 @@ class TokenMasker(keras.layers.Layer):
             Google's code they cross [SEP].
 
     Args:
-        tokenizer: `WordPieceTokenizer` whose vocabulary has the mask token. It is
-            read once, here, or at the first call if the tokenizer has none yet.
+        tokenizer: `WordPieceTokenizer` or `BytePairTokenizer` whose vocabulary has the mask
+            token. It is read once, here, or at the first call if the tokenizer has none yet.
         rate: float over 0, at most 1, the share of tokens to choose.
         unit: "token", "word", "span" or "ngram".
         mask_token_rate: float, how many of the chosen tokens become the mask token.
@@ -85,10 +85,11 @@ class TokenMasker(keras.layers.Layer):
             "span" once for each span.
         max_predictions: int, P. None takes as many as `rate` gives for the padded length.
         random_tokens: "ordinary" draws from the vocabulary without special tokens and
-            `[unused...]`, "vocabulary" from all of it, as Google's code does.
+            unused pieces, "vocabulary" from all of it, as Google's code does.
         word_segmenter: function from a str to the list of its words, such as
-            `jieba.lcut`. It is handed each run of CJK characters, which BERT makes words
-            of one character, and its words become the words of every unit but "token".
+            `jieba.lcut`, for a `WordPieceTokenizer`. It is handed each run of CJK characters,
+            which BERT makes words of one character, and its words become the words of every unit
+            but "token".
             To be saved with the layer, or sent to other processes, it must be a function
             at the top of a module (a method such as `jieba.lcut` is wrapped in one),
             registered with `keras.saving.register_keras_serializable`.
@@ -136,6 +137,11 @@ class TokenMasker(keras.layers.Layer):
             raise ValueError(
                 'unit="token" masks pieces by themselves and has no use for word_segmenter; '
                 'choose "word", "span" or "ngram", or leave the segmenter out.'
+            )
+        if word_segmenter is not None and not tokenizer.has_cjk_pieces:
+            raise ValueError(
+                f"word_segmenter joins pieces that are one Chinese character, and a "
+                f"{type(tokenizer).__name__} has none. Leave the segmenter out."
             )
         check_share("span_probability", span_probability, positive=True)
         check_integer("max_span_length", max_span_length, at_least=1)

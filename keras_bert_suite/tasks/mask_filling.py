@@ -25,9 +25,7 @@ def fill_masks(pretrainer, packer, texts, top_k):
         NUMPY,
         [(np.concatenate(rows), np.cumsum(lengths) - lengths, lengths)],
         sequence_length=packer.sequence_length,
-        start_token_id=tokenizer.start_token_id,
-        end_token_id=tokenizer.end_token_id,
-        pad_token_id=tokenizer.pad_token_id,
+        **tokenizer.packing_arguments,
         allowed_lengths=packer.allowed_lengths(),
     )
     masked = packed["token_ids"] == tokenizer.mask_token_id
@@ -54,7 +52,7 @@ def fill_masks(pretrainer, packer, texts, top_k):
 
 def _tokenize(tokenizer, text):
     """int32 ids; the mask token, which would be split as text, is itself."""
-    parts = [tokenizer.tokenize(part) for part in text.split(tokenizer.mask_token)]
+    parts = [tokenizer.tokenize(part) for part in tokenizer.split_at_masks(text)]
     ids = parts[0]
     for part in parts[1:]:
         ids = [*ids, tokenizer.mask_token_id, *part]

@@ -16,6 +16,7 @@ from keras_hub.src.utils.preset_utils import (
 )
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.models import BACKBONES
 from keras_bert_suite.preprocessing import SegmentPacker
 
 
@@ -55,7 +56,10 @@ def load_preset(
         task = _load_keras_preset(cls, preset, load_weights, dtype, kwargs)
     else:
         arguments, new_parts = cls.arguments_of(checkpoint, kwargs)
-        backbone = cls.backbone_cls(**checkpoint.backbone_config, dtype=dtype)
+        backbone_cls = BACKBONES[checkpoint.model_type.backbone]
+        if issubclass(cls.backbone_cls, backbone_cls):
+            backbone_cls = cls.backbone_cls
+        backbone = backbone_cls(**checkpoint.backbone_config, dtype=dtype)
         task = cls(backbone=backbone, **arguments)
         if load_weights:
             skip = [skip] if isinstance(skip, str) else skip

@@ -69,7 +69,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         initializer_range = getattr(backbone, "initializer_range", 0.02)
         self.masked_lm = MaskedLMHead(
             backbone.token_embedding,
-            activation=getattr(backbone, "activation", gelu_tanh),
+            activation=_find_activation(backbone),
             layer_norm_epsilon=getattr(backbone, "layer_norm_epsilon", 1e-12),
             initializer_range=initializer_range,
             dtype=backbone.dtype_policy,
@@ -122,7 +122,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     ) -> tuple[dict[str, Any], list[str]]:
         next_sentence = arguments.pop("next_sentence")
         if next_sentence is None:
-            next_sentence = checkpoints.find_heads(checkpoint) != ["masked_lm"]
+            next_sentence = checkpoints.may_have_next_sentence(checkpoint)
         return {**arguments, "next_sentence": next_sentence}, []
 
     @classmethod
@@ -227,3 +227,9 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
 
     def get_config(self) -> Config:
         return {**super().get_config(), "next_sentence": self.next_sentence}
+
+
+def _find_activation(backbone):
+    """The activation function of the head for masked tokens."""
+    own = getattr(backbone, "activation", gelu_tanh)
+    return getattr(backbone, "masked_lm_activation", own)

@@ -202,7 +202,7 @@ MISSING = object()
         ("layer_norm_eps", float("inf"), "greater than 0"),
         ("hidden_act", "gelu_10", "one of gelu, gelu_python"),
         ("hidden_act", ["gelu"], "one of gelu, gelu_python"),
-        ("model_type", "roberta", "model_type 'roberta', wanted 'bert'"),
+        ("model_type", "camembert", "model_type 'camembert', wanted 'bert'"),
         ("position_embedding_type", "relative_key", "relative_key"),
         ("is_decoder", True, "is_decoder"),
     ],

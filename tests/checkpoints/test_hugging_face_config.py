@@ -75,9 +75,10 @@ def test_others_are_refused_by_name(tmp_path, config_class, model_class, evidenc
     with pytest.raises(ValueError, match=f"model type '{model_type}'.*{evidence}") as error:
         open_checkpoint(tmp_path)
     assert len(str(error.value)) < 800
-    edit_config(tmp_path, model_type=model_type)
-    with pytest.raises(ValueError, match=f"model_type '{model_type}', wanted 'bert'"):
-        open_checkpoint(tmp_path)
+    if model_type != "roberta":  # which can be read, once it is named
+        edit_config(tmp_path, model_type=model_type)
+        with pytest.raises(ValueError, match=f"model_type '{model_type}', wanted 'bert'"):
+            open_checkpoint(tmp_path)
 
 
 @pytest.mark.backend_free

@@ -10,7 +10,6 @@ import pytest
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from keras_bert_suite import WordPieceTokenizer, train_vocabulary
-from keras_bert_suite.tokenizers.word_piece.vocabulary import Vocabulary
 from keras_bert_suite.tokenizers.word_piece.vocabulary_training import list_alphabet
 
 pytestmark = pytest.mark.backend_free
@@ -53,7 +52,7 @@ def test_layout_is_that_of_google():
 def test_no_word_of_the_corpus_is_unknown(lowercase, strip_accents, tmp_path):
     options = {"lowercase": lowercase, "strip_accents": strip_accents}
     vocabulary = train_vocabulary(TEXTS, size=600, **options)
-    Vocabulary(vocabulary).write(tmp_path / "vocab.txt")
+    WordPieceTokenizer(vocabulary).save_assets(tmp_path)
     tokenizer = WordPieceTokenizer(tmp_path / "vocab.txt", **options)
     assert tokenizer.get_vocabulary() == vocabulary
     rows = tokenizer.tokenize(TEXTS)

@@ -216,7 +216,7 @@ def test_what_is_no_text_vanishes(uncased, run_engine):
 
 
 def test_more_distinct_words_than_are_remembered(monkeypatch):
-    module = "keras_bert_suite.tokenizers.word_piece.cached_word_piece.MAX_CACHED"
+    module = "keras_bert_suite.tokenizers.segment_cache.MAX_CACHED"
     monkeypatch.setattr(module, 3)
     tokenizer = WordPieceTokenizer(VOCABULARY)
     for _ in range(2):

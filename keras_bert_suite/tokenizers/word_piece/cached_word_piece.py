@@ -4,16 +4,13 @@ from array import array
 
 import numpy as np
 
+from keras_bert_suite.tokenizers.segment_cache import SegmentCache
 from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX
 from keras_bert_suite.tokenizers.word_piece.word_splitting import (
     MAX_CHARACTERS_PER_WORD,
     WordSplitter,
     word_pattern,
 )
-
-# These bound the memory of a cache: some fifty megabytes when full.
-MAX_CACHED = 1 << 18
-MAX_CACHED_LENGTH = 64
 
 
 class CachedWordPiece:
@@ -39,9 +36,9 @@ class CachedWordPiece:
             unk_token=unknown_token,
             max_input_chars_per_word=MAX_CHARACTERS_PER_WORD,
         )
-        self._run_ids = _SegmentCache(self._tokenize_run)
-        self._segment_ids = _SegmentCache(self._analyse_ids)
-        self._segment_pieces = _SegmentCache(self._analyse)
+        self._run_ids = SegmentCache(self._tokenize_run)
+        self._segment_ids = SegmentCache(self._analyse_ids)
+        self._segment_pieces = SegmentCache(self._analyse)
 
     def tokenize(self, text):
         """str -> list of int."""
@@ -111,21 +108,3 @@ class CachedWordPiece:
                 pieces.append((token.id, origins[start], origins[after]))
                 start = end
         return tuple(pieces)
-
-
-class _SegmentCache(dict):
-    """Segment -> its analysis, made when the segment is first met."""
-
-    def __init__(self, analyse):
-        super().__init__()
-        self._analyse = analyse
-
-    def __missing__(self, segment):
-        analysis = self._analyse(segment)
-        if len(segment) <= MAX_CACHED_LENGTH:
-            if len(self) >= MAX_CACHED:
-                # Frequent segments soon enter the cache again. Segments of an earlier corpus do
-                # not.
-                self.clear()
-            self[segment] = analysis
-        return analysis

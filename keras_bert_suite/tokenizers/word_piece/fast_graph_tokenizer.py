@@ -8,6 +8,7 @@ import struct
 
 import numpy as np
 
+from keras_bert_suite.tokenizers.row_mapping import map_rows
 from keras_bert_suite.tokenizers.word_piece.graph_corrections import (
     find_unknown_words,
     lower_sigma,
@@ -81,11 +82,11 @@ class FastGraphTokenizer:
 
         The ids of a scalar are a dense vector.
         """
-        return _map_rows(lambda texts: self._tokenize_rows(texts)[:1], inputs)[0]
+        return map_rows(lambda texts: self._tokenize_rows(texts)[:1], inputs)[0]
 
     def tokenize_with_offsets(self, inputs):
         """`(ids, starts, ends, word_starts)`, shaped as by `tokenize`; offsets in bytes, int64."""
-        return _map_rows(self._tokenize_rows_with_offsets, inputs)
+        return map_rows(self._tokenize_rows_with_offsets, inputs)
 
     def _tokenize_rows(self, texts):
         normalized = self._normalizer.normalize(texts)
@@ -165,22 +166,3 @@ def _byte_tensor(content):
     import tensorflow as tf
 
     return tf.constant(np.frombuffer(content, dtype=np.uint8))
-
-
-def _map_rows(function, inputs):
-    """Applies `function` (texts (B,) -> tuple of ragged (B, None)) to texts of any rank."""
-    import tensorflow as tf
-
-    if not isinstance(inputs, tf.RaggedTensor):
-        if inputs.shape.rank is None:
-            raise ValueError(
-                "The rank of a tensor of texts must be known. Received a tensor of unknown rank; "
-                "give it a shape with `tf.ensure_shape`."
-            )
-        if inputs.shape.rank == 0:
-            return tuple(rows.values for rows in function(inputs[tf.newaxis]))
-        if inputs.shape.rank == 1:
-            return function(inputs)
-        inputs = tf.RaggedTensor.from_tensor(inputs, ragged_rank=inputs.shape.rank - 1)
-    inputs = inputs.with_row_splits_dtype(tf.int64)
-    return tuple(inputs.with_flat_values(rows) for rows in function(inputs.flat_values))

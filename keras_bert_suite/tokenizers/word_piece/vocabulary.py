@@ -48,10 +48,10 @@ class Vocabulary:
             )
         return cls([line.strip() or line.rstrip("\r") for line in lines], source=path)
 
-    def write(self, path):
-        """Writes the pieces as UTF-8, one a line, ended by LF on every system."""
-        with open(path, "w", encoding="utf-8", newline="\n") as file:
-            file.writelines(token + "\n" for token in self.tokens)
+    def files(self, names):
+        """dict of the one name in `names` -> the pieces as UTF-8, one a line, ended by LF."""
+        (name,) = names
+        return {name: "".join(token + "\n" for token in self.tokens).encode()}
 
     def check_special_tokens(self, special_tokens):
         """Raises ValueError if a value of `special_tokens` (argument name -> piece) is absent."""

@@ -1,0 +1,113 @@
+"""What a checkpoint's files say about a byte-pair tokenizer."""
+
+from keras_bert_suite.checkpoints.config_values import read_json
+from keras_bert_suite.files.messages import shorten
+
+#: Classes of Hugging Face that split text as RoBERTa does, or as their tokenizer.json says.
+_CLASSES = (
+    "TokenizersBackend",
+    "PreTrainedTokenizerFast",
+    "RobertaTokenizerFast",
+    "RobertaTokenizer",
+)
+
+#: Hugging Face's name of a special token -> (ours, RoBERTa's piece).
+_SPECIAL_TOKENS = {
+    "unk_token": ("unknown_token", "<unk>"),
+    "cls_token": ("start_token", "<s>"),
+    "sep_token": ("end_token", "</s>"),
+    "pad_token": ("pad_token", "<pad>"),
+    "mask_token": ("mask_token", "<mask>"),
+}
+
+
+def read_hugging_face_byte_pairs(directory):
+    """The tokenizer of a Hugging Face checkpoint of RoBERTa.
+
+    Args:
+        directory: `pathlib.Path`.
+
+    Returns:
+        dict of arguments of `BytePairTokenizer`: "vocabulary" and "merges", the paths of
+        vocab.json and merges.txt, str, or where they are not there the pieces and merges of
+        tokenizer.json, a dict and a list; and those of "add_prefix_space", bool, and the special
+        tokens, str, that are not what they are in RoBERTa.
+
+    Raises:
+        FileNotFoundError: if there are neither the two files nor a tokenizer.json.
+        ValueError: if the tokenizer does not split text as RoBERTa's does.
+    """
+    config_path, fast_path = directory / "tokenizer_config.json", directory / "tokenizer.json"
+    files = directory / "vocab.json", directory / "merges.txt"
+    config = read_json(config_path) if config_path.is_file() else {}
+    fast = read_json(fast_path) if fast_path.is_file() else {}
+    has_files = all(file.is_file() for file in files)
+    if not has_files and not fast:
+        raise FileNotFoundError(
+            f"{directory} has no vocab.json with merges.txt and no tokenizer.json. Download them "
+            "from where the weights came from, or pass a tokenizer of your own."
+        )
+    model, splitter = fast.get("model") or {}, fast.get("pre_tokenizer") or {}
+    for path, what, got, wanted in (
+        (config_path, "tokenizer_class", config.get("tokenizer_class"), (None, *_CLASSES)),
+        (fast_path, "model type", model.get("type"), ("BPE",) if fast else (None,)),
+        (fast_path, "dropout", model.get("dropout"), (None, 0.0)),
+        (fast_path, "ignore_merges", model.get("ignore_merges"), (None, False)),
+        (fast_path, "byte_fallback", model.get("byte_fallback"), (None, False)),
+        (
+            fast_path,
+            "continuing_subword_prefix",
+            model.get("continuing_subword_prefix"),
+            (None, ""),
+        ),
+        (fast_path, "end_of_word_suffix", model.get("end_of_word_suffix"), (None, "")),
+        (fast_path, "normalizer", fast.get("normalizer"), (None,)),
+        (fast_path, "pre_tokenizer", splitter.get("type"), ("ByteLevel",) if fast else (None,)),
+        (fast_path, "use_regex", splitter.get("use_regex"), (None, True)),
+    ):
+        if got not in wanted:
+            raise ValueError(
+                f"The tokenizer in {directory} is not RoBERTa's, and its token ids would differ: "
+                f"{what} in {path.name} is {shorten(repr(got))}, wanted {wanted[-1]!r}. Pass a "
+                "tokenizer of your own."
+            )
+    if has_files:
+        arguments = {"vocabulary": str(files[0]), "merges": str(files[1])}
+    else:
+        arguments = _read_fast(fast, fast_path)
+    add_prefix_space = config.get("add_prefix_space", splitter.get("add_prefix_space", False))
+    if not isinstance(add_prefix_space, bool):
+        raise ValueError(
+            f"'add_prefix_space' of {config_path} must be true or false, got "
+            f"{shorten(repr(add_prefix_space))}."
+        )
+    if add_prefix_space:
+        arguments["add_prefix_space"] = True
+    for theirs, (ours, usual) in _SPECIAL_TOKENS.items():
+        token = config.get(theirs) or usual
+        token = token.get("content") if isinstance(token, dict) else token
+        if token != usual:
+            arguments[ours] = token
+    return arguments
+
+
+def refuse_sentence_pieces(directory):
+    """Raises a ValueError: XLM-RoBERTa's tokenizer is SentencePiece."""
+    raise ValueError(
+        f"{directory} holds an XLM-RoBERTa, whose tokenizer is SentencePiece. This package has "
+        "none. Pass `preprocessor`, such as KerasHub's XLMRobertaTextClassifierPreprocessor, or "
+        "None to bring packed arrays."
+    )
+
+
+def _read_fast(fast, path):
+    try:
+        ids = dict(fast["model"]["vocab"])
+        ids.update({token["content"]: token["id"] for token in fast.get("added_tokens") or ()})
+        merges = list(fast["model"]["merges"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path} holds no vocabulary ({shorten(repr(error))}). Download it, or vocab.json and "
+            "merges.txt, again."
+        ) from error
+    return {"vocabulary": ids, "merges": merges}

@@ -1,0 +1,135 @@
+"""RoBERTa's tokenizer as a KerasHub layer, in Python and in TensorFlow graphs."""
+
+import os
+
+import keras
+import numpy as np
+
+from keras_bert_suite.models import RobertaBackbone
+from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
+    SPACE,
+    BytePairVocabulary,
+    decode_bytes,
+)
+from keras_bert_suite.tokenizers.byte_pair.cached_byte_pair import CachedBytePair
+from keras_bert_suite.tokenizers.byte_pair.graph_byte_pair import GraphBytePair
+from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
+from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
+
+VOCABULARY_FILE, MERGES_FILE = "vocab.json", "merges.txt"
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class BytePairTokenizer(TextTokenizer):
+    """Text to ids by byte-level byte-pair encoding, as RoBERTa and GPT-2 have it.
+
+    Python text is tokenized without TensorFlow; string tensors, also inside a `tf.function` or a
+    `tf.data` pipeline, by TensorFlow ops that a SavedModel can carry. Both give the ids that
+    transformers' RobertaTokenizer gives.
+
+    ```python
+    tokenizer = BytePairTokenizer("vocab.json", "merges.txt")
+    tokenizer.tokenize("Hello world")            # RoBERTa's: [31414, 232]
+    tokenizer.detokenize([31414, 232])           # "Hello world"
+    ```
+
+    A word begins with the space before it, written `Ġ` in its pieces: at the beginning of a text
+    it has other ids. "<mask>" in a text is characters, not the special token, as everywhere in
+    this package; `Pretrainer.fill_mask` alone looks for it. What is not UTF-8 in `bytes` and string
+    tensors vanishes, and so do lone surrogates in `str`, and bytes that the vocabulary lacks.
+
+    Args:
+        vocabulary: path of a `vocab.json`, or dict of piece -> id. None, with `merges`, leaves the
+            tokenizer empty until `set_vocabulary` or `load_assets`.
+        merges: path of a `merges.txt`, or list of merges in their order, each "left right" or a
+            pair.
+        add_prefix_space: bool, whether a text that begins without a space is read with one, so
+            that its first word has the ids that it has elsewhere.
+        unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
+        mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
+        dtype: "int32", as every Keras layer has one.
+    """
+
+    backbone_cls = RobertaBackbone
+    num_separators = 2
+    has_segment_ids = False
+    has_cjk_pieces = False
+    asset_names = (VOCABULARY_FILE, MERGES_FILE)
+    eager_engine = CachedBytePair
+    graph_engine = GraphBytePair
+    _file_arguments = ("vocabulary", "merges")
+
+    def __init__(
+        self,
+        vocabulary=None,
+        merges=None,
+        add_prefix_space=False,
+        unknown_token="<unk>",
+        start_token="<s>",
+        end_token="</s>",
+        pad_token="<pad>",
+        mask_token="<mask>",
+        dtype="int32",
+        name=None,
+        **kwargs,
+    ):
+        super().__init__(
+            unknown_token, start_token, end_token, pad_token, mask_token, dtype, name, **kwargs
+        )
+        self.add_prefix_space = bool(add_prefix_space)
+        self.set_vocabulary(vocabulary, merges)
+
+    def with_lowercase(self, lowercase):
+        raise ValueError(
+            f"A BytePairTokenizer keeps upper and lower case, got lowercase={lowercase}. Drop "
+            "`lowercase`."
+        )
+
+    def set_vocabulary(self, vocabulary, merges):
+        """Replaces pieces and merges: paths, a dict and a list, or None and None."""
+        if (vocabulary is None) != (merges is None):
+            lacking = "merges" if merges is None else "vocabulary"
+            raise ValueError(
+                f"A BytePairTokenizer needs vocabulary and merges, got no {lacking}. They lie "
+                "beside each other, as vocab.json and merges.txt."
+            )
+        self._use_vocabulary(vocabulary and BytePairVocabulary.read(vocabulary, merges))
+
+    def tokenize_words(self, words):
+        """As `tokenize_flat`, for words that are parts of a text: each has a space before it."""
+        texts, _ = canonicalize_texts(words)
+        return self.tokenize_flat([f" {text}" for text in texts])
+
+    def find_continuations(self):
+        """bool (V,), the ids of pieces that do not begin with a space."""
+        return np.array([not token.startswith(SPACE) for token in self.get_vocabulary()])
+
+    def find_ordinary(self):
+        # Fairseq filled vocabularies up with pieces of this name.
+        unused = [token.startswith("madeupword") for token in self.get_vocabulary()]
+        return super().find_ordinary() & ~np.array(unused)
+
+    def split_at_masks(self, text):
+        """Parts of a text; the mask token takes the space before it, as in transformers."""
+        *parts, last = text.split(self.mask_token)
+        return [*(part.rstrip() for part in parts), last]
+
+    def _join(self, tokens):
+        return b"".join(map(decode_bytes, tokens)).decode("utf-8", "replace")
+
+    def load_assets(self, dir_path):
+        self.set_vocabulary(*(os.path.join(dir_path, name) for name in self.asset_names))
+
+    def hugging_face_config(self):
+        return {
+            "add_prefix_space": self.add_prefix_space,
+            "bos_token": self.start_token,
+            "eos_token": self.end_token,
+            "tokenizer_class": "RobertaTokenizer",
+        }
+
+    def get_config(self):
+        return {**super().get_config(), "add_prefix_space": self.add_prefix_space}
+
+    def _engine_arguments(self):
+        return self._checked_vocabulary(), self.add_prefix_space

@@ -1,0 +1,150 @@
+"""The pieces and merges of byte-pair encoding: their files, their checks, their bytes."""
+
+import functools
+import json
+import os
+
+from keras_bert_suite.files.messages import list_names, shorten
+
+#: How pieces that begin with a space begin.
+SPACE = "Ġ"
+
+
+@functools.cache
+def byte_characters():
+    """The 256 characters that stand for bytes in pieces, str, in the order of the bytes.
+
+    Printable bytes stand for themselves, the others for the characters from U+0100 on (GPT-2's
+    `bytes_to_unicode`).
+    """
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    others = iter(range(0x100, 0x200))
+    return "".join(chr(byte if byte in printable else next(others)) for byte in range(256))
+
+
+@functools.cache
+def _bytes_of_characters():
+    return {character: byte for byte, character in enumerate(byte_characters())}
+
+
+def encode_bytes(data):
+    """bytes -> str as pieces have it: b" caf\\xc3\\xa9" -> "ĠcafÃ©"."""
+    return data.decode("latin-1").translate(byte_characters())
+
+
+def decode_bytes(piece):
+    """A piece -> its bytes. What no byte is written as, as in special tokens, is UTF-8."""
+    table = _bytes_of_characters()
+    return b"".join(bytes([table[c]]) if c in table else c.encode() for c in piece)
+
+
+class BytePairVocabulary:
+    """An immutable list of pieces, one id each, and of the merges that make them.
+
+    Args:
+        ids: dict of piece -> id, which count up from 0.
+        merges: list of (left piece, right piece), the first merge is made first. Also "left right".
+        source: str, what error messages call it.
+
+    Attributes:
+        tokens: tuple of str; `tokens[id]` is the piece.
+        ids: dict, piece -> id.
+        merges: tuple of (str, str).
+        source: str.
+
+    Raises:
+        ValueError: if ids are missing, or a merge has a part, or makes a piece, without an id.
+    """
+
+    def __init__(self, ids, merges, source="vocabulary"):
+        self.source = source
+        self.ids = _check_ids(ids, source)
+        self.tokens = tuple(sorted(self.ids, key=self.ids.get))
+        self.merges = tuple(map(_split_merge, merges))
+        for merge in self.merges:
+            missing = [piece for piece in (*merge, "".join(merge)) if piece not in self.ids]
+            if missing:
+                raise ValueError(
+                    f"The merge {shorten(repr(' '.join(merge)))} needs the piece "
+                    f"{shorten(repr(missing[0]))}, which the {source} of {len(self.ids)} pieces "
+                    "lacks. Use the merges that came with the vocabulary."
+                )
+
+    @classmethod
+    def read(cls, vocabulary, merges):
+        """Reads `vocab.json` and `merges.txt`, or takes a dict and a list in their place."""
+        source = "vocabulary"
+        if isinstance(vocabulary, str | os.PathLike):
+            source = f"vocabulary {os.fspath(vocabulary)}"
+            vocabulary = _read_ids(vocabulary)
+        if isinstance(merges, str | os.PathLike):
+            # Not str.splitlines, which also breaks at characters that may be pieces.
+            lines = _read_text(merges).split("\n")
+            lines = [line.rstrip("\r") for line in lines]
+            merges = [line for line in lines if line and not line.startswith("#version")]
+        return cls(vocabulary, merges, source)
+
+    def files(self, names):
+        """dict of the two names in `names` -> bytes: the ids as JSON, the merges a line each."""
+        vocabulary_file, merges_file = names
+        ids = {token: index for index, token in enumerate(self.tokens)}
+        lines = ["#version: 0.2", *(" ".join(merge) for merge in self.merges)]
+        return {
+            vocabulary_file: (json.dumps(ids, ensure_ascii=False) + "\n").encode(),
+            merges_file: ("\n".join(lines) + "\n").encode(),
+        }
+
+    def check_special_tokens(self, special_tokens):
+        """Raises ValueError if a value of `special_tokens` (argument name -> piece) is absent."""
+        missing = {name: token for name, token in special_tokens.items() if token not in self.ids}
+        if missing:
+            wanted = ", ".join(f"{token!r} ({name})" for name, token in missing.items())
+            names = " or ".join(f"{name}=..." for name in missing)
+            raise ValueError(
+                f"The {self.source} of {len(self.tokens)} pieces lacks {wanted}. Add the missing "
+                f"pieces, or name the pieces that play these parts with {names}."
+            )
+
+
+def _check_ids(ids, source):
+    if not isinstance(ids, dict) or not ids:
+        raise ValueError(
+            f"The {source} must be a dict of pieces and their ids, got {type(ids).__name__} of "
+            f"length {len(ids)}. A vocab.txt belongs to WordPieceTokenizer."
+        )
+    wrong = [piece for piece, index in ids.items() if type(index) is not int or not piece]
+    if wrong or sorted(ids.values()) != list(range(len(ids))):
+        wrong = f" Look at {list_names(map(repr, wrong[:3]))}." if wrong else ""
+        raise ValueError(
+            f"The ids of the {len(ids)} pieces of the {source} must count up from 0 to "
+            f"{len(ids) - 1}, one each.{wrong} Use the vocab.json that came with the weights."
+        )
+    return dict(ids)
+
+
+def _split_merge(merge):
+    parts = merge.split(" ") if isinstance(merge, str) else merge
+    if len(parts) != 2 or not all(parts):
+        raise ValueError(
+            f"A merge is two pieces with one space between them, got {shorten(repr(merge))}. Use "
+            "the merges.txt that came with the vocabulary."
+        )
+    return tuple(parts)
+
+
+def _read_ids(path):
+    try:
+        return json.loads(_read_text(path))
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"{os.fspath(path)} is not JSON ({error}). Wanted a vocab.json, an object of pieces "
+            "and their ids. A vocab.txt belongs to WordPieceTokenizer."
+        ) from error
+
+
+def _read_text(path):
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{os.fspath(path)} is not UTF-8 ({error}). Download it again.") from error

@@ -1,0 +1,91 @@
+"""The eager engine: words by a regular expression, each distinct word merged once."""
+
+import functools
+import re
+from array import array
+
+import numpy as np
+
+from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
+    byte_characters,
+    decode_bytes,
+    encode_bytes,
+)
+from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
+from keras_bert_suite.tokenizers.segment_cache import SegmentCache
+from keras_bert_suite.tokenizers.unicode_rules import python_class
+
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+@functools.cache
+def word_pattern():
+    """Where words begin and end: GPT-2's expression, with classes of characters of our own."""
+    letters, numbers, spaces = map(python_class, (LETTERS, NUMBERS, SPACES))
+    return re.compile(
+        rf"'s|'t|'re|'ve|'m|'ll|'d| ?[{letters}]+| ?[{numbers}]+| ?[^{spaces}{letters}{numbers}]+"
+        rf"|[{spaces}]+(?![^{spaces}])|[{spaces}]+"
+    )
+
+
+class CachedBytePair:
+    """Text to ids: the Rust library's byte-pair encoding of the words of a text.
+
+    Several threads may call.
+
+    Args:
+        vocabulary: `BytePairVocabulary`.
+        add_prefix_space: bool, whether a text that begins without a space gets one.
+    """
+
+    def __init__(self, vocabulary, add_prefix_space):
+        from tokenizers.models import BPE
+
+        self._model = BPE(vocabulary.ids, list(vocabulary.merges))
+        self._add_prefix_space = add_prefix_space
+        self._bytes = list(map(decode_bytes, vocabulary.tokens))
+        # What has no piece is dropped, as by transformers; a trained vocabulary has all bytes.
+        self._known_bytes = {b for b, c in enumerate(byte_characters()) if c in vocabulary.ids}
+        self._word_ids = SegmentCache(self._merge)
+
+    def tokenize(self, text):
+        """str -> list of int."""
+        return array("i", self._tokenize(text)).tolist()
+
+    def tokenize_flat(self, texts):
+        """n str -> (ids of all texts in a row, int32; number of ids of each, int64 of n)."""
+        rows = list(map(self._tokenize, texts))
+        ids = np.frombuffer(bytearray().join(rows), dtype=np.int32)
+        return ids, np.array(list(map(len, rows)), dtype=np.int64) // ids.itemsize
+
+    def _tokenize(self, text):
+        """str -> bytes, int32 ids."""
+        words = word_pattern().findall(self._begin(_SURROGATES.sub("", text)))
+        return b"".join(map(self._word_ids.__getitem__, words))
+
+    def _begin(self, text):
+        needs_space = self._add_prefix_space and text and not text.startswith(" ")
+        return " " + text if needs_space else text
+
+    def _merge(self, word):
+        tokens = self._model.tokenize(encode_bytes(word.encode()))
+        return array("i", [token.id for token in tokens]).tobytes()
+
+    def tokenize_with_offsets(self, text):
+        """str -> (ids, offsets): list of int, list of (start, end) in characters of `text`."""
+        kept = [index for index, c in enumerate(text) if not "\ud800" <= c <= "\udfff"]
+        begun = self._begin("".join(map(text.__getitem__, kept)))
+        # For each character where it was in the text, and then where the text ends.
+        origins = [*[0] * (len(begun) - len(kept)), *kept, len(text)]
+        known = self._known_bytes
+        # For each byte the index of its character.
+        indices = [i for i, c in enumerate(begun) for byte in c.encode() if byte in known]
+        ids, offsets, place = self.tokenize(text), [], 0
+        for id in ids:
+            piece = self._bytes[id]
+            start, end = indices[place], indices[place + len(piece) - 1] + 1
+            start = min(start + len(piece) - len(piece.lstrip(b" ")), end)
+            end = max(end - len(piece) + len(piece.rstrip(b" ")), start)
+            offsets.append((origins[start], origins[end]))
+            place += len(piece)
+        return ids, offsets

@@ -1,0 +1,263 @@
+"""The TensorFlow engine: byte-pair encoding as arithmetic over the bytes of a batch.
+
+It needs no table and no state, only constants, so that any SavedModel can hold it.
+"""
+
+import numpy as np
+
+from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
+    SPACE,
+    byte_characters,
+    decode_bytes,
+)
+from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
+from keras_bert_suite.tokenizers.row_mapping import map_rows
+from keras_bert_suite.tokenizers.unicode_rules import membership
+
+OTHER, LETTER, NUMBER, BLANK, OUTSIDE = range(5)
+
+#: What is a word together with the apostrophe before it, by length.
+CONTRACTIONS = {1: ("s", "t", "m", "d"), 2: ("re", "ve", "ll")}
+
+
+class GraphBytePair:
+    """String tensors to ids inside a TensorFlow graph.
+
+    The words are found from the classes of characters. The merges then go on in all words at
+    once: each step makes, in every stretch of bytes, the merge that comes first in the list.
+    Stretches are parts of words that no merge can join.
+
+    Args:
+        vocabulary: `BytePairVocabulary`.
+        add_prefix_space: bool, whether a text that begins without a space gets one.
+    """
+
+    def __init__(self, vocabulary, add_prefix_space):
+        import tensorflow as tf
+
+        self._add_prefix_space = add_prefix_space
+        self._num_pieces = len(vocabulary.tokens)
+        keys, ranks, products = _sort_merges(vocabulary)
+        self._num_merges = len(keys)
+        self._merges_in_order = _are_in_order(vocabulary)
+        pieces = list(map(decode_bytes, vocabulary.tokens))
+        with tf.init_scope():
+            self._classes = tf.constant(_classify_characters())
+            self._byte_ids = tf.constant(
+                [vocabulary.ids.get(character, -1) for character in byte_characters()]
+            )
+            self._joined_bytes = tf.constant(_find_joined_bytes(vocabulary))
+            self._keys, self._ranks, self._products = map(tf.constant, (keys, ranks, products))
+            self._leading = tf.constant([len(p) - len(p.lstrip(b" ")) for p in pieces], tf.int64)
+            self._trailing = tf.constant([len(p) - len(p.rstrip(b" ")) for p in pieces], tf.int64)
+            self._begins_word = tf.constant([t.startswith(SPACE) for t in vocabulary.tokens])
+
+    def tokenize(self, inputs):
+        """Texts of any rank, dense or ragged -> ids, int32, ragged, of one rank more.
+
+        The ids of a scalar are a dense vector.
+        """
+        return map_rows(lambda texts: self._tokenize_rows(texts)[:1], inputs)[0]
+
+    def tokenize_with_offsets(self, inputs):
+        """`(ids, starts, ends, word_starts)`, shaped as by `tokenize`; offsets in bytes, int64."""
+        return map_rows(self._tokenize_rows, inputs)
+
+    def _tokenize_rows(self, texts):
+        import tensorflow as tf
+
+        characters, starts, ends, rows = self._read_characters(texts)
+        words = self._number_words(characters, rows)
+        byte, owner = _encode(characters)
+        ids = tf.gather(self._byte_ids, byte)
+        known = ids >= 0
+        ids, byte, owner = (tf.boolean_mask(values, known) for values in (ids, byte, owner))
+        ids, first, last = self._merge(ids, byte, tf.gather(words, owner))
+
+        first_owner, last_owner = tf.gather(owner, first), tf.gather(owner, last)
+        start, end = tf.gather(starts, first_owner), tf.gather(ends, last_owner)
+        start = tf.minimum(start + tf.gather(self._leading, ids), end)
+        end = tf.maximum(end - tf.gather(self._trailing, ids), start)
+        row = tf.gather(rows, first_owner)
+        nrows = tf.shape(texts, tf.int64)[0]
+        return tuple(
+            tf.RaggedTensor.from_value_rowids(values, row, nrows, validate=False)
+            for values in (ids, start, end, tf.gather(self._begins_word, ids))
+        )
+
+    def _read_characters(self, texts):
+        """(code point, first byte, byte after the last, row) of each character of all rows.
+
+        What is not UTF-8 is left out, and belongs to the character before it.
+        """
+        import tensorflow as tf
+
+        ragged, starts = tf.strings.unicode_decode_with_offsets(texts, "UTF-8", errors="ignore")
+        if self._add_prefix_space:
+            needs_space = tf.not_equal(ragged[:, :1], ord(" "))
+            space = tf.ragged.boolean_mask(tf.zeros_like(ragged[:, :1]), needs_space)
+            ragged = tf.concat([space + ord(" "), ragged], axis=1)
+            # So that what is trimmed, one byte, ends where the text begins.
+            starts = tf.concat([tf.cast(space, tf.int64) - 1, starts], axis=1)
+        rows, starts = ragged.value_rowids(), starts.values
+        lengths = tf.gather(tf.strings.length(texts, unit="BYTE"), rows)
+        ends = _neighbour(starts, rows, 1, tf.cast(lengths, tf.int64))
+        return ragged.values, starts, ends, rows
+
+    def _number_words(self, characters, rows):
+        """int64 (N,), the number of the word that each character is in."""
+        import tensorflow as tf
+
+        classes = tf.gather(self._classes, characters)
+        before = _neighbour(classes, rows, -1, OUTSIDE)
+        after = _neighbour(classes, rows, 1, OUTSIDE)
+        # A space that text follows is its beginning; any other last space is a word of its own.
+        begins = tf.where(
+            classes == BLANK,
+            (before != BLANK) | ((after != BLANK) & (after != OUTSIDE)),
+            (classes != before) & (_neighbour(characters, rows, -1, 0) != ord(" ")),
+        )
+        first, second = (_neighbour(characters, rows, by, 0) for by in (1, 2))
+        apostrophe = begins & (characters == ord("'"))
+        of_two, of_three = (
+            apostrophe & _is_one_of(CONTRACTIONS[length], (first, second)[:length])
+            for length in (1, 2)
+        )
+        inside = _neighbour(of_two | of_three, rows, -1, False)
+        ended = _neighbour(of_two, rows, -2, False) | _neighbour(of_three, rows, -3, False)
+        return tf.cumsum(tf.cast((begins & ~inside) | ended, tf.int64))
+
+    def _merge(self, ids, byte, words):
+        """Bytes to pieces.
+
+        Args:
+            ids: int32 (N,), the piece of each byte.
+            byte: int32 (N,).
+            words: int64 (N,), ascending, the word of each byte.
+
+        Returns:
+            int32 (M,), ids of pieces; int64 (M,), the indices of their first and last bytes.
+        """
+        import tensorflow as tf
+
+        count = tf.size(ids, tf.int64)
+        first = tf.range(count)
+        if self._num_merges:
+            joined = tf.gather(self._joined_bytes, 256 * byte[:-1] + byte[1:])
+            cut = (words[1:] != words[:-1]) | ~joined
+            stretch = tf.pad(tf.cumsum(tf.cast(cut, tf.int64)), [[1, 0]])[:count]
+            shapes = (tf.TensorShape([]), *[tf.TensorShape([None])] * 3)
+            _, ids, first, _ = tf.while_loop(
+                lambda changed, *_: changed,
+                self._merge_once,
+                (count > 1, ids, first, stretch),
+                shapes,
+            )
+        last = tf.concat([first[1:], tf.fill(tf.minimum(tf.shape(first), 1), count)], axis=0) - 1
+        return ids, first, last
+
+    def _merge_once(self, _, ids, first, stretch):
+        """Makes the first merge of each stretch. Also says whether there was any."""
+        import tensorflow as tf
+
+        place = tf.range(tf.size(ids, tf.int64))[:-1]
+        key = tf.cast(ids[:-1], tf.int64) * self._num_pieces + tf.cast(ids[1:], tf.int64)
+        at = tf.minimum(tf.searchsorted(self._keys, key), self._num_merges - 1)
+        found = (tf.gather(self._keys, at) == key) & (stretch[1:] == stretch[:-1])
+        rank = tf.gather(self._ranks, at)
+        if not self._merges_in_order:
+            # One at a time, for a merge may make a pair that comes before its own kind.
+            rank = rank * tf.size(ids, tf.int64) + place
+        rank = tf.where(found, rank, tf.int64.max)
+        lowest = tf.math.segment_min(rank, stretch[:-1])
+        chosen = found & (rank == tf.gather(lowest, stretch[:-1]))
+        # Of "aaa" the pairs overlap: every second one of a run is taken.
+        begins = chosen & ~tf.pad(chosen, [[1, 0]])[:-1]
+        begin = tf.concat([[0], tf.boolean_mask(place, begins)], axis=0)
+        begin = tf.gather(begin, tf.cumsum(tf.cast(begins, tf.int64)))
+        chosen &= (place - begin) % 2 == 0
+        merged = tf.where(chosen, tf.gather(self._products, at), ids[:-1])
+        kept = tf.pad(~chosen, [[1, 0]], constant_values=True)
+        ids = tf.concat([merged, ids[-1:]], axis=0)
+        ids, first, stretch = (tf.boolean_mask(values, kept) for values in (ids, first, stretch))
+        return tf.reduce_any(chosen) & (tf.size(ids) > 1), ids, first, stretch
+
+
+def _neighbour(values, rows, by, outside):
+    """The values `by` places further on in the same row; `outside` where the row has ended."""
+    import tensorflow as tf
+
+    shifted = tf.roll(values, -by, axis=0)
+    same = (tf.roll(rows, -by, axis=0) == rows) & _inside(tf.size(values), by)
+    return tf.where(same, shifted, outside)
+
+
+def _inside(count, by):
+    import tensorflow as tf
+
+    place = tf.range(count) + by
+    return (place >= 0) & (place < count)
+
+
+def _is_one_of(words, characters):
+    """Whether characters that follow each other, one tensor for each, spell one of the words."""
+    import tensorflow as tf
+
+    spelled = [
+        tf.reduce_all([c == ord(w) for c, w in zip(characters, word, strict=True)], axis=0)
+        for word in words
+    ]
+    return tf.reduce_any(spelled, axis=0)
+
+
+def _encode(characters):
+    """Code points (N,) -> the bytes of their UTF-8, int32 (M,), and the character of each."""
+    import tensorflow as tf
+
+    length = 1 + sum(tf.cast(characters >= limit, tf.int64) for limit in (0x80, 0x800, 0x10000))
+    owner = tf.repeat(tf.range(tf.size(characters, tf.int64)), length)
+    place = tf.range(tf.size(owner, tf.int64)) - tf.gather(tf.cumsum(length) - length, owner)
+    length = tf.gather(length, owner)
+    shift = tf.cast(6 * (length - 1 - place), tf.int32)
+    bits = tf.bitwise.right_shift(tf.gather(characters, owner), shift)
+    mark = tf.gather(tf.constant([0, 0xC0, 0xE0, 0xF0]), length - 1)
+    return tf.where(place == 0, bits + mark, bits % 64 + 0x80), owner
+
+
+def _classify_characters():
+    """int32 (0x110000,), the class of each code point."""
+    classes = np.full(0x110000, OTHER, "int32")
+    for table, kind in ((LETTERS, LETTER), (NUMBERS, NUMBER), (SPACES, BLANK)):
+        classes[membership(table)] = kind
+    return classes
+
+
+def _sort_merges(vocabulary):
+    """Keys of the merges, left * V + right, ascending; their ranks and products."""
+    ids, size = vocabulary.ids, len(vocabulary.tokens)
+    ranks = {merge: rank for rank, merge in enumerate(vocabulary.merges)}  # of equals the last
+    keys = np.array([ids[left] * size + ids[right] for left, right in ranks], "int64")
+    products = np.array([ids[left + right] for left, right in ranks], "int32")
+    order = np.argsort(keys)
+    return keys[order], np.array(list(ranks.values()), "int64")[order], products[order]
+
+
+def _are_in_order(vocabulary):
+    """Whether each merge comes after all those that make its parts, as in a trained list."""
+    made_at = {}
+    for rank, merge in enumerate(vocabulary.merges):
+        made_at["".join(merge)] = rank
+    return all(
+        made_at.get(part, -1) < rank
+        for rank, merge in enumerate(vocabulary.merges)
+        for part in merge
+    )
+
+
+def _find_joined_bytes(vocabulary):
+    """bool (65536,), which pairs of bytes, 256 * first + second, some merge has inside."""
+    joined = np.zeros(65536, bool)
+    for merge in vocabulary.merges:
+        piece = np.frombuffer(decode_bytes("".join(merge)), "uint8").astype("int32")
+        joined[256 * piece[:-1] + piece[1:]] = True
+    return joined

@@ -1,0 +1,336 @@
+"""What the tokenizers of this package have in common, and what each answers for itself."""
+
+import os
+import threading
+from abc import abstractmethod
+from collections.abc import Callable
+
+import keras
+import numpy as np
+from keras_hub.tokenizers import Tokenizer
+
+from keras_bert_suite import checkpoints
+from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, is_tf_tensor
+
+#: The arguments that name special tokens.
+SPECIAL_TOKENS = ("unknown_token", "start_token", "end_token", "pad_token", "mask_token")
+
+
+class TextTokenizer(Tokenizer):
+    """A tokenizer with two engines of one behaviour: for Python text, and for TensorFlow graphs.
+
+    Other rooms ask it what differs between tokenizers, and know none of it themselves:
+    `packing_arguments` (what stands around texts, and between them), `find_continuations` (which
+    ids continue a word), `find_ordinary` (which ids are text), `split_at_masks`, `asset_contents`
+    (its files), `settings` and `hugging_face_config`.
+
+    A subclass sets `eager_engine` and `graph_engine`, classes that take `_engine_arguments()`, and
+    calls `_use_vocabulary` with a vocabulary that has `tokens`, `ids`, `source`,
+    `check_special_tokens` and `files`.
+
+    Args:
+        unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
+        mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
+        dtype: "int32", as every Keras layer has one.
+    """
+
+    #: How many end tokens stand between two texts of a row.
+    num_separators = 1
+    #: Whether the models of this tokenizer tell the texts of a row apart by `segment_ids`.
+    has_segment_ids = True
+    #: Whether a Chinese character is a piece of its own, so that pieces can be joined to words.
+    has_cjk_pieces = True
+    #: The names of its files.
+    asset_names: tuple[str, ...] = ()
+    eager_engine: Callable
+    graph_engine: Callable
+
+    def __init__(
+        self,
+        unknown_token,
+        start_token,
+        end_token,
+        pad_token,
+        mask_token,
+        dtype="int32",
+        name=None,
+        **kwargs,
+    ):
+        super().__init__(dtype=dtype, name=name, **kwargs)
+        if self.compute_dtype != "int32":
+            raise ValueError(
+                f"Ids are int32; drop the argument `dtype`. Received: dtype={dtype!r}."
+            )
+        self.unknown_token = unknown_token
+        self.start_token = start_token
+        self.end_token = end_token
+        self.pad_token = pad_token
+        self.mask_token = mask_token
+        self.file_assets = list(self.asset_names)
+
+    @classmethod
+    def from_preset(cls, preset, **kwargs):
+        """Builds the tokenizer of a checkpoint.
+
+        Args:
+            preset: what `TextClassifier.from_preset` takes.
+            **kwargs: arguments of the constructor that override the checkpoint's.
+
+        Raises:
+            ValueError: if the checkpoint has another tokenizer.
+        """
+        checkpoint = checkpoints.open_checkpoint(preset)
+        if checkpoint is None:
+            return super().from_preset(checkpoints.preset_name(preset), **kwargs)
+        config, name = checkpoint.tokenizer_config, checkpoint.model_type.tokenizer
+        if name not in [base.__name__ for base in cls.__mro__]:
+            raise ValueError(
+                f"{checkpoint.path} has a {name}, not a {cls.__name__}. Use {name}.from_preset."
+            )
+        return cls(**{**config, **kwargs})
+
+    @abstractmethod
+    def with_lowercase(self, lowercase):
+        """The same tokenizer with another `lowercase`."""
+
+    @abstractmethod
+    def find_continuations(self):
+        """bool (V,), the ids of pieces that continue a word."""
+
+    @abstractmethod
+    def hugging_face_config(self):
+        """dict, what tokenizer_config.json of Hugging Face says beside the special tokens."""
+
+    def __call__(self, inputs):
+        # For Python text Keras' call would look at each str, which takes longer than tokenizing it.
+        return super().__call__(inputs) if is_tf_tensor(inputs) else self.tokenize(inputs)
+
+    def call(self, inputs):
+        return self.tokenize(inputs)
+
+    def tokenize(self, inputs):
+        """Texts to ids.
+
+        Args:
+            inputs: str or bytes; a list, tuple or array of n of them; or a tf.Tensor or
+                tf.RaggedTensor of strings.
+
+        Returns:
+            list of int; n lists of int; or, for tensors, int32: a tf.Tensor of rank 1 for a scalar,
+            else a tf.RaggedTensor of one rank more.
+        """
+        if is_tf_tensor(inputs):
+            return self._graph_engine().tokenize(inputs)
+        texts, batched = canonicalize_texts(inputs)
+        engine = self._eager_engine()
+        rows = [engine.tokenize(text) for text in texts]
+        return rows if batched else rows[0]
+
+    def tokenize_flat(self, texts):
+        """The fastest form for many texts.
+
+        Args:
+            texts: list, tuple or array of n str or bytes.
+
+        Returns:
+            `(ids, lengths)`: int32 array of the ids of all texts in a row, int64 array (n,) of how
+            many each has.
+        """
+        texts, _ = canonicalize_texts(texts)
+        return self._eager_engine().tokenize_flat(texts)
+
+    def tokenize_words(self, words):
+        """As `tokenize_flat`, for words that are parts of a text; here a word is a text."""
+        return self.tokenize_flat(words)
+
+    def tokenize_with_offsets(self, inputs):
+        """Texts to ids and where each came from.
+
+        Args:
+            inputs: as for `tokenize`.
+
+        Returns:
+            For a text `(ids, offsets, word_starts)`: list of int; list of `(start, end)` such that
+            `text[start:end]` is what the piece was made from; list of bool, False for pieces that
+            continue a word. Offsets count characters (of the decoded text for bytes). For n texts,
+            n such tuples.
+
+            For tensors `(ids, starts, ends, word_starts)`, each shaped as by `tokenize`; int64
+            offsets count bytes.
+
+        A piece spans every character that it has a part of, so that two pieces of one character
+        have the same span, and deleted characters belong to what they follow.
+        """
+        if is_tf_tensor(inputs):
+            return self._graph_engine().tokenize_with_offsets(inputs)
+        texts, batched = canonicalize_texts(inputs)
+        engine = self._eager_engine()
+        continues = self._made.get("continuations", lambda: self.find_continuations().tolist())
+        rows = []
+        for text in texts:
+            ids, offsets = engine.tokenize_with_offsets(text)
+            rows.append((ids, offsets, [not continues[id] for id in ids]))
+        return rows if batched else rows[0]
+
+    def split_at_masks(self, text):
+        """Parts of a text, between which the mask token stood: "a [MASK]." -> ["a ", "."]."""
+        return text.split(self.mask_token)
+
+    def detokenize(self, inputs):
+        """Ids to text.
+
+        Args:
+            inputs: n ids (list, array or tensor) or a batch of such rows.
+
+        Returns:
+            str, or list of str.
+        """
+        if hasattr(inputs, "to_list"):
+            inputs = inputs.to_list()
+        elif keras.ops.is_tensor(inputs):
+            inputs = keras.ops.convert_to_numpy(inputs)
+        elif not isinstance(inputs, list | tuple):
+            inputs = np.asarray(inputs)
+        if len(inputs) and np.ndim(inputs[0]):
+            return [self.detokenize(row) for row in inputs]
+        return self._join([self.id_to_token(int(id)) for id in inputs])
+
+    @abstractmethod
+    def _join(self, tokens):
+        """Pieces to text."""
+
+    def get_vocabulary(self):
+        """The pieces in the order of their ids, list of str."""
+        return list(self._checked_vocabulary().tokens)
+
+    def vocabulary_size(self):
+        return len(self._checked_vocabulary().tokens)
+
+    def id_to_token(self, id):
+        tokens = self._checked_vocabulary().tokens
+        if not 0 <= id < len(tokens):
+            raise ValueError(f"`id` must be from 0 to {len(tokens) - 1}. Received: id={id}.")
+        return tokens[id]
+
+    def token_to_id(self, token):
+        vocabulary = self._checked_vocabulary()
+        if token not in vocabulary.ids:
+            raise ValueError(
+                f"{token!r} is not a piece of the {vocabulary.source}. A word that is no single "
+                "piece has no id of its own: use `tokenize`."
+            )
+        return vocabulary.ids[token]
+
+    @property
+    def special_tokens(self):
+        """Unknown, start, end, pad and, where the vocabulary has it, mask: list of str."""
+        tokens = [self.unknown_token, self.start_token, self.end_token, self.pad_token]
+        if self._vocabulary is None or self.mask_token_id is not None:
+            tokens.append(self.mask_token)
+        return list(dict.fromkeys(tokens))
+
+    @property
+    def special_token_ids(self):
+        """The ids of `special_tokens`, in the same order."""
+        ids = self._checked_vocabulary().ids
+        return [ids[token] for token in self.special_tokens]
+
+    @property
+    def packing_arguments(self):
+        """dict of the arguments of `pack_segments` that depend on the tokenizer."""
+        return {
+            "start_token_id": self.start_token_id,
+            "end_token_id": self.end_token_id,
+            "pad_token_id": self.pad_token_id,
+            "num_separators": self.num_separators,
+            "has_segment_ids": self.has_segment_ids,
+        }
+
+    def find_ordinary(self):
+        """bool (V,), the ids of pieces that text may become, such as a random token."""
+        ordinary = np.ones(self.vocabulary_size(), bool)
+        ordinary[self.special_token_ids] = False
+        return ordinary
+
+    def asset_contents(self):
+        """dict of the name of each of its files -> its bytes."""
+        return self._checked_vocabulary().files(self.asset_names)
+
+    def save_assets(self, dir_path):
+        for name, content in self.asset_contents().items():
+            with open(os.path.join(dir_path, name), "wb") as file:
+                file.write(content)
+
+    @property
+    def settings(self):
+        """dict of the arguments of the constructor that are not in a file."""
+        config = self.get_config()
+        of_every_layer = {"name", "dtype", "trainable", "config_file", *self._file_arguments}
+        return {key: value for key, value in config.items() if key not in of_every_layer}
+
+    #: The arguments of the constructor that travel as files.
+    _file_arguments: tuple[str, ...] = ("vocabulary",)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            **dict.fromkeys(self._file_arguments),
+            **{name: getattr(self, name) for name in SPECIAL_TOKENS},
+        }
+
+    def _use_vocabulary(self, vocabulary):
+        """Sets the vocabulary, None for none, and the ids of the special tokens."""
+        if vocabulary is not None:
+            needed = ("unknown_token", "start_token", "end_token", "pad_token")
+            vocabulary.check_special_tokens({name: getattr(self, name) for name in needed})
+        ids = {} if vocabulary is None else vocabulary.ids
+        self.unknown_token_id = ids.get(self.unknown_token)
+        self.start_token_id = ids.get(self.start_token)
+        self.end_token_id = ids.get(self.end_token)
+        self.pad_token_id = ids.get(self.pad_token)
+        self.mask_token_id = ids.get(self.mask_token)
+        self._vocabulary = vocabulary
+        self._made = _MadeOnce()
+
+    def __reduce__(self):
+        # Keras would pickle a whole archive; data workers need the configuration and the pieces.
+        return _restore_tokenizer, (type(self), self.get_config(), self._vocabulary)
+
+    def _checked_vocabulary(self):
+        if self._vocabulary is None:
+            raise ValueError(
+                f"No vocabulary has been set for {type(self).__name__} {self.name!r}. Pass "
+                "`vocabulary` to the constructor, or call `set_vocabulary` or `load_assets`."
+            )
+        return self._vocabulary
+
+    def _eager_engine(self):
+        return self._made.get("eager", lambda: self.eager_engine(*self._engine_arguments()))
+
+    def _graph_engine(self):
+        return self._made.get("graph", lambda: self.graph_engine(*self._engine_arguments()))
+
+    @abstractmethod
+    def _engine_arguments(self):
+        """tuple of the arguments of both engines."""
+
+
+class _MadeOnce:
+    """What is made of one vocabulary when it is first needed, once for all threads."""
+
+    def __init__(self):
+        self._lock = threading.Lock()
+        self._made = {}
+
+    def get(self, name, make):
+        if name not in self._made:
+            with self._lock:
+                if name not in self._made:
+                    self._made[name] = make()
+        return self._made[name]
+
+
+def _restore_tokenizer(cls, config, vocabulary):
+    tokenizer = cls.from_config(config)
+    tokenizer._use_vocabulary(vocabulary)
+    return tokenizer

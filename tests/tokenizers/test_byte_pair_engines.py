@@ -1,0 +1,188 @@
+"""The ids and the offsets, of both engines, held against the Rust library and transformers."""
+
+import gzip
+import itertools
+import json
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from small_byte_pairs import MERGES, SPECIAL, make_vocabulary, train
+from tokenizers import Tokenizer, models, pre_tokenizers
+
+from keras_bert_suite import BytePairTokenizer
+from keras_bert_suite.tokenizers.byte_pair.cached_byte_pair import word_pattern
+from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
+from keras_bert_suite.tokenizers.unicode_rules import parse_ranges
+
+pytestmark = pytest.mark.backend_free
+
+#: Merges as no training makes them: the last but one comes before one that makes its part.
+UNORDERED = ["a b", "ab c", "abc d", "c d", "b c", "a bc", "bc d", "d a", "abcd a", "a a", "aa a"]
+
+#: Characters at the borders of the rules.
+BORDERLINE = (
+    list("the good filmé'’`sdtmvrel ABΣ0１½²ⅷ一龥が각️ \t\n\r\x0b\x0c\x1c\x1f")
+    + list("\x00\x85\xa0\u1680\u2000\u2009\u200a\u200b\u2028\u2029\u202f\u205f\u3000\ufeff\ufffd")
+    + list("\u0301\u093e\u0968६Ĵ\U0001f600\U00016d40\U0010ffff\ud7ff\ue000<>|/")
+)
+UNITS = ["'s", "'ll", "'re", "n't", " 's", "'S", "  ", " the", "aaaa", "abcdabcd", *SPECIAL]
+
+texts_strategy = st.lists(
+    st.lists(
+        st.one_of(
+            st.sampled_from(BORDERLINE),
+            st.sampled_from(UNITS),
+            st.characters(exclude_categories=["Cs"]),
+        )
+    ).map("".join),
+    min_size=8,
+    max_size=8,
+)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["", "add_prefix_space"])
+def add_prefix_space(request):
+    return request.param
+
+
+@pytest.fixture(scope="module", params=[MERGES, UNORDERED], ids=["ordered", "unordered"])
+def pair(request, add_prefix_space):
+    """Our tokenizer, and the Rust library's own with the same pieces."""
+    vocabulary = make_vocabulary(request.param)
+    theirs = Tokenizer(models.BPE(vocabulary, [tuple(m.split()) for m in request.param]))
+    theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+    return BytePairTokenizer(vocabulary, request.param, add_prefix_space), theirs
+
+
+def in_graph(tokenizer, texts):
+    tf = pytest.importorskip("tensorflow")
+    return [part.to_list() for part in tokenizer.tokenize_with_offsets(tf.constant(texts))]
+
+
+def check_engines(tokenizer, texts, expected):
+    """Both engines give the ids, and agree about offsets and word starts."""
+    eager = tokenizer.tokenize(texts)
+    assert eager == expected
+    flat, lengths = tokenizer.tokenize_flat(texts)
+    assert flat.tolist() == list(itertools.chain.from_iterable(eager))
+    assert lengths.tolist() == [len(row) for row in eager]
+    rows = tokenizer.tokenize_with_offsets(texts)
+    for text, row, *graph_row in zip(texts, rows, *in_graph(tokenizer, texts), strict=True):
+        ids, offsets, word_starts = row
+        bytes_before = [0, *itertools.accumulate(len(c.encode()) for c in text)]
+        starts = [bytes_before[start] for start, _ in offsets]
+        ends = [bytes_before[end] for _, end in offsets]
+        assert [ids, starts, ends, word_starts] == graph_row
+    assert [row[0] for row in rows] == expected
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(texts=texts_strategy)
+def test_both_engines_equal_the_rust_library(texts, pair):
+    ours, theirs = pair
+    check_engines(ours, texts, [theirs.encode(text).ids for text in texts])
+
+
+def test_texts_in_the_wild_have_the_ids_and_offsets_of_transformers(shared_data, add_prefix_space):
+    transformers = pytest.importorskip("transformers")
+    with gzip.open(shared_data / "golden" / "wild.jsonl.gz", "rt") as file:
+        texts = [json.loads(line)["text"] for line in file]
+    vocabulary, merges = train(texts, 3000)
+    ours = BytePairTokenizer(vocabulary, merges, add_prefix_space)
+    theirs = transformers.RobertaTokenizer(
+        vocab=vocabulary, merges=list(map(tuple, merges)), add_prefix_space=add_prefix_space
+    )
+    # "<mask>" in a text is not special to us.
+    encoded = theirs(
+        texts,
+        add_special_tokens=False,
+        return_offsets_mapping=True,
+        split_special_tokens=True,
+    )
+    check_engines(ours, texts, encoded["input_ids"])
+    offsets = [row[1] for row in ours.tokenize_with_offsets(texts)]
+    assert offsets == [list(map(tuple, row)) for row in encoded["offset_mapping"]]
+
+
+def test_classes_of_characters_are_those_of_the_rust_library():
+    theirs = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    edges = {
+        code for table in (LETTERS, NUMBERS, SPACES) for r in parse_ranges(table) for code in r
+    }
+    codes = {code + step for code in edges for step in (-1, 0, 1)}
+    codes |= set(random.Random(0).sample(range(0x110000), 3000))
+    codes = [code for code in sorted(codes) if not 0xD800 <= code <= 0xDFFF]
+    for code in codes:
+        # A word goes on for characters of one class.
+        for text in (f"a{chr(code)}", f"1{chr(code)}", f"!{chr(code)}", f"\t{chr(code)}"):
+            words = [text[start:end] for _, (start, end) in theirs.pre_tokenize_str(text)]
+            assert word_pattern().findall(text) == words
+
+
+@pytest.mark.parametrize(
+    ("text", "pieces"),
+    [
+        ("", []),
+        ("the good film", ["t", "he", "Ġgood", "Ġfilm"]),
+        (" the", ["Ġthe"]),
+        ("lower  low", ["lower", "Ġ", "Ġ", "low"]),
+        ("  ", ["ĠĠ"]),
+        ("é", ["Ã©"]),
+        ("一", ["ä", "¸", "Ģ"]),
+        ("aaaaa", ["aa", "aaa"]),
+        ("<s>", ["<", "s", ">"]),
+    ],
+)
+def test_pieces(run_engine, text, pieces):
+    tokenizer = BytePairTokenizer(make_vocabulary(), MERGES)
+    assert run_engine(tokenizer, [text]) == [[tokenizer.token_to_id(piece) for piece in pieces]]
+
+
+def test_offsets_leave_the_space_out_and_word_starts_have_one():
+    tokenizer = BytePairTokenizer(make_vocabulary(), MERGES)
+    text = "low bad  é 一"
+    ids, offsets, word_starts = tokenizer.tokenize_with_offsets(text)
+    assert [tokenizer.id_to_token(id) for id in ids][:4] == ["low", "Ġbad", "Ġ", "Ġ"]
+    spans = [text[start:end] for start, end in offsets]
+    assert spans == ["low", "bad", "", "", "é", "", "一", "一", "一"]
+    assert word_starts == [False, True, True, True, False, True, False, False, False]
+
+
+def test_what_is_no_text_vanishes(run_engine):
+    tokenizer = BytePairTokenizer(make_vocabulary(), MERGES)
+    good = [tokenizer.token_to_id("Ġgood")]
+    assert tokenizer.tokenize(" go\ud800od") == good
+    _, offsets, _ = tokenizer.tokenize_with_offsets("\udfff go\ud800od")
+    assert offsets == [(2, 7)]
+    assert run_engine(tokenizer, [b" g\xffo\xe2\x80o\xf0\x9f\x98\xed\xa0\x80\xc3d\xf8"]) == [good]
+
+
+def test_bytes_without_a_piece_vanish(run_engine):
+    vocabulary = {p: i for i, p in enumerate([*SPECIAL, "a", "b", "ab", "Ġ"])}
+    tokenizer = BytePairTokenizer(vocabulary, ["a b"])
+    # As in transformers: what is left of the word is merged.
+    assert run_engine(tokenizer, ["azb zz", "z", "a\xe9"]) == [[7, 8], [], [5]]
+    ids, offsets, _ = tokenizer.tokenize_with_offsets("azb zz")
+    assert (ids, offsets) == ([7, 8], [(0, 3), (4, 4)])
+
+
+def test_tensors_of_any_rank():
+    tf = pytest.importorskip("tensorflow")
+    tokenizer = BytePairTokenizer(make_vocabulary(), MERGES)
+    low = tokenizer.token_to_id("low")
+    assert tokenizer(tf.constant("low")).numpy().tolist() == [low]
+    assert tokenizer(tf.constant([["low", ""]])).to_list() == [[[low], []]]
+    assert tokenizer(tf.constant([], tf.string)).to_list() == []
+    dataset = tf.data.Dataset.from_tensor_slices(["low", "lowlow"]).batch(2).map(tokenizer)
+    assert next(iter(dataset)).to_list() == [[low], [low, low]]
+
+
+def test_long_words_in_the_graph(run_engine):
+    """One merge a step and word would take hours."""
+    tokenizer = BytePairTokenizer(make_vocabulary(), MERGES)
+    rows = run_engine(tokenizer, ["a" * 100_000, "一二三" * 30_000, " good" * 20_000])
+    assert [len(row) for row in rows] == [50_000, 270_000, 20_000]
+    assert np.unique(rows[2]).tolist() == [tokenizer.token_to_id("Ġgood")]
