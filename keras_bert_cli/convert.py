@@ -15,11 +15,12 @@ from absl import flags
 from .command_flags import define_path
 from .model_paths import check_model
 from .outputs import check_output, write_output
-from .saved_tasks import find_task, open_classifier, open_pretrainer
+from .saved_tasks import find_task, open_labelled, open_pretrainer
 
 #: The heads that each task keeps.
 KEPT_HEADS = {
     "TextClassifier": ("classifier",),
+    "TokenClassifier": ("token_classifier",),
     "Pretrainer": ("masked_lm", "next_sentence"),
     None: (),
 }
@@ -68,7 +69,7 @@ def open_model(path):
     check_heads(path, KEPT_HEADS[task])
     if task is None:
         return open_encoder(path)
-    model = open_classifier(path) if task == "TextClassifier" else open_pretrainer(path)
+    model = open_pretrainer(path) if task == "Pretrainer" else open_labelled(path)
     return model, model.preprocessor
 
 
@@ -91,6 +92,6 @@ def open_encoder(path):
     import keras_bert_suite as kbs
 
     if path.endswith(".keras"):
-        classifier = open_classifier(path)
+        classifier = open_labelled(path)
         return classifier.backbone, classifier.preprocessor
     return kbs.BertBackbone.from_preset(path), kbs.SegmentPacker.from_preset(path)

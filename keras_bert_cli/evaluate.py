@@ -1,4 +1,4 @@
-"""Evaluate a classifier on labelled texts.
+"""Evaluate a classifier on labelled texts, or on sentences with a tag on each word.
 
 Prints the accuracy, a table of precision, recall and F1 of every class, and how often
 each class was taken for each other; also as JSON and as a picture.
@@ -6,6 +6,9 @@ each class was taken for each other; also as JSON and as a picture.
 Example:
   keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\
       --json scores.json --png confusion_matrix.png
+
+  # Precision, recall and F1 of the entities, of every type and of all.
+  keras-bert evaluate --model tagger.keras --input test.txt
 """
 
 import json
@@ -13,11 +16,13 @@ import json
 from absl import flags
 
 from .command_flags import UsageError, define_path
+from .entity_reports import evaluate_entities
 from .labelled_tables import check_labels, columns_of, read_examples, shorten_label
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
 from .predictor import open_predictor
 from .table_flags import choose_text_columns, define_table_flags
+from .tagged_sentences import define_sentence_flags, define_task_flag, find_data_kind
 
 REQUIRED = ("model", "input")
 
@@ -32,8 +37,10 @@ def define_flags(values):
         define_path(values, name, None, explanation)
 
     path("model", "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
-    path("input", "Labelled texts: a .tsv or .csv file, or any with --delimiter.")
+    path("input", "Labelled texts: a .tsv or .csv file, or any with --delimiter; or sentences.")
+    define_task_flag(values)
     define_table_flags(values, text_column=None)
+    define_sentence_flags(values)
     path("json", "File for the scores and the confusion matrix, as JSON.")
     path("png", "File for a picture of the confusion matrix; needs matplotlib.")
     flags.DEFINE_boolean("overwrite", False, "Replace these files.", flag_values=values)
@@ -49,6 +56,9 @@ def run(values):
     if values.png:
         from .plots import plot_confusion_matrix
     check_model(values.model)
+    if find_data_kind(values) == "ner":
+        evaluate_entities(values)
+        return
     text_columns = choose_text_columns(values, find_input_names(values.model))
     table = read_examples(values, values.input, text_columns)
 

@@ -20,7 +20,7 @@ from .outputs import check_output, write_output
 from .saved_tasks import (
     check_version,
     export_version,
-    open_classifier,
+    open_labelled,
 )
 
 REQUIRED = ("model", "output")
@@ -53,7 +53,7 @@ def run(values):
     if values.format == "saved_model":
         check_version(values.output, values.overwrite)
         choose_inputs(values, find_input_names(values.model))
-        classifier = open_classifier(values.model)
+        classifier = open_labelled(values.model)
         inputs = choose_inputs(values, classifier.input_names)
         path = export_version(
             classifier, values.output, inputs, values.overwrite, values.max_batch_size
@@ -61,7 +61,7 @@ def run(values):
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")
         return
     check_output(values.output, values.overwrite, values.format)
-    classifier = open_classifier(values.model)
+    classifier = open_labelled(values.model)
 
     import keras_bert_suite as kbs
 

@@ -1,4 +1,7 @@
-"""Fine-tune a checkpoint on a TSV or CSV file of labelled texts.
+"""Fine-tune a checkpoint on labelled texts, or on sentences with a tag on each word.
+
+Texts come in a TSV or CSV file. With --task ner the files have a word and its tag a line, and an
+empty line between sentences; the tags may be of IOB1, BIO, BIOES or BMES.
 
 The label names are those of the training file, sorted. Progress and a table of the
 epochs are printed; the model is written when training is done. A run that was killed is
@@ -12,9 +15,11 @@ Example:
   # A file without a line of column names: the texts are in its second column.
   keras-bert finetune --checkpoint bert-base --train train.csv --noheader \\
       --text_column 2 --label_column 1 --delimiter ';' --class_weight balanced --output model
+
+  keras-bert finetune --task ner --checkpoint bert-base --train train.txt --dev dev.txt \\
+      --output tagger.keras
 """
 
-import collections
 import contextlib
 import hashlib
 import os
@@ -25,21 +30,20 @@ from absl import flags
 
 from .command_flags import define_path
 from .finetune_folder import claim_folder, drop_folder
-from .labelled_tables import (
-    check_labels,
-    columns_of,
-    find_label_names,
-    list_labels,
-    read_examples,
-)
+from .labelled_tables import list_labels
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .run_settings import report_stop
 from .saved_tasks import check_version, export_version
 from .standalone import input_names
-from .table_flags import choose_text_columns, define_table_flags
+from .table_flags import define_table_flags
+from .tagged_sentences import TaggedSentences, define_sentence_flags
+from .text_examples import TextExamples
 
 REQUIRED = ("checkpoint", "train", "output")
+
+#: What --task may be, and what reads its files.
+TASKS = {"texts": TextExamples, "ner": TaggedSentences}
 
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
@@ -61,10 +65,14 @@ def define_flags(values):
         flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
 
     path("checkpoint", None, "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://...")
-    path("train", None, "Training file: .tsv or .csv, or any with --delimiter.")
+    explanation = "texts: a label for each text. ner: a tag for each word."
+    flags.DEFINE_enum("task", "texts", list(TASKS), explanation, flag_values=values)
+    explanation = "Training file: .tsv or .csv, or any with --delimiter; any with --task ner."
+    path("train", None, explanation)
     path("dev", None, "File to evaluate on after every epoch.")
     path("test", None, "File to evaluate on at the end.")
     define_table_flags(values)
+    define_sentence_flags(values)
     path("output", None, "Where the model goes: a .keras file, or the folder of a preset.")
     path("export", None, "Where a SavedModel goes: saved_models/sentiment, or .../sentiment/1.")
     flags.DEFINE_boolean("overwrite", False, "Replace what is there.", flag_values=values)
@@ -95,32 +103,32 @@ def run(values):
     """
     kind = None if values.output.endswith(".keras") else "preset"
     check_output(values.output, values.overwrite, kind)
-    inputs = name_inputs(values)
+    examples = TASKS[values.task](values)
+    inputs = examples.input_names
     if values.export:
         input_names.check_signature_names(inputs)
         check_version(values.export, values.overwrite)
     check_model(values.checkpoint)
-    columns = choose_text_columns(values)
-    train = read_examples(values, values.train, columns)
-    label_names = find_label_names(values, train)
+    train = examples.read(values.train)
+    label_names = examples.find_label_names(train)
     held_out = {
-        name: read_examples(values, path, columns)
+        name: examples.read(path)
         for name, path in (("dev", values.dev), ("test", values.test))
         if path
     }
-    for table in held_out.values():
-        check_labels(values, table, label_names, source=values.train)
+    for rows in held_out.values():
+        examples.check_labels(rows, label_names, source=values.train)
     state = find_state_folder(values)
     claimed = contextlib.nullcontext()
     if state is not None:
         claimed = claim_folder(state, settings_of(values))
     with claimed:
-        classifier = train_classifier(values, train, held_out.get("dev"), label_names, state)
+        dev = held_out.get("dev")
+        classifier = train_classifier(values, examples, train, dev, label_names, state)
         if classifier is None:
             return report_stop()
         if "test" in held_out:
-            scores = classifier.evaluate(*columns_of(held_out["test"]), verbose=0, return_dict=True)
-            print(f"test accuracy {scores['accuracy']:.4f}, loss {scores['loss']:.4f}")
+            print(f"test {examples.describe(classifier, held_out['test'])}")
         save = classifier.save_to_preset if kind else classifier.save
         print(f"wrote {write_output(values.output, save, values.overwrite, kind)}")
     if state is not None:
@@ -128,15 +136,6 @@ def run(values):
     if values.export:
         path = export_version(classifier, values.export, inputs, values.overwrite)
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")
-
-
-def name_inputs(values):
-    """The names of the model's texts: those of the columns of pairs, if these have names."""
-    if not values.text_pair_column:
-        return ("text",)
-    if not values.header:
-        return ("text_a", "text_b")
-    return (values.text_column, values.text_pair_column)
 
 
 def find_state_folder(values):
@@ -159,17 +158,18 @@ def find_digest(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def train_classifier(values, train, dev, label_names, state):
+def train_classifier(values, examples, train, dev, label_names, state):
     """Fine-tunes, and prints a table of the epochs.
 
     Args:
         values: the flags.
-        train, dev: `Table`; `dev` may be None.
+        examples: `TextExamples` or `TaggedSentences`.
+        train, dev: what it has read; `dev` may be None.
         label_names: list of str.
         state: `pathlib.Path` of the folder for checkpoints, or None.
 
     Returns:
-        `TextClassifier`; None if SIGTERM has ended the training, to be continued.
+        the task; None if SIGTERM has ended the training, to be continued.
     """
     import keras
 
@@ -178,10 +178,10 @@ def train_classifier(values, train, dev, label_names, state):
     from .training_report import EpochLog, fit, print_epochs
 
     keras.utils.set_random_seed(values.seed)
-    classifier = kbs.TextClassifier.from_preset(
+    classifier = getattr(kbs, examples.task).from_preset(
         values.checkpoint,
         label_names=label_names,
-        input_names=name_inputs(values),
+        input_names=examples.input_names,
         dtype=values.dtype,
     )
     set_sequence_length(classifier, values.sequence_length)
@@ -193,22 +193,21 @@ def train_classifier(values, train, dev, label_names, state):
             bias_correction=values.bias_correction,
         )
     )
-    print(f"{len(train)} training texts, labels {list_labels(label_names)}")
+    print(f"{len(train)} training {examples.unit}, labels {list_labels(label_names)}")
     log = EpochLog(state and state / "epochs.json")
-    callbacks, checkpoints = [log], None
+    # The scores come before the log that shows them.
+    callbacks, checkpoints = [*examples.callbacks(dev), log], None
     if state is not None:
         checkpoints = kbs.TrainingCheckpoint(
             state / "checkpoints", every=values.checkpoint_every, keep=1
         )
         callbacks.append(checkpoints)
-    texts, labels = columns_of(train)
     try:
         fit(
             classifier,
-            texts,
-            labels,
-            sample_weight=balance(labels) if values.class_weight == "balanced" else None,
-            validation_data=columns_of(dev) if dev is not None else None,
+            *examples.columns_of(train),
+            **(examples.balance(train) if values.class_weight == "balanced" else {}),
+            validation_data=examples.columns_of(dev) if dev is not None else None,
             batch_size=values.batch_size,
             epochs=values.epochs,
             callbacks=callbacks,
@@ -229,19 +228,6 @@ def has_finished(progress, epochs):
     if progress is None or progress.steps_per_epoch is None:
         return False
     return progress.batches >= epochs * progress.steps_per_epoch
-
-
-def balance(labels):
-    """Weights, float32 (N,), with which every label counts as much as each other.
-
-    >>> balance(["no", "no", "no", "yes"])
-    array([0.6666667, 0.6666667, 0.6666667, 2.       ], dtype=float32)
-    """
-    import numpy as np
-
-    counts = collections.Counter(labels)
-    weights = {label: len(labels) / (len(counts) * count) for label, count in counts.items()}
-    return np.array([weights[label] for label in labels], "float32")
 
 
 def set_sequence_length(classifier, length):

@@ -77,13 +77,38 @@ def find_input_names(path):
     Args:
         path: as for `check_model`.
     """
-    if path.endswith(".keras"):
-        config = _read_archive(path, "config.json")
-    else:
-        file = Path(path) / "task.json"
-        config = json.loads(file.read_bytes()) if file.is_file() else None
-    names = (config or {}).get("config", {}).get("input_names")
+    names = (_read_config(path) or {}).get("config", {}).get("input_names")
     return tuple(names) if names else None
+
+
+def find_class(path):
+    """The class of a saved task, as its configuration has it, or None.
+
+    Args:
+        path: as for `check_model`.
+    """
+    return (_read_config(path) or {}).get("class_name")
+
+
+def labels_words(path):
+    """Whether the model at a path labels words, and not texts.
+
+    Args:
+        path: as for `check_model`.
+    """
+    file = Path(path) / "config.json"
+    if find_class(path) is None and not path.endswith(".keras") and file.is_file():
+        architectures = json.loads(file.read_bytes()).get("architectures") or []
+        return any(str(name).endswith("ForTokenClassification") for name in architectures)
+    return find_class(path) == "TokenClassifier"
+
+
+def _read_config(path):
+    """The configuration of a task, as Keras writes it, or None."""
+    if path.endswith(".keras"):
+        return _read_archive(path, "config.json")
+    file = Path(path) / "task.json"
+    return json.loads(file.read_bytes()) if file.is_file() else None
 
 
 def _read_archive(path, name):

@@ -1,4 +1,4 @@
-"""Label texts with a fine-tuned classifier.
+"""Label texts with a fine-tuned classifier, or find the entities in them.
 
 Reads one text from each line, or a column of a .tsv or .csv file. Writes the label of each text and
 its probability, in the same order. With --format jsonl each line also has the text and the
@@ -8,6 +8,9 @@ Example:
   echo "a gripping, funny film" | keras-bert predict --model sentiment.keras
   keras-bert predict --model sentiment.keras --input test.tsv --text_column sentence \\
       --format jsonl --output test.jsonl
+
+  # A model that labels words: the entities of each text, with their places, as jsonl.
+  keras-bert predict --model tagger.keras --input texts.txt
 """
 
 import json
@@ -17,11 +20,13 @@ import sys
 from absl import flags
 
 from .command_flags import UsageError, define_path
+from .entity_reports import format_entities
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
 from .predictor import open_predictor
 from .standalone import tables
 from .table_flags import choose_text_columns, define_table_flags, read_columns
+from .tagged_sentences import define_task_flag, find_data_kind
 
 REQUIRED = ("model",)
 
@@ -33,11 +38,13 @@ def define_flags(values):
         define_path(values, name, default, explanation)
 
     path("model", None, "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
+    define_task_flag(values)
     path("input", "-", "File of one text a line, table (.tsv, .csv or --delimiter), or -.")
     define_table_flags(values, text_column=None, label_column=None)
     path("output", "-", "File to write, or -.")
     formats = ("tsv", "jsonl")
-    flags.DEFINE_enum("format", "tsv", formats, "What a line looks like.", flag_values=values)
+    explanation = "What a line looks like. Default: tsv, and jsonl for entities."
+    flags.DEFINE_enum("format", None, formats, explanation, flag_values=values)
     flags.DEFINE_boolean("overwrite", False, "Replace the file.", flag_values=values)
     flags.DEFINE_integer("batch_size", 32, "Texts in a step.", 1, flag_values=values)
 
@@ -51,9 +58,14 @@ def run(values):
         check_output(values.output, values.overwrite)
     check_model(values.model)
     columns = read_texts(values)
-    predictor = open_predictor(values.model)
-    answers = predictor.answer(columns, values.batch_size)
-    lines = list(format_lines(values.format, columns, *answers, predictor.label_names))
+    if find_data_kind(values) == "ner":
+        (texts, *_) = columns.values()
+        lines = list(format_entities(values, texts))
+    else:
+        predictor = open_predictor(values.model)
+        answers = predictor.answer(columns, values.batch_size)
+        style = values.format or "tsv"
+        lines = list(format_lines(style, columns, *answers, predictor.label_names))
     if values.output == "-":
         sys.stdout.writelines(lines)
         return

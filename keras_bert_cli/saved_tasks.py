@@ -1,37 +1,41 @@
 """Opens tasks in all formats, and exports them."""
 
 import importlib.util
-import json
 import os
 import zipfile
 from pathlib import Path
 
+from .model_paths import find_class
 from .outputs import check_output, write_output
 from .standalone import versions
 
+#: Tasks with a label for each text, or for each word.
+CLASSIFIERS = ("TextClassifier", "TokenClassifier")
 
-def open_classifier(path):
-    """Loads a `TextClassifier`.
+
+def open_classifier(path, task="TextClassifier"):
+    """Loads a task with labels.
 
     Args:
         path: str. A `.keras` file, the folder of a preset or of a checkpoint with a
             classification layer, or `hf://owner/name`.
+        task: str, the task that is wanted: "TextClassifier" or "TokenClassifier".
 
     Raises:
         FileNotFoundError: if there is nothing at `path`.
-        ValueError: if the model there is not a text classifier.
+        ValueError: if the model there is not such a task.
     """
     import keras
 
     import keras_bert_suite as kbs
 
-    if not has_classifier(path):
+    if find_task(path) not in CLASSIFIERS:
         raise ValueError(
             f"{path} has no classification layer. Make one with keras-bert finetune "
             f"--checkpoint {path}"
         )
     if not path.endswith(".keras"):
-        return kbs.TextClassifier.from_preset(path)
+        return getattr(kbs, task).from_preset(path)
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} is damaged, or was not written by Keras: it is no archive.")
     try:
@@ -39,12 +43,17 @@ def open_classifier(path):
     except TypeError as error:
         message = str(error).partition(" Full object config")[0]
         raise ValueError(f"{path} cannot be loaded. {message}") from error
-    if not isinstance(classifier, kbs.TextClassifier):
+    if not isinstance(classifier, getattr(kbs, task)):
         raise ValueError(
-            f"{path} holds a {type(classifier).__name__}, wanted a TextClassifier of "
-            "keras_bert_suite."
+            f"{path} holds a {type(classifier).__name__}, wanted a {task} of keras_bert_suite."
         )
     return classifier
+
+
+def open_labelled(path):
+    """Loads a `TextClassifier` or a `TokenClassifier`, whichever it is; see `open_classifier`."""
+    task = find_task(path)
+    return open_classifier(path, task if task in CLASSIFIERS else CLASSIFIERS[0])
 
 
 def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=None, dtype=None):
@@ -77,17 +86,10 @@ def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=No
     return pretrainer
 
 
-def has_classifier(path):
-    """Whether `open_classifier` would find a classification layer in what it takes.
-
-    Raises:
-        FileNotFoundError: if there is nothing at `path`.
-    """
-    return find_task(path) == "TextClassifier"
-
-
 def find_task(path):
-    """The task that is saved at a path: "TextClassifier", "Pretrainer" or None, a backbone.
+    """The class of the task that is saved at a path, or None, if it is a backbone.
+
+    That is one of `CLASSIFIERS` or "Pretrainer".
 
     Args:
         path: as for `open_classifier`.
@@ -100,16 +102,19 @@ def find_task(path):
     if path.endswith(".keras"):
         if not os.path.isfile(path):
             raise FileNotFoundError(f"{path} does not exist, or is not a file.")
-        return "TextClassifier"
+        return "TokenClassifier" if find_class(path) == "TokenClassifier" else "TextClassifier"
     checkpoint = open_checkpoint(path)
     if checkpoint is not None:
         if checkpoint.label_names is not None:
             return "TextClassifier"
+        if checkpoint.token_classifier_config is not None:
+            return "TokenClassifier"
         return "Pretrainer" if "masked_lm" in find_heads(checkpoint) else None
     file = Path(path) / "task.json"
     if file.is_file():
-        name = json.loads(file.read_text(encoding="utf-8"))["class_name"]
-        return "Pretrainer" if name == "Pretrainer" else "TextClassifier"
+        # KerasHub's classifiers are read as ours.
+        known = ("Pretrainer", "TokenClassifier")
+        return find_class(path) if find_class(path) in known else "TextClassifier"
     # KerasHub finds out what a preset at an address holds.
     return "TextClassifier" if "://" in path else None
 

@@ -21,6 +21,8 @@ def _load(file):
 
 
 atomic_file = _load("files/atomic_file.py")
+conll = _load("data/conll.py")
 tables = _load("data/tables.py")
+tag_schemes = _load("data/tag_schemes.py")
 input_names = _load("serving/input_names.py")
 versions = _load("serving/versions.py")

@@ -64,6 +64,7 @@ def print_epochs(rows, held_out_name):
         "accuracy": "accuracy",
         "val_loss": f"{held_out_name} loss",
         "val_accuracy": f"{held_out_name} accuracy",
+        "val_entity_f1": f"{held_out_name} entity F1",
     }
     columns = {name: title for name, title in columns.items() if any(name in row for row in rows)}
     table = Table("epoch", *columns.values(), "seconds")

@@ -9,7 +9,7 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.models import BertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
 from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
-from keras_bert_suite.tasks import Pretrainer, TextClassifier, TokenClassifier
+from keras_bert_suite.tasks import EntityF1, Pretrainer, TextClassifier, TokenClassifier
 from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer, train_vocabulary
 from keras_bert_suite.training import (
     AdamW,
@@ -26,6 +26,7 @@ __all__ = [
     "BertBackbone",
     "BertEmbeddings",
     "BytePairTokenizer",
+    "EntityF1",
     "Lamb",
     "LinearWarmupDecay",
     "MaskedLMHead",

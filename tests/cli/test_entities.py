@@ -1,0 +1,77 @@
+"""`finetune`, `evaluate` and `predict` on sentences with a tag on each word."""
+
+import json
+
+import pytest
+from small_texts import make_reviews
+
+import keras_bert_suite as kbs
+
+
+def write_sentences(path, num_rows, seed):
+    """Every "good" is an entity."""
+    lines = []
+    for text in make_reviews(num_rows, seed)[0]:
+        lines += [f"{word} {'I-POS' if word == 'good' else 'O'}" for word in text.split()] + [""]
+    path.write_text("\n".join(lines), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def tagged(workshop, tmp_path_factory):
+    """Folder of a tagger and its data. Not to be written to."""
+    from keras_bert_cli import main
+
+    folder = tmp_path_factory.mktemp("tagged")
+    write_sentences(folder / "train.txt", 96, seed=1)
+    write_sentences(folder / "dev.txt", 24, seed=2)
+    arguments = [
+        *("finetune", "--task=ner", f"--checkpoint={workshop / 'checkpoint'}"),
+        *(f"--train={folder / 'train.txt'}", f"--dev={folder / 'dev.txt'}", "--epochs=6"),
+        *(f"--test={folder / 'dev.txt'}", "--learning_rate=5e-3", "--sequence_length=16"),
+        *("--tag_scheme=BIO", f"--output={folder / 'tagger'}", "--batch_size=16"),
+    ]
+    assert main(arguments) == 0
+    return folder
+
+
+def test_a_tagger_is_trained_and_evaluated(tagged, run, tmp_path):
+    tagger = kbs.TokenClassifier.from_preset(tagged / "tagger")
+    assert tagger.label_names == ["O", "B-POS"]
+    arguments = ("--model", tagged / "tagger", "--input", tagged / "dev.txt")
+    status, out, err = run(
+        "evaluate", *arguments, "--tag_scheme=BIO", "--json", tmp_path / "scores.json"
+    )
+    assert (status, err) == (0, "")
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert scores["sentences"] == 24 and set(scores["types"]) == {"POS"}
+    assert scores["f1"] > 0.8 and f"entity F1 {scores['f1']:.4f}" in out
+
+    (tmp_path / "texts.txt").write_text("the film was good\ndull\n")
+    status, out, err = run(
+        "predict", "--model", tagged / "tagger", "--input", tmp_path / "texts.txt"
+    )
+    assert (status, err) == (0, "")
+    first, second = map(json.loads, out.splitlines())
+    (entity,) = tagger.predict(["the film was good"], verbose=0)[0]
+    assert first["text"] == "the film was good"
+    assert first["entities"] == [
+        {"label": "POS", "text": "good", "start": 13, "end": 17, "score": round(entity.score, 6)}
+    ]
+    assert second == {"text": "dull", "entities": []}
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("content", "flags", "message"),
+    [
+        ("good\n", [], "line 1: got 1 fields"),
+        ("good B-NEG\n", [], "sentence 1, word 1 ('good'): the tag 'B-NEG' does not occur in"),
+        ("good B-POS\n", ["--delimiter=tab"], "--delimiter is for tables of texts"),
+        ("good B-POS\n", ["--png=a.png"], "--png is a picture of classes of texts"),
+    ],
+)
+def test_wrong_sentences(tagged, run, tmp_path, content, flags, message):
+    (tmp_path / "dev.txt").write_text(content)
+    arguments = ("--model", tagged / "tagger", "--input", tmp_path / "dev.txt", *flags)
+    status, _, err = run("evaluate", *arguments)
+    assert status in (1, 2) and message in err
