@@ -26,6 +26,11 @@ def load_saved_model(path):
     load_text_ops(tf)
     model = tf.saved_model.load(str(path))
     signature = model.signatures["serving_default"]
+    if "probabilities" not in signature.structured_outputs:
+        raise ValueError(
+            f"{path} answers with entities. Ask the model that it was exported from, a .keras file "
+            "or a preset."
+        )
     input_names = sorted(signature.structured_input_signature[1])
 
     def ask(columns, batch_size=32):

@@ -31,7 +31,7 @@ ALLOWED = {
         *("layers", "models", "tokenizers", "preprocessing", "data"),
         *("training", "checkpoints"),
     },
-    "serving": {"models", "preprocessing", "tasks", "checkpoints", "files"},
+    "serving": {"models", "preprocessing", "data", "tasks", "checkpoints", "files"},
     "__init__": {
         *("layers", "models", "tokenizers", "preprocessing"),
         *("training", "tasks", "serving"),

@@ -107,6 +107,15 @@ def check_token_labels(labels, label_names):
     return labels.astype("int32")
 
 
+def weigh_token_labels(labels):
+    """(labels of at least 0, float32 weights, 0 where the label was negative), both (N, L)."""
+    if is_tf_tensor(labels):
+        import tensorflow as tf
+
+        return tf.maximum(labels, 0), tf.cast(labels >= 0, tf.float32)
+    return np.maximum(labels, 0), (labels >= 0).astype("float32")
+
+
 def _encode_names(labels, label_names):
     id_of = {name: i for i, name in enumerate(label_names)}
     names = [name.decode() if isinstance(name, bytes) else str(name) for name in labels]

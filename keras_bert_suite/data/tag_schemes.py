@@ -44,6 +44,23 @@ def ends_entity(tag, after):
     return tag[0] != OUTSIDE and (tag[0] in "ES" or after[0] in "BSO" or after[1] != tag[1])
 
 
+def entity_tables(label_names):
+    """Where entities begin and end, by the ids of two labels next to each other.
+
+    Args:
+        label_names: list of C tags. The id C stands for the beginning or the end of a sentence.
+
+    Returns:
+        `(starts, ends, types)`: C + 1 lists of C + 1 bools, by the ids of the label before and of
+        the label; the same, by the ids of the label and of the label after; list of C types, "" of
+        a label that is outside.
+    """
+    parsed = [*map(parse_tag, label_names), (OUTSIDE, None)]
+    starts = [[starts_entity(before, tag) for tag in parsed] for before in parsed]
+    ends = [[ends_entity(tag, after) for after in parsed] for tag in parsed]
+    return starts, ends, [kind or "" for _, kind in parsed[:-1]]
+
+
 def find_entities(tags):
     """The entities of a sentence, as `(type, first word, word after the last)`.
 

@@ -24,7 +24,8 @@ def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
 
     ONNX has no ops for a WordPiece tokenizer, so the model takes the int32 (B, L) arrays
     that `task.preprocessor` makes, `token_ids`, `segment_ids` and `padding_mask`, of any B
-    and L, and returns `probabilities` float32 (B, C). Beside it lie
+    and L, and returns `probabilities` float32 (B, C); of a `TokenClassifier` (B, L, C). Beside it
+    lie
 
     - `vocab.txt` and `tokenizer_config.json`, as Hugging Face writes them;
     - `packing.json`: the packer's `sequence_length`, `truncation` and `head_length`, and
@@ -32,7 +33,7 @@ def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
     - `label_names.txt`: the classes, a line each, in the order of the probabilities.
 
     Args:
-        task: `TextClassifier` with a `SegmentPacker`, computing in float32.
+        task: `TextClassifier` or `TokenClassifier` with a `SegmentPacker`, computing in float32.
         path: str or path of the folder, which must not exist.
 
     Raises:

@@ -25,7 +25,8 @@ def export_saved_model(
     """Writes a SavedModel with the tokenizer inside its graph, for TensorFlow Serving.
 
     Its signatures are those of `make_signatures`: `serving_default` from texts and
-    `serve_ids` from token ids and `serve_examples` from `tf.train.Example`s to classes,
+    `serve_ids` from token ids and `serve_examples` from `tf.train.Example`s to classes (of a
+    `TokenClassifier` from texts to entities),
     `embed` from texts to vectors. Each batch is padded to its own longest row. Beside the
     graph lie
 
@@ -41,7 +42,7 @@ def export_saved_model(
     own, from a temporary `.keras` file; its layers must be ones that process can import.
 
     Args:
-        task: `TextClassifier` with a preprocessor, ours or KerasHub's.
+        task: `TextClassifier` or `TokenClassifier` with a preprocessor, ours or KerasHub's.
         path: the model's folder, as in "saved_models/sentiment", for the next version
             there; or a version's, whose name is a whole number, as in
             "saved_models/sentiment/1".

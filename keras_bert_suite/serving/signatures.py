@@ -1,26 +1,34 @@
 """The functions a SavedModel offers."""
 
-from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.serving.answers import make_answers, make_packer
 from keras_bert_suite.serving.shape_checks import check_inputs
 
 
 def make_signatures(task, input_names):
-    """The signatures of a text classifier.
+    """The signatures of a task.
 
     | name | inputs | outputs |
     | --- | --- | --- |
-    | `serving_default` | string (B,), each named as in `input_names` | classes |
+    | `serving_default` | string (B,), each named as in `input_names` | answers |
     | `serve_ids` | int32 (B, L), those of the backbone | classes |
-    | `serve_examples` | `examples` string (B,): `tf.train.Example` with the texts | classes |
+    | `serve_examples` | `examples` string (B,): `tf.train.Example` with the texts | answers |
     | `embed` | as `serving_default` | vectors |
 
     Classes are the task's `serving_outputs`, `probabilities` float32 (B, C) and `label_ids`
-    int32 (B,), and `labels` string (B,). Vectors are `sequence_output` float32 (B, L, H),
+    int32 (B,), and `labels` string (B,); of a `TokenClassifier` they have an axis L after B.
+
+    Answers of a `TextClassifier` are classes. Answers of a `TokenClassifier` are entities, padded
+    to the most of a text, E: `labels` string (B, E), "" beyond the last; `starts` and `ends` int32
+    (B, E), in characters (code points, as Python counts), -1 beyond the last; `scores` float32
+    (B, E), and `num_entities` int32 (B,).
+
+    Vectors are `sequence_output` float32 (B, L, H),
     `pooled_output` float32 (B, H) if the backbone has one, and the `token_ids` and
     `padding_mask` int32 (B, L) they belong to.
 
     Args:
-        task: `TextClassifier` with a preprocessor, under the TensorFlow backend.
+        task: `TextClassifier` or `TokenClassifier` with a preprocessor, under the TensorFlow
+            backend.
         input_names: names of the texts of a row.
 
     Returns:
@@ -28,6 +36,7 @@ def make_signatures(task, input_names):
     """
     import tensorflow as tf
 
+    answer_texts, answer_ids = make_answers(task)
     pack_texts = make_packer(task)
     texts = [tf.TensorSpec([None], tf.string, name=name) for name in input_names]
     token_inputs = {
@@ -35,15 +44,14 @@ def make_signatures(task, input_names):
     }
     features = {name: tf.io.FixedLenFeature([], tf.string) for name in input_names}
 
-    def pack(*texts):
-        checked = check_inputs(dict(zip(input_names, texts, strict=True)), rank=1)
-        return pack_texts(tuple(checked.values()))
+    def check(texts):
+        return tuple(check_inputs(dict(zip(input_names, texts, strict=True)), rank=1).values())
 
     def serve(*texts):
-        return _classify(task, pack(*texts))
+        return answer_texts(check(texts))
 
     def serve_ids(inputs):
-        return _classify(task, check_inputs(inputs, rank=2))
+        return answer_ids(check_inputs(inputs, rank=2))
 
     def serve_examples(examples):
         examples = check_inputs({"examples": examples}, rank=1)["examples"]
@@ -51,7 +59,7 @@ def make_signatures(task, input_names):
         return serve(*(parsed[name] for name in input_names))
 
     def embed(*texts):
-        return _embed(task, pack(*texts))
+        return _embed(task, pack_texts(check(texts)))
 
     def sign(function, *signature):
         return tf.function(function, input_signature=signature, autograph=False)
@@ -62,41 +70,6 @@ def make_signatures(task, input_names):
         "serve_examples": sign(serve_examples, tf.TensorSpec([None], tf.string, name="examples")),
         "embed": sign(embed, *texts),
     }
-
-
-def make_packer(task):
-    """The task's `pack_texts` for a graph; where the packer is ours, without a ladder of lengths.
-
-    TensorFlow compiles nothing here, so that a ladder would only be padding.
-
-    Returns:
-        function(tuple of string tensors (B,)) to a dict of int32 (B, L), the inputs of the
-        backbone.
-    """
-    import tensorflow as tf
-
-    pack = task.pack_texts
-    if isinstance(task.preprocessor, SegmentPacker):
-        config = {**task.preprocessor.get_config(), "padding_lengths": None}
-        packer = SegmentPacker.from_config({**config, "tokenizer": task.preprocessor.tokenizer})
-
-        def pack(texts):
-            return packer.pack(*texts)
-
-    def pack_texts(texts):
-        packed = pack(texts)
-        # The padding masks of KerasHub are bool.
-        return {name: tf.cast(packed[name], tf.int32) for name in task.backbone.input}
-
-    return pack_texts
-
-
-def _classify(task, packed):
-    import tensorflow as tf
-
-    classes = task.serving_outputs(task(packed, training=False), packed)
-    labels = tf.gather(tf.constant(task.label_names), classes["label_ids"])
-    return {**classes, "labels": labels}
 
 
 def _embed(task, packed):

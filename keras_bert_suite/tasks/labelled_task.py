@@ -4,7 +4,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
-from keras_bert_suite.annotations import Config, PathLike
+from keras import ops
+
+from keras_bert_suite.annotations import Config, PathLike, Tensor
 from keras_bert_suite.tasks.row_task import RowTask
 
 
@@ -82,6 +84,15 @@ class LabelledTask(RowTask):
         if config.get("num_classes") not in (None, len(config.get("label_names") or ())):
             config = {**config, "label_names": None}
         return super().from_config(config)
+
+
+def serve_classes(outputs: Tensor, from_logits: bool) -> dict[str, Tensor]:
+    """What a server answers: `probabilities` float32 (..., C) and `label_ids` int32 (...)."""
+    probabilities = ops.softmax(outputs, axis=-1) if from_logits else outputs
+    return {
+        "probabilities": probabilities,
+        "label_ids": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
+    }
 
 
 def resolve_label_names(

@@ -5,7 +5,6 @@ from typing import Any
 
 import keras
 import keras_hub
-from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Labels, Tensor
@@ -15,7 +14,7 @@ from keras_bert_suite.layers import Dropout
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.input_checks import check_input_names
-from keras_bert_suite.tasks.labelled_task import LabelledTask, resolve_label_names
+from keras_bert_suite.tasks.labelled_task import LabelledTask, resolve_label_names, serve_classes
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
 
@@ -108,6 +107,11 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         """The function from logits to outputs."""
         return self.output_activation.activation
 
+    @property
+    def returns_logits(self):
+        """bool, whether outputs are logits, and not probabilities."""
+        return self.activation is not keras.activations.softmax
+
     @classmethod
     def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
         return checkpoints.classifier_arguments(checkpoint)
@@ -132,9 +136,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         if isinstance(optimizer, str) and optimizer == "auto":
             optimizer = AdamW(LinearWarmupDecay(5e-5))
         if isinstance(loss, str) and loss == "auto":
-            loss = keras.losses.SparseCategoricalCrossentropy(
-                from_logits=self.activation is not keras.activations.softmax
-            )
+            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=self.returns_logits)
         if isinstance(metrics, str) and metrics == "auto":
             metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
@@ -150,12 +152,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
 
     def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What a server answers: `probabilities` float32 (B, C) and `label_ids` int32 (B,)."""
-        if self.activation is not keras.activations.softmax:
-            outputs = ops.softmax(outputs, axis=-1)
-        return {
-            "probabilities": outputs,
-            "label_ids": ops.cast(ops.argmax(outputs, axis=-1), "int32"),
-        }
+        return serve_classes(outputs, self.returns_logits)
 
     def get_config(self) -> Config:
         return {

@@ -11,7 +11,7 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.data.class_weights import read_class_weights
 from keras_bert_suite.data.entity_scores import score_entities
-from keras_bert_suite.data.label_encoding import check_token_labels, encode_tags
+from keras_bert_suite.data.label_encoding import check_token_labels, encode_tags, weigh_token_labels
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.data.tag_schemes import OUTSIDE
 from keras_bert_suite.data.word_rows import read_word_rows
@@ -21,7 +21,7 @@ from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.entities import read_entities
 from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
 from keras_bert_suite.tasks.input_checks import check_input_names
-from keras_bert_suite.tasks.labelled_task import LabelledTask, resolve_label_names
+from keras_bert_suite.tasks.labelled_task import LabelledTask, resolve_label_names, serve_classes
 from keras_bert_suite.tasks.predicting import predict
 from keras_bert_suite.tasks.text_packing import check_can_pack
 from keras_bert_suite.tasks.word_windows import WordWindows, cut_word_windows, join_windows
@@ -232,7 +232,10 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
 
     def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         if isinstance(x, dict):
-            return _weigh_packed(x, y, sample_weight)
+            if y is not None:
+                y, weights = weigh_token_labels(y)
+                sample_weight = weights if sample_weight is None else weights * sample_weight
+            return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
         (windows,) = x
         lengths = np.array([len(window) for window in windows], "int32")
         starts = np.cumsum(lengths, dtype="int32") - lengths
@@ -275,6 +278,10 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         ends = np.cumsum([len(words) for words in rows.tokenized.words])
         return np.split(scores, ends[:-1]) if len(ends) else []
 
+    def serving_outputs(self, outputs: Tensor, packed: Any) -> dict[str, Tensor]:
+        """What a server answers of tokens: `probabilities` float32 (B, L, C) and `label_ids`."""
+        return serve_classes(outputs, from_logits=True)
+
     def get_config(self) -> Config:
         return {
             **super().get_config(),
@@ -282,17 +289,3 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
             "dropout": self.dropout,
             "input_names": self.input_names and list(self.input_names),
         }
-
-
-def _weigh_packed(x, y, sample_weight):
-    """A packed batch; tokens with a negative label get the weight 0."""
-    if y is None:
-        return keras.utils.pack_x_y_sample_weight(x)
-    if is_tf_tensor(y):
-        import tensorflow as tf
-
-        weights = tf.cast(y >= 0, tf.float32)
-        labels = tf.maximum(y, 0)
-    else:
-        weights, labels = (y >= 0).astype("float32"), np.maximum(y, 0)
-    return x, labels, weights if sample_weight is None else weights * sample_weight

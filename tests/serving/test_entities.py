@@ -1,0 +1,100 @@
+"""The exports of a `TokenClassifier` give the entities of `predict`."""
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import randomize
+from small_texts import TINY, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    BertBackbone,
+    SegmentPacker,
+    TokenClassifier,
+    WordPieceTokenizer,
+    export_litert,
+    export_onnx,
+    export_saved_model,
+)
+
+tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow_text")
+
+TEXTS = [
+    *make_reviews(20)[0],
+    *("", " ", "GOOD\u200b film, filmsly!", "好 good 电影", "👩‍👩‍👧 good", "e\u0301 g\u0301ood"),
+    "good " * 100,  # many windows
+    "\x00\ufffdgood\u0301\u0301 \U0001f1e9 film",
+]
+BROKEN_UTF8 = [b"good \xff\xc3 film", b"\xed\xa0\x80good"]
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    """A task with entities in most texts. Not to be changed."""
+    keras.utils.set_random_seed(2)
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
+    names = ["O", "B-A", "I-A", "E-A", "S-B", "I-B", "NN"]
+    task = TokenClassifier(BertBackbone(**TINY), label_names=names, preprocessor=packer)
+    randomize(task)
+    return task
+
+
+@pytest.fixture(scope="module")
+def saved_tagger(tagger, tmp_path_factory):
+    return export_saved_model(tagger, tmp_path_factory.mktemp("saved_models") / "tagger")
+
+
+def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
+    serve = tf.saved_model.load(str(saved_tagger)).signatures["serving_default"]
+    texts = [*(text.encode() for text in TEXTS), *BROKEN_UTF8]
+    wanted = tagger.predict([text.decode("utf-8", "ignore") for text in texts], verbose=0)
+    assert sum(map(len, wanted)) > 50
+    got = {name: value.numpy() for name, value in serve(text=tf.constant(texts)).items()}
+    assert set(got) == {"labels", "starts", "ends", "scores", "num_entities"}
+    assert got["num_entities"].tolist() == [len(entities) for entities in wanted]
+    most = max(map(len, wanted))
+    for row, entities in enumerate(wanted):
+        spans = [(e.label.encode(), e.start, e.end) for e in entities]
+        spans += [(b"", -1, -1)] * (most - len(entities))
+        columns = (got[name][row].tolist() for name in ("labels", "starts", "ends"))
+        assert list(zip(*columns, strict=True)) == spans
+        scores = [e.score for e in entities] + [0] * (most - len(entities))
+        np.testing.assert_allclose(got["scores"][row], scores, atol=1e-5)
+    assert serve(text=tf.constant([], tf.string))["labels"].shape == (0, 0)
+
+
+def test_token_ids(tagger, saved_tagger):
+    packed = tagger.preprocessor.pack(TEXTS[:4])
+    logits = tagger.predict(packed, verbose=0)
+    serve = tf.saved_model.load(str(saved_tagger)).signatures["serve_ids"]
+    answer = serve(**{name: tf.constant(array) for name, array in packed.items()})
+    wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
+    np.testing.assert_array_equal(answer["label_ids"], logits.argmax(axis=-1))
+    assert answer["labels"].shape == logits.shape[:2]
+
+
+def test_every_signature_in_a_server(tagger, saved_tagger, native_server):
+    read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
+    requests = read_warmup_requests(saved_tagger)
+    answers = native_server.ask(saved_tagger, [(name, inputs) for _, name, inputs in requests])
+    for (_, _, inputs), answer in zip(requests, answers, strict=True):
+        assert all(len(value) == len(next(iter(inputs.values()))) for value in answer.values())
+
+
+@pytest.mark.parametrize("export", [export_onnx, export_litert])
+def test_portable_formats(tagger, export, tmp_path):
+    export(tagger, tmp_path / "tagger")
+    packer = SegmentPacker(tagger.preprocessor.tokenizer, 16, padding_lengths=(16,))
+    packed = packer.pack(TEXTS[:4])
+    if export is export_onnx:
+        onnxruntime = pytest.importorskip("onnxruntime")
+        session = onnxruntime.InferenceSession(tmp_path / "tagger" / "model.onnx")
+        got = session.run(["probabilities"], packed)[0]
+    else:
+        interpreter = pytest.importorskip("ai_edge_litert.interpreter")
+        model = interpreter.Interpreter(str(tmp_path / "tagger" / "model.tflite"))
+        got = model.get_signature_runner()(**packed)["probabilities"]
+    logits = tagger.predict(packed, verbose=0)
+    wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    np.testing.assert_allclose(got, wanted, atol=1e-5)
