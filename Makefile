@@ -22,6 +22,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CONSTRAINTS := constraints/test.txt
 MINILM_VERSION := 0.1.0
+SEQEVAL_VERSION := 1.2.2
 PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --quiet
 # Processes that share the tests, a file at a time; each takes up to 7 GB under TensorFlow.
 WORKERS ?= 2
@@ -105,6 +106,10 @@ $(DEMO_STAMP): $(BIN)/python pyproject.toml $(CONSTRAINTS)
 $(TEST_STAMP): $(BIN)/python pyproject.toml $(CONSTRAINTS)
 	@echo 'installing the package, three backends and the test tools into $(VENV) (once, about 3 minutes)'
 	@$(PIP) --constraint $(CONSTRAINTS) --editable '.[test]'
+	@# The oracle of entity scores. It comes as a source archive alone, which asks for a version of
+	@# setuptools_scm that no longer builds with today's setuptools.
+	@$(PIP) --constraint $(CONSTRAINTS) vcs_versioning setuptools_scm
+	@$(PIP) --no-build-isolation --no-deps seqeval==$(SEQEVAL_VERSION)
 	@touch $@
 
 # The wheel asks for sentence-transformers, which only its own code needs.
