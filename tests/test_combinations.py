@@ -20,6 +20,7 @@ from keras_bert_suite import (
     Pretrainer,
     SegmentPacker,
     TextClassifier,
+    TokenClassifier,
     TokenMasker,
     WordPieceTokenizer,
     export_litert,
@@ -32,7 +33,11 @@ STEPS = NUM_ROWS // BATCH_SIZE
 FIRST, LABELS = make_reviews(NUM_ROWS)
 PAIRS = (FIRST, make_reviews(NUM_ROWS, seed=1)[0])
 
-TASKS = ("texts", "pairs", "pretraining")
+#: As many words in each row, so that the loss does not depend on which rows share a batch.
+WORDS = [text.split()[:3] for text in FIRST]
+TAGS = [[int(word == "good") for word in row] for row in WORDS]
+
+TASKS = ("texts", "pairs", "words", "pretraining")
 PREPROCESSORS = ("SegmentPacker", "none", *(f"KerasHub's {name}" for name in MODELS))
 SAVED = ("as trained", ".keras", "preset")
 KINDS = (*TEXTS_IN_MEMORY, *ARRAYS_IN_MEMORY, *DATASETS)
@@ -50,6 +55,23 @@ def is_exported_twice(cell):
 
 #: (what it is about, why it is no combination).
 EXCEPTIONS = (
+    (
+        lambda c: c.task == "words" and c.preprocessor.startswith("KerasHub"),
+        "Only our packer says which token belongs to which word.",
+    ),
+    (
+        lambda c: (
+            c.task == "words"
+            and c.preprocessor == "SegmentPacker"
+            and c.kind in DATASETS
+            and c.kind not in ("PyDataset", "generator")
+        ),
+        "These make a batch of a list of words by position. Words are split outside of graphs.",
+    ),
+    (
+        lambda c: c.task == "words" and c.format is not None,
+        "tests/serving/test_entities.py compares the entities of the exports.",
+    ),
     (
         lambda c: c.task == "pretraining" and c.preprocessor != "none",
         "Masks are drawn before `fit`, so a Pretrainer takes packed arrays.",
@@ -121,6 +143,14 @@ def make_task(task, preprocessor):
     if task == "pretraining":
         x, y, weights = to_pretraining_batch(TokenMasker(packer.tokenizer), packer.pack(*PAIRS))
         return Pretrainer(backbone), (x, y, weights)
+    if task == "words":
+        if preprocessor == "none":
+            packed = packer.pack([" ".join(row) for row in WORDS])
+            labels = np.full((NUM_ROWS, LENGTH), -100, "int32")
+            labels[:, 1:4] = TAGS
+            return TokenClassifier(backbone, num_classes=2, dropout=0.0), (packed, labels)
+        tagger = TokenClassifier(backbone, num_classes=2, preprocessor=packer, dropout=0.0)
+        return tagger, (WORDS, TAGS)
     if preprocessor == "none":
         segments = texts if isinstance(texts, tuple) else (texts,)
         packed = packer.pack(*segments)
@@ -180,7 +210,7 @@ class Trained:
         scores = model.evaluate(
             x, y, BATCH_SIZE, sample_weight=weights, verbose=0, return_dict=True
         )
-        return cls(model, columns, scores, model.predict(x, BATCH_SIZE, verbose=0))
+        return cls(model, columns, scores, predict(model, x=x, batch_size=BATCH_SIZE))
 
     def reload(self, saved, folder):
         if saved == ".keras":
@@ -216,7 +246,7 @@ def test_every_input(models, cell):
     model = trained.model
     scores = model.evaluate(**trained.read(cell.kind, True), verbose=0, return_dict=True)
     assert scores == pytest.approx(trained.scores, abs=1e-4)
-    outputs = model.predict(**trained.read(cell.kind, False), verbose=0)
+    outputs = predict(model, **trained.read(cell.kind, False))
     assert_close(outputs, trained.outputs)
 
     if cell.saved != "as trained" and cell.kind not in ("list", "arrays"):
@@ -239,7 +269,7 @@ def test_every_input(models, cell):
     model.set_weights(before)
     assert len(history["loss"]) == len(history["val_loss"]) == 2
     assert np.isfinite([*history["loss"], *history["val_loss"]]).all()
-    wanted = {"texts": 1, "pairs": 2}.get(cell.task)
+    wanted = {"texts": 1, "pairs": 2, "words": 1}.get(cell.task)
     if cell.preprocessor != "none":
         assert len(model.input_names) == wanted
 
@@ -331,6 +361,13 @@ def test_the_table_is_whole():
     cells = [Combination(*cell) for cell in product]
     for applies, why in EXCEPTIONS:
         assert any(map(applies, cells)), why
+
+
+def predict(model, **arguments):
+    """Arrays, also of a task that answers with entities."""
+    if isinstance(model, TokenClassifier):
+        return model.predict_probabilities(**arguments, verbose=0)
+    return model.predict(**arguments, verbose=0)
 
 
 def assert_close(got, wanted):

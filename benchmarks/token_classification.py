@@ -1,0 +1,182 @@
+"""Named entities: the entity F1 of our TokenClassifier and of transformers, same recipe.
+
+    python benchmarks/token_classification.py                      # 3,000 sentences, 1 epoch
+    python benchmarks/token_classification.py --num_sentences 14041 --dev_sentences 3250 --epochs 3
+
+Every side fine-tunes the same MiniLM (six layers, 384 wide, uncased) on the same first sentences
+of CoNLL-2003 in English, whose IOB1 tags are turned into BIO. Batches of 32 sentences of random
+order, at most 128 tokens, labels on the first token of a word, AdamW with bias correction, weight
+decay 0.01, gradients clipped to norm 1, linear warm-up over a tenth of the steps and linear decay.
+Each side runs in a process of its own; seqeval's count of entities scores them all. The data is the
+folder of CoNLL's eng.train and eng.testa, `--data`.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from side_processes import describe_run, find_minilm, measure_in_turn
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "ner" / "conll2003_en"
+BATCH_SIZE, SEQUENCE_LENGTH = 32, 128
+
+
+def read_sentences(path, number):
+    from keras_bert_suite.data.conll import read_conll
+    from keras_bert_suite.data.tag_schemes import convert_tags
+
+    words, tags = read_conll(path)
+    return words[:number], [convert_tags(row, "BIO") for row in tags[:number]]
+
+
+def run_ours(train, dev, label_names, epochs, learning_rate):
+    import keras
+
+    import keras_bert_suite as kbs
+
+    keras.utils.set_random_seed(0)
+    tagger = kbs.TokenClassifier.from_preset(
+        find_minilm(), label_names=label_names, sequence_length=SEQUENCE_LENGTH
+    )
+    tagger.compile(kbs.AdamW(kbs.LinearWarmupDecay(learning_rate), bias_correction=True))
+    begin = time.perf_counter()
+    tagger.fit(*train, batch_size=BATCH_SIZE, epochs=epochs, verbose=0)
+    seconds = time.perf_counter() - begin
+    return seconds, tagger.predict_tags(dev[0], batch_size=BATCH_SIZE, verbose=0)
+
+
+def run_transformers(train, dev, label_names, epochs, learning_rate):
+    import numpy as np
+    import torch
+    from transformers import (
+        AutoModelForTokenClassification,
+        AutoTokenizer,
+        get_linear_schedule_with_warmup,
+    )
+
+    from keras_bert_suite.data.row_orders import shuffled_by_length
+
+    torch.manual_seed(0)
+    tokenizer = AutoTokenizer.from_pretrained(find_minilm())
+    model = AutoModelForTokenClassification.from_pretrained(
+        find_minilm(), num_labels=len(label_names)
+    )
+    decayed = [n for n, _ in model.named_parameters() if "bias" not in n and "LayerNorm" not in n]
+    groups = [
+        {"params": [p for n, p in model.named_parameters() if n in decayed], "weight_decay": 0.01},
+        {"params": [p for n, p in model.named_parameters() if n not in decayed], "weight_decay": 0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=learning_rate, eps=1e-6, fused=True)
+    steps = -(-len(train[0]) // BATCH_SIZE) * epochs
+    schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
+
+    def pack(rows):
+        return tokenizer(
+            rows,
+            is_split_into_words=True,
+            truncation=True,
+            max_length=SEQUENCE_LENGTH,
+            padding=True,
+            return_tensors="pt",
+        )
+
+    def find_first_tokens(packed, number):
+        """For each row a dict, number of a word -> place of its first token."""
+        rows = []
+        for row in range(number):
+            places = {}
+            for place, word in enumerate(packed.word_ids(row)):
+                if word is not None:
+                    places.setdefault(word, place)
+            rows.append(places)
+        return rows
+
+    lengths = [len(row) for row in tokenizer(train[0], is_split_into_words=True)["input_ids"]]
+    # Rows of similar length share a batch, as on our side.
+    order = shuffled_by_length(lengths, BATCH_SIZE, seed=0)
+
+    begin = time.perf_counter()
+    model.train()
+    for epoch in range(epochs):
+        cuts = range(BATCH_SIZE, len(lengths), BATCH_SIZE)
+        for batch in np.array_split(order(epoch), cuts):
+            packed = pack([train[0][row] for row in batch])
+            labels = torch.full(packed["input_ids"].shape, -100)
+            for i, places in enumerate(find_first_tokens(packed, len(batch))):
+                for word, place in places.items():
+                    labels[i, place] = label_names.index(train[1][batch[i]][word])
+            model(**packed, labels=labels).loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+    seconds = time.perf_counter() - begin
+
+    model.eval()
+    tags = [["O"] * len(row) for row in dev[0]]
+    order = sorted(range(len(dev[0])), key=lambda row: len(dev[0][row]))
+    with torch.inference_mode():
+        for start in range(0, len(order), BATCH_SIZE):
+            batch = order[start : start + BATCH_SIZE]
+            packed = pack([dev[0][row] for row in batch])
+            answers = model(**packed).logits.argmax(-1).numpy()
+            for i, places in enumerate(find_first_tokens(packed, len(batch))):
+                for word, place in places.items():
+                    tags[batch[i]][word] = label_names[answers[i, place]]
+    return seconds, tags
+
+
+SIDES = {"ours": run_ours, "transformers": run_transformers}
+
+
+def run_side(side, options):
+    """Measures one side in this process and prints the figures as JSON."""
+    from keras_bert_suite.data.conll import list_tags
+    from keras_bert_suite.data.entity_scores import score_entities
+
+    train = read_sentences(Path(options.data) / "eng.train", options.num_sentences)
+    dev = read_sentences(Path(options.data) / "eng.testa", options.dev_sentences)
+    seconds, tags = SIDES[side](
+        train, dev, list_tags(train[1]), options.epochs, options.learning_rate
+    )
+    scores = score_entities(dev[1], tags)
+    names = ("f1", "precision", "recall")
+    print(json.dumps({"seconds": seconds, **{name: scores[name] for name in names}}))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
+    parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=list(SIDES))
+    parser.add_argument("--data", default=str(DATA))
+    parser.add_argument("--num_sentences", type=int, default=3000)
+    parser.add_argument("--dev_sentences", type=int, default=1000)
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--learning_rate", type=float, default=1e-4)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        run_side(options.child, options)
+        return
+
+    pairs = [
+        (side, backend)
+        for side in options.sides
+        for backend in (["torch"] if side == "transformers" else options.backends)
+    ]
+    flags = ("data", "num_sentences", "dev_sentences", "epochs", "learning_rate")
+    arguments = [part for flag in flags for part in (f"--{flag}", getattr(options, flag))]
+    measured = measure_in_turn(__file__, pairs, 1, arguments)
+
+    print(f"{describe_run(1)} Entities of the dev sentences; seconds of the training.\n")
+    print("| side | backend | entity F1 | precision | recall | seconds |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for side, backend in pairs:
+        row = measured[side, backend]
+        scores = " | ".join(f"{row[name]:.4f}" for name in ("f1", "precision", "recall"))
+        print(f"| {side} | {backend} | {scores} | {row['seconds']:.0f} |")
+
+
+if __name__ == "__main__":
+    main()
