@@ -35,12 +35,12 @@ class WordWindows(Rows):
     """N windows over rows of words. `inputs`, `labels` and `weights` have an entry a token.
 
     Attributes:
-        texts: object array (B,), the rows.
+        texts: list of B rows, each a str or a list of str.
         tokenized: `TokenizedWords` of the rows.
         own_starts, own_ends: int32 (N,), the tokens of each window that it answers for.
     """
 
-    texts: np.ndarray | None = None
+    texts: list | None = None
     tokenized: TokenizedWords | None = None
     own_starts: np.ndarray | None = None
     own_ends: np.ndarray | None = None
@@ -110,6 +110,8 @@ def cut_word_windows(packer, rows):
         NUMPY, starts, tokenized.lengths, packer.count_places()
     )
 
+    rows_and_spans = zip(column, tokenized.spans, strict=True)
+
     def cut(tokens):
         return _as_column(
             tokens[start : start + n] for start, n in zip(starts, lengths, strict=True)
@@ -117,7 +119,7 @@ def cut_word_windows(packer, rows):
 
     windows = WordWindows(
         (cut(tokenized.ids),),
-        texts=column,
+        texts=[row if spans is None else _as_text(row) for row, spans in rows_and_spans],
         tokenized=tokenized,
         own_starts=own_starts,
         own_ends=own_ends,

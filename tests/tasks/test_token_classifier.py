@@ -81,6 +81,7 @@ def test_entities_of_words_and_of_texts(tagger):
     for text, entities in zip(texts, answers, strict=True):
         assert [text[e.start : e.end] for e in entities] == [e.text for e in entities]
     assert [[e.text for e in entities] for entities in answers] == [[], ["GOOD"], ["good"]]
+    assert tagger.predict([text.encode() for text in texts], verbose=0) == answers
     assert answers[1][0].start == 4 and 0 < answers[1][0].score <= 1
 
 
