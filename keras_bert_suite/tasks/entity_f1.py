@@ -1,5 +1,7 @@
 """Entities scored after each epoch."""
 
+from typing import Any
+
 import keras
 
 
@@ -19,11 +21,11 @@ class EntityF1(keras.callbacks.Callback):
     ```
     """
 
-    def __init__(self, rows, tags, batch_size=None):
+    def __init__(self, rows: Any, tags: Any, batch_size: int | None = None) -> None:
         super().__init__()
         self._rows, self._tags, self._batch_size = rows, tags, batch_size
 
-    def on_epoch_end(self, epoch, logs=None):
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         scores = self.model.score(self._rows, self._tags, self._batch_size)
         if logs is not None:
             logs.update(
