@@ -76,7 +76,7 @@ def save_with_head(source, path, head, **config):
 def test_heads_that_would_be_lost(run, workshop, tmp_path):
     for head, architecture, message in (
         ("qa_outputs", "BertForQuestionAnswering", "cannot be converted: qa_outputs. Pass"),
-        ("classifier", "BertForTokenClassification", "layer of a BertForTokenClassification"),
+        ("classifier", "BertForMultipleChoice", "layer of a BertForMultipleChoice"),
         ("cls.seq_relationship", "BertForNextSentencePrediction", "converted: cls.seq_relation"),
     ):
         source = tmp_path / architecture
