@@ -278,7 +278,7 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         ends = np.cumsum([len(words) for words in rows.tokenized.words])
         return np.split(scores, ends[:-1]) if len(ends) else []
 
-    def serving_outputs(self, outputs: Tensor, packed: Any) -> dict[str, Tensor]:
+    def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What a server answers of tokens: `probabilities` float32 (B, L, C) and `label_ids`."""
         return serve_classes(outputs, from_logits=True)
 
