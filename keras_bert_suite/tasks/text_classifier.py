@@ -108,7 +108,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         return self.output_activation.activation
 
     @property
-    def returns_logits(self):
+    def returns_logits(self) -> bool:
         """bool, whether outputs are logits, and not probabilities."""
         return self.activation is not keras.activations.softmax
 
