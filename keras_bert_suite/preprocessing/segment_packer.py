@@ -1,5 +1,8 @@
 """Texts in, padded batches of token ids out."""
 
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
 import keras
 import keras_hub
 import numpy as np
@@ -12,8 +15,9 @@ from keras_hub.src.utils.preset_utils import (
 )
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
 from keras_bert_suite.models import BertBackbone, RobertaBackbone
-from keras_bert_suite.preprocessing.length_advice import advise_length
+from keras_bert_suite.preprocessing.length_advice import LengthAdvice, advise_length
 from keras_bert_suite.preprocessing.packing import (
     NUMPY,
     TRUNCATIONS,
@@ -79,13 +83,13 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
 
     def __init__(
         self,
-        tokenizer,
-        sequence_length=512,
-        truncation="longest_first",
-        head_length=None,
-        padding_lengths="auto",
-        **kwargs,
-    ):
+        tokenizer: keras_hub.tokenizers.Tokenizer,
+        sequence_length: int = 512,
+        truncation: str = "longest_first",
+        head_length: int | None = None,
+        padding_lengths: Literal["auto"] | Sequence[int] | None = "auto",
+        **kwargs: Any,
+    ) -> None:
         if truncation not in TRUNCATIONS:
             raise ValueError(
                 f"truncation must be one of {', '.join(TRUNCATIONS)}, got {truncation!r}."
@@ -96,21 +100,21 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         self.padding_lengths = padding_lengths
 
     @property
-    def head_length(self):
+    def head_length(self) -> int:
         """int, how much of the beginning "head_tail" keeps."""
         return self.sequence_length // 4 if self._head_length is None else self._head_length
 
     @head_length.setter
-    def head_length(self, value):
+    def head_length(self, value: int | None) -> None:
         self._head_length = value
 
     @property
-    def sequence_length(self):
+    def sequence_length(self) -> int:
         """The most tokens in a row, special ones included."""
         return self._sequence_length
 
     @sequence_length.setter
-    def sequence_length(self, value):
+    def sequence_length(self, value: int) -> None:
         if value < 4:
             raise ValueError(
                 "sequence_length must be at least 4, room for [CLS], two [SEP] and a token, "
@@ -118,13 +122,13 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             )
         self._sequence_length = value
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Keras' own `__call__` would convert the strings to tensors of the backend.
         if len(args) == 1 and not kwargs and type(args[0]) is tuple and len(args[0]) in (2, 3):
             args = args[0]
         return self.call(*args, **kwargs)
 
-    def call(self, x, y=None, sample_weight=None):
+    def call(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         """Packs a batch of texts; labels and sample weights pass through.
 
         Called as every KerasHub preprocessor is, so it can be mapped over a dataset.
@@ -147,7 +151,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         segments = x if isinstance(x, tuple) else (x,)
         return keras.utils.pack_x_y_sample_weight(self.pack(*segments), y, sample_weight)
 
-    def pack(self, *segments):
+    def pack(self, *segments: Any) -> dict[str, Tensor]:
         """Packs a batch of texts.
 
         Args:
@@ -168,7 +172,9 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         packed = self._pack(xp, ragged, batched)
         return packed if batched else {name: array[0] for name, array in packed.items()}
 
-    def pack_windows(self, *segments, stride=None, query_length=64):
+    def pack_windows(
+        self, *segments: Any, stride: int | None = None, query_length: int = 64
+    ) -> dict[str, Tensor]:
         """Packs documents longer than a row as several rows that overlap.
 
         The last segment is the document. The segments before it, such as a question, are repeated
@@ -227,7 +233,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             "row_ids": row_ids,
         }
 
-    def pack_tokens(self, ids, starts, lengths):
+    def pack_tokens(self, ids: Any, starts: Any, lengths: Any) -> dict[str, Tensor]:
         """Packs single texts that are tokenized already.
 
         Args:
@@ -245,7 +251,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         packed = self._pack(xp, [(ids, starts, lengths)], True)
         return {**packed, "token_indices": indices["token_ids"]}
 
-    def suggest_sequence_length(self, *segments, coverage=0.99):
+    def suggest_sequence_length(self, *segments: Any, coverage: float = 0.99) -> LengthAdvice:
         """Finds the smallest sequence length that leaves most rows whole.
 
         The packer's own `sequence_length` has no say. A sample of some thousand rows tells as much
@@ -272,7 +278,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         num_tokens = sum(np.asarray(lengths, "int64") for _, _, lengths in ragged)
         return advise_length(num_tokens + num_special_tokens, num_special_tokens, coverage)
 
-    def allowed_lengths(self, batched=True):
+    def allowed_lengths(self, batched: bool = True) -> tuple[int, ...] | None:
         """The lengths a batch may be padded to, ascending, or None for any."""
         if not batched:
             return (self.sequence_length,)
@@ -284,7 +290,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             lengths = sorted(powers + [power * 3 // 2 for power in powers])
         return (*(n for n in lengths if n < self.sequence_length), self.sequence_length)
 
-    def count_places(self):
+    def count_places(self) -> int:
         """int, the most tokens of a single text in a row."""
         return count_places(self.sequence_length, 1)
 
@@ -300,7 +306,13 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         )
 
     @classmethod
-    def from_preset(cls, preset, sequence_length=None, lowercase=None, **kwargs):
+    def from_preset(
+        cls,
+        preset: PathLike,
+        sequence_length: int | None = None,
+        lowercase: bool | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Builds a packer with the tokenizer of a checkpoint.
 
         Args:
@@ -330,7 +342,13 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         return super().from_preset(preset, **kwargs)
 
     @classmethod
-    def from_checkpoint(cls, checkpoint, sequence_length=None, lowercase=None, **kwargs):
+    def from_checkpoint(
+        cls,
+        checkpoint: Any,
+        sequence_length: int | None = None,
+        lowercase: bool | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Builds a packer with the tokenizer of a checkpoint that is open.
 
         Args:
@@ -352,7 +370,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         length = sequence_length or checkpoint.sequence_length or sizes["max_sequence_length"]
         return cls(tokenizer, sequence_length=length, **kwargs)
 
-    def get_config(self):
+    def get_config(self) -> Config:
         config = super().get_config()
         del config["truncate"]  # KerasHub's way to say `truncation`
         return {

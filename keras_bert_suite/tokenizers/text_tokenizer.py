@@ -3,13 +3,15 @@
 import os
 import threading
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import keras
 import numpy as np
 from keras_hub.tokenizers import Tokenizer
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, is_tf_tensor
 
 #: The arguments that name special tokens.
@@ -47,15 +49,15 @@ class TextTokenizer(Tokenizer):
 
     def __init__(
         self,
-        unknown_token,
-        start_token,
-        end_token,
-        pad_token,
-        mask_token,
-        dtype="int32",
-        name=None,
-        **kwargs,
-    ):
+        unknown_token: str,
+        start_token: str,
+        end_token: str,
+        pad_token: str,
+        mask_token: str,
+        dtype: str = "int32",
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(dtype=dtype, name=name, **kwargs)
         if self.compute_dtype != "int32":
             raise ValueError(
@@ -69,7 +71,7 @@ class TextTokenizer(Tokenizer):
         self.file_assets = list(self.asset_names)
 
     @classmethod
-    def from_preset(cls, preset, **kwargs):
+    def from_preset(cls, preset: PathLike, **kwargs: Any) -> Self:
         """Builds the tokenizer of a checkpoint.
 
         Args:
@@ -90,25 +92,25 @@ class TextTokenizer(Tokenizer):
         return cls(**{**config, **kwargs})
 
     @abstractmethod
-    def with_lowercase(self, lowercase):
+    def with_lowercase(self, lowercase: bool) -> Self:
         """The same tokenizer with another `lowercase`."""
 
     @abstractmethod
-    def find_continuations(self):
+    def find_continuations(self) -> np.ndarray:
         """bool (V,), the ids of pieces that continue a word."""
 
     @abstractmethod
-    def hugging_face_config(self):
+    def hugging_face_config(self) -> dict[str, Any]:
         """dict, what tokenizer_config.json of Hugging Face says beside the special tokens."""
 
-    def __call__(self, inputs):
+    def __call__(self, inputs: Any) -> Any:
         # For Python text Keras' call would look at each str, which takes longer than tokenizing it.
         return super().__call__(inputs) if is_tf_tensor(inputs) else self.tokenize(inputs)
 
-    def call(self, inputs):
+    def call(self, inputs: Any) -> Any:
         return self.tokenize(inputs)
 
-    def tokenize(self, inputs):
+    def tokenize(self, inputs: Any) -> Any:
         """Texts to ids.
 
         Args:
@@ -126,7 +128,7 @@ class TextTokenizer(Tokenizer):
         rows = [engine.tokenize(text) for text in texts]
         return rows if batched else rows[0]
 
-    def tokenize_flat(self, texts):
+    def tokenize_flat(self, texts: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
         """The fastest form for many texts.
 
         Args:
@@ -139,11 +141,11 @@ class TextTokenizer(Tokenizer):
         texts, _ = canonicalize_texts(texts)
         return self._eager_engine().tokenize_flat(texts)
 
-    def tokenize_words(self, words):
+    def tokenize_words(self, words: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
         """As `tokenize_flat`, for words that are parts of a text; here a word is a text."""
         return self.tokenize_flat(words)
 
-    def tokenize_with_offsets(self, inputs):
+    def tokenize_with_offsets(self, inputs: Any) -> Any:
         """Texts to ids and where each came from.
 
         Args:
@@ -172,11 +174,11 @@ class TextTokenizer(Tokenizer):
             rows.append((ids, offsets, [not continues[id] for id in ids]))
         return rows if batched else rows[0]
 
-    def split_at_masks(self, text):
+    def split_at_masks(self, text: str) -> list[str]:
         """Parts of a text, between which the mask token stood: "a [MASK]." -> ["a ", "."]."""
         return text.split(self.mask_token)
 
-    def detokenize(self, inputs):
+    def detokenize(self, inputs: Any) -> str | list[Any]:
         """Ids to text.
 
         Args:
@@ -199,20 +201,20 @@ class TextTokenizer(Tokenizer):
     def _join(self, tokens):
         """Pieces to text."""
 
-    def get_vocabulary(self):
+    def get_vocabulary(self) -> list[str]:
         """The pieces in the order of their ids, list of str."""
         return list(self._checked_vocabulary().tokens)
 
-    def vocabulary_size(self):
+    def vocabulary_size(self) -> int:
         return len(self._checked_vocabulary().tokens)
 
-    def id_to_token(self, id):
+    def id_to_token(self, id: int) -> str:
         tokens = self._checked_vocabulary().tokens
         if not 0 <= id < len(tokens):
             raise ValueError(f"`id` must be from 0 to {len(tokens) - 1}. Received: id={id}.")
         return tokens[id]
 
-    def token_to_id(self, token):
+    def token_to_id(self, token: str) -> int:
         vocabulary = self._checked_vocabulary()
         if token not in vocabulary.ids:
             raise ValueError(
@@ -222,7 +224,7 @@ class TextTokenizer(Tokenizer):
         return vocabulary.ids[token]
 
     @property
-    def special_tokens(self):
+    def special_tokens(self) -> list[str]:
         """Unknown, start, end, pad and, where the vocabulary has it, mask: list of str."""
         tokens = [self.unknown_token, self.start_token, self.end_token, self.pad_token]
         if self._vocabulary is None or self.mask_token_id is not None:
@@ -230,13 +232,13 @@ class TextTokenizer(Tokenizer):
         return list(dict.fromkeys(tokens))
 
     @property
-    def special_token_ids(self):
+    def special_token_ids(self) -> list[int]:
         """The ids of `special_tokens`, in the same order."""
         ids = self._checked_vocabulary().ids
         return [ids[token] for token in self.special_tokens]
 
     @property
-    def packing_arguments(self):
+    def packing_arguments(self) -> dict[str, Any]:
         """dict of the arguments of `pack_segments` that depend on the tokenizer."""
         return {
             "start_token_id": self.start_token_id,
@@ -246,23 +248,23 @@ class TextTokenizer(Tokenizer):
             "has_segment_ids": self.has_segment_ids,
         }
 
-    def find_ordinary(self):
+    def find_ordinary(self) -> np.ndarray:
         """bool (V,), the ids of pieces that text may become, such as a random token."""
         ordinary = np.ones(self.vocabulary_size(), bool)
         ordinary[self.special_token_ids] = False
         return ordinary
 
-    def asset_contents(self):
+    def asset_contents(self) -> dict[str, bytes]:
         """dict of the name of each of its files -> its bytes."""
         return self._checked_vocabulary().files(self.asset_names)
 
-    def save_assets(self, dir_path):
+    def save_assets(self, dir_path: PathLike) -> None:
         for name, content in self.asset_contents().items():
             with open(os.path.join(dir_path, name), "wb") as file:
                 file.write(content)
 
     @property
-    def settings(self):
+    def settings(self) -> dict[str, Any]:
         """dict of the arguments of the constructor that are not in a file."""
         config = self.get_config()
         of_every_layer = {"name", "dtype", "trainable", "config_file", *self._file_arguments}
@@ -271,7 +273,7 @@ class TextTokenizer(Tokenizer):
     #: The arguments of the constructor that travel as files.
     _file_arguments: tuple[str, ...] = ("vocabulary",)
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             **dict.fromkeys(self._file_arguments),
@@ -318,11 +320,11 @@ class TextTokenizer(Tokenizer):
 class _MadeOnce:
     """What is made of one vocabulary when it is first needed, once for all threads."""
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._made = {}
+        self._made: dict[str, Any] = {}
 
-    def get(self, name, make):
+    def get(self, name: str, make: Callable[[], Any]) -> Any:
         if name not in self._made:
             with self._lock:
                 if name not in self._made:

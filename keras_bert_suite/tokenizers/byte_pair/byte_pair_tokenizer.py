@@ -1,10 +1,13 @@
 """RoBERTa's tokenizer as a KerasHub layer, in Python and in TensorFlow graphs."""
 
 import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import keras
 import numpy as np
 
+from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.models import RobertaBackbone
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
     SPACE,
@@ -61,31 +64,35 @@ class BytePairTokenizer(TextTokenizer):
 
     def __init__(
         self,
-        vocabulary=None,
-        merges=None,
-        add_prefix_space=False,
-        unknown_token="<unk>",
-        start_token="<s>",
-        end_token="</s>",
-        pad_token="<pad>",
-        mask_token="<mask>",
-        dtype="int32",
-        name=None,
-        **kwargs,
-    ):
+        vocabulary: PathLike | Mapping[str, int] | None = None,
+        merges: PathLike | Sequence[str] | None = None,
+        add_prefix_space: bool = False,
+        unknown_token: str = "<unk>",
+        start_token: str = "<s>",
+        end_token: str = "</s>",
+        pad_token: str = "<pad>",
+        mask_token: str = "<mask>",
+        dtype: str = "int32",
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             unknown_token, start_token, end_token, pad_token, mask_token, dtype, name, **kwargs
         )
         self.add_prefix_space = bool(add_prefix_space)
         self.set_vocabulary(vocabulary, merges)
 
-    def with_lowercase(self, lowercase):
+    def with_lowercase(self, lowercase: bool) -> Self:
         raise ValueError(
             f"A BytePairTokenizer keeps upper and lower case, got lowercase={lowercase}. Drop "
             "`lowercase`."
         )
 
-    def set_vocabulary(self, vocabulary, merges):
+    def set_vocabulary(
+        self,
+        vocabulary: PathLike | Mapping[str, int] | None,
+        merges: PathLike | Sequence[str] | None,
+    ) -> None:
         """Replaces pieces and merges: paths, a dict and a list, or None and None."""
         if (vocabulary is None) != (merges is None):
             lacking = "merges" if merges is None else "vocabulary"
@@ -95,21 +102,21 @@ class BytePairTokenizer(TextTokenizer):
             )
         self._use_vocabulary(vocabulary and BytePairVocabulary.read(vocabulary, merges))
 
-    def tokenize_words(self, words):
+    def tokenize_words(self, words: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
         """As `tokenize_flat`, for words that are parts of a text: each has a space before it."""
         texts, _ = canonicalize_texts(words)
         return self.tokenize_flat([f" {text}" for text in texts])
 
-    def find_continuations(self):
+    def find_continuations(self) -> np.ndarray:
         """bool (V,), the ids of pieces that do not begin with a space."""
         return np.array([not token.startswith(SPACE) for token in self.get_vocabulary()])
 
-    def find_ordinary(self):
+    def find_ordinary(self) -> np.ndarray:
         # Fairseq filled vocabularies up with pieces of this name.
         unused = [token.startswith("madeupword") for token in self.get_vocabulary()]
         return super().find_ordinary() & ~np.array(unused)
 
-    def split_at_masks(self, text):
+    def split_at_masks(self, text: str) -> list[str]:
         """Parts of a text; the mask token takes the space before it, as in transformers."""
         *parts, last = text.split(self.mask_token)
         return [*(part.rstrip() for part in parts), last]
@@ -117,10 +124,10 @@ class BytePairTokenizer(TextTokenizer):
     def _join(self, tokens):
         return b"".join(map(decode_bytes, tokens)).decode("utf-8", "replace")
 
-    def load_assets(self, dir_path):
+    def load_assets(self, dir_path: PathLike) -> None:
         self.set_vocabulary(*(os.path.join(dir_path, name) for name in self.asset_names))
 
-    def hugging_face_config(self):
+    def hugging_face_config(self) -> dict[str, Any]:
         return {
             "add_prefix_space": self.add_prefix_space,
             "bos_token": self.start_token,
@@ -128,7 +135,7 @@ class BytePairTokenizer(TextTokenizer):
             "tokenizer_class": "RobertaTokenizer",
         }
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {**super().get_config(), "add_prefix_space": self.add_prefix_space}
 
     def _engine_arguments(self):

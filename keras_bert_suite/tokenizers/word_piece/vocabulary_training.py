@@ -7,6 +7,8 @@ run to run, for it numbers the characters as a hash table happens to hand them o
 by number. Here every character has its number beforehand.
 """
 
+from collections.abc import Iterable, Mapping
+
 from keras_bert_suite.tokenizers import unicode_rules
 from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX
 from keras_bert_suite.tokenizers.word_piece.word_counts import count_characters, count_words
@@ -19,14 +21,14 @@ WORDS_PER_BLOCK = 1024
 
 
 def train_vocabulary(
-    texts,
-    size=30522,
-    lowercase=True,
-    strip_accents=None,
-    min_frequency=2,
-    num_unused=99,
-    limit_alphabet=None,
-):
+    texts: Iterable[str],
+    size: int = 30522,
+    lowercase: bool = True,
+    strip_accents: bool | None = None,
+    min_frequency: int = 2,
+    num_unused: int = 99,
+    limit_alphabet: int | None = None,
+) -> list[str]:
     """Learns the pieces for a `WordPieceTokenizer` from a corpus.
 
     ```python
@@ -68,7 +70,13 @@ def train_vocabulary(
     return learn_pieces(word_counts, size, min_frequency, num_unused, limit_alphabet)
 
 
-def learn_pieces(word_counts, size=30522, min_frequency=2, num_unused=99, limit_alphabet=None):
+def learn_pieces(
+    word_counts: Mapping[str, int],
+    size: int = 30522,
+    min_frequency: int = 2,
+    num_unused: int = 99,
+    limit_alphabet: int | None = None,
+) -> list[str]:
     """Learns the pieces from counted words.
 
     Args:
@@ -114,11 +122,11 @@ def learn_pieces(word_counts, size=30522, min_frequency=2, num_unused=99, limit_
         continuing_subword_prefix=CONTINUATION_PREFIX,
     )
     tokenizer.train_from_iterator(_repeat_words(lessons), trainer)
-    ids = tokenizer.get_vocab()
-    return sorted(ids, key=ids.get)
+    ids: dict[str, int] = tokenizer.get_vocab()
+    return sorted(ids, key=ids.__getitem__)
 
 
-def list_alphabet(characters):
+def list_alphabet(characters: Iterable[str]) -> list[str]:
     """The pieces of one character.
 
     >>> list_alphabet("b!a")

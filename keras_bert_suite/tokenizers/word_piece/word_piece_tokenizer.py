@@ -2,10 +2,13 @@
 
 import os
 import re
+from collections.abc import Sequence
+from typing import Any, Self
 
 import keras
 import numpy as np
 
+from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 from keras_bert_suite.tokenizers.word_piece.cached_word_piece import CachedWordPiece
@@ -56,18 +59,18 @@ class WordPieceTokenizer(TextTokenizer):
 
     def __init__(
         self,
-        vocabulary=None,
-        lowercase=True,
-        strip_accents=None,
-        unknown_token="[UNK]",
-        start_token="[CLS]",
-        end_token="[SEP]",
-        pad_token="[PAD]",
-        mask_token="[MASK]",
-        dtype="int32",
-        name=None,
-        **kwargs,
-    ):
+        vocabulary: PathLike | Sequence[str] | None = None,
+        lowercase: bool = True,
+        strip_accents: bool | None = None,
+        unknown_token: str = "[UNK]",
+        start_token: str = "[CLS]",
+        end_token: str = "[SEP]",
+        pad_token: str = "[PAD]",
+        mask_token: str = "[MASK]",
+        dtype: str = "int32",
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(
             unknown_token, start_token, end_token, pad_token, mask_token, dtype, name, **kwargs
         )
@@ -75,23 +78,22 @@ class WordPieceTokenizer(TextTokenizer):
         self.strip_accents = None if strip_accents is None else bool(strip_accents)
         self.set_vocabulary(vocabulary)
 
-    def with_lowercase(self, lowercase):
+    def with_lowercase(self, lowercase: bool) -> Self:
         """The same tokenizer with another `lowercase`."""
         config = {**self.get_config(), "lowercase": lowercase, "vocabulary": self.get_vocabulary()}
         return type(self).from_config(config)
 
-    def set_vocabulary(self, vocabulary):
+    def set_vocabulary(self, vocabulary: PathLike | Sequence[str] | None) -> None:
         """Replaces the vocabulary: a path, a list of str, or None."""
         if isinstance(vocabulary, str | os.PathLike):
-            vocabulary = Vocabulary.read(vocabulary)
-        elif vocabulary is not None:
-            vocabulary = Vocabulary(vocabulary)
-        self._use_vocabulary(vocabulary)
+            self._use_vocabulary(Vocabulary.read(vocabulary))
+        else:
+            self._use_vocabulary(None if vocabulary is None else Vocabulary(vocabulary))
 
-    def find_continuations(self):
+    def find_continuations(self) -> np.ndarray:
         return self._table(lambda token: token.startswith(CONTINUATION_PREFIX))
 
-    def find_ordinary(self):
+    def find_ordinary(self) -> np.ndarray:
         return super().find_ordinary() & ~self._table(re.compile(r"\[unused\d+\]").fullmatch)
 
     def _table(self, predicate):
@@ -107,10 +109,10 @@ class WordPieceTokenizer(TextTokenizer):
                 words.append(token)
         return " ".join(words)
 
-    def load_assets(self, dir_path):
+    def load_assets(self, dir_path: PathLike) -> None:
         self.set_vocabulary(os.path.join(dir_path, VOCABULARY_FILE))
 
-    def hugging_face_config(self):
+    def hugging_face_config(self) -> dict[str, Any]:
         return {
             "do_lower_case": self.lowercase,
             "strip_accents": self.strip_accents,
@@ -118,7 +120,7 @@ class WordPieceTokenizer(TextTokenizer):
             "tokenizer_class": "BertTokenizer",
         }
 
-    def get_config(self):
+    def get_config(self) -> Config:
         return {
             **super().get_config(),
             "lowercase": self.lowercase,
