@@ -81,14 +81,14 @@ def join_characters(begins, token_ids, cjk, tokens, word_segmenter):
         word_segmenter: function from str to a list of str that join to it.
 
     Returns:
-        bool (B, L). Each run of consecutive `cjk` tokens begins a unit where
+        bool (B, L). Each sequence of `cjk` tokens begins a unit where
         `word_segmenter` begins a word; everywhere else it is `begins`.
 
     Raises:
         ValueError: if the words of the segmenter do not join to the text it was given.
     """
     begins = begins & ~cjk
-    # With a false column on either side, no run reaches into the next row.
+    # With a false column on either side, no sequence reaches into the next row.
     steps = np.diff(np.pad(cjk, ((0, 0), (1, 1))).astype("int8"), axis=1)
     rows, firsts = np.nonzero(steps == 1)
     ends = np.nonzero(steps == -1)[1]

@@ -25,7 +25,7 @@ from keras_bert_suite.preprocessing.token_replacement import (
     list_predictions,
     replace_tokens,
 )
-from keras_bert_suite.preprocessing.unit_choice import choose_runs, choose_units, geometric_shares
+from keras_bert_suite.preprocessing.unit_choice import choose_groups, choose_units, geometric_shares
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 UNITS = ("token", "word", "span", "ngram")
@@ -65,13 +65,14 @@ class TokenMasker(keras.layers.Layer):
         "token": every piece by itself.
         "word": a piece and those that continue it, for WordPiece the `##` pieces. A word
             that would exceed the number is skipped, not cut (Google's whole word masking).
-        "span": runs of 1 to `max_span_length` words, their lengths geometrically
+        "span": groups of 1 to `max_span_length` words, their lengths geometrically
             distributed (SpanBERT, Joshi et al., 2020, https://arxiv.org/abs/1907.10529).
-            A run ends early at a special token, at an earlier run, and before a word that would
-            exceed the number. SpanBERT's code cuts such a word, and lets runs grow into each other.
-        "ngram": runs of n words, n drawn by `ngram_shares` (ALBERT, Lan et al., 2020,
-            https://arxiv.org/abs/1909.11942). A run that would exceed the number is shortened by
-            words. A run that meets an earlier run is skipped. Runs end at special tokens. In
+            A group ends early at a special token, at an earlier group, and before a word that
+            would exceed the number. SpanBERT's code cuts such a word, and lets groups grow into
+            each other.
+        "ngram": groups of n words, n drawn by `ngram_shares` (ALBERT, Lan et al., 2020,
+            https://arxiv.org/abs/1909.11942). A group that would exceed the number is shortened by
+            words. A group that meets an earlier group is skipped. Groups end at special tokens. In
             Google's code they cross [SEP].
 
     Args:
@@ -87,7 +88,7 @@ class TokenMasker(keras.layers.Layer):
         random_tokens: "ordinary" draws from the vocabulary without special tokens and
             unused pieces, "vocabulary" from all of it, as Google's code does.
         word_segmenter: function from a str to the list of its words, such as
-            `jieba.lcut`, for a `WordPieceTokenizer`. It is handed each run of CJK characters,
+            `jieba.lcut`, for a `WordPieceTokenizer`. It is handed each sequence of CJK characters,
             which BERT makes words of one character, and its words become the words of every unit
             but "token".
             To be saved with the layer, or sent to other processes, it must be a function
@@ -206,8 +207,8 @@ class TokenMasker(keras.layers.Layer):
                 "Hand it what SegmentPacker returns."
             )
         arrays = inputs["token_ids"], inputs["padding_mask"], row_ids, epoch
-        run = self._mask_tensors if any(map(is_tf_tensor, arrays)) else self._mask_arrays
-        return {**inputs, **dict(zip(OUTPUTS, run(*arrays), strict=True))}
+        mask = self._mask_tensors if any(map(is_tf_tensor, arrays)) else self._mask_arrays
+        return {**inputs, **dict(zip(OUTPUTS, mask(*arrays), strict=True))}
 
     def _mask_arrays(self, token_ids, padding_mask, row_ids, epoch):
         """NumPy arrays in, the arrays named in `OUTPUTS` out."""
@@ -229,7 +230,7 @@ class TokenMasker(keras.layers.Layer):
             self._read_vocabulary()
         length = token_ids.shape[1]
         draws = draw_uniforms(self.seed, epoch if self.dynamic else 0, row_ids, length)
-        keys, kinds, fillers, run_lengths = np.moveaxis(draws, -1, 0)
+        keys, kinds, fillers, group_lengths = np.moveaxis(draws, -1, 0)
         eligible = self._vocabulary.eligible[token_ids] & (padding_mask != 0)
         budget = count_predictions(
             np.count_nonzero(padding_mask, axis=1), self.rate, self.max_predictions
@@ -242,7 +243,7 @@ class TokenMasker(keras.layers.Layer):
             shares = self.ngram_shares
             if spans:
                 shares = geometric_shares(self.span_probability, self.max_span_length)
-            first = choose_runs(begins, eligible, keys, run_lengths, shares, budget, clip=spans)
+            first = choose_groups(begins, eligible, keys, group_lengths, shares, budget, clip=spans)
         rows, columns = np.nonzero(first >= 0)
         originals = token_ids[rows, columns]
         kind_columns = first[rows, columns] if self.unit == "span" else columns

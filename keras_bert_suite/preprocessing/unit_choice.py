@@ -68,7 +68,7 @@ def choose_units(
 
 
 def geometric_shares(probability: float, longest: int) -> np.ndarray:
-    """How often runs have 1 to `longest` units if each unit ends its run with `probability`.
+    """How often groups have 1 to `longest` units if each unit ends its group with `probability`.
 
     >>> geometric_shares(0.5, 3)
     array([1.  , 0.5 , 0.25])
@@ -76,7 +76,7 @@ def geometric_shares(probability: float, longest: int) -> np.ndarray:
     return (1.0 - probability) ** np.arange(longest)
 
 
-def choose_runs(
+def choose_groups(
     begins: np.ndarray,
     eligible: np.ndarray,
     keys: np.ndarray,
@@ -85,27 +85,27 @@ def choose_runs(
     budget: np.ndarray,
     clip: bool,
 ) -> np.ndarray:
-    """Takes runs of consecutive units, each starting at a unit chosen at random.
+    """Takes groups of consecutive units, each starting at a unit chosen at random.
 
-    The units of a row are visited in random order, every one at most once. A run that
+    The units of a row are visited in random order, every one at most once. A group that
     would exceed the budget is shortened by whole units; if not even its first unit fits
-    it is skipped. Runs do not overlap, nor cross a token that is not eligible:
+    it is skipped. Groups do not overlap, nor cross a token that is not eligible:
 
-    clip=True: the run ends before such a token, and before an earlier run.
+    clip=True: the group ends before such a token, and before an earlier group.
     clip=False: only lengths that end before such a token are drawn, in proportion to their shares.
-        A run that would overlap an earlier run is skipped.
+        A group that would overlap an earlier group is skipped.
 
     Args:
         begins: bool (B, L), where units begin.
         eligible: bool (B, L), the tokens that may be masked.
         keys: float (B, L) in [0, 1), random; the order is that of the units' first tokens.
-        lengths: float (B, L) in [0, 1), random; gives the length of a run that starts here.
-        shares: float (K,), how often a run has 1 to K units; positive, of any sum.
+        lengths: float (B, L) in [0, 1), random; gives the length of a group that starts here.
+        shares: float (K,), how often a group has 1 to K units; positive, of any sum.
         budget: int (B,), the most tokens to mask.
         clip: bool.
 
     Returns:
-        int64 (B, L): for a chosen token the column of its run's first token, else -1.
+        int64 (B, L): for a chosen token the column of its group's first token, else -1.
     """
     num_rows, length = begins.shape
     cumulative = np.cumsum(shares)
@@ -124,7 +124,7 @@ def choose_runs(
 
     visit = shuffle_columns(keys, begins & eligible)
     num_visits = np.sum(begins & eligible, axis=1)
-    run_of = np.full((num_rows, num_units), -1)
+    group_of = np.full((num_rows, num_units), -1)
     room = budget.copy()
     for turn in range(num_visits.max(initial=0)):
         row = np.flatnonzero((room > 0) & (num_visits > turn))
@@ -141,11 +141,11 @@ def choose_runs(
         wanted = (window < drawn[:, None]) & (sizes <= room[row, None])
         free = wanted & ~blocked[cells]
         if clip:
-            run = np.logical_and.accumulate(free, axis=1)
+            group = np.logical_and.accumulate(free, axis=1)
         else:
-            run = wanted & (free == wanted).all(axis=1, keepdims=True)
-        blocked[cells] |= run
-        room[row] -= np.max(sizes, axis=1, where=run, initial=0)
-        run_rows, offsets = np.nonzero(run)
-        run_of[row[run_rows], unit[run_rows] + offsets] = start[run_rows]
-    return np.take_along_axis(run_of, unit_of, axis=1)
+            group = wanted & (free == wanted).all(axis=1, keepdims=True)
+        blocked[cells] |= group
+        room[row] -= np.max(sizes, axis=1, where=group, initial=0)
+        group_rows, offsets = np.nonzero(group)
+        group_of[row[group_rows], unit[group_rows] + offsets] = start[group_rows]
+    return np.take_along_axis(group_of, unit_of, axis=1)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from keras_bert_suite.preprocessing.unit_choice import (
-    choose_runs,
+    choose_groups,
     choose_units,
     geometric_shares,
     shuffle_columns,
@@ -46,25 +46,25 @@ def take_units(row, keys, budget):
     return first
 
 
-def take_runs(row, keys, lengths, shares, budget, clip):
+def take_groups(row, keys, lengths, shares, budget, clip):
     """The rules of spans (clip) and n-grams, a unit at a time."""
     first = [-1] * len(row)
     units = units_of(row)
     room = budget
     for start in sorted(range(len(units)), key=lambda i: keys[units[i][0]]):
-        run = [units[start]]  # up to the next token that may not be chosen
-        while start + len(run) < len(units) and units[start + len(run)][0] == run[-1][-1] + 1:
-            run.append(units[start + len(run)])
-        allowed = shares if clip else shares[: len(run)]
+        group = [units[start]]  # up to the next token that may not be chosen
+        while start + len(group) < len(units) and units[start + len(group)][0] == group[-1][-1] + 1:
+            group.append(units[start + len(group)])
+        allowed = shares if clip else shares[: len(group)]
         cumulative = np.cumsum(allowed)
         drawn = np.flatnonzero(lengths[units[start][0]] * cumulative[-1] < cumulative)[0] + 1
-        run = run[:drawn]
+        group = group[:drawn]
         if clip:
-            free = [i for i, unit in enumerate(run) if first[unit[0]] != -1]
-            run = run[: free[0]] if free else run
-        while sum(map(len, run)) > room:
-            run.pop()
-        columns = sum(run, [])
+            free = [i for i, unit in enumerate(group) if first[unit[0]] != -1]
+            group = group[: free[0]] if free else group
+        while sum(map(len, group)) > room:
+            group.pop()
+        columns = sum(group, [])
         if any(first[column] != -1 for column in columns):
             continue
         room -= len(columns)
@@ -121,7 +121,7 @@ def test_spans_literally():
     keys[:, 1], lengths[:, 1] = 0.1, 0.9  # then aa, three units, but c is taken: aa b
     keys[:, 9], lengths[:, 9] = 0.2, 0.9  # then b before [SEP]: one
     shares = [0.5, 0.25, 0.25]
-    first = choose_runs(begins, eligible, keys, lengths, shares, np.array([7, 6, 4]), clip=True)
+    first = choose_groups(begins, eligible, keys, lengths, shares, np.array([7, 6, 4]), clip=True)
     assert first.tolist() == [
         [-1, 1, 1, 1, 4, 4, 4, -1, -1, 9, -1],
         [-1, 1, 1, 1, 4, 4, 4, -1, -1, -1, -1],
@@ -140,7 +140,7 @@ def test_ngrams_literally():
     keys[:, 8], lengths[:, 8] = 0.2, 0.7  # then a b, two of the two before [SEP]
     keys[:, 3] = 0.3  # then b
     shares = [0.5, 0.25, 0.25]
-    first = choose_runs(begins, eligible, keys, lengths, shares, np.array([7, 4]), clip=False)
+    first = choose_groups(begins, eligible, keys, lengths, shares, np.array([7, 4]), clip=False)
     assert first.tolist() == [
         [-1, -1, -1, 3, 4, 4, 4, -1, 8, 8, -1],
         # One token is left after c dd: a b is shortened to a.
@@ -152,26 +152,26 @@ def test_ngrams_literally():
 @pytest.mark.parametrize("shares", [(1.0,), (6.0, 3.0, 2.0), tuple(geometric_shares(0.2, 10))])
 @settings(max_examples=100, deadline=None)
 @given(batch=batches())
-def test_runs_equal_a_loop(batch, shares, clip):
+def test_groups_equal_a_loop(batch, shares, clip):
     rows, (keys, lengths), budget = batch
-    chosen = choose_runs(*arrays_of(rows), keys, lengths, shares, budget, clip)
+    chosen = choose_groups(*arrays_of(rows), keys, lengths, shares, budget, clip)
     arguments = zip(rows, keys, lengths, budget, strict=True)
-    wanted = [take_runs(r, k, n, np.array(shares), b, clip) for r, k, n, b in arguments]
+    wanted = [take_groups(r, k, n, np.array(shares), b, clip) for r, k, n, b in arguments]
     assert chosen.tolist() == wanted
 
 
-def count_first_runs(shares, row, clip, num_rows=20_000):
-    """How many of `num_rows` runs that begin at the row's first unit have 1, 2, ... units."""
+def count_first_groups(shares, row, clip, num_rows=20_000):
+    """How many of `num_rows` groups that begin at the row's first unit have 1, 2, ... units."""
     begins, eligible = arrays_of([row] * num_rows)
     rng = np.random.default_rng(0)
     keys, lengths = rng.random((2, *begins.shape))
     keys[:, 1] = 0
-    first = choose_runs(begins, eligible, keys, lengths, shares, np.full(num_rows, 99), clip)
+    first = choose_groups(begins, eligible, keys, lengths, shares, np.full(num_rows, 99), clip)
     return np.bincount(np.sum(first == 1, axis=1), minlength=len(shares) + 1)[1:]
 
 
 def test_span_lengths_are_geometric_and_renormalised():
-    counts = count_first_runs(geometric_shares(0.2, 10), "-" + "ab" * 6, clip=True)
+    counts = count_first_groups(geometric_shares(0.2, 10), "-" + "ab" * 6, clip=True)
     wanted = 0.2 * 0.8 ** np.arange(10)
     wanted /= wanted.sum()
     assert wanted @ np.arange(1, 11) == pytest.approx(3.8, abs=0.01)  # SpanBERT's mean
@@ -180,10 +180,10 @@ def test_span_lengths_are_geometric_and_renormalised():
 
 @pytest.mark.parametrize("shares", [(6, 3, 2), (0.4, 0.3, 0.2, 0.1)])
 def test_ngram_shares(shares):
-    counts = count_first_runs(shares, "-" + "ab" * 4, clip=False)
+    counts = count_first_groups(shares, "-" + "ab" * 4, clip=False)
     wanted = np.array(shares) / sum(shares)
     assert stats.chisquare(counts, wanted * counts.sum()).pvalue > 0.01
     # Two words are left before the special token: shares of those lengths alone.
-    counts = count_first_runs(shares, "-ab-" + "ab" * 4, clip=False)[:2]
+    counts = count_first_groups(shares, "-ab-" + "ab" * 4, clip=False)[:2]
     wanted = np.array(shares[:2]) / sum(shares[:2])
     assert stats.chisquare(counts, wanted * 20_000).pvalue > 0.01
