@@ -76,7 +76,7 @@ format: install-test
 	@$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis demo_output
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo_output
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp file says that an installation finished; it is redone when what it was made

@@ -66,16 +66,16 @@ class Rows:
         )
         return Rows(inputs, labels, weights, self.input_names)
 
-    def split(self, fraction):
+    def split(self, share):
         """Sets the last rows apart, as Keras' `validation_split` does.
 
         Returns:
-            (the first rows, the last `fraction` of the rows).
+            (the first rows, the last `share` of the rows).
         """
-        first = int(len(self) * (1 - fraction))
+        first = int(len(self) * (1 - share))
         if not 0 < first < len(self):
             raise ValueError(
-                f"validation_split={fraction} leaves {first} of {len(self)} rows for training and "
+                f"validation_split={share} leaves {first} of {len(self)} rows for training and "
                 f"{len(self) - first} for validation; both need at least one."
             )
         return self.take(slice(first)), self.take(slice(first, None))
