@@ -164,7 +164,8 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
             x, batch_size, steps, **kwargs: as for `predict`.
 
         Returns:
-            for each row a list of str, one a word. The words of a text are those of the tokenizer.
+            for each row a list of str, one a word. The words of a text are those of the tokenizer;
+            of packed arrays every token is one.
         """
         return predict(self, x, batch_size, steps, self._decode_tags, **kwargs)
 
@@ -174,7 +175,8 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         """The probability of each label for each word.
 
         Returns:
-            for each row float32 (words, C); arguments as for `predict_tags`.
+            for each row float32 (words, C); of packed arrays float32 (N, L, C). Arguments as for
+            `predict_tags`.
         """
         return predict(self, x, batch_size, steps, self._decode_probabilities, **kwargs)
 
@@ -259,24 +261,24 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         if not isinstance(rows, WordWindows):
             return outputs
         probabilities = self._decode_probabilities(outputs, rows)
-        tags = self._decode_tags(outputs, rows)
         scores = [row.max(axis=-1) for row in probabilities]
-        return read_entities(rows.texts, rows.tokenized, tags, scores)
+        return read_entities(rows.texts, rows.tokenized, self._name_labels(probabilities), scores)
 
     def _decode_tags(self, outputs, rows):
-        return [
-            [self.label_names[label] for label in row.argmax(axis=-1)]
-            for row in self._decode_probabilities(outputs, rows)
-        ]
+        return self._name_labels(self._decode_probabilities(outputs, rows))
 
     def _decode_probabilities(self, outputs, rows):
+        if not isinstance(rows, WordWindows):
+            return _softmax(outputs)
         missing = np.full(self.num_classes, -np.inf, "float32")
         missing[self.label_names.index(OUTSIDE) if OUTSIDE in self.label_names else 0] = 0
-        logits = join_windows(outputs, rows, missing)
-        scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
-        scores /= scores.sum(axis=-1, keepdims=True)
+        probabilities = _softmax(join_windows(outputs, rows, missing))
         ends = np.cumsum([len(words) for words in rows.tokenized.words])
-        return np.split(scores, ends[:-1]) if len(ends) else []
+        return np.split(probabilities, ends[:-1]) if len(ends) else []
+
+    def _name_labels(self, probabilities):
+        """The most probable label of each word of each row."""
+        return [[self.label_names[i] for i in row.argmax(axis=-1)] for row in probabilities]
 
     def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """What a server answers of tokens: `probabilities` float32 (B, L, C) and `label_ids`."""
@@ -289,3 +291,8 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
             "dropout": self.dropout,
             "input_names": self.input_names and list(self.input_names),
         }
+
+
+def _softmax(logits):
+    scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return scores / scores.sum(axis=-1, keepdims=True)

@@ -128,7 +128,11 @@ def test_packed_arrays(tagger):
     loss, accuracy = tagger.evaluate(packed, labels, verbose=0)
     words = [["the", "good", "film"], ["good"]], [["O", "B-POS", "O"], ["B-POS"]]
     assert (loss, accuracy) == pytest.approx(tagger.evaluate(*words, verbose=0), abs=1e-5)
-    assert tagger.predict(packed, verbose=0).shape == (2, 16, 3)
+    logits = tagger.predict(packed, verbose=0)
+    assert logits.shape == (2, 16, 3)
+    probabilities = tagger.predict_probabilities(packed, verbose=0)
+    np.testing.assert_array_equal(probabilities.argmax(-1), logits.argmax(-1))
+    np.testing.assert_allclose(probabilities.sum(axis=-1), 1, atol=1e-6)
 
 
 def test_weights(tagger):
