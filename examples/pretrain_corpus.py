@@ -46,5 +46,5 @@ pretrainer.fit(training, validation_data=held_out, epochs=40, callbacks=[checkpo
 # %%
 texts = ["We the [MASK] of the United States.", "God bless you, and God bless [MASK]."]
 for text, masks in zip(texts, pretrainer.fill_mask(texts), strict=True):
-    print(text, ", ".join(f"{token} {share:.2f}" for token, share in masks[0]))
+    print(text, ", ".join(f"{token} {probability:.2f}" for token, probability in masks[0]))
 pretrainer.save_to_preset(output / "model")  # TextClassifier.from_preset goes on from here
