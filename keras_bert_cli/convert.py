@@ -90,8 +90,9 @@ def check_heads(path, kept):
 def open_encoder(path):
     """(the backbone, its preprocessor), whatever heads there are."""
     import keras_bert_suite as kbs
+    from keras_bert_suite.models import open_backbone
 
     if path.endswith(".keras"):
         classifier = open_labelled(path)
         return classifier.backbone, classifier.preprocessor
-    return kbs.BertBackbone.from_preset(path), kbs.SegmentPacker.from_preset(path)
+    return open_backbone(path), kbs.SegmentPacker.from_preset(path)

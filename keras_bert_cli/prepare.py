@@ -12,10 +12,11 @@ Example:
 
 import os
 import sys
+from pathlib import Path
 
 from absl import flags
 
-from .command_flags import define_path
+from .command_flags import UsageError, define_path
 from .corpus_input import define_input_flags, describe_left_out, make_progress
 
 REQUIRED = ("input", "vocab", "output")
@@ -31,7 +32,8 @@ def define_flags(values):
         flags.DEFINE_boolean(name, default, explanation, flag_values=values)
 
     define_input_flags(values)
-    path("vocab", "vocab.txt of the tokenizer.")
+    explanation = "vocab.txt of BERT's tokenizer, or vocab.json of RoBERTa's, beside a merges.txt."
+    path("vocab", explanation)
     path("output", "Folder to write, or to go on with.")
     explanation = "Processes that tokenize. Default: one for each core."
     flags.DEFINE_integer("workers", None, explanation, 1, flag_values=values)
@@ -43,13 +45,10 @@ def define_flags(values):
 
 def run(values):
     """Tokenizes, shows the progress, sums up."""
-    import keras_bert_suite as kbs
     from keras_bert_suite.corpus.preparation import prepare_corpus
     from keras_bert_suite.corpus.preparation_plan import list_faults
 
-    tokenizer = kbs.WordPieceTokenizer(
-        values.vocab, lowercase=values.lowercase, strip_accents=values.strip_accents
-    )
+    tokenizer = open_tokenizer(values)
     with make_progress(sys.stdout.isatty()) as progress:
         manifest = prepare_corpus(
             values.input,
@@ -71,6 +70,22 @@ def run(values):
     if advice := advise_on_pairs(manifest):
         print(advice)
     print(f"wrote {values.output}")
+
+
+def open_tokenizer(values):
+    """The tokenizer of --vocab."""
+    import keras_bert_suite as kbs
+
+    if not values.vocab.endswith(".json"):
+        return kbs.WordPieceTokenizer(
+            values.vocab, lowercase=values.lowercase, strip_accents=values.strip_accents
+        )
+    given = [name for name in ("lowercase", "strip_accents") if values[name].present]
+    if given:
+        raise UsageError(
+            f"--{given[0]} is for a vocab.txt. The tokenizer of {values.vocab} changes no letters."
+        )
+    return kbs.BytePairTokenizer(values.vocab, Path(values.vocab).with_name("merges.txt"))
 
 
 def count_cores():

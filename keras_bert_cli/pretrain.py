@@ -156,7 +156,7 @@ def build_pretrainer(values, tokenizer):
         return open_pretrainer(
             values.checkpoint, tokenizer, next_sentence, values.sequence_length, values.dtype
         )
-    backbone = kbs.BertBackbone.from_size(
+    backbone = tokenizer.backbone_cls.from_size(
         values.size,
         vocabulary_size=tokenizer.vocabulary_size(),
         max_sequence_length=max(512, values.sequence_length),

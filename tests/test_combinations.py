@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 from input_kinds import ARRAYS_IN_MEMORY, DATASETS, TEXTS_IN_MEMORY, WITHOUT_LENGTH, list_rows
 from kerashub_models import MODELS
+from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import TINY, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     AdamW,
     BertBackbone,
+    BytePairTokenizer,
     Pretrainer,
+    RobertaBackbone,
     SegmentPacker,
     TextClassifier,
     TokenClassifier,
@@ -38,7 +41,8 @@ WORDS = [text.split()[:3] for text in FIRST]
 TAGS = [[int(word == "good") for word in row] for row in WORDS]
 
 TASKS = ("texts", "pairs", "words", "pretraining")
-PREPROCESSORS = ("SegmentPacker", "none", *(f"KerasHub's {name}" for name in MODELS))
+BYTE_PAIRS = "SegmentPacker of byte pairs"
+PREPROCESSORS = ("SegmentPacker", BYTE_PAIRS, "none", *(f"KerasHub's {name}" for name in MODELS))
 SAVED = ("as trained", ".keras", "preset")
 KINDS = (*TEXTS_IN_MEMORY, *ARRAYS_IN_MEMORY, *DATASETS)
 FORMATS = {"SavedModel": export_saved_model, "ONNX": export_onnx, "LiteRT": export_litert}
@@ -77,6 +81,13 @@ EXCEPTIONS = (
         "Masks are drawn before `fit`, so a Pretrainer takes packed arrays.",
     ),
     (
+        lambda c: (
+            c.preprocessor == BYTE_PAIRS
+            and (c.task != "pairs" or c.kind not in (None, "list", "tf.data"))
+        ),
+        "RoBERTa differs in its tokenizer, whose two engines these are, and in its embeddings.",
+    ),
+    (
         lambda c: c.preprocessor == "none" and c.kind in TEXTS_IN_MEMORY,
         "Texts need a preprocessor.",
     ),
@@ -101,7 +112,9 @@ EXCEPTIONS = (
         "An export carries what turns texts into its inputs.",
     ),
     (
-        lambda c: c.format in ("ONNX", "LiteRT") and c.preprocessor != "SegmentPacker",
+        lambda c: (
+            c.format in ("ONNX", "LiteRT") and c.preprocessor not in ("SegmentPacker", BYTE_PAIRS)
+        ),
         "The vocabulary beside the file is that of our tokenizer.",
     ),
 )
@@ -155,7 +168,14 @@ def make_task(task, preprocessor):
         segments = texts if isinstance(texts, tuple) else (texts,)
         packed = packer.pack(*segments)
         return TextClassifier(backbone, label_names=["no", "yes"], dropout=0.0), (packed, LABELS)
-    if preprocessor != "SegmentPacker":
+    if preprocessor == BYTE_PAIRS:
+        vocabulary = make_vocabulary()
+        backbone = RobertaBackbone(
+            **{**TINY, "num_layers": 1, "dropout": 0.0, "vocabulary_size": len(vocabulary)}
+        )
+        tokenizer = BytePairTokenizer(vocabulary, MERGES)
+        packer = SegmentPacker(tokenizer, LENGTH, padding_lengths=(LENGTH,))
+    elif preprocessor != "SegmentPacker":
         backbone, packer = MODELS[preprocessor.removeprefix("KerasHub's ")]()
     classifier = TextClassifier(
         backbone, label_names=["no", "yes"], preprocessor=packer, dropout=0.0

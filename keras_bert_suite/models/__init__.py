@@ -1,9 +1,25 @@
 """Functional backbones, one model a file."""
 
+import keras_hub
+
+from keras_bert_suite import checkpoints
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models.bert_backbone import BERT_SIZES, BertBackbone
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 
 #: The backbones by the name of their class, as checkpoints name them.
 BACKBONES = {cls.__name__: cls for cls in (BertBackbone, RobertaBackbone)}
 
-__all__ = ["BACKBONES", "BERT_SIZES", "BertBackbone", "RobertaBackbone"]
+__all__ = ["BACKBONES", "BERT_SIZES", "BertBackbone", "RobertaBackbone", "open_backbone"]
+
+
+def open_backbone(preset: PathLike) -> keras_hub.models.Backbone:
+    """Builds the encoder of a checkpoint, of whatever kind it is.
+
+    Args:
+        preset: as for `BertBackbone.from_preset`.
+    """
+    checkpoint = checkpoints.open_checkpoint(preset)
+    if checkpoint is None:
+        return keras_hub.models.Backbone.from_preset(checkpoints.preset_name(preset))
+    return BACKBONES[checkpoint.model_type.backbone].from_preset(preset)

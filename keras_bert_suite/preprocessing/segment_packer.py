@@ -391,3 +391,13 @@ class RobertaSegmentPacker(SegmentPacker):
 
     backbone_cls = RobertaBackbone
     tokenizer_cls = BytePairTokenizer
+
+    @classmethod
+    def _add_missing_kwargs(cls, loader, kwargs):
+        # To KerasHub the saved settings of a `SegmentPacker` are those of another class.
+        if check_file_exists(loader.preset, PREPROCESSOR_CONFIG_FILE):
+            saved = load_json(loader.preset, PREPROCESSOR_CONFIG_FILE)
+            if issubclass(check_config_class(saved), SegmentPacker):
+                names = ("sequence_length", "truncation", "head_length", "padding_lengths")
+                kwargs = {**{name: saved["config"][name] for name in names}, **kwargs}
+        return super()._add_missing_kwargs(loader, kwargs)

@@ -53,6 +53,11 @@ class Vocabulary:
         (name,) = names
         return {name: "".join(token + "\n" for token in self.tokens).encode()}
 
+    def write(self, path):
+        """Writes the one file."""
+        with open(path, "wb") as file:
+            file.write(self.files(("vocab.txt",))["vocab.txt"])
+
     def check_special_tokens(self, special_tokens):
         """Raises ValueError if a value of `special_tokens` (argument name -> piece) is absent."""
         missing = {name: token for name, token in special_tokens.items() if token not in self.ids}
