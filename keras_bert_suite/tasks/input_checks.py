@@ -47,7 +47,7 @@ def check_segments(num_segments, backbone, input_names):
             f"row. {remedy}"
         )
     available = getattr(backbone, "num_segments", None)
-    if available and num_segments > available:
+    if available and num_segments > available and "segment_ids" in backbone.input:
         raise ValueError(
             f"The backbone has embeddings for {available} segments, got {num_segments} texts a "
             "row. Join some of them, or build the backbone with more `num_segments`."
