@@ -1,4 +1,4 @@
-"""Evaluate a classifier on labelled texts, or on sentences with a tag on each word.
+"""Evaluate a classifier on labelled texts, or on sentences with tagged words.
 
 Prints the accuracy, a table of precision, recall and F1 of every class, and how often
 each class was taken for each other; also as JSON and as a picture.

@@ -1,4 +1,4 @@
-"""Fine-tune a checkpoint on labelled texts, or on sentences with a tag on each word.
+"""Fine-tune a checkpoint on labelled texts, or on sentences with tagged words.
 
 Texts come in a TSV or CSV file. With --task ner the files have a word and its tag a line, and an
 empty line between sentences; the tags may be of IOB1, BIO, BIOES or BMES.
@@ -67,7 +67,7 @@ def define_flags(values):
     path("checkpoint", None, "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://...")
     explanation = "texts: a label for each text. ner: a tag for each word."
     flags.DEFINE_enum("task", "texts", list(TASKS), explanation, flag_values=values)
-    explanation = "Training file: .tsv or .csv, or any with --delimiter; any with --task ner."
+    explanation = "Training file: .tsv or .csv, or another with --delimiter or --task ner."
     path("train", None, explanation)
     path("dev", None, "File to evaluate on after every epoch.")
     path("test", None, "File to evaluate on at the end.")

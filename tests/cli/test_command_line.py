@@ -42,7 +42,7 @@ def test_help_of_a_command(run, name):
 def test_help_tells_defaults(run):
     out = " ".join(run("finetune", "--help")[1].split())
     assert "--epochs N Passes over the training file. Default: 3. --batch_size" in out
-    assert "or any with --delimiter. Required. --dev" in out
+    assert "or another with --delimiter or --task ner. Required. --dev" in out
     assert (
         "--dtype float32|bfloat16|mixed_bfloat16|mixed_float16 Precision. Default: float32" in out
     )
