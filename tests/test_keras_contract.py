@@ -46,6 +46,11 @@ METHODS = {
         ["self", "iterator", "data_batch"],
         "A resumed training cannot restore the metrics of the epoch at hand.",
     ),
+    "_add_missing_kwargs": (
+        [keras_hub.models.Preprocessor],
+        ["loader", "kwargs"],
+        "A preset without a preprocessor of ours is opened with another class of tokenizer.",
+    ),
     "_flatten_layers": (
         [keras.Model, keras_hub.models.Backbone],
         ["self", "include_self", "recursive"],
