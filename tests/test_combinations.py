@@ -57,6 +57,9 @@ def is_exported_twice(cell):
     ) and cell.preprocessor in preprocessors
 
 
+#: (task, saved, kind) of the cells in which a graph holds KerasHub's byte pairs.
+TRACED = (("pairs", "as trained", "tf.data"), ("pairs", "as trained", None))
+
 #: (what it is about, why it is no combination).
 EXCEPTIONS = (
     (
@@ -86,6 +89,14 @@ EXCEPTIONS = (
             and (c.task != "pairs" or c.kind not in (None, "list", "tf.data"))
         ),
         "RoBERTa differs in its tokenizer, whose two engines these are, and in its embeddings.",
+    ),
+    (
+        lambda c: (
+            c.preprocessor == "KerasHub's RoBERTa"
+            and (c.format is not None or (c.kind or "").startswith("tf.data"))
+            and (c.task, c.saved, c.kind) not in TRACED
+        ),
+        "TensorFlow takes up to 90 seconds to trace KerasHub's byte pairs, and keeps the graph.",
     ),
     (
         lambda c: c.preprocessor == "none" and c.kind in TEXTS_IN_MEMORY,
