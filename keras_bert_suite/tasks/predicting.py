@@ -99,7 +99,7 @@ def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
         x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
         callbacks.on_predict_batch_begin(step)
         # Of a tf.data dataset these are tensors, which JAX does not take.
-        x = keras.tree.map_structure(lambda array: np.asarray(array), x)
+        x = keras.tree.map_structure(np.asarray, x)
         outputs = keras.Model.predict_on_batch(task, x)
         callbacks.on_predict_batch_end(step, {"outputs": outputs})
         yield outputs
