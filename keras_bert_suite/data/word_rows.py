@@ -68,7 +68,7 @@ def read_words(column):
         raise ValueError(
             f"x must be a list of rows, got the string {column[:40]!r}. Put it in a list: [text]."
         )
-    rows = _as_column(column)
+    rows = as_column(column)
     for number, row in enumerate(rows):
         if isinstance(row, (str, bytes)):
             continue
@@ -89,7 +89,7 @@ def read_words(column):
 
 
 def _read_tags(y):
-    rows = _as_column(y)
+    rows = as_column(y)
     for number, row in enumerate(rows):
         if isinstance(row, (str, bytes)) or not hasattr(row, "__len__"):
             raise ValueError(
@@ -99,7 +99,7 @@ def _read_tags(y):
     return rows
 
 
-def _as_column(column):
+def as_column(column):
     """object array (N,), whatever its entries are."""
     column = list(column)
     rows = np.empty(len(column), dtype=object)

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.data.word_rows import as_column
 from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.preprocessing.windows import share_windows
 
@@ -113,7 +114,7 @@ def cut_word_windows(packer, rows):
     rows_and_spans = zip(column, tokenized.spans, strict=True)
 
     def cut(tokens):
-        return _as_column(
+        return as_column(
             tokens[start : start + n] for start, n in zip(starts, lengths, strict=True)
         )
 
@@ -132,7 +133,7 @@ def cut_word_windows(packer, rows):
         for part, first, end in zip(cut(weights), own_starts, own_ends, strict=True)
     ]
     return dataclasses.replace(
-        windows, labels=cut(labels), weights=_as_column(part.astype("float32") for part in owned)
+        windows, labels=cut(labels), weights=as_column(part.astype("float32") for part in owned)
     )
 
 
@@ -191,14 +192,6 @@ def _split_text(tokenizer, text):
         (offsets[first][0], offsets[end - 1][1]) for first, end in zip(starts, ends, strict=True)
     ]
     return ids, np.array(starts, "int64"), spans
-
-
-def _as_column(parts):
-    parts = list(parts)
-    column = np.empty(len(parts), dtype=object)
-    for number, part in enumerate(parts):
-        column[number] = part
-    return column
 
 
 def _as_text(text):
