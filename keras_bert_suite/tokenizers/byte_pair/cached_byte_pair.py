@@ -4,15 +4,13 @@ import functools
 import re
 from array import array
 
-import numpy as np
-
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
     byte_characters,
     decode_bytes,
     encode_bytes,
 )
 from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
-from keras_bert_suite.tokenizers.segment_cache import SegmentCache
+from keras_bert_suite.tokenizers.segment_cache import CachedEngine, SegmentCache
 from keras_bert_suite.tokenizers.unicode_rules import python_class
 
 _SURROGATES = re.compile("[\ud800-\udfff]")
@@ -28,7 +26,7 @@ def word_pattern():
     )
 
 
-class CachedBytePair:
+class CachedBytePair(CachedEngine):
     """Text to ids: the Rust library's byte-pair encoding of the words of a text.
 
     Several threads may call.
@@ -47,16 +45,6 @@ class CachedBytePair:
         # What has no piece is dropped, as by transformers; a trained vocabulary has all bytes.
         self._known_bytes = {b for b, c in enumerate(byte_characters()) if c in vocabulary.ids}
         self._word_ids = SegmentCache(self._merge)
-
-    def tokenize(self, text):
-        """str -> list of int."""
-        return array("i", self._tokenize(text)).tolist()
-
-    def tokenize_flat(self, texts):
-        """n str -> (ids of all texts in a row, int32; number of ids of each, int64 of n)."""
-        rows = list(map(self._tokenize, texts))
-        ids = np.frombuffer(bytearray().join(rows), dtype=np.int32)
-        return ids, np.array(list(map(len, rows)), dtype=np.int64) // ids.itemsize
 
     def _tokenize(self, text):
         """str -> bytes, int32 ids."""

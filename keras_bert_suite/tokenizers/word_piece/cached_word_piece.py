@@ -2,9 +2,7 @@
 
 from array import array
 
-import numpy as np
-
-from keras_bert_suite.tokenizers.segment_cache import SegmentCache
+from keras_bert_suite.tokenizers.segment_cache import CachedEngine, SegmentCache
 from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX
 from keras_bert_suite.tokenizers.word_piece.word_splitting import (
     MAX_CHARACTERS_PER_WORD,
@@ -13,7 +11,7 @@ from keras_bert_suite.tokenizers.word_piece.word_splitting import (
 )
 
 
-class CachedWordPiece:
+class CachedWordPiece(CachedEngine):
     """Text to ids: the Rust library's WordPiece under our own normalization.
 
     Natural text repeats its words, so a dictionary of the segments already seen answers for all but
@@ -39,16 +37,6 @@ class CachedWordPiece:
         self._run_ids = SegmentCache(self._tokenize_run)
         self._segment_ids = SegmentCache(self._analyse_ids)
         self._segment_pieces = SegmentCache(self._analyse)
-
-    def tokenize(self, text):
-        """str -> list of int."""
-        return array("i", self._tokenize(text)).tolist()
-
-    def tokenize_flat(self, texts):
-        """n str -> (ids of all texts in a row, int32; number of ids of each, int64 of n)."""
-        rows = list(map(self._tokenize, texts))
-        ids = np.frombuffer(bytearray().join(rows), dtype=np.int32)
-        return ids, np.array(list(map(len, rows)), dtype=np.int64) // ids.itemsize
 
     def _tokenize(self, text):
         """str -> bytes, int32 ids."""
