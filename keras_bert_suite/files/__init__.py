@@ -1,1 +1,1 @@
-"""Files that are there whole or not at all, and messages about those that are not."""
+"""Files that are there whole or not at all, and messages about damaged files."""

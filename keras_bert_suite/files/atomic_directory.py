@@ -11,9 +11,9 @@ from pathlib import Path
 def atomic_directory(path):
     """Yields a temporary directory that becomes `path` when the block ends without error.
 
-    It is written beside `path`, flushed to disk, then renamed; if the block raises, or
-    the disk is full, it is removed with all its content and so are the parents made
-    for it. A process that is killed leaves it behind, hidden as `.NAME.*.tmp`.
+    The temporary directory lies beside `path`. It is flushed to disk, then renamed. If the block
+    raises, or the disk is full, it is removed with all its content, and so are the parents that
+    were made for it. A process that is killed leaves it behind, hidden as `.NAME.*.tmp`.
 
     ```python
     with atomic_directory("saved_models/sentiment/1") as directory:
@@ -42,11 +42,11 @@ def atomic_directory(path):
         try:
             temporary.rename(path)
         except OSError:
-            _check_absent(path)  # Somebody was faster.
+            _check_absent(path)  # Another process may have made it meanwhile.
             raise
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
-        with contextlib.suppress(OSError):  # Another may have written to them meanwhile.
+        with contextlib.suppress(OSError):  # Another process may have written to them.
             for parent in made:
                 parent.rmdir()
         raise

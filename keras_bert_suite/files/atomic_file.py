@@ -11,10 +11,10 @@ ASIDE = ".tmp"
 
 @contextlib.contextmanager
 def atomic_file(path):
-    """Yields a temporary path; what is written there replaces `path` when the block ends.
+    """Yields a temporary path. The file written there replaces `path` when the block ends.
 
-    It is flushed to disk, then renamed. If the block raises it is removed; a process that is
-    killed leaves it behind, hidden as `.NAME.*.tmp`.
+    The temporary file is flushed to disk, then renamed. If the block raises, it is removed. A
+    process that is killed leaves it behind, hidden as `.NAME.*.tmp`.
 
     Args:
         path: `pathlib.Path` in an existing folder.

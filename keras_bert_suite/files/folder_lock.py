@@ -1,4 +1,4 @@
-"""One process at a time writes to a folder."""
+"""A lock that lets one process at a time write to a folder."""
 
 import contextlib
 import os
@@ -44,7 +44,7 @@ def _lock(folder):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
             if _try_lock(descriptor, folder):
-                # Whoever held the lock before may have removed the file since it was opened.
+                # The process that held the lock before may have removed the file meanwhile.
                 if _is_file(descriptor, path):
                     os.truncate(descriptor, 0)
                     os.write(

@@ -1,4 +1,4 @@
-"""The parts of messages that tell of files: short, whatever the files hold."""
+"""Parts of messages about files. They are short, whatever the files hold."""
 
 #: The most characters of a value or a name, and the most names, that a message shows.
 MAX_CHARACTERS = 120
@@ -14,7 +14,7 @@ def damaged(path, reason):
 
 
 def shorten(value, max_characters=MAX_CHARACTERS):
-    """A value as text, its middle left out where it is long.
+    """The text of a value. The middle of a long text is left out.
 
     >>> shorten("x" * 1000, 11)
     'xxxx...xxxx'
@@ -27,7 +27,7 @@ def shorten(value, max_characters=MAX_CHARACTERS):
 
 
 def list_names(names, separator=", ", max_characters=MAX_CHARACTERS):
-    """Names in a row, the first ones and how many more there are.
+    """Joins names. Of many names it shows the first ones, and how many more there are.
 
     >>> list_names(["a", "b"])
     'a, b'

@@ -10,7 +10,7 @@ def write_safetensors(path, tensors, metadata=None):
         metadata: dict of str -> str, such as `{"format": "pt"}`, which transformers asks for.
 
     Raises:
-        OSError: if it could not be written, a full disk above all.
+        OSError: if the file could not be written, for example because the disk is full.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import save_file

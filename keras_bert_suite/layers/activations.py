@@ -1,4 +1,4 @@
-"""The two functions that are both called GELU."""
+"""Two activation functions that are both called GELU."""
 
 import keras
 from keras import ops

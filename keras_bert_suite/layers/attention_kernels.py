@@ -1,7 +1,7 @@
-"""softmax(Q K^T / sqrt(D)) V, by the fastest kernel that is right for the case.
+"""Computes softmax(Q K^T / sqrt(D)) V with the fastest kernel that is right for the case.
 
-All tensors are (B, heads, L, D); the mask is bool, broadcastable to
-(B, heads, L, L), true where a query may look at a key.
+All tensors are (B, heads, L, D). The mask is bool and broadcastable to (B, heads, L, L). It is true
+where a query may look at a key.
 """
 
 from collections.abc import Callable

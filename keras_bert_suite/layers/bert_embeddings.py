@@ -18,14 +18,14 @@ class BertEmbeddings(keras.layers.Layer):
         hidden_dim: int H, width of the output.
         max_sequence_length: int, the most tokens in a row.
         num_segments: int, rows of the segment embedding.
-        embedding_dim: int, width of the three tables. A width other than
-            `hidden_dim` adds a linear projection after the dropout (as ALBERT
-            and ELECTRA have it). Defaults to `hidden_dim`.
+        embedding_dim: int, width of the three tables. If it is not `hidden_dim`, a
+            linear projection follows the dropout, as in ALBERT and ELECTRA.
+            Defaults to `hidden_dim`.
         dropout: float, rate of the dropout after the norm.
         layer_norm_epsilon: float, added to the variance.
         initializer_range: float, standard deviation of the truncated normal.
-        position_offset: int, rows of the position embedding before that of the first token
-            (RoBERTa has two). All its rows are `max_sequence_length` more.
+        position_offset: int, how many rows the position embedding has before the row of the first
+            token (RoBERTa has two). In all it has `position_offset + max_sequence_length` rows.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), figure 2.
     """
@@ -59,7 +59,7 @@ class BertEmbeddings(keras.layers.Layer):
             vocabulary_size,
             self.embedding_dim,
             embeddings_initializer=initializer,
-            # Within another layer Keras would compute the way back in float32.
+            # Within another layer Keras would compute the product with the matrix in float32.
             reverse_dtype=self.compute_dtype,
             dtype=self.dtype_policy,
             name="token_embedding",
@@ -117,8 +117,8 @@ class BertEmbeddings(keras.layers.Layer):
         Args:
             token_ids: int32 (B, L), in [0, V).
             segment_ids: int32 (B, L), in [0, num_segments); None for 0 everywhere.
-            positions: int32 (B, L), rows of the position embedding; None for one after the
-                other, from `position_offset` on.
+            positions: int32 (B, L), rows of the position embedding; None for consecutive rows
+                from `position_offset` on.
             training: bool, whether dropout is active.
 
         Returns:

@@ -9,11 +9,11 @@ from keras_bert_suite.annotations import Tensor
 
 
 def add_bias(x: Tensor, bias: Tensor) -> Tensor:
-    """`x + bias`, with a gradient of the bias that is one product under JAX.
+    """Computes `x + bias`. Under JAX the gradient of the bias is one matrix product.
 
-    The gradient is the sum over all rows. XLA sums it column by column. For the logits of a
-    vocabulary this takes as long on a CPU as the product that made the logits. A product of ones
-    with the rows reads the rows in order.
+    The gradient of the bias is the sum over all rows. XLA sums the rows column by column. For the
+    logits of a vocabulary this takes as long on a CPU as the product that made the logits. A
+    product of ones with the rows reads the rows in order.
 
     Args:
         x: float (..., D).

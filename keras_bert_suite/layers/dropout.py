@@ -11,7 +11,8 @@ from keras_bert_suite.annotations import Tensor
 class Dropout(keras.layers.Dropout):
     """`keras.layers.Dropout`, with faster masks under JAX, and under PyTorch on a CPU.
 
-    The masks of these two backends take a fifth and a tenth of the time of training a small BERT.
+    With the masks that Keras draws, a small BERT spends a fifth of its training time on them under
+    JAX, and a tenth under PyTorch.
     TensorFlow, and PyTorch on a GPU, have fast kernels of their own.
 
     Args:
@@ -34,10 +35,10 @@ class Dropout(keras.layers.Dropout):
 
 
 def _jax_dropout(x: Tensor, rate: float, seed: Tensor) -> Tensor:
-    """Hashes each element's index with the seed.
+    """Drops the elements whose index and seed have a large hash.
 
-    JAX' generator writes its numbers to memory and reads them again. A hash is folded into the
-    multiplication, and made anew for the gradient instead of keeping the mask.
+    JAX' generator writes its numbers to memory and reads them again. The compiler folds a hash into
+    the multiplication, and computes it again for the gradient, so that no mask is kept.
     """
     import jax.numpy as jnp
 
@@ -47,7 +48,7 @@ def _jax_dropout(x: Tensor, rate: float, seed: Tensor) -> Tensor:
 
 
 def _torch_dropout(x: Tensor, rate: float) -> Tensor:
-    """Draws 16 bits an element from PyTorch's generator, four elements at once."""
+    """Draws 16 random bits for each element from PyTorch's generator, four elements at once."""
     import torch
 
     num_draws = math.ceil(x.numel() / 4)
@@ -58,7 +59,7 @@ def _torch_dropout(x: Tensor, rate: float) -> Tensor:
 
 
 def hash_words(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
-    """Hashes three uint32 words to one: the first word of `pcg3d`.
+    """Hashes three uint32 words to one word, the first word of `pcg3d`.
 
     Source: Jarzynski and Olano, 2020, Hash Functions for GPU Rendering
     (https://jcgt.org/published/0009/03/02/).

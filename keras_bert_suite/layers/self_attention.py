@@ -14,11 +14,11 @@ from keras_bert_suite.layers.dropout import Dropout
 class SelfAttention(keras.layers.Layer):
     """Multi-head self-attention with a fused kernel wherever the backend has one.
 
-    The kernel is chosen at each call from the dropout *in force*, not the dropout
-    configured: outside training there is none, so evaluation, prediction and
-    serving always take the fused path. `attention_kernels.fused_attention` lists
-    the cases; the plain formula remains for TensorFlow, which has no kernel, and
-    for training with attention dropout under JAX and on a CPU.
+    The kernel is chosen at each call from the dropout *in force*, not from the configured
+    dropout. Outside training no dropout is in force, so evaluation, prediction and serving always
+    take the fused kernel. `attention_kernels.fused_attention` lists the cases. The plain formula
+    remains for TensorFlow, which has no kernel, and for training with attention dropout under JAX
+    and on a CPU.
 
     Args:
         num_heads: int, must divide the width H of the input.
@@ -67,13 +67,14 @@ class SelfAttention(keras.layers.Layer):
         Args:
             hidden: float (B, L, H).
             attention_mask: bool or int, true or 1 where a key may be looked at:
-                (B, L) the same keys for every query (a padding mask),
-                (B, L, L) per query, or (B, heads, L, L), where any of the first
-                three sizes may be 1. None: everything sees everything.
+                (B, L) with the same keys for every query (a padding mask),
+                (B, L, L) with keys for each query, or (B, heads, L, L), where any
+                of the first three sizes may be 1. With None every query looks at
+                every key.
             training: bool, whether dropout is active.
 
         Returns:
-            float (B, L, H). A query that may look at nothing gets a finite value.
+            float (B, L, H). A query that may look at no key gets a finite value.
 
         Raises:
             ValueError: if the mask has another rank.

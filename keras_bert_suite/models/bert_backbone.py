@@ -85,9 +85,9 @@ class BertBackbone(keras_hub.models.Backbone):
     google-research/bert.
     """
 
-    #: What the model takes.
+    #: The names of the model's inputs.
     input_names: tuple[str, ...] = ("token_ids", "segment_ids", "padding_mask")
-    #: Rows of the position embedding before that of the first token.
+    #: How many rows the position embedding has before the row of the first token.
     position_offset = 0
 
     def __init__(
@@ -231,8 +231,8 @@ class BertBackbone(keras_hub.models.Backbone):
             **kwargs: arguments of the constructor that override the checkpoint's.
 
         Raises:
-            ValueError: if the checkpoint is not one, or lacks a tensor, or holds a
-                surplus or misshapen one.
+            ValueError: if `preset` is no checkpoint, or if the checkpoint lacks a tensor, has a
+                tensor that the model does not have, or a tensor of another shape.
 
         Warns:
             UserWarning: if the checkpoint has a head that this package does not know, or no

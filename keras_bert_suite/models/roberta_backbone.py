@@ -13,10 +13,10 @@ from keras_bert_suite.models.bert_backbone import BertBackbone
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class RobertaBackbone(BertBackbone):
-    """A functional RoBERTa encoder: BERT's, with other positions and without segments.
+    """A functional RoBERTa encoder: BERT's encoder with other positions and without segments.
 
-    The position embedding has two rows before that of the first token, of which padding has the
-    second. Every token is in segment 0.
+    The position embedding has two rows before the row of the first token. Padding has the second
+    of them. Every token is in segment 0.
 
     Inputs, a dictionary: `token_ids` and `padding_mask`, each int32 (B, L); the mask is 1 on
     tokens and 0 on padding. Outputs are those of `BertBackbone`. `pooled_output` is the
@@ -37,7 +37,7 @@ class RobertaBackbone(BertBackbone):
 
     input_names = ("token_ids", "padding_mask")
     position_offset = 2
-    #: The head for masked tokens has it, whatever the encoder has.
+    #: The activation of the head for masked tokens, whatever activation the encoder has.
     masked_lm_activation = staticmethod(gelu_erf)
 
     def __init__(

@@ -8,7 +8,7 @@ import keras
 
 
 def read_trainability(model: keras.Model, without: keras.Model | None = None) -> dict[str, bool]:
-    """Finds the layers whose `trainable` is not that of the layer around them.
+    """Finds the layers whose `trainable` differs from the `trainable` of the layer around them.
 
     Args:
         model: built `keras.Model`.
@@ -30,7 +30,7 @@ def restore_trainability(model: keras.Model, differing: dict[str, bool]) -> None
     """Freezes and thaws layers as `read_trainability` has found them.
 
     Args:
-        model: built `keras.Model`, whose own `trainable` is handed down to all others.
+        model: built `keras.Model`, whose own `trainable` is handed down to all its layers first.
         differing: dict of layer path -> bool.
     """
     model.trainable = model.trainable
@@ -43,7 +43,7 @@ def restore_trainability(model: keras.Model, differing: dict[str, bool]) -> None
 def restore_around(
     model: keras.Model, inner: keras.Model, trainable: bool, differing: dict[str, bool]
 ) -> None:
-    """Freezes and thaws the layers of a model around another one, which stays as it is.
+    """Freezes and thaws the layers of a model, except for an inner model, which stays as it is.
 
     Args:
         model: built `keras.Model`.
