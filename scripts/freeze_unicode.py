@@ -3,7 +3,7 @@
     python3.11 scripts/freeze_unicode.py
 
 The tables are the answers of Python 3.11's `unicodedata` and `str.lower` (Unicode 14), the version
-under which BERT's reference ids were made. Any other Python is refused: its answers differ.
+under which BERT's reference ids were made. A Python with another version of Unicode is refused.
 """
 
 import pathlib
@@ -15,20 +15,20 @@ CHARACTERS = [chr(code) for code in range(0x110000)]
 
 HEADER = '''"""Character tables of Unicode 14, written by `scripts/freeze_unicode.py`: do not edit.
 
-Frozen, so that ids do not move with the Unicode version of Python, ICU or a Rust crate. A table is
-a string of code point ranges in hexadecimal, `first-last` or a single `code`; `LOWERCASE` adds the
-step and the distance to the lower-case character: `first-last/step+distance`.
+They are frozen, so that ids do not move with the Unicode version of Python, ICU or a Rust crate. A
+table is a string of code point ranges in hexadecimal, `first-last` or a single `code`. `LOWERCASE`
+adds the step and the distance to the lower-case character: `first-last/step+distance`.
 """
 '''
 
 COMMENTS = {
     "CONTROL": "Categories Cc and Cf without tab, line feed and carriage return.",
-    "PUNCTUATION": "Category P*; ASCII symbols, which BERT treats alike, are not in it.",
-    "NONSPACING": "Category Mn: what is dropped when accents are stripped.",
+    "PUNCTUATION": "Category P*. ASCII symbols are not in it, but BERT treats them alike.",
+    "NONSPACING": "Category Mn: the characters that are dropped when accents are stripped.",
     "UNASSIGNED": "Category Cn, noncharacters among them.",
-    "CASED": "What makes a neighbouring capital sigma final (cased and not case-ignorable).",
-    "CASE_IGNORABLE": "What the search for such a neighbour passes over.",
-    "LOWERCASE": "str.lower where it is one other character; U+0130 alone becomes two.",
+    "CASED": "The letters beside which a capital sigma may be final (cased, not case-ignorable).",
+    "CASE_IGNORABLE": "The characters that the search for such a neighbour skips.",
+    "LOWERCASE": "Characters that str.lower changes to one other. U+0130 alone becomes two.",
 }
 
 
@@ -52,7 +52,7 @@ def format_code_points(codes):
 
 
 def format_case_pairs():
-    """Every (code point, distance to its lower case), runs of one distance and step folded."""
+    """The text of `LOWERCASE`: neighbours of one step and one distance are one range."""
     runs = []
     for character in CHARACTERS:
         lowered = character.lower()

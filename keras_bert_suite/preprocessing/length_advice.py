@@ -39,8 +39,8 @@ class LengthAdvice:
     Attributes:
         lengths: int (B,), the tokens of each row, special ones included, ascending.
         coverage: float, the share of rows that is to stay whole.
-        sequence_length: int, the advice: the smallest multiple of 8 that keeps this share whole. A
-            model may have fewer positions.
+        sequence_length: int, the advice: the smallest multiple of 8 that keeps this share of the
+            rows whole. A model may have fewer positions.
         cuts: tuple of `LengthCut`, for the advice and for 64, 128, 256 and 512, ascending.
     """
 
@@ -67,7 +67,7 @@ class LengthAdvice:
         return "\n".join(lines)
 
     def plot(self, path: PathLike) -> None:
-        """Draws how many rows have which length, and the share that each length holds, as PNG.
+        """Draws the number of rows of each length, and the share of rows up to each length, as PNG.
 
         Args:
             path: str or path of the file.
@@ -118,6 +118,6 @@ def find_length(lengths: np.ndarray, coverage: float) -> int:
     >>> find_length([3, 5, 8, 9], 0.75)
     8
     """
-    # Compared as shares: coverage * B may be rounded up past a whole number.
+    # Shares are compared, because coverage * B may be rounded up past a whole number.
     shares = np.arange(1, len(lengths) + 1) / len(lengths)
     return lengths[np.searchsorted(shares, coverage)]

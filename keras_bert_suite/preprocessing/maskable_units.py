@@ -1,4 +1,4 @@
-"""Which tokens are masked together: pieces of a word, characters of a Chinese word.
+"""Finds the tokens that are masked together: pieces of a word, characters of a Chinese word.
 
 The units of a batch are one boolean array (B, L), true where a unit begins. Special tokens and
 padding are never masked. Each of them is a unit of its own, so that no unit reaches across it.
@@ -14,16 +14,16 @@ class MaskVocabulary:
 
     Args:
         tokenizer: tokenizer of a vocabulary that has the mask token.
-        ordinary_only: bool, leave special tokens and unused pieces out of `random_ids`.
+        ordinary_only: bool, whether to leave special tokens and unused pieces out of `random_ids`.
 
     Attributes:
         tokens: list of V str.
         mask_token_id: int.
-        eligible: bool (V,), all but special tokens.
-        continues: bool (V,), pieces that continue a word.
-        cjk: bool (V,), pieces that are one of the characters BERT makes words of their own;
-            none for tokenizers without such pieces.
-        random_ids: int32 (n,), what a random token is drawn from.
+        eligible: bool (V,), true for all pieces but special tokens.
+        continues: bool (V,), true for pieces that continue a word.
+        cjk: bool (V,), true for pieces that are one Chinese character, which BERT reads as a word.
+            It is false everywhere for tokenizers without such pieces.
+        random_ids: int32 (n,), the ids that a random token is drawn from.
 
     Raises:
         ValueError: if the vocabulary has no mask token, or nothing but special tokens.
@@ -54,7 +54,7 @@ class MaskVocabulary:
 
 
 def find_words(eligible, continues):
-    """Where words begin: a piece and those after it that continue it are one word.
+    """Finds where words begin. A word is a piece and the pieces behind it that continue it.
 
     A continuation that has lost its beginning, by truncation from the front, is a word.
 
@@ -81,14 +81,14 @@ def join_characters(begins, token_ids, cjk, tokens, word_segmenter):
         word_segmenter: function from str to a list of str that join to it.
 
     Returns:
-        bool (B, L). Each sequence of `cjk` tokens begins a unit where
-        `word_segmenter` begins a word; everywhere else it is `begins`.
+        bool (B, L). In sequences of `cjk` tokens a unit begins where `word_segmenter` begins a
+        word. Everywhere else it is `begins`.
 
     Raises:
-        ValueError: if the words of the segmenter do not join to the text it was given.
+        ValueError: if the words of the segmenter do not join to the text that it was given.
     """
     begins = begins & ~cjk
-    # With a false column on either side, no sequence reaches into the next row.
+    # A false column on either side keeps sequences from reaching into the next row.
     steps = np.diff(np.pad(cjk, ((0, 0), (1, 1))).astype("int8"), axis=1)
     rows, firsts = np.nonzero(steps == 1)
     ends = np.nonzero(steps == -1)[1]

@@ -1,8 +1,8 @@
-"""[CLS] A [SEP] B [SEP] from ragged token ids, as index arithmetic over a grid.
+"""Packs ragged token ids as [CLS] A [SEP] B [SEP], by index arithmetic over a grid.
 
-Every function is written once and runs in NumPy and in a TensorFlow graph alike:
-its first argument is the namespace of array functions to use (`NUMPY`, or what
-`tensorflow_namespace` returns). S is the number of segments.
+Every function is written once, and runs in NumPy and in a TensorFlow graph. Its first argument is
+the namespace of array functions to use: `NUMPY`, or the result of `tensorflow_namespace`. S is the
+number of segments.
 """
 
 from types import SimpleNamespace
@@ -33,7 +33,7 @@ NUMPY = SimpleNamespace(
 
 
 def tensorflow_namespace():
-    """The same names in TensorFlow, which is imported only here."""
+    """The namespace of the same names in TensorFlow, which is imported only here."""
     import tensorflow as tf
 
     return SimpleNamespace(
@@ -58,12 +58,12 @@ def tensorflow_namespace():
 
 
 def count_special_tokens(num_segments, num_separators):
-    """How many of [CLS] and [SEP] a row has, with `num_separators` between two segments."""
+    """Counts [CLS] and [SEP]s of a row that has `num_separators` between two segments."""
     return 2 + (num_segments - 1) * num_separators
 
 
 def count_places(sequence_length, num_segments, num_separators=1):
-    """How many places the special tokens leave; ValueError if fewer than one."""
+    """Counts the places that the special tokens leave. Raises ValueError if there is none."""
     places = sequence_length - count_special_tokens(num_segments, num_separators)
     if places < 1:
         raise ValueError(
@@ -74,12 +74,13 @@ def count_places(sequence_length, num_segments, num_separators=1):
 
 
 def kept_lengths(xp, lengths, budget, truncation):
-    """How many tokens of each segment fit into `budget` together.
+    """How many tokens each segment keeps so that together they fit into `budget`.
 
-    "longest_first" takes one token at a time from the longest segment, the later of
-    equals, until all fit (Google's rule for pairs). "only_first" and "only_second"
-    take from that segment as long as it has tokens, then longest first. The rules
-    named after a part of a text share the budget longest first.
+    "longest_first" removes one token at a time from the longest segment, until all tokens fit. Of
+    segments of equal length the later one loses the token (Google's rule for pairs). "only_first"
+    removes tokens from the first segment as long as it has any, and "only_second" from the second
+    segment; then "longest_first" applies. "head", "tail" and "head_tail" keep as many tokens as
+    "longest_first".
 
     >>> kept_lengths(NUMPY, [np.array([10, 3]), np.array([10, 9])], 7, "longest_first")
     [array([4, 3]), array([3, 4])]
@@ -115,7 +116,7 @@ def kept_lengths(xp, lengths, budget, truncation):
 
 
 def padded_length(xp, longest, allowed_lengths):
-    """The smallest allowed length that holds `longest`; `longest` itself if None are given."""
+    """The smallest allowed length that holds `longest`, or `longest` if any length is allowed."""
     if allowed_lengths is None:
         return longest
     allowed = xp.asarray(np.array(allowed_lengths, "int32"))
@@ -144,18 +145,21 @@ def pack_segments(
             how many tokens it has.
         sequence_length: int, the most tokens in a row, special ones included.
         start_token_id, end_token_id, pad_token_id: int.
-        truncation: one of `TRUNCATIONS`. Text is cut at its end, except that "tail"
-            keeps its end, and "head_tail" `head_length` tokens of its beginning and
-            the rest of its end.
+        truncation: one of `TRUNCATIONS`. "tail" keeps the end of a text. "head_tail" keeps
+            `head_length` tokens of the beginning, and the rest from the end. The others keep
+            the beginning.
         head_length: int, for "head_tail".
-        allowed_lengths: ascending ints, the lengths to pad to, the last of them
-            `sequence_length`; or None for the longest row's.
+        allowed_lengths: ascending ints, the lengths to pad to, of which the last is
+            `sequence_length`. None pads to the longest row.
         num_separators: int, how many [SEP]s stand between two segments.
         has_segment_ids: bool, whether to return `segment_ids`.
 
     Returns:
         dict of int32 (B, L): `token_ids`, `segment_ids` (s for segment s and its
         [SEP]s), `padding_mask` (1 on tokens).
+
+    Raises:
+        ValueError: if `sequence_length` has no place for a token beside the special tokens.
     """
     budget = count_places(sequence_length, len(segments), num_separators)
     kept = kept_lengths(xp, [lengths for _, _, lengths in segments], budget, truncation)
@@ -180,7 +184,7 @@ def pack_segments(
             + xp.where(position < head[:, None], 0, (lengths - keep)[:, None])
         )
         inside = xp.logical_and(position >= 0, position < keep[:, None])
-        # One more id, so that a batch without any token has something to look up.
+        # An id is appended, because a batch without any token has no id to look up.
         looked_up = xp.take(xp.append_zero(ids), xp.clip(source, 0, xp.size(ids)))
         token_ids = xp.where(inside, looked_up, token_ids)
         begin += keep + num_separators
@@ -192,7 +196,7 @@ def pack_segments(
 
 
 def _head_lengths(xp, lengths, keep, truncation, head_length):
-    """How many kept tokens come from the beginning of the text; the others from its end."""
+    """How many of the kept tokens come from the beginning of the text. The rest are its end."""
     if truncation == "tail":
         return xp.zeros_like(keep)
     if truncation == "head_tail":

@@ -13,7 +13,7 @@ def tokenize_segments(tokenizer, segments):
 
     Returns:
         `(xp, ragged, batched)`: the namespace of array functions; list of S triples (ids, starts,
-        lengths), int32, the rows one after the other; False if there was one row without a batch.
+        lengths), int32, as `pack_segments` takes them; bool, False for one row without a batch.
 
     Raises:
         ValueError: if there are no segments, or they differ in their number of rows.

@@ -36,38 +36,39 @@ from keras_bert_suite.preprocessing.windows import (
 from keras_bert_suite.tokenizers import TOKENIZERS, BytePairTokenizer, WordPieceTokenizer
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
-#: In the place of special tokens where tokens are numbered.
+#: The ids of special tokens where packed "tokens" are numbers of tokens.
 _NO_TOKENS = dict.fromkeys(("start_token_id", "end_token_id", "pad_token_id"), -1)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
-    """Tokenizes one text a row, or several, and packs them as BERT reads them.
+    """Tokenizes one or several texts of each row, and packs them as BERT reads them.
 
-    `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` and so on, for RoBERTa `<s> A </s></s> B </s>`,
-    truncated to `sequence_length`, then padded. A batch is padded to its longest row, rounded up
-    to one of a small set of lengths: short batches cost little, and a compiler sees
-    few shapes.
+    A row is `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` and so on, for RoBERTa
+    `<s> A </s></s> B </s>`. It is truncated to `sequence_length`, then padded. A batch is padded to
+    its longest row, rounded up to one of a small set of lengths: short batches cost little, and a
+    compiler sees few shapes.
 
-    Python strings are packed in NumPy, without TensorFlow; a TensorFlow string tensor
-    is packed by TensorFlow ops, also inside a graph. Both give the same arrays.
+    Python strings are packed in NumPy, without TensorFlow. A TensorFlow string tensor is packed by
+    TensorFlow ops, also inside a graph. Both give the same arrays.
 
     Args:
-        tokenizer: `WordPieceTokenizer` or `BytePairTokenizer`, which says what stands around
-            the texts.
+        tokenizer: `WordPieceTokenizer` or `BytePairTokenizer`. It says which special tokens stand
+            around the texts.
         sequence_length: int, the most tokens in a row, special ones included.
         truncation: how a row that is too long is cut:
-            "longest_first": a token at a time from the longest segment (Google's).
-            "only_first", "only_second": that segment gives way first.
-            "head", "tail": longest segment first; the beginning or the end remains.
-            "head_tail": `head_length` tokens of the beginning and the rest from the
-            end (Sun et al., 2019, https://arxiv.org/abs/1905.05583).
+            "longest_first": the longest segment loses a token, again and again (Google's rule).
+            "only_first", "only_second": this segment loses its tokens first.
+            "head", "tail": as "longest_first"; each segment keeps its beginning, or its end.
+            "head_tail": as "longest_first"; each segment keeps `head_length` tokens of its
+            beginning, and the rest from its end (Sun et al., 2019,
+            https://arxiv.org/abs/1905.05583).
         head_length: int, for "head_tail". None is a quarter of `sequence_length`: 128 of 512, as
             Sun et al. have it.
         padding_lengths: "auto", ascending ints, or None. The lengths a batch may be
-            padded to; `sequence_length` is always one. "auto" is 16, 24, 32, 48, 64,
-            96 and so on. None pads to the longest row itself. `(sequence_length,)`
-            pads every batch alike.
+            padded to; `sequence_length` is always one of them. "auto" is 16, 24, 32, 48,
+            64, 96 and so on. None pads to the longest row. `(sequence_length,)` pads
+            every batch to the same length.
 
     Example:
     ```python
@@ -101,7 +102,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
 
     @property
     def head_length(self) -> int:
-        """int, how much of the beginning "head_tail" keeps."""
+        """int, how many tokens of the beginning "head_tail" keeps."""
         return self.sequence_length // 4 if self._head_length is None else self._head_length
 
     @head_length.setter
@@ -110,7 +111,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
 
     @property
     def sequence_length(self) -> int:
-        """The most tokens in a row, special ones included."""
+        """int, the most tokens in a row, special ones included."""
         return self._sequence_length
 
     @sequence_length.setter
@@ -131,19 +132,19 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
     def call(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         """Packs a batch of texts; labels and sample weights pass through.
 
-        Called as every KerasHub preprocessor is, so it can be mapped over a dataset.
+        The arguments are those of every KerasHub preprocessor, so it can be mapped over a dataset.
 
         Args:
-            x: the texts of one segment, or a tuple of the texts of several; each as `pack`
-                takes them. A lone tuple of two or three is an element of a dataset,
-                `(x, y)` or `(x, y, sample_weight)`, as in KerasHub: pack pairs without
-                labels with `pack`.
+            x: the texts of one segment, or a tuple of the texts of several segments; each as
+                `pack` takes them. If a tuple of two or three is the only argument, it is an
+                element of a dataset, `(x, y)` or `(x, y, sample_weight)`, as in KerasHub. So
+                pairs without labels are packed with `pack`.
             y: labels, or None.
             sample_weight: weights of the rows, or None.
 
         Returns:
-            what `pack` returns; with labels a tuple `(packed, y)`, with weights
-            `(packed, y, sample_weight)`.
+            dict of int32 (B, L), as `pack` returns it; with labels a tuple `(packed, y)`, with
+            weights `(packed, y, sample_weight)`.
 
         Raises:
             ValueError: as `pack`.
@@ -166,7 +167,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
 
         Raises:
             ValueError: if the segments differ in their number of rows, there are none, or
-                `sequence_length` cannot hold a token of each.
+                `sequence_length` has no place for a token beside the special tokens.
         """
         xp, ragged, batched = tokenize_segments(self.tokenizer, segments)
         packed = self._pack(xp, ragged, batched)
@@ -178,11 +179,11 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         """Packs documents longer than a row as several rows that overlap.
 
         The last segment is the document. The segments before it, such as a question, are repeated
-        in each window. Every token of the document is in a window, and no window lies within
-        another: the last is the first to reach the end, as in Google's `run_squad.py` and in
-        Hugging Face's tokenizers. A row without text is one window.
+        in each window. Every token of the document is in a window. The last window is the first
+        window that reaches the end, so no window lies within another, as in Google's
+        `run_squad.py` and in Hugging Face's tokenizers. A row without text is one window.
 
-        Nothing is truncated but the segments before the document, so `truncation` has no say.
+        `truncation` is not used: only the segments before the document are cut, to `query_length`.
 
         ```python
         packer = SegmentPacker(tokenizer, sequence_length=7)
@@ -194,25 +195,26 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         Args:
             *segments: as for `pack`. One string, or a scalar tensor, is one row; its windows are
                 padded to `sequence_length`.
-            stride: int, how many tokens after a window the next one starts, Google's `doc_stride`.
-                (Hugging Face's `stride` is the overlap: the room for the document less this one.)
-                None is a third of `sequence_length`, Google's 128 of 384, but at most half of the
-                room for the document.
-            query_length: int, the most tokens kept of each segment before the document, from its
-                beginning. Google's 64 holds all but the rarest question, and bounds what a stray
-                document in its place can take from the one behind it.
+            stride: int, how many tokens after the start of a window the next window starts,
+                Google's `doc_stride`. (Hugging Face's `stride` is the overlap: the room for the
+                document less our stride.) None is a third of `sequence_length`, Google's 128 of
+                384, but at most half of the room for the document.
+            query_length: int, how many tokens of each segment before the document are kept at
+                most, from its beginning. Google's 64 holds nearly every question.
 
         Returns:
             dict of int32 (N, L), for N >= B windows in the order of the rows: `token_ids`,
-            `segment_ids`, `padding_mask`, and `token_indices`, the index of each token among those
-            of its own segment and row, -1 on special tokens and padding. With it
-            `tokenize_with_offsets` gives the token's place in the text. `row_ids`, int32 (N,), is
-            the row each window comes from. NumPy arrays, or TensorFlow tensors for tensors.
+            `segment_ids` (not for RoBERTa), `padding_mask`, and `token_indices`, the index of each
+            token among the tokens of its segment and row, -1 on special tokens and padding. With
+            this index, the result of `tokenize_with_offsets` gives the token's place in the text.
+            `row_ids`, int32 (N,), is the row each window comes from. NumPy arrays, or TensorFlow
+            tensors for tensors.
 
         Raises:
             ValueError: as `pack`; if `query_length` is less than 1 or leaves no room for the
-                document; if `stride` is less than 1, or more than that room, so that tokens would
-                be lost. Since `query_length` counts, not the queries, no text can raise these.
+                document; if `stride` is less than 1, or more than this room, so that tokens would
+                be lost. The check takes `query_length` for the length of a query, so it does not
+                depend on the texts.
         """
         separators = self.tokenizer.num_separators
         budget = count_places(self.sequence_length, len(segments), separators)
@@ -238,11 +240,11 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
 
         Args:
             ids: int32 (T,), token ids.
-            starts, lengths: int32 (B,), which of them each row begins with, and how many it has.
-                NumPy arrays, or TensorFlow tensors all three.
+            starts, lengths: int32 (B,), where in `ids` each row begins, and how many tokens it
+                has. All three are NumPy arrays, or all three are TensorFlow tensors.
 
         Returns:
-            dict of int32 (B, L), as of `pack`, and `token_indices`, the place of each token in
+            dict of int32 (B, L), as from `pack`, and `token_indices`, the place of each token in
             `ids`, -1 on special tokens and padding.
         """
         xp = tensorflow_namespace() if is_tf_tensor(ids) else NUMPY
@@ -254,8 +256,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
     def suggest_sequence_length(self, *segments: Any, coverage: float = 0.99) -> LengthAdvice:
         """Finds the smallest sequence length that leaves most rows whole.
 
-        The packer's own `sequence_length` has no say. A sample of some thousand rows tells as much
-        as all of a large corpus.
+        The packer's own `sequence_length` is not used. A sample of some thousand rows is enough for
+        a large corpus.
 
         ```python
         advice = packer.suggest_sequence_length(texts)
@@ -279,7 +281,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         return advise_length(num_tokens + num_special_tokens, num_special_tokens, coverage)
 
     def allowed_lengths(self, batched: bool = True) -> tuple[int, ...] | None:
-        """The lengths a batch may be padded to, ascending, or None for any."""
+        """The lengths a batch may be padded to, ascending; None if any length is allowed."""
         if not batched:
             return (self.sequence_length,)
         if self.padding_lengths is None:
@@ -316,11 +318,14 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         """Builds a packer with the tokenizer of a checkpoint.
 
         Args:
-            preset: what `TextClassifier.from_preset` takes.
-            sequence_length: int. Defaults to what the checkpoint says, and to the number of
-                its positions.
-            lowercase: bool, overrides what the checkpoint says of its vocabulary.
+            preset: as for `TextClassifier.from_preset`.
+            sequence_length: int. None takes the length that the checkpoint names, or else the
+                number of its positions.
+            lowercase: bool, replaces the setting of the checkpoint.
             **kwargs: other arguments of the constructor.
+
+        Raises:
+            ValueError: if the vocabulary has another size than the model.
         """
         checkpoint = checkpoints.open_checkpoint(preset)
         if checkpoint is not None:
@@ -334,7 +339,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
 
     @classmethod
     def _from_keras_preset(cls, preset, **kwargs):
-        # KerasHub would look for another class on another backbone than `backbone_cls`.
+        # If the backbone is not `backbone_cls`, KerasHub would look for another class.
         if check_file_exists(preset, PREPROCESSOR_CONFIG_FILE):
             saved = check_config_class(load_json(preset, PREPROCESSOR_CONFIG_FILE))
             if issubclass(saved, SegmentPacker):
@@ -352,10 +357,10 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         """Builds a packer with the tokenizer of a checkpoint that is open.
 
         Args:
-            checkpoint: what `checkpoints.open_checkpoint` returned.
-            sequence_length: int. Defaults to what the checkpoint says, and to the number of
-                its positions.
-            lowercase: bool, overrides what the checkpoint says of its vocabulary.
+            checkpoint: `Checkpoint`, from `checkpoints.open_checkpoint`.
+            sequence_length: int. None takes the length that the checkpoint names, or else the
+                number of its positions.
+            lowercase: bool, replaces the setting of the checkpoint.
             **kwargs: other arguments of the constructor.
 
         Raises:
@@ -372,7 +377,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
 
     def get_config(self) -> Config:
         config = super().get_config()
-        del config["truncate"]  # KerasHub's way to say `truncation`
+        del config["truncate"]  # KerasHub's argument for `truncation`.
         return {
             **config,
             "sequence_length": self.sequence_length,
@@ -394,7 +399,7 @@ class RobertaSegmentPacker(SegmentPacker):
 
     @classmethod
     def _add_missing_kwargs(cls, loader, kwargs):
-        # To KerasHub the saved settings of a `SegmentPacker` are those of another class.
+        # KerasHub would not read the settings of a `SegmentPacker`, because it is another class.
         if check_file_exists(loader.preset, PREPROCESSOR_CONFIG_FILE):
             saved = load_json(loader.preset, PREPROCESSOR_CONFIG_FILE)
             if issubclass(check_config_class(saved), SegmentPacker):

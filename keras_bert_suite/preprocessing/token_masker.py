@@ -37,11 +37,11 @@ OUTPUTS = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
 class TokenMasker(keras.layers.Layer):
     """Hides tokens of packed rows, for masked language modelling.
 
-    A row has n tokens, special tokens included. Of these, `max(1, round(rate * n))` tokens are
-    chosen, but at most `max_predictions`. Fewer are chosen if whole units do not fill this number,
-    and none in a row of special tokens. Of the chosen tokens 80% become the mask token, 10% become
-    a random token, and 10% stay as they are. Special tokens, also the unknown token, and padding
-    are never chosen.
+    In a row of n tokens, special tokens included, `max(1, round(rate * n))` tokens are chosen, but
+    at most `max_predictions`. Fewer tokens are chosen if whole units do not fill this number, and
+    none in a row that has special tokens only. Of the chosen tokens 80% become the mask token, 10%
+    become a random token, and 10% stay as they are. Special tokens, also the unknown token, and
+    padding are never chosen.
 
     The masks of a row depend only on the seed, the epoch and the id of the row. The other rows,
     their order, the padding, the backend and the number of workers do not change them.
@@ -63,7 +63,7 @@ class TokenMasker(keras.layers.Layer):
 
     Units:
         "token": every piece by itself.
-        "word": a piece and those that continue it, for WordPiece the `##` pieces. A word
+        "word": a piece and the pieces that continue it, for WordPiece the `##` pieces. A word
             that would exceed the number is skipped, not cut (Google's whole word masking).
         "span": groups of 1 to `max_span_length` words, their lengths geometrically
             distributed (SpanBERT, Joshi et al., 2020, https://arxiv.org/abs/1907.10529).
@@ -77,29 +77,29 @@ class TokenMasker(keras.layers.Layer):
 
     Args:
         tokenizer: `WordPieceTokenizer` or `BytePairTokenizer` whose vocabulary has the mask
-            token. It is read once, here, or at the first call if the tokenizer has none yet.
+            token. The vocabulary is read once: here, or at the first call if the tokenizer has no
+            vocabulary yet.
         rate: float over 0, at most 1, the share of tokens to choose.
         unit: "token", "word", "span" or "ngram".
-        mask_token_rate: float, how many of the chosen tokens become the mask token.
-        random_token_rate: float, how many of the chosen tokens become a random token. The rest stay
-            as they are. This is drawn for each token, also within words and n-grams, but with
-            "span" once for each span.
+        mask_token_rate: float, the share of the chosen tokens that become the mask token.
+        random_token_rate: float, the share of the chosen tokens that become a random token. The
+            rest stay as they are. The choice is made for each token, also within words and n-grams,
+            but with "span" once for each span.
         max_predictions: int, P. None takes as many as `rate` gives for the padded length.
         random_tokens: "ordinary" draws from the vocabulary without special tokens and
             unused pieces, "vocabulary" from all of it, as Google's code does.
         word_segmenter: function from a str to the list of its words, such as
-            `jieba.lcut`, for a `WordPieceTokenizer`. It is handed each sequence of CJK characters,
-            which BERT makes words of one character, and its words become the words of every unit
-            but "token".
-            To be saved with the layer, or sent to other processes, it must be a function
-            at the top of a module (a method such as `jieba.lcut` is wrapped in one),
-            registered with `keras.saving.register_keras_serializable`.
+            `jieba.lcut`, for a `WordPieceTokenizer`. BERT reads each CJK character as a word. The
+            segmenter gets each sequence of such characters, and its words are the words for every
+            unit but "token". A segmenter that is saved with the layer, or sent to other processes,
+            must be a function at the top of a module, registered with
+            `keras.saving.register_keras_serializable`. Wrap a method such as `jieba.lcut` in one.
         span_probability: float over 0, at most 1, the parameter of the geometric distribution: the
             probability that a span ends at each of its words.
         max_span_length: int, in words. The distribution is renormalised over the lengths from 1 to
-            this one.
-        ngram_shares: floats, how often n-grams of 1, 2 and so on words are drawn;
-            ALBERT's are as 1 to 1/2 to 1/3, MacBERT's `(0.4, 0.3, 0.2, 0.1)`.
+            `max_span_length`.
+        ngram_shares: floats, how often n-grams of 1, 2 and so on words are drawn. ALBERT's have
+            the proportions 1 : 1/2 : 1/3; MacBERT's are `(0.4, 0.3, 0.2, 0.1)`.
         dynamic: bool. False gives a row the same masks in every epoch.
         seed: int, not negative.
     """
@@ -130,7 +130,7 @@ class TokenMasker(keras.layers.Layer):
         if mask_token_rate + random_token_rate > 1 + 1e-9:
             raise ValueError(
                 "mask_token_rate and random_token_rate must not sum to more than 1, got "
-                f"{mask_token_rate} and {random_token_rate}. What is left to 1 stays unchanged."
+                f"{mask_token_rate} and {random_token_rate}. The rest of the tokens stays as it is."
             )
         if max_predictions is not None:
             check_integer("max_predictions", max_predictions, at_least=1)
@@ -182,9 +182,9 @@ class TokenMasker(keras.layers.Layer):
         """Masks a batch.
 
         Args:
-            inputs: dict of what `SegmentPacker` returns: `token_ids` and `padding_mask`,
-                int (B, L), and whatever else, which is passed on. NumPy arrays or
-                TensorFlow tensors; (L,) for a row without a batch.
+            inputs: dict from `SegmentPacker`: `token_ids` and `padding_mask`, int (B, L). Other
+                entries are passed on. NumPy arrays or TensorFlow tensors; (L,) for a row without a
+                batch.
             row_ids: int (B,), () without a batch; the number of each row in the data set.
             epoch: int, not negative; may be a TensorFlow tensor ().
 
@@ -197,14 +197,14 @@ class TokenMasker(keras.layers.Layer):
 
         Raises:
             ValueError: if a key is missing, shapes do not go together, or a row id or the
-                epoch is negative or no integer; inside a TensorFlow graph, what the values
-                decide is `tf.errors.InvalidArgumentError`.
+                epoch is negative or no integer. Inside a TensorFlow graph, errors that depend on
+                values are `tf.errors.InvalidArgumentError`.
         """
         missing = [name for name in ("token_ids", "padding_mask") if name not in inputs]
         if missing:
             raise ValueError(
                 f"TokenMasker needs the keys token_ids and padding_mask, got {sorted(inputs)}. "
-                "Hand it what SegmentPacker returns."
+                "Pass the dict that SegmentPacker returns."
             )
         arrays = inputs["token_ids"], inputs["padding_mask"], row_ids, epoch
         mask = self._mask_tensors if any(map(is_tf_tensor, arrays)) else self._mask_arrays
@@ -278,7 +278,7 @@ class TokenMasker(keras.layers.Layer):
         return self.max_predictions or int(count_predictions(length, self.rate))
 
     def _mask_tensors(self, token_ids, padding_mask, row_ids, epoch):
-        """As `_mask_arrays`, in a TensorFlow graph: one operation that calls back into Python."""
+        """As `_mask_arrays`, in a TensorFlow graph, by one operation that calls Python."""
         import tensorflow as tf
 
         token_ids, padding_mask = map(tf.convert_to_tensor, (token_ids, padding_mask))

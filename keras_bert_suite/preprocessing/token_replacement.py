@@ -13,9 +13,9 @@ from keras_bert_suite.preprocessing.maskable_units import MaskVocabulary
 def draw_uniforms(seed: int, epoch: int, row_ids: np.ndarray, length: int) -> np.ndarray:
     """Draws four random numbers for each position. They are the same for a row in every batch.
 
-    Philox turns a key and a 256-bit counter into four numbers. The key is (seed, epoch),
-    the second word of the counter the row's id, and the first counts the positions: rows
-    are 2**64 positions apart, and a longer padding only adds numbers at the end.
+    Philox turns a key and a 256-bit counter into four numbers. The key is (seed, epoch). The second
+    word of the counter is the row's id, and its first word counts the positions. So rows are 2**64
+    positions apart, and a longer padding only adds numbers at the end.
 
     Args:
         seed, epoch: int in [0, 2**64).
@@ -64,11 +64,12 @@ def replace_tokens(
     mask_token_rate: float,
     random_token_rate: float,
 ) -> np.ndarray:
-    """The mask token, a random token or the token itself.
+    """Replaces each chosen token by the mask token, by a random token, or by itself.
 
     Args:
         originals: int (N,), the chosen tokens.
-        kinds, fillers: float (N,) in [0, 1), random; which of the three, which random token.
+        kinds: float (N,) in [0, 1), random; decides between the three.
+        fillers: float (N,) in [0, 1), random; decides which random token it is.
         vocabulary: `MaskVocabulary`.
         mask_token_rate, random_token_rate: float.
 
@@ -84,7 +85,7 @@ def replace_tokens(
 def list_predictions(
     rows: np.ndarray, columns: np.ndarray, ids: np.ndarray, shape: tuple[int, int]
 ) -> tuple[np.ndarray, ...]:
-    """The chosen tokens, a line for each row of the batch.
+    """Lists the chosen tokens of each row of the batch.
 
     Args:
         rows, columns: int (N,), where the chosen tokens are, in the order of `np.nonzero`.

@@ -1,7 +1,7 @@
-"""Choosing the units that a masked language model must predict, for all rows at once.
+"""Chooses the units that a masked language model must predict, for all rows at once.
 
-Random numbers in, columns out. B batch, L length, U the most units in a row. `maskable_units` says
-what a unit is.
+The functions take random numbers and return columns. B batch, L length, U the most units in a row.
+`maskable_units` says what a unit is.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ def shuffle_columns(keys: np.ndarray, eligible: np.ndarray) -> np.ndarray:
     Returns:
         int64 (B, L).
     """
-    # Key and column in one integer: sorting these is a fifth of a stable argsort, and
-    # equal keys are no different on another machine.
+    # Key and column are one integer. Sorting integers takes a fifth of the time of a stable
+    # argsort, and every machine gives equal keys the same order.
     length = keys.shape[1]
     ranks = np.where(eligible, keys, 1.0) * 2.0**44
     return np.sort(ranks.astype("int64") * length + np.arange(length), axis=1) % length
@@ -85,11 +85,11 @@ def choose_groups(
     budget: np.ndarray,
     clip: bool,
 ) -> np.ndarray:
-    """Takes groups of consecutive units, each starting at a unit chosen at random.
+    """Takes groups of consecutive units. Each group starts at a unit chosen at random.
 
-    The units of a row are visited in random order, every one at most once. A group that
-    would exceed the budget is shortened by whole units; if not even its first unit fits
-    it is skipped. Groups do not overlap, nor cross a token that is not eligible:
+    The units of a row are visited in random order, each at most once. A group that would exceed the
+    budget is shortened by whole units. If not even its first unit fits, it is skipped. Groups do
+    not overlap, and do not cross a token that is not eligible:
 
     clip=True: the group ends before such a token, and before an earlier group.
     clip=False: only lengths that end before such a token are drawn, in proportion to their shares.
@@ -110,7 +110,7 @@ def choose_groups(
     num_rows, length = begins.shape
     cumulative = np.cumsum(shares)
     window = np.arange(len(cumulative))
-    # (B, U) arrays over units, with room for a window that reaches over the end.
+    # These arrays (B, U) over units have room for a window that reaches past the end.
     unit_of = np.cumsum(begins, axis=1) - 1
     num_units = int(unit_of.max(initial=0)) + 1
     rows, firsts = np.nonzero(begins)

@@ -1,7 +1,7 @@
-"""Windows over documents that are longer than a row, as index arithmetic.
+"""Cuts documents that are longer than a row into windows, by index arithmetic.
 
-Written once for NumPy and TensorFlow, as `packing` is. A window is a slice of the document's
-tokens, so windows that overlap share them.
+The functions are written once for NumPy and TensorFlow, as in `packing`. A window is a start and a
+length in the array of the document's tokens, so windows that overlap share the tokens.
 """
 
 
@@ -16,11 +16,12 @@ def slide_windows(xp, segments, budget, stride, query_length):
         segments: list of S triples (ids, starts, lengths), as `pack_segments` takes them, for B
             rows; starts and lengths int32.
         budget: int, tokens available to all segments of a window.
-        stride: int, from the start of a window to that of the next.
-        query_length: int, the most tokens kept of each segment but the last.
+        stride: int, from the start of a window to the start of the next.
+        query_length: int, how many tokens of each segment but the last are kept at most.
 
     Returns:
-        `(segments, row_ids)`: the same for N windows; int32 (N,), the row each was cut from.
+        `(segments, row_ids)`: list of S triples as `segments`, for N windows; int32 (N,), the row
+        that each window was cut from.
     """
     queries = [(ids, starts, xp.minimum(n, query_length)) for ids, starts, n in segments[:-1]]
     ids, starts, lengths = segments[-1]
@@ -56,8 +57,8 @@ def share_windows(xp, starts, lengths, budget):
 
     Returns:
         `(starts, lengths, row_ids, own_starts, own_ends)`, int32 (N,), for N >= B windows: where
-        their tokens lie, which text they come from, and from which of their own tokens to which
-        they answer.
+        the tokens of each window lie, the text it comes from, and the first and the end of the
+        window's tokens for which it answers, counted from the start of the window.
     """
     stride = max(1, (budget + 1) // 2)
     (window,), row_ids = slide_windows(xp, [(None, starts, lengths)], budget, stride, 0)
@@ -81,12 +82,12 @@ def choose_stride(sequence_length, query_length, budget, num_queries):
 
 
 def check_stride(stride, query_length, budget, num_queries):
-    """Raises ValueError if windows could miss tokens of the document, or have no room for any."""
+    """Raises ValueError if windows could miss tokens of the document, or have no room for one."""
     room = budget - query_length * num_queries
     if query_length < 1 or room < 1:
         raise ValueError(
-            f"query_length must be from 1 to {(budget - 1) // max(num_queries, 1)}, so that the "
-            f"{budget} tokens that a row has room for are not all the queries', got "
+            f"query_length must be from 1 to {(budget - 1) // max(num_queries, 1)}, so that "
+            f"{num_queries} queries leave room for the document in a row of {budget} tokens, got "
             f"{query_length}."
         )
     if not 1 <= stride <= room:
@@ -113,7 +114,7 @@ def number_tokens(xp, segment):
 
 
 def find_rows(xp, lengths, total):
-    """Which row each of `total` = sum(`lengths`) elements is in: [2, 0, 1] -> [0, 0, 2]."""
-    # `tf.repeat` would make a grid of all rows by the longest.
+    """The row of each of `total` = sum(`lengths`) elements: [2, 0, 1] -> [0, 0, 2]."""
+    # `tf.repeat` would make a grid of all rows by the longest row.
     position = xp.cast(xp.arange(total))
     return xp.cast(xp.searchsorted(xp.cumsum(lengths), position, side="right"))

@@ -1,4 +1,4 @@
-"""What has been tokenized before, by segment of text."""
+"""A cache of tokenized segments of text."""
 
 from abc import ABC, abstractmethod
 from array import array
@@ -11,7 +11,7 @@ MAX_CACHED_LENGTH = 64
 
 
 class SegmentCache(dict):
-    """Segment -> its analysis, made when the segment is first met."""
+    """dict of segment -> its analysis, which is made when the segment is first looked up."""
 
     def __init__(self, analyse):
         super().__init__()
@@ -29,7 +29,7 @@ class SegmentCache(dict):
 
 
 class CachedEngine(ABC):
-    """An eager engine that keeps the ids of a segment as bytes, for bytes are joined quickly."""
+    """An eager engine that keeps the ids of a segment as bytes, because bytes are joined fast."""
 
     def tokenize(self, text):
         """str -> list of int."""

@@ -1,11 +1,11 @@
-"""What a preprocessing layer may be handed as text."""
+"""The forms of text that a preprocessing layer takes."""
 
 import sys
 
 
 def is_tf_tensor(inputs):
-    """Whether `inputs` is a tensor or variable of TensorFlow, found out without TensorFlow."""
-    # Whoever hands over a tensor has imported it; nobody else needs it.
+    """Whether `inputs` is a tensor or variable of TensorFlow. It does not import TensorFlow."""
+    # A caller that has a tensor has imported TensorFlow.
     tf = sys.modules.get("tensorflow")
     kinds = ("Tensor", "RaggedTensor", "Variable")
     return hasattr(tf, "RaggedTensor") and isinstance(
@@ -20,8 +20,11 @@ def canonicalize_texts(inputs):
         inputs: str or bytes, or a list, tuple, NumPy array or pandas Series of n of them.
 
     Returns:
-        `(texts, batched)`: list of str, and False if a single text was given. What is not UTF-8 in
-        bytes is dropped.
+        `(texts, batched)`: list of str, and False if a single text was given. Bytes that are not
+        UTF-8 are dropped.
+
+    Raises:
+        ValueError: if `inputs` are not texts.
     """
     if hasattr(inputs, "tolist"):
         inputs = inputs.tolist()
@@ -42,5 +45,5 @@ def canonicalize_texts(inputs):
 
 
 def decode_text(text):
-    """str or bytes -> str, without what is not UTF-8."""
+    """str or bytes to str. Bytes that are not UTF-8 are dropped."""
     return text if isinstance(text, str) else text.decode("utf-8", "ignore")

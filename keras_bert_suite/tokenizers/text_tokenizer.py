@@ -1,4 +1,4 @@
-"""What the tokenizers of this package have in common, and what each answers for itself."""
+"""The common base of the tokenizers of this package."""
 
 import os
 import threading
@@ -21,10 +21,10 @@ SPECIAL_TOKENS = ("unknown_token", "start_token", "end_token", "pad_token", "mas
 class TextTokenizer(Tokenizer):
     """A tokenizer with two engines of one behaviour: for Python text, and for TensorFlow graphs.
 
-    Other rooms ask it what differs between tokenizers, and know none of it themselves:
-    `packing_arguments` (what stands around texts, and between them), `find_continuations` (which
-    ids continue a word), `find_ordinary` (which ids are text), `split_at_masks`, `asset_contents`
-    (its files), `settings` and `hugging_face_config`.
+    Other rooms do not know how tokenizers differ. They ask the tokenizer: `packing_arguments` (the
+    special tokens around texts and between them), `find_continuations` (the ids that continue a
+    word), `find_ordinary` (the ids that text may become), `split_at_masks`, `asset_contents` (its
+    files), `settings` and `hugging_face_config`.
 
     A subclass sets `eager_engine` and `graph_engine`, classes that take `_engine_arguments()`, and
     calls `_use_vocabulary` with a vocabulary that has `tokens`, `ids`, `source`,
@@ -36,13 +36,13 @@ class TextTokenizer(Tokenizer):
         dtype: "int32", as every Keras layer has one.
     """
 
-    #: How many end tokens stand between two texts of a row.
+    #: int, how many end tokens stand between two texts of a row.
     num_separators = 1
-    #: Whether the models of this tokenizer tell the texts of a row apart by `segment_ids`.
+    #: bool, whether the models of this tokenizer tell the texts of a row apart by `segment_ids`.
     has_segment_ids = True
-    #: Whether a Chinese character is a piece of its own, so that pieces can be joined to words.
+    #: bool, whether a Chinese character is a piece of its own, so that pieces make words.
     has_cjk_pieces = True
-    #: The names of its files.
+    #: The names of the tokenizer's files.
     asset_names: tuple[str, ...] = ()
     eager_engine: Callable
     graph_engine: Callable
@@ -101,10 +101,11 @@ class TextTokenizer(Tokenizer):
 
     @abstractmethod
     def hugging_face_config(self) -> dict[str, Any]:
-        """dict, what tokenizer_config.json of Hugging Face says beside the special tokens."""
+        """dict of the entries of Hugging Face's tokenizer_config.json, less the special tokens."""
 
     def __call__(self, inputs: Any) -> Any:
-        # For Python text Keras' call would look at each str, which takes longer than tokenizing it.
+        # For Python text Keras' `__call__` would look at each str. That takes longer than to
+        # tokenize it.
         return super().__call__(inputs) if is_tf_tensor(inputs) else self.tokenize(inputs)
 
     def call(self, inputs: Any) -> Any:
@@ -129,39 +130,39 @@ class TextTokenizer(Tokenizer):
         return rows if batched else rows[0]
 
     def tokenize_flat(self, texts: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """The fastest form for many texts.
+        """Texts to one array of ids. This is the fastest way for many texts.
 
         Args:
             texts: list, tuple or array of n str or bytes.
 
         Returns:
-            `(ids, lengths)`: int32 array of the ids of all texts in a row, int64 array (n,) of how
-            many each has.
+            `(ids, lengths)`: int32 (T,), the ids of all texts one after the other; int64 (n,), the
+            number of ids of each text.
         """
         texts, _ = canonicalize_texts(texts)
         return self._eager_engine().tokenize_flat(texts)
 
     def tokenize_words(self, words: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
-        """As `tokenize_flat`, for words that are parts of a text; here a word is a text."""
+        """As `tokenize_flat`, for words that are parts of a text. Here a word is read as a text."""
         return self.tokenize_flat(words)
 
     def tokenize_with_offsets(self, inputs: Any) -> Any:
-        """Texts to ids and where each came from.
+        """Texts to ids, and the part of the text that each id was made from.
 
         Args:
             inputs: as for `tokenize`.
 
         Returns:
             For a text `(ids, offsets, word_starts)`: list of int; list of `(start, end)` such that
-            `text[start:end]` is what the piece was made from; list of bool, False for pieces that
+            the piece was made from `text[start:end]`; list of bool, False for pieces that
             continue a word. Offsets count characters (of the decoded text for bytes). For n texts,
             n such tuples.
 
             For tensors `(ids, starts, ends, word_starts)`, each shaped as by `tokenize`; int64
             offsets count bytes.
 
-        A piece spans every character that it has a part of, so that two pieces of one character
-        have the same span, and deleted characters belong to what they follow.
+        The span of a piece has every character that the piece has a part of. So two pieces of one
+        character have the same span. A deleted character belongs to the piece before it.
         """
         if is_tf_tensor(inputs):
             return self._graph_engine().tokenize_with_offsets(inputs)
@@ -175,7 +176,7 @@ class TextTokenizer(Tokenizer):
         return rows if batched else rows[0]
 
     def split_at_masks(self, text: str) -> list[str]:
-        """Parts of a text, between which the mask token stood: "a [MASK]." -> ["a ", "."]."""
+        """Splits a text at the mask token: "a [MASK]." -> ["a ", "."]."""
         return text.split(self.mask_token)
 
     def detokenize(self, inputs: Any) -> str | list[Any]:
@@ -225,7 +226,7 @@ class TextTokenizer(Tokenizer):
 
     @property
     def special_tokens(self) -> list[str]:
-        """Unknown, start, end, pad and, where the vocabulary has it, mask: list of str."""
+        """list of str: the unknown, start, end and pad token; the mask token if there is one."""
         tokens = [self.unknown_token, self.start_token, self.end_token, self.pad_token]
         if self._vocabulary is None or self.mask_token_id is not None:
             tokens.append(self.mask_token)
@@ -249,7 +250,7 @@ class TextTokenizer(Tokenizer):
         }
 
     def find_ordinary(self) -> np.ndarray:
-        """bool (V,), the ids of pieces that text may become, such as a random token."""
+        """bool (V,), the ids of pieces that text may become. Random tokens are drawn from them."""
         ordinary = np.ones(self.vocabulary_size(), bool)
         ordinary[self.special_token_ids] = False
         return ordinary
@@ -318,7 +319,7 @@ class TextTokenizer(Tokenizer):
 
 
 class _MadeOnce:
-    """What is made of one vocabulary when it is first needed, once for all threads."""
+    """The engines and tables of one vocabulary. Each is made when first needed, by one thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

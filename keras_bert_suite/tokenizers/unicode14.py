@@ -1,8 +1,8 @@
 """Character tables of Unicode 14, written by `scripts/freeze_unicode.py`: do not edit.
 
-Frozen, so that ids do not move with the Unicode version of Python, ICU or a Rust crate. A table is
-a string of code point ranges in hexadecimal, `first-last` or a single `code`; `LOWERCASE` adds the
-step and the distance to the lower-case character: `first-last/step+distance`.
+They are frozen, so that ids do not move with the Unicode version of Python, ICU or a Rust crate. A
+table is a string of code point ranges in hexadecimal, `first-last` or a single `code`. `LOWERCASE`
+adds the step and the distance to the lower-case character: `first-last/step+distance`.
 """
 
 # Categories Cc and Cf without tab, line feed and carriage return.
@@ -11,7 +11,7 @@ CONTROL = """
 feff fff9-fffb 110bd 110cd 13430-13438 1bca0-1bca3 1d173-1d17a e0001 e0020-e007f
 """
 
-# Category P*; ASCII symbols, which BERT treats alike, are not in it.
+# Category P*. ASCII symbols are not in it, but BERT treats them alike.
 PUNCTUATION = """
 21-23 25-2a 2c-2f 3a-3b 3f-40 5b-5d 5f 7b 7d a1 a7 ab b6-b7 bb bf 37e 387 55a-55f 589-58a 5be 5c0
 5c3 5c6 5f3-5f4 609-60a 60c-60d 61b 61d-61f 66a-66d 6d4 700-70d 7f7-7f9 830-83e 85e 964-965 970 9fd
@@ -32,7 +32,7 @@ ff3f ff5b ff5d ff5f-ff65 10100-10102 1039f 103d0 1056f 10857 1091f 1093f 10a50-1
 1e95e-1e95f
 """
 
-# Category Mn: what is dropped when accents are stripped.
+# Category Mn: the characters that are dropped when accents are stripped.
 NONSPACING = """
 300-36f 483-487 591-5bd 5bf 5c1-5c2 5c4-5c5 5c7 610-61a 64b-65f 670 6d6-6dc 6df-6e4 6e7-6e8 6ea-6ed
 711 730-74a 7a6-7b0 7eb-7f3 7fd 816-819 81b-823 825-827 829-82d 859-85b 898-89f 8ca-8e1 8e3-902 93a
@@ -135,7 +135,7 @@ ffdd-ffdf ffe7 ffef-fff8 fffe-ffff 1000c 10027 1003b 1003e 1004e-1004f 1005e-100
 ffffe-fffff 10fffe-10ffff
 """
 
-# What makes a neighbouring capital sigma final (cased and not case-ignorable).
+# The letters beside which a capital sigma may be final (cased, not case-ignorable).
 CASED = """
 41-5a 61-7a aa b5 ba c0-d6 d8-f6 f8-1ba 1bc-1bf 1c4-293 295-2af 370-373 376-377 37b-37d 37f 386
 388-38a 38c 38e-3a1 3a3-3f5 3f7-481 48a-52f 531-556 560-588 10a0-10c5 10c7 10cd 10d0-10fa 10fd-10ff
@@ -154,7 +154,7 @@ ff41-ff5a 10400-1044f 104b0-104d3 104d8-104fb 10570-1057a 1057c-1058a 1058c-1059
 1f130-1f149 1f150-1f169 1f170-1f189
 """
 
-# What the search for such a neighbour passes over.
+# The characters that the search for such a neighbour skips.
 CASE_IGNORABLE = """
 27 2e 3a 5e 60 a8 ad af b4 b7-b8 2b0-36f 374-375 37a 384-385 387 483-489 559 55f 591-5bd 5bf 5c1-5c2
 5c4-5c5 5c7 5f4 600-605 610-61a 61c 640 64b-65f 670 6d6-6dd 6df-6e8 6ea-6ed 70f 711 730-74a 7a6-7b0
@@ -195,7 +195,7 @@ fe52 fe55 feff ff07 ff0e ff1a ff3e ff40 ff70 ff9e-ff9f ffe3 fff9-fffb 101fd 102e
 1f3fb-1f3ff e0001 e0020-e007f e0100-e01ef
 """
 
-# str.lower where it is one other character; U+0130 alone becomes two.
+# Characters that str.lower changes to one other. U+0130 alone becomes two.
 LOWERCASE = """
 41-5a/1+20 c0-d6/1+20 d8-de/1+20 100-12e/2+1 132-136/2+1 139-147/2+1 14a-176/2+1 178-178/1-79
 179-17d/2+1 181-181/1+d2 182-184/2+1 186-186/1+ce 187-187/1+1 189-18a/1+cd 18b-18b/1+1 18e-18e/1+4f

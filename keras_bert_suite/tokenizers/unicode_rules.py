@@ -1,10 +1,10 @@
-"""What BERT's original tokenizer does to each character, frozen at Unicode 14.
+"""The rules of BERT's original tokenizer for each character, frozen at Unicode 14.
 
-One source for both engines: the eager one applies `CharacterMap` and the regular expressions, the
-TensorFlow one compiles `CharacterMap` into its own trie.
+They are the one source for both engines. The eager engine applies `CharacterMap` and the regular
+expressions. The TensorFlow engine compiles `CharacterMap` into its own trie.
 
 `unicodedata` is asked for canonical decompositions and combining classes only, and only of
-characters assigned in Unicode 14: the Unicode stability policy forbids these ever to change.
+characters that Unicode 14 assigns. The stability policy of Unicode says that these never change.
 Categories and case mappings may change, so they come from the frozen tables.
 """
 
@@ -23,9 +23,9 @@ ASCII_SYMBOLS = "21-2f 3a-40 5b-60 7b-7e"
 PUNCTUATION = ASCII_SYMBOLS + unicode14.PUNCTUATION
 # Controls and formats, the replacement character, lone surrogates.
 DELETED = unicode14.CONTROL + " d800-dfff fffd"
-# The eight ranges whose characters are words of their own, assigned or not.
+# The eight ranges whose characters, assigned or unassigned, are words of their own.
 CJK = "3400-4dbf 4e00-9fff f900-faff 20000-2a6df 2a700-2b73f 2b740-2b81f 2b820-2ceaf 2f800-2fa1f"
-# Combining marks that canonical order may move and accent stripping leaves (category Mc).
+# Combining marks (category Mc) that canonical order may move. Accent stripping keeps them.
 VISIBLE_MARKS = (
     "1715 1734 1b44 1baa 1bf2-1bf3 302e-302f a953 a9c0 111c0 11235 1134d 116b6 1193d "
     "16ff0-16ff1 1d165-1d166 1d16d-1d172"
@@ -50,7 +50,7 @@ def re2_class(table):
 
 @functools.cache
 def membership(table):
-    """Boolean array of 0x110000: which code points the table holds."""
+    """bool (0x110000,), the code points that the table holds."""
     flags = np.zeros(0x110000, dtype=bool)
     for first, last in parse_ranges(table):
         flags[first : last + 1] = True
@@ -69,11 +69,11 @@ def lowercase_map():
 
 
 class CharacterMap(dict):
-    """Code point -> what it becomes, filled as characters are met; for `str.translate` too.
+    """dict of code point -> str, filled when a code point is looked up. `str.translate` takes it.
 
-    Cleaning, lower case and accent stripping in one step: U+00C9 -> "e", U+200B -> "",
-    U+3000 -> " ". What depends on neighbours is not in it: final sigma, the order of combining
-    marks, spaces around CJK.
+    It cleans, lowers and strips accents in one step: U+00C9 -> "e", U+200B -> "", U+3000 -> " ".
+    Rules that depend on neighbours are not in it: the final sigma, the order of combining marks,
+    spaces around CJK.
     """
 
     def __init__(self, lowercase, strip_accents):
@@ -103,8 +103,8 @@ class CharacterMap(dict):
         """One segment with its combining marks in canonical order.
 
         Returns:
-            `(text, origins)`: str, and for each of its characters the index in `segment` that it
-            came from. Marks that change places all came from the first of them.
+            `(text, origins)`: str, and for each of its characters the index of its origin in
+            `segment`. Marks that change places have the index of the first of them.
         """
         parts = []
         for index, character in enumerate(segment):
@@ -132,7 +132,7 @@ def strip_nonspacing(text):
 @functools.cache
 def _sigma_patterns():
     cased = python_class(unicode14.CASED)
-    # Deleted characters are gone before lower-casing looks around.
+    # Google's code deletes these characters before it lowers the text.
     passed_over = python_class(unicode14.CASE_IGNORABLE + DELETED)
     return (
         re.compile(f"Σ(?=[{passed_over}]*[{cased}])"),
@@ -143,7 +143,8 @@ def _sigma_patterns():
 def lower_sigma(text):
     """Lower-cases each capital sigma of a whitespace-free token as `str.lower` does.
 
-    It becomes the final form after a letter and before none: "ΟΔΟΣ" -> "ΟΔΟς". Lengths are kept.
+    A sigma that follows a letter, and that no letter follows, becomes the final form: "ΟΔΟΣ" ->
+    "ΟΔΟς". The length stays the same.
     """
     inner, final = _sigma_patterns()
     return final.sub("\\1ς", inner.sub("σ", text)).replace("Σ", "σ")

@@ -36,18 +36,19 @@ class BytePairTokenizer(TextTokenizer):
     tokenizer.detokenize([31414, 232])           # "Hello world"
     ```
 
-    A word begins with the space before it, written `Ġ` in its pieces: at the beginning of a text
-    it has other ids. "<mask>" in a text is characters, not the special token, as everywhere in
-    this package; `Pretrainer.fill_mask` alone looks for it. What is not UTF-8 in `bytes` and string
-    tensors vanishes, and so do lone surrogates in `str`, and bytes that the vocabulary lacks.
+    The space before a word belongs to the word, and is written `Ġ` in its pieces. So a word at the
+    beginning of a text has other ids than elsewhere. "<mask>" in a text is six characters, not the
+    special token, as everywhere in this package. Only `Pretrainer.fill_mask` looks for it. Bytes
+    that are not UTF-8 are dropped from `bytes` and string tensors. So are lone surrogates in `str`,
+    and bytes that the vocabulary lacks.
 
     Args:
-        vocabulary: path of a `vocab.json`, or dict of piece -> id. None, with `merges`, leaves the
-            tokenizer empty until `set_vocabulary` or `load_assets`.
+        vocabulary: path of a `vocab.json`, or dict of piece -> id. If `vocabulary` and `merges`
+            are None, the tokenizer is empty until `set_vocabulary` or `load_assets`.
         merges: path of a `merges.txt`, or list of merges in their order, each "left right" or a
             pair.
-        add_prefix_space: bool, whether a text that begins without a space is read with one, so
-            that its first word has the ids that it has elsewhere.
+        add_prefix_space: bool, whether a space is put before a text that begins without one. Its
+            first word then has the same ids as in the middle of a text.
         unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
         dtype: "int32", as every Keras layer has one.
@@ -112,7 +113,7 @@ class BytePairTokenizer(TextTokenizer):
         return np.array([not token.startswith(SPACE) for token in self.get_vocabulary()])
 
     def find_ordinary(self) -> np.ndarray:
-        # Fairseq filled vocabularies up with pieces of this name.
+        # Fairseq fills vocabularies up with pieces of this name.
         unused = [token.startswith("madeupword") for token in self.get_vocabulary()]
         return super().find_ordinary() & ~np.array(unused)
 

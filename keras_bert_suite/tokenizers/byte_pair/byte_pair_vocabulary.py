@@ -6,7 +6,7 @@ import os
 
 from keras_bert_suite.files.messages import list_names, shorten
 
-#: How pieces that begin with a space begin.
+#: The first character of pieces that begin with a space.
 SPACE = "Ġ"
 
 
@@ -14,8 +14,8 @@ SPACE = "Ġ"
 def byte_characters():
     """The 256 characters that stand for bytes in pieces, str, in the order of the bytes.
 
-    Printable bytes stand for themselves, the others for the characters from U+0100 on (GPT-2's
-    `bytes_to_unicode`).
+    A printable byte is written as itself. Every other byte is written as a character from U+0100
+    on (GPT-2's `bytes_to_unicode`).
     """
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = iter(range(0x100, 0x200))
@@ -28,12 +28,12 @@ def _bytes_of_characters():
 
 
 def encode_bytes(data):
-    """bytes -> str as pieces have it: b" caf\\xc3\\xa9" -> "ĠcafÃ©"."""
+    """Bytes to the characters of pieces: b" caf\\xc3\\xa9" -> "ĠcafÃ©"."""
     return data.decode("latin-1").translate(byte_characters())
 
 
 def decode_bytes(piece):
-    """A piece -> its bytes. What no byte is written as, as in special tokens, is UTF-8."""
+    """A piece to its bytes. A character that stands for no byte is encoded as UTF-8."""
     table = _bytes_of_characters()
     return b"".join(bytes([table[c]]) if c in table else c.encode() for c in piece)
 
@@ -43,8 +43,8 @@ class BytePairVocabulary:
 
     Args:
         ids: dict of piece -> id, which count up from 0.
-        merges: list of (left piece, right piece), the first merge is made first. Also "left right".
-        source: str, what error messages call it.
+        merges: list of (left piece, right piece) or "left right". The first merge is made first.
+        source: str, the name of the vocabulary in error messages.
 
     Attributes:
         tokens: tuple of str; `tokens[id]` is the piece.
@@ -53,7 +53,7 @@ class BytePairVocabulary:
         source: str.
 
     Raises:
-        ValueError: if ids are missing, or a merge has a part, or makes a piece, without an id.
+        ValueError: if ids are missing, or if a part or the product of a merge has no id.
     """
 
     def __init__(self, ids, merges, source="vocabulary"):

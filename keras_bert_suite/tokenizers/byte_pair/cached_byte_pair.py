@@ -1,4 +1,4 @@
-"""The eager engine: words by a regular expression, each distinct word merged once."""
+"""The eager engine. A regular expression finds words, and each distinct word is merged once."""
 
 import functools
 import re
@@ -18,7 +18,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 @functools.cache
 def word_pattern():
-    """Where words begin and end: GPT-2's expression, with classes of characters of our own."""
+    """The compiled expression whose matches are words: GPT-2's, with our classes of characters."""
     letters, numbers, spaces = map(python_class, (LETTERS, NUMBERS, SPACES))
     return re.compile(
         rf"'s|'t|'re|'ve|'m|'ll|'d| ?[{letters}]+| ?[{numbers}]+| ?[^{spaces}{letters}{numbers}]+"
@@ -27,9 +27,9 @@ def word_pattern():
 
 
 class CachedBytePair(CachedEngine):
-    """Text to ids: the Rust library's byte-pair encoding of the words of a text.
+    """Text to ids. The Rust library encodes each word of a text.
 
-    Several threads may call.
+    Several threads may call one engine.
 
     Args:
         vocabulary: `BytePairVocabulary`.
@@ -42,7 +42,7 @@ class CachedBytePair(CachedEngine):
         self._model = BPE(vocabulary.ids, list(vocabulary.merges))
         self._add_prefix_space = add_prefix_space
         self._bytes = list(map(decode_bytes, vocabulary.tokens))
-        # What has no piece is dropped, as by transformers; a trained vocabulary has all bytes.
+        # A byte without a piece is dropped, as in transformers. A trained vocabulary has all bytes.
         self._known_bytes = {b for b, c in enumerate(byte_characters()) if c in vocabulary.ids}
         self._word_ids = SegmentCache(self._merge)
 
@@ -63,7 +63,7 @@ class CachedBytePair(CachedEngine):
         """str -> (ids, offsets): list of int, list of (start, end) in characters of `text`."""
         kept = [index for index, c in enumerate(text) if not "\ud800" <= c <= "\udfff"]
         begun = self._begin("".join(map(text.__getitem__, kept)))
-        # For each character where it was in the text, and then where the text ends.
+        # For each character its index in `text`; last the length of `text`.
         origins = [*[0] * (len(begun) - len(kept)), *kept, len(text)]
         known = self._known_bytes
         # For each byte the index of its character.

@@ -16,7 +16,7 @@ from keras_bert_suite.tokenizers.unicode_rules import membership
 
 OTHER, LETTER, NUMBER, BLANK, OUTSIDE = range(5)
 
-#: What is a word together with the apostrophe before it, by length.
+#: Letters that are one word with the apostrophe before them, by the number of letters.
 CONTRACTIONS = {1: ("s", "t", "m", "d"), 2: ("re", "ve", "ll")}
 
 
@@ -88,7 +88,7 @@ class GraphBytePair:
     def _read_characters(self, texts):
         """(code point, first byte, byte after the last, row) of each character of all rows.
 
-        What is not UTF-8 is left out, and belongs to the character before it.
+        Bytes that are not UTF-8 are left out. They belong to the character before them.
         """
         import tensorflow as tf
 
@@ -97,7 +97,7 @@ class GraphBytePair:
             needs_space = tf.not_equal(ragged[:, :1], ord(" "))
             space = tf.ragged.boolean_mask(tf.zeros_like(ragged[:, :1]), needs_space)
             ragged = tf.concat([space + ord(" "), ragged], axis=1)
-            # So that what is trimmed, one byte, ends where the text begins.
+            # The added space begins one byte before the text, so its end is where the text begins.
             starts = tf.concat([tf.cast(space, tf.int64) - 1, starts], axis=1)
         rows, starts = ragged.value_rowids(), starts.values
         lengths = tf.gather(tf.strings.length(texts, unit="BYTE"), rows)
@@ -111,7 +111,8 @@ class GraphBytePair:
         classes = tf.gather(self._classes, characters)
         before = _neighbour(classes, rows, -1, OUTSIDE)
         after = _neighbour(classes, rows, 1, OUTSIDE)
-        # A space that text follows is its beginning; any other last space is a word of its own.
+        # The last of several spaces belongs to the text behind it. If no text follows, it belongs
+        # to the spaces before it.
         begins = tf.where(
             classes == BLANK,
             (before != BLANK) | ((after != BLANK) & (after != OUTSIDE)),
@@ -166,12 +167,13 @@ class GraphBytePair:
         found = (tf.gather(self._keys, at) == key) & (stretch[1:] == stretch[:-1])
         rank = tf.gather(self._ranks, at)
         if not self._merges_in_order:
-            # One at a time, for a merge may make a pair that comes before its own kind.
+            # Merges are made one at a time: a merge may make a pair whose rank is lower than its
+            # own.
             rank = rank * tf.size(ids, tf.int64) + place
         rank = tf.where(found, rank, tf.int64.max)
         lowest = tf.math.segment_min(rank, stretch[:-1])
         chosen = found & (rank == tf.gather(lowest, stretch[:-1]))
-        # Of "aaa" the pairs overlap: every second one of a run is taken.
+        # The pairs in "aaa" overlap, so every second pair of overlapping pairs is taken.
         begins = chosen & ~tf.pad(chosen, [[1, 0]])[:-1]
         begin = tf.concat([[0], tf.boolean_mask(place, begins)], axis=0)
         begin = tf.gather(begin, tf.cumsum(tf.cast(begins, tf.int64)))
@@ -184,7 +186,7 @@ class GraphBytePair:
 
 
 def _neighbour(values, rows, by, outside):
-    """The values `by` places further on in the same row; `outside` where the row has ended."""
+    """The value `by` places after each place of its row; `outside` where the row has no place."""
     import tensorflow as tf
 
     shifted = tf.roll(values, -by, axis=0)
@@ -243,7 +245,7 @@ def _sort_merges(vocabulary):
 
 
 def _are_in_order(vocabulary):
-    """Whether each merge comes after all those that make its parts, as in a trained list."""
+    """Whether each merge comes after the merges that make its parts, as in a trained list."""
     made_at = {}
     for rank, merge in enumerate(vocabulary.merges):
         made_at["".join(merge)] = rank
@@ -255,7 +257,7 @@ def _are_in_order(vocabulary):
 
 
 def _find_joined_bytes(vocabulary):
-    """bool (65536,), which pairs of bytes, 256 * first + second, some merge has inside."""
+    """bool (65536,), at 256 * first + second, whether a merge joins these two bytes."""
     joined = np.zeros(65536, bool)
     for merge in vocabulary.merges:
         piece = np.frombuffer(decode_bytes("".join(merge)), "uint8").astype("int32")

@@ -1,4 +1,4 @@
-"""The eager engine: Google's rules for Python strings, each distinct segment analysed once."""
+"""The eager engine: Google's rules for Python strings. Each distinct segment is analysed once."""
 
 from array import array
 
@@ -12,11 +12,11 @@ from keras_bert_suite.tokenizers.word_piece.word_splitting import (
 
 
 class CachedWordPiece(CachedEngine):
-    """Text to ids: the Rust library's WordPiece under our own normalization.
+    """Text to ids, by our own normalization and the WordPiece of the Rust library.
 
-    Natural text repeats its words, so a dictionary of the segments already seen answers for all but
-    a few percent of them, and the exact rules can stay plain Python. Ids are kept as bytes, for
-    joining bytes makes no Python integers. Several threads may call.
+    Natural text repeats its words. A dictionary of the segments seen before answers for all but a
+    few percent of them, so the exact rules can stay plain Python. Ids are kept as bytes, because
+    bytes can be joined without Python integers. Several threads may call one engine.
 
     Args:
         vocabulary: `Vocabulary`.
@@ -40,7 +40,7 @@ class CachedWordPiece(CachedEngine):
 
     def _tokenize(self, text):
         """str -> bytes, int32 ids."""
-        # A space separates whatever surrounds it, and is found faster than a segment's end.
+        # A space always separates segments, and it is found faster than the end of a segment.
         return b"".join(map(self._run_ids.__getitem__, text.split(" ")))
 
     def _tokenize_run(self, run):
@@ -55,7 +55,7 @@ class CachedWordPiece(CachedEngine):
             pieces = self._segment_pieces[match.group()]
             leading = pieces[0][1] if pieces else len(match.group())
             if leading and offsets and offsets[-1][1] == base:
-                # Deleted characters belong to what they follow.
+                # Deleted characters belong to the piece before them.
                 offsets[-1] = (offsets[-1][0], base + leading)
             for id, start, end in pieces:
                 ids.append(id)
@@ -75,7 +75,8 @@ class CachedWordPiece(CachedEngine):
     def _analyse(self, segment):
         """Segment -> tuple of (id, start, end), offsets in characters of the segment.
 
-        A piece spans every character that it has a part of, and the deleted ones that follow.
+        The span of a piece has every character that the piece has a part of, and the deleted
+        characters behind it.
         """
         normalized, origins = self._splitter.normalize(segment)
         origins.append(len(segment))

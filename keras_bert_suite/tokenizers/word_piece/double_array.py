@@ -1,7 +1,7 @@
-"""Tries as darts-clone double arrays, the form in which tensorflow_text's ops read them.
+"""Writes tries as darts-clone double arrays, the form in which tensorflow_text's ops read them.
 
-Every node of a trie has a base. The unit of the child that byte b leads to lies at base ^ b, and
-the node's own value, if it has one, at the base. A unit is 32 bits, the lowest first:
+Every node of a trie has a base. Byte b leads to a child, whose unit lies at base ^ b. The value of
+a node, if it has one, lies at its base. A unit has 32 bits. From the lowest bit on they are:
 
     a node:  its byte (8), whether it has a value (1), 0, its own position ^ its base (21), 0
     a value: the value (31), 1
@@ -16,7 +16,7 @@ _BLOCK = 256
 
 
 class Node:
-    """Its value (0: none) and its children, dict of byte -> Node."""
+    """A node of a trie: its value (0 for none) and its children, dict of byte -> Node."""
 
     def __init__(self, value, children):
         self.value = value
@@ -76,13 +76,13 @@ def _collect(root):
 def _place(root, nodes):
     """dict of node -> base, such that no two units meet and no two nodes share a base."""
     bases = {root: _BLOCK}
-    # Position 0 is the unit of the root; its children have a block to themselves.
+    # Position 0 is the unit of the root. The children of the root have a block of their own.
     occupied = bytearray(2 * _BLOCK)
     occupied[0] = 1
     occupied[_BLOCK:] = b"\1" * _BLOCK
     branching = [node for node in nodes if node.children and node is not root]
-    # The broad ones first, while whole blocks are free. Continuation bytes are 64 neighbours, so
-    # that bases 64 apart are all that need be tried.
+    # Nodes with many children come first, while whole blocks are free. The 64 continuation bytes
+    # are neighbours, so it is enough to try every 64th base.
     for node in sorted(branching, key=lambda node: -len(node.children)):
         labels = [*node.children, 0] if node.value else list(node.children)
         base = 0

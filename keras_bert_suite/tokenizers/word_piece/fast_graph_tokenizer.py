@@ -1,7 +1,8 @@
 """The TensorFlow engine: the two ops of tensorflow_text's FastBertTokenizer, made exact.
 
-The normalizer op executes our own model, see `normalizer_model`. What no model can say is done
-beside the ops, for batches that need it: final sigma, and words long in bytes, not in characters.
+The normalizer op executes our own model, see `normalizer_model`. A model cannot express two rules:
+the final sigma, and the limit of a word's length in characters instead of bytes. Other ops apply
+them to the batches that need them.
 """
 
 import struct
@@ -29,9 +30,10 @@ MAX_BYTES_PER_CHARACTER = 4
 class FastGraphTokenizer:
     """String tensors to ids inside a TensorFlow graph.
 
-    One deviation from Google's rules is known: visible combining marks (category Mc, such as the
-    stems and dots of musical notes) that a text has in non-canonical order stay so. It can show
-    only with a vocabulary that holds two of them; the public BERT vocabularies hold none.
+    One deviation from Google's rules is known. Visible combining marks (category Mc, such as the
+    stems and dots of musical notes) stay in the order that the text has them in, also where it is
+    not the canonical order. This changes ids only if the vocabulary holds two such marks. The
+    public BERT vocabularies hold none.
 
     Args:
         vocabulary: `Vocabulary`.
@@ -67,7 +69,7 @@ class FastGraphTokenizer:
         self._lowercase = lowercase
         self._unknown_id = vocabulary.ids[unknown_token]
         self._length_limit_at = find_length_limit(word_piece_model)
-        # Outside any graph that is being traced, so that other graphs may use them too.
+        # Made outside of any graph that is being traced, so that other graphs may use them too.
         with tf.init_scope():
             self._normalizer = tensorflow_text.FastBertNormalizer(
                 model_buffer=_byte_tensor(normalizer_model)
@@ -97,9 +99,9 @@ class FastGraphTokenizer:
 
         normalized, origins = self._normalizer.normalize_with_offsets(texts)
         ids, starts, ends = self._split_words(self._lower(normalized))
-        # For each byte of the normalized rows the byte it came from, and at the end of each row its
-        # length. The bytes of a changed character all came from its first, so a piece ends where
-        # the next different origin is.
+        # `origin` has for each byte of the normalized rows the index of the byte it came from, and
+        # at the end of each row the row's length. All bytes of a changed character have the index
+        # of its first byte, so a piece ends at the next different index.
         origin = origins.flat_values
         row_starts = origins.row_starts()
         is_new = tf.concat([[True], origin[1:] != origin[:-1]], axis=0)[: tf.size(origin)]
@@ -122,7 +124,7 @@ class FastGraphTokenizer:
         )
 
     def _lower(self, normalized):
-        # All else is in the normalizer's model.
+        # The normalizer's model lowers all other characters.
         return lower_sigma(normalized) if self._lowercase else normalized
 
     def _split_words(self, texts):
@@ -130,7 +132,7 @@ class FastGraphTokenizer:
         import tensorflow as tf
 
         ids, starts, ends = _word_piece_op(self._word_piece_model, texts)
-        # To the op, a word of more than 200 bytes is unknown. Had it more than 200 characters?
+        # The op takes words of more than 200 bytes for unknown. Google's limit is 200 characters.
         is_long = ends.flat_values - starts.flat_values > MAX_CHARACTERS_PER_WORD
 
         def split_long_words():
@@ -145,7 +147,7 @@ class FastGraphTokenizer:
     def _unlimited_word_piece_model(self):
         """The model with a limit that no word of 200 characters reaches.
 
-        Made when needed: a SavedModel need not carry two.
+        It is made in the graph, so that a SavedModel carries one model and not two.
         """
         import tensorflow as tf
 

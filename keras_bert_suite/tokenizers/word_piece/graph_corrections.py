@@ -1,4 +1,4 @@
-"""What tensorflow_text's ops cannot be told by their models, in TensorFlow ops beside them."""
+"""The rules that the models of tensorflow_text's ops cannot express, as TensorFlow ops."""
 
 from keras_bert_suite.tokenizers import unicode14
 from keras_bert_suite.tokenizers.unicode_rules import re2_class
@@ -24,7 +24,7 @@ def lower_sigma(texts):
         lowered = _lower_sigma_in_rows(tf.gather_nd(texts, rows))
         return tf.tensor_scatter_nd_update(texts, rows, lowered)
 
-    # Most batches have none, which one search in all rows together finds out soonest.
+    # Most batches have no sigma. One search in all rows together finds this out fastest.
     return tf.cond(_has_sigma(tf.strings.reduce_join(texts)), lower, lambda: texts)
 
 
@@ -48,7 +48,7 @@ def _lower_sigma_in_rows(texts):
 
 
 def find_unknown_words(texts, starts, ends, max_characters):
-    """Which of some words have more than `max_characters` characters.
+    """Finds the words that have more than `max_characters` characters.
 
     Args:
         texts: tf.string (B,), UTF-8.
@@ -56,7 +56,7 @@ def find_unknown_words(texts, starts, ends, max_characters):
         max_characters: int.
 
     Returns:
-        `(starts, ends)` of those words, int64, in bytes of all rows in a row.
+        `(starts, ends)` of these words, int64, in bytes of the joined rows.
     """
     import tensorflow as tf
 
@@ -75,7 +75,7 @@ def merge_unknown_words(texts, pieces, unknown_words, unknown_id):
     Args:
         texts: tf.string (B,).
         pieces: `(ids, starts, ends)`, ragged (B, None), in bytes of their row.
-        unknown_words: `(starts, ends)`, int64, in bytes of all rows in a row, ascending.
+        unknown_words: `(starts, ends)`, int64, in bytes of the joined rows, ascending.
         unknown_id: int.
 
     Returns:
@@ -84,7 +84,7 @@ def merge_unknown_words(texts, pieces, unknown_words, unknown_id):
     import tensorflow as tf
 
     ids, starts, ends = pieces
-    # A word before all others, for the search to find when there is none.
+    # A word before all others, so that the search always finds a word.
     word_start, word_end = (tf.concat([[-1], places], axis=0) for places in unknown_words)
     start, end = place_in_batch(texts, starts), place_in_batch(texts, ends)
     word = tf.searchsorted(word_start, start, side="right") - 1
@@ -105,7 +105,7 @@ def merge_unknown_words(texts, pieces, unknown_words, unknown_id):
 
 
 def place_in_batch(texts, offsets):
-    """Ragged (B, None) bytes of each row -> int64 bytes of all rows in a row."""
+    """Offsets in bytes of each row, ragged (B, None), to offsets in the joined rows, int64."""
     import tensorflow as tf
 
     row_starts = tf.cumsum(tf.cast(tf.strings.length(texts), tf.int64), exclusive=True)

@@ -1,9 +1,9 @@
 """Compiles a character map into the model that tensorflow_text's FastBertNormalizer executes.
 
-The op looks each character of a UTF-8 string up in a trie and writes what the trie says. Its own
-model follows ICU's current Unicode version, folds case instead of lower-casing, and puts spaces
-where controls were. Ours says what `CharacterMap` says, at the same speed, and deletes whatever is
-not UTF-8.
+The op looks each character of a UTF-8 string up in a trie, and writes the replacement that it finds
+there. The model of tensorflow_text follows ICU's current Unicode version, folds case instead of
+lowering it, and replaces controls by spaces. Our model has the replacements of `CharacterMap`, is
+as fast, and deletes bytes that are not UTF-8.
 """
 
 import struct
@@ -36,7 +36,7 @@ def build_normalizer_model(lowercase, strip_accents, unassigned, replacements):
     Args:
         lowercase, strip_accents: bool.
         unassigned: str, written for every unassigned character outside the CJK ranges.
-        replacements: dict of code point -> str that overrides all else.
+        replacements: dict of code point -> str. It overrides every other rule.
     """
     characters = _changed_characters(lowercase, strip_accents)
     characters.update(replacements)
@@ -82,13 +82,14 @@ def _encode_values(characters, unassigned):
 def _build_byte_tree(values):
     """The root of the tree of UTF-8 sequences, each leading to the value of its character.
 
-    The op steps over what is not UTF-8 as Python's decoder does under errors="ignore": by the
-    longest start of a character, else by one byte. All of these lead to deletion.
+    The op steps over bytes that are not UTF-8 as Python's decoder does under errors="ignore": by
+    the longest beginning of a character, or else by one byte. All such bytes are deleted.
     """
     pool = NodePool()
 
     def branch(nodes):
-        # Where the 64 continuation bytes lead (None: nowhere). Without one the character is cut.
+        # `nodes` has the nodes of the 64 continuation bytes, None where a byte leads to no node. A
+        # character without its continuation byte is cut short, and is deleted.
         return pool.node(_DELETE, {0x80 | i: n for i, n in enumerate(nodes) if n is not None})
 
     # Blocks of 64 characters share all bytes but the last. Most blocks are alike.
@@ -117,8 +118,8 @@ def _build_byte_tree(values):
 
 
 def _write_flatbuffer(lowercase, trie, value_of_zero, pool):
-    """A table of lower_case_nfd_strip_accents, trie_array, data_for_codepoint_zero (a key that the
-    trie cannot hold) and normalized_string_pool.
+    """Writes the table of four fields: lower_case_nfd_strip_accents, trie_array,
+    data_for_codepoint_zero (a key that the trie cannot hold) and normalized_string_pool.
     """
     table, trie_at = 16, 36
     pool_at = trie_at + 4 + len(trie)
@@ -127,7 +128,7 @@ def _write_flatbuffer(lowercase, trie, value_of_zero, pool):
             struct.pack("<I", table),
             # Field table: its size, the table's size, where each field is.
             struct.pack("<6H", 12, 20, 7, 8, 12, 16),
-            # A reference counts from its own position.
+            # A reference is an offset from its own position.
             struct.pack("<i3x?", table - 4, lowercase),
             struct.pack("<IiI", trie_at - (table + 8), value_of_zero, pool_at - (table + 16)),
             struct.pack("<I", len(trie) // 4),

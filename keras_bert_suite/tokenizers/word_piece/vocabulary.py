@@ -2,7 +2,7 @@
 
 import os
 
-# Written between pieces of one word: "playing" -> "play", "##ing".
+# Begins each piece of a word but the first: "playing" -> "play", "##ing".
 CONTINUATION_PREFIX = "##"
 
 
@@ -12,7 +12,8 @@ class Vocabulary:
     Attributes:
         tokens: tuple of str; `tokens[id]` is the piece.
         ids: dict, piece -> id.
-        source: str, what error messages call it: the file's path, or "vocabulary list".
+        source: str, the name of the vocabulary in error messages: the file's path, or "vocabulary
+            list".
     """
 
     def __init__(self, tokens, source="vocabulary list"):
@@ -23,8 +24,11 @@ class Vocabulary:
 
     @classmethod
     def read(cls, path):
-        """Reads `vocab.txt`: UTF-8, one piece a line, ended by LF or CRLF, blank lines at the end
-        ignored. Spaces around a piece are dropped, as BERT's original loader drops them."""
+        """Reads `vocab.txt`: UTF-8, one piece in each line, lines ended by LF or CRLF.
+
+        Blank lines at the end are ignored. Spaces around a piece are dropped, as BERT's original
+        loader drops them.
+        """
         path = os.fspath(path)
         with open(path, "rb") as file:
             content = file.read()
@@ -54,7 +58,7 @@ class Vocabulary:
         return {name: "".join(token + "\n" for token in self.tokens).encode()}
 
     def write(self, path):
-        """Writes the one file."""
+        """Writes `vocab.txt`."""
         with open(path, "wb") as file:
             file.write(self.files(("vocab.txt",))["vocab.txt"])
 

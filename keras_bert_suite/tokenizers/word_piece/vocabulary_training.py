@@ -1,10 +1,10 @@
 """Learns a WordPiece vocabulary from raw text.
 
-The pieces are learned by the trainer of the Rust library `tokenizers`: starting from single
-characters, the most frequent pair of neighbours becomes a piece, again and again. The words it is
-given are those that `WordPieceTokenizer` will see, to the character. Its answer would differ from
-run to run, for it numbers the characters as a hash table happens to hand them out, and breaks ties
-by number. Here every character has its number beforehand.
+The trainer of the Rust library `tokenizers` learns the pieces. It starts from single characters,
+and makes a piece of the most frequent pair of neighbours, again and again. It is given exactly the
+words that `WordPieceTokenizer` will see. By itself, the trainer would give another vocabulary in
+each run: it numbers the characters in the order of a hash table, and breaks ties by number. Here
+every character has its number beforehand.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFI
 from keras_bert_suite.tokenizers.word_piece.word_counts import count_characters, count_words
 
 PAD_TOKEN = "[PAD]"
-# They follow the unused ones, as in Google's vocabularies.
+# They follow the unused pieces, as in Google's vocabularies.
 SPECIAL_TOKENS = ("[UNK]", "[CLS]", "[SEP]", "[MASK]")
 # How many words go to the Rust library at a time.
 WORDS_PER_BLOCK = 1024
@@ -37,23 +37,24 @@ def train_vocabulary(
     tokenizer = WordPieceTokenizer(vocabulary)
     ```
 
-    The texts are read once, one after the other; what is kept of them is a count of each different
-    word. The order is Google's: `[PAD]`, `[unused0]` and so on, `[UNK]`, `[CLS]`, `[SEP]`, `[MASK]`
-    (100 to 103 with 99 unused ones), the characters, then the learned pieces, most frequent first.
-    The same texts, in any order, give the same vocabulary.
+    The texts are read once, one after the other. Only a count of each different word is kept. The
+    order of the pieces is Google's: `[PAD]`, `[unused0]` and so on, `[UNK]`, `[CLS]`, `[SEP]`,
+    `[MASK]` (100 to 103 with 99 unused pieces), the characters, then the learned pieces, most
+    frequent first. The same texts, in any order, give the same vocabulary.
 
-    Every character of the corpus is a piece, and also a `##` piece unless it is always a word of
-    its own (punctuation, CJK), so that no word of up to 200 of these characters is unknown.
+    Every character of the corpus is a piece. It is also a `##` piece, unless it is always a word of
+    its own (punctuation, CJK). So no word of up to 200 of these characters is unknown.
 
     Args:
-        texts: iterable of str or bytes. No word may go on from one to the next: lines will do.
+        texts: iterable of str or bytes, such as lines. No word may go on from a text to the next.
         size: int, the most pieces. There are fewer if the corpus does not have so many.
         lowercase, strip_accents: as for the `WordPieceTokenizer`.
-        min_frequency: int, how often at least the corpus has a learned piece.
+        min_frequency: int, the least number of times that a learned piece occurs in the corpus.
         num_unused: int, how many pieces to set aside for words of later tasks.
-        limit_alphabet: int, how many different characters to keep, the most frequent; words with
-            another are unknown. None keeps all. Texts from the web have thousands that occur a few
-            times each; about 1,000 are enough for English, 6,000 to 8,000 for Chinese.
+        limit_alphabet: int, how many different characters to keep. The most frequent characters
+            are kept, and words with another character are unknown. None keeps all. Texts from the
+            web have thousands of characters that occur a few times each. About 1,000 characters are
+            enough for English, 6,000 to 8,000 for Chinese.
 
     Returns:
         list of str.
@@ -106,7 +107,7 @@ def learn_pieces(
         )
 
     kept = set(characters)
-    # A word of one character teaches nothing; one that stays unknown should not.
+    # A word of one character has no pair. A word that will be unknown must not teach any pieces.
     lessons = [(word, word_counts[word]) for word in word_counts if len(word) > 1]
     lessons = [(word, count) for word, count in lessons if kept.issuperset(word)]
     tokenizer = Tokenizer(
@@ -140,9 +141,10 @@ def list_alphabet(characters: Iterable[str]) -> list[str]:
 
 
 def _repeat_words(word_counts):
-    """Yields texts that have each word as often as it was counted: the library counts for itself.
+    """Yields texts that have each word as often as it was counted.
 
-    It goes through a few million words a second on one core.
+    The library takes texts, and counts the words in them itself: a few million words a second on
+    one core.
     """
     block, room = [], WORDS_PER_BLOCK
     for word, count in word_counts:

@@ -1,4 +1,4 @@
-"""The words of a corpus: counted, and how well a vocabulary covers them."""
+"""Counts the words of a corpus, and measures how well a vocabulary covers them."""
 
 import collections
 import dataclasses
@@ -53,7 +53,7 @@ def count_characters(word_counts):
 
 @dataclasses.dataclass(frozen=True)
 class Coverage:
-    """How a vocabulary fits a corpus, each word as often as it occurs.
+    """How a vocabulary fits a corpus. Each word counts as often as it occurs.
 
     Attributes:
         pieces_per_word: float, of the words that are not unknown.

@@ -8,7 +8,7 @@ from keras_bert_suite.tokenizers.unicode_rules import CJK, SPACE, membership
 
 
 def encode_unassigned(tokens):
-    """Hides from ICU, which knows later Unicode versions, what Unicode 14 left unassigned.
+    """Hides the characters that Unicode 14 left unassigned from ICU, which knows later versions.
 
     BERT treats such characters as letters, but ICU treats some of them as punctuation. A character
     that no piece contains becomes one private-use character, the same for all such characters. No
@@ -19,8 +19,9 @@ def encode_unassigned(tokens):
         tokens: sequence of str.
 
     Returns:
-        `(pieces, unassigned, replacements)`: list of str, the tokens for the op; str, the character
-        for those that no piece holds; dict of code point -> str for all other changes to the texts.
+        `(pieces, unassigned, replacements)`: list of str, the tokens for the op; str, the
+        private-use character for all unassigned characters that no piece holds; dict of code point
+        -> str, all other changes to the texts.
     """
     letters = set().union(*tokens)
     private = (
@@ -38,7 +39,10 @@ def encode_unassigned(tokens):
 
 
 def hide_spaces(tokens):
-    """Replaces tokens with a space in them: they match no word, but the op would match two."""
+    """Replaces tokens that have a space in them.
+
+    Such a token matches no word, but the op would match it with two words.
+    """
     space = membership(SPACE)
     return [
         f"[unmatchable {index}]" if any(space[ord(character)] for character in token) else token
@@ -47,8 +51,10 @@ def hide_spaces(tokens):
 
 
 def find_length_limit(model):
-    """Position in the flatbuffer FastWordpieceTokenizerConfig of its fifth field, an int32: the
-    number of bytes above which a word is unknown."""
+    """The position of the fifth field in the flatbuffer FastWordpieceTokenizerConfig.
+
+    The field is an int32, the number of bytes above which a word is unknown.
+    """
     (table,) = struct.unpack_from("<I", model, 0)
     (to_field_table,) = struct.unpack_from("<i", model, table)
     (field,) = struct.unpack_from("<H", model, table - to_field_table + 4 + 4 * 2)

@@ -33,20 +33,25 @@ class WordPieceTokenizer(TextTokenizer):
     tokenizer.detokenize([4, 5, 6])              # "unable !"
     ```
 
-    The rules, in order: NUL, U+FFFD, controls and formats (Cc, Cf) vanish; tabs, line ends and
-    other spaces separate; so do the characters of eight CJK ranges, each a word; then lower case
-    and no accents (`lowercase=True`); punctuation and ASCII symbols are words; each word is matched
-    greedily by the longest pieces, and is the unknown token if it cannot be or has more than 200
-    characters. Private-use and unassigned characters are letters. "[SEP]" in a text is a bracket, a
-    word and a bracket, not the special token. What is not UTF-8 in `bytes` and string tensors
-    vanishes, and so do lone surrogates in `str`.
+    The rules, in order:
+
+    1. NUL, U+FFFD, controls and formats (Cc, Cf) are deleted.
+    2. Tabs, line ends and other spaces separate words. A character of eight CJK ranges is a word.
+    3. With `lowercase=True` text is lowered and accents are stripped.
+    4. Each punctuation character and ASCII symbol is a word.
+    5. Each word is split greedily into the longest pieces. A word that cannot be split, or has more
+       than 200 characters, is the unknown token.
+
+    Private-use and unassigned characters are letters. "[SEP]" in a text is a bracket, a word and a
+    bracket, not the special token. Bytes that are not UTF-8 are dropped from `bytes` and string
+    tensors, and lone surrogates from `str`.
 
     Args:
         vocabulary: path of a `vocab.txt` (UTF-8, one piece a line) or list of str. None leaves the
             tokenizer empty until `set_vocabulary` or `load_assets`.
-        lowercase: bool, as the checkpoint was trained; True for "uncased" ones.
+        lowercase: bool, as the checkpoint was trained; True for "uncased" checkpoints.
         strip_accents: bool, or None to follow `lowercase`, as Google's code does. Stripping also
-            decomposes what it keeps (NFD).
+            decomposes the other characters (NFD).
         unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
         dtype: "int32", as every Keras layer has one.
@@ -100,7 +105,7 @@ class WordPieceTokenizer(TextTokenizer):
         return np.array([bool(predicate(token)) for token in self._checked_vocabulary().tokens])
 
     def _join(self, tokens):
-        """Pieces to words, words with a space between them."""
+        """Joins pieces to words, and words with a space between them."""
         words = []
         for token in tokens:
             if words and token.startswith(CONTINUATION_PREFIX):

@@ -1,4 +1,4 @@
-"""Python text to BERT's words, by way of segments that can be looked up instead of analysed."""
+"""Splits Python text into BERT's words, by way of segments that a cache can look up."""
 
 import functools
 import re
@@ -18,11 +18,11 @@ MAX_CHARACTERS_PER_WORD = 200
 
 
 class WordSplitter:
-    """Google's rules for Python strings, up to the words that WordPiece takes apart.
+    """Google's rules for Python strings, up to the words that WordPiece splits.
 
-    A segment is a run of a text whose words do not depend on what surrounds it. Natural text
-    repeats its segments, so whoever counts or caches them analyses each but once, and the exact
-    rules can stay plain Python.
+    A segment is a part of a text whose words do not depend on the text around it. Natural text
+    repeats its segments. A caller that counts or caches segments analyses each of them once, so
+    the exact rules can stay plain Python.
 
     ```python
     splitter = WordSplitter(lowercase=True, strip_accents=True)
@@ -47,14 +47,14 @@ class WordSplitter:
         return for_sigma if self._lowercase and "Σ" in text else for_any
 
     def split_segment(self, segment):
-        """The words of a segment, list of str: mostly one."""
+        """The words of a segment, list of str. Most segments have one word."""
         if segment.isascii():
             for_ascii, *_ = _segment_patterns()
             return for_ascii.findall(segment.translate(self._characters))
         return word_pattern().findall(self.normalize(segment)[0])
 
     def normalize(self, segment):
-        """Segment -> (normalized str, for each of its characters the index it came from)."""
+        """Segment to (normalized str, list of int: the index each of its characters came from)."""
         if self._lowercase and "Σ" in segment:
             segment = lower_sigma(segment)
         parts = [(part, i) for i, c in enumerate(segment) for part in self._characters[ord(c)]]
@@ -81,7 +81,7 @@ def _segment_patterns():
 
 @functools.cache
 def word_pattern():
-    """Its matches in a normalized segment are words."""
+    """The compiled expression whose matches in a normalized segment are words."""
     punctuation = python_class(PUNCTUATION)
     return re.compile(f"[^{punctuation}]+|[{punctuation}]")
 
