@@ -1,4 +1,4 @@
-"""Raw text to shards of tokens, and a corpus of them that is read at random."""
+"""Turns raw text into shards of tokens, and reads their documents at random."""
 
 from keras_bert_suite.corpus.held_out import hold_out
 from keras_bert_suite.corpus.preparation import prepare_corpus

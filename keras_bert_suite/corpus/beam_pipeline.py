@@ -20,11 +20,11 @@ def prepare_corpus_with_beam(
     errors="strict",
     on_error="stop",
 ):
-    """Tokenizes a corpus with a runner of Beam. The folder is as `prepare_corpus` writes it.
+    """Tokenizes a corpus with a runner of Beam. It writes the folder that `prepare_corpus` writes.
 
     Both functions write the same shards. So each of them can continue a run that the other began.
     Input and output are folders that this machine and Beam's workers see under the same path, such
-    as a mounted bucket; the workers need this package.
+    as a mounted bucket. The workers need this package.
 
     ```python
     options = apache_beam.options.pipeline_options.PipelineOptions(["--runner=FlinkRunner", ...])
@@ -33,16 +33,16 @@ def prepare_corpus_with_beam(
 
     Args:
         inputs, tokenizer, output, slice_bytes: as for `prepare_corpus`.
-        options: Beam's `PipelineOptions`; None runs it here.
+        options: Beam's `PipelineOptions`. None runs the pipeline on this machine.
         format, text_key, encoding, errors, on_error: as for `prepare_corpus`. With "stop" the
-            error lists what cannot be read in one slice, and other slices may be written.
+            error lists the faults of one slice, and other slices may be written.
 
     Returns:
         dict, the manifest.
 
     Raises:
         ImportError: if Beam is not installed.
-        ValueError, OSError: as `prepare_corpus`, where the runner hands them on.
+        ValueError, OSError: as `prepare_corpus`, if the runner hands them on.
     """
     try:
         import apache_beam as beam
@@ -57,9 +57,9 @@ def prepare_corpus_with_beam(
         writer = plan.writer
         with beam.Pipeline(options=options) as pipeline:
             slices = pipeline | "Slices" >> beam.Create(plan.slices)
-            # Or one worker would be handed all of them along with the pipeline.
+            # Without this, one worker would be handed all slices along with the pipeline.
             spread = slices | "Spread" >> beam.Reshuffle()
-            # Nothing is handed back: a summary lies beside its shard.
+            # The workers return nothing. The summary of a shard is a file beside it.
             spread | "Shards" >> beam.Map(lambda piece: writer.write(piece)[1])  # noqa: B018
         paths = [shard_path(writer.output, piece.number, "summary") for piece in plan.slices]
         return plan.finish([json.loads(path.read_text(encoding="utf-8")) for path in paths])

@@ -1,4 +1,4 @@
-"""Documents of a slice of a corpus, each a list of sentences."""
+"""Reads the documents of a slice of a corpus. A document is a list of sentences."""
 
 import gzip
 import hashlib
@@ -10,27 +10,27 @@ from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import format_of, is_blank, open_file
 from keras_bert_suite.corpus.sentence_splitter import split_sentences
 
-#: A message about a line of JSON lists so many of its keys, and so much of each.
+#: How many keys of a JSON object a message lists, and how many characters of each key.
 KEYS_LISTED, KEY_CHARACTERS = 8, 40
 
 
 def read_documents(corpus_slice, options, faults):
     """Yields the documents of a slice, in order.
 
-    Lines of "sentences" are taken as they are; the texts of "files" and "jsonl" are split by
-    `split_sentences`. A byte order mark is dropped, blank lines of "jsonl" are passed over.
+    Each line of "sentences" is a sentence. The texts of "files" and "jsonl" are split by
+    `split_sentences`. A byte order mark is dropped, and so are blank lines of "jsonl".
 
     A document that cannot be read is left out, and `faults` says why: it has bytes that are not
-    of the encoding (with `errors` "strict"), it is no JSON object with a text under `text_key`,
+    of the encoding (with `errors` "strict"), it is not a JSON object with a text under `text_key`,
     or its file cannot be unpacked.
 
     Args:
         corpus_slice: `CorpusSlice`.
         options: `InputOptions`.
-        faults: `Faults`, which takes what cannot be read.
+        faults: `Faults`, to which the documents that cannot be read are added.
 
     Yields:
-        list of str, not one empty or blank. The list may be empty.
+        list of str, none of them empty or blank. The list may be empty.
 
     Raises:
         ValueError: if a file is shorter than it was when the corpus was planned.
@@ -41,7 +41,7 @@ def read_documents(corpus_slice, options, faults):
 
 
 def find_faults(corpus_slice, options):
-    """The `Faults` of a slice. No sentence is split, so this is fast."""
+    """The `Faults` of a slice. Texts are not split into sentences, so this is fast."""
     faults = Faults()
     for _ in _read_slice(corpus_slice, options, faults):
         pass
@@ -114,7 +114,7 @@ class _PartReader:
         yield from self._one_document(sentences if readable else None)
 
     def _one_document(self, document):
-        """Yields a document, unless it is None, which counts one that could not be read."""
+        """Yields a document. None stands for a document that could not be read; it is counted."""
         if document is None:
             self._faults.documents += 1
         else:
@@ -123,7 +123,7 @@ class _PartReader:
     def _read_lines(self):
         """Yields (offset, line) of the lines that begin in the range."""
         offset, mark = self._start, self._options.byte_order_mark
-        # The unpacked size of a gzip file is known at its end only.
+        # The unpacked size of a gzip file is known only at its end.
         packed = self._path.endswith(".gz")
         with open_file(self._path) as file:
             file.seek(offset)
@@ -163,7 +163,7 @@ class _PartReader:
             return None
         try:
             document = json.loads(line)
-        # Numbers with too many digits and brackets that are nested too deep raise them too.
+        # Numbers with too many digits raise ValueError, brackets nested too deep RecursionError.
         except (ValueError, RecursionError) as error:
             reason = f" is not JSON: {error}."
             if isinstance(error, json.JSONDecodeError):

@@ -1,17 +1,17 @@
-"""The places of a corpus that cannot be read: collected, added up and listed for a person."""
+"""Collects the places of a corpus that cannot be read, and lists them for a person."""
 
 import os
 
 from keras_bert_suite.corpus.input_files import open_file
 
-#: The most files that a list names, and the most places in each file. Others are only counted.
+#: How many files a list names at most, and how many places in each file. The rest is only counted.
 FILES_LISTED, PLACES_LISTED = 20, 5
 
 #: What to do about each kind of fault.
 REMEDIES = {
     "encoding": (
         "Name the encoding of the files with `encoding`, or convert them to UTF-8, for example "
-        "with iconv; or choose `errors` 'replace', which puts U+FFFD for each bad byte."
+        "with iconv; or choose `errors` 'replace', which puts U+FFFD in place of bad bytes."
     ),
     "json": "Correct the lines that are not JSON, or choose another `format`.",
     "text": "Name the key that holds the text with `text_key`, or correct the lines.",
@@ -20,15 +20,15 @@ REMEDIES = {
 
 
 class Faults:
-    """The places of a corpus that cannot be read, with the first of them in each file.
+    """The places of a corpus that cannot be read. It keeps the first places of each file.
 
     Attributes:
-        documents: int, documents that cannot be read. The rest of a file that cannot be unpacked
-            counts as one.
-        replaced_texts: int, lines, or files of "files", in which bytes were replaced.
-        files: dict, name of a file -> [number of faults, list of the first ones], each
-            (offset of the fault in the unpacked file, or None; key of `REMEDIES`; what is wrong).
-        more: int, faults in files that are not in `files`.
+        documents: int, how many documents cannot be read. The rest of a file that cannot be
+            unpacked counts as one document.
+        replaced_texts: int, in how many lines, or files of "files", bytes were replaced.
+        files: dict, name of a file -> [number of its faults, list of its first faults]. A fault is
+            (offset in the unpacked file, or None; key of `REMEDIES`; str that says what is wrong).
+        more: int, how many faults are in files that are not in `files`.
     """
 
     def __init__(self):
@@ -40,9 +40,9 @@ class Faults:
 
         Args:
             name: str, the file.
-            offset: int, the byte; or None.
+            offset: int, the byte in the unpacked file; or None.
             kind: key of `REMEDIES`.
-            reason: str, what follows the place in a message, such as " is not JSON".
+            reason: str that follows the place in a message, such as " is not JSON".
         """
         self._count(name, 1, [(offset, kind, reason)])
 
@@ -78,13 +78,13 @@ class Faults:
         return faults
 
     def describe(self, folder):
-        """Lines of text, one for each fault listed, then how many more there are.
+        """Describes the first faults, and counts the rest.
 
         Args:
-            folder: str, what the names of files are relative to.
+            folder: str, the folder that the names of files are relative to.
 
         Returns:
-            list of str.
+            list of str, one for each fault, then one for each rest.
         """
         lines = []
         for name, (count, first) in self.files.items():

@@ -1,4 +1,4 @@
-"""Setting a part of a corpus apart."""
+"""Divides a corpus into documents to train on and documents to evaluate on."""
 
 import functools
 
@@ -9,14 +9,14 @@ from keras_bert_suite.corpus.token_corpus import TokenCorpus
 
 
 def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCorpus, TokenCorpus]:
-    """Divides a corpus by documents, the same way each time.
+    """Divides a corpus by documents. The same arguments give the same parts.
 
     Each document is drawn by itself, from the seed and its number. So documents that are added at
-    the end leave the others where they are. The part that is held out is `share` on average.
+    the end do not move the others. On average `share` of the documents is held out.
 
     Args:
         corpus: `TokenCorpus`.
-        share: float over 0 and at most 1, of the documents to hold out.
+        share: float over 0 and at most 1, the share of the documents to hold out.
         seed: int, not negative.
 
     Returns:
@@ -29,8 +29,8 @@ def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCor
     held = np.random.default_rng(seed).random(corpus.num_documents) < share
     if held.all() or not held.any():
         raise ValueError(
-            f"share={share} holds {held.sum()} of {len(held)} documents out, and both parts need "
-            "one at least. Use another share or seed, or split documents that are very long."
+            f"share={share} holds {held.sum()} of {len(held)} documents out, but both parts need "
+            "at least one document. Use another share or seed, or split very long documents."
         )
     return select_documents(corpus, ~held), select_documents(corpus, held)
 

@@ -19,15 +19,15 @@ class InputOptions:
     Attributes:
         format: one of `FORMATS`, see `format_of`.
         text_key: str, the key of a document's text in "jsonl".
-        encoding: str, of the files; any that Python knows and that ends a line with one byte.
-            "utf-8-sig" is "utf-8" here, and other spellings are made one.
-        errors: "strict" takes bytes that are not of the encoding for a fault, "replace" reads
-            U+FFFD for them.
+        encoding: str, the encoding of the files. Python must know it, and it must end a line with
+            the byte 0x0a. It is stored under Python's name of it, "utf-8-sig" as "utf-8".
+        errors: "strict" counts bytes that are not of the encoding as a fault, "replace" reads
+            U+FFFD in place of them.
         on_error: "stop" refuses an input with documents that cannot be read, "skip" leaves such
             documents out and counts them.
 
     Raises:
-        ValueError: if an argument is none of these.
+        ValueError: if an argument has another value.
     """
 
     format: str = "auto"
@@ -57,7 +57,7 @@ class CorpusSlice:
 
     Attributes:
         number: int, its place among the slices of the corpus, from 0.
-        folder: str, what the names of files are relative to.
+        folder: str, the folder that the names of files are relative to.
         parts: tuple of (name, start, end): a file and the range of its bytes.
     """
 
@@ -84,7 +84,8 @@ def find_files(inputs):
             except hidden ones.
 
     Returns:
-        (str, the folder that all are in; list of str, their names relative to it, sorted).
+        (str, the folder that holds all of the files; list of str, their names relative to it,
+        sorted).
 
     Raises:
         FileNotFoundError: if an input names no file.
@@ -105,12 +106,15 @@ def find_files(inputs):
 
 
 def format_of(name, format):
-    """The format of a file: `format`, or what the name says if that is "auto".
+    """The format of a file: `format`, or with "auto" the format that its name says.
 
-    "sentences" is a sentence a line and a blank line between documents; "files" a document a
-    file; "jsonl" a document a line, an object of JSON. The name of a file cannot tell "files" from
-    "sentences". So "auto" takes `.jsonl` and `.jsonl.gz` for "jsonl", and every other name for
-    "sentences".
+    In "sentences" each line is a sentence, and a blank line ends a document. In "files" each file
+    is a document. In "jsonl" each line is a document, an object of JSON. The name of a file cannot
+    tell "files" from "sentences". So "auto" takes `.jsonl` and `.jsonl.gz` for "jsonl", and every
+    other name for "sentences".
+
+    Raises:
+        ValueError: if `format` is not one of `FORMATS`.
     """
     if format not in FORMATS:
         raise ValueError(f"`format` must be one of {', '.join(FORMATS)}. Received: {format!r}.")
@@ -123,7 +127,7 @@ def plan_slices(folder, names, format, slice_bytes, encoding="utf-8"):
     """Cuts a corpus into slices of about `slice_bytes`, without reading it.
 
     The slices are a pure function of the files and the arguments. No document is cut: a slice
-    grows until one ends. Small files share a slice. A file that ends in `.gz` is not cut.
+    grows until a document ends. Small files share a slice. A `.gz` file is not cut.
 
     Args:
         folder, names: as from `find_files`.
@@ -132,7 +136,7 @@ def plan_slices(folder, names, format, slice_bytes, encoding="utf-8"):
         encoding: str, as in `InputOptions`.
 
     Returns:
-        list of `CorpusSlice`, which holds every byte of the files once, in order.
+        list of `CorpusSlice`. Together they have every byte of the files once, in order.
     """
     format_of("", format)
     if slice_bytes < 1:
@@ -189,7 +193,7 @@ def _find_document_end(file, format, encoding):
     line = file.readline()
     if format == "jsonl":
         return file.tell()
-    # The first line may be the second half of one.
+    # The first line may be the rest of a line.
     while line := file.readline():
         if is_blank(line, encoding):
             break
@@ -197,7 +201,7 @@ def _find_document_end(file, format, encoding):
 
 
 def is_blank(line, encoding):
-    """Whether a line of bytes separates documents: spaces of any kind, or nothing."""
+    """Whether a line of bytes is blank: it is empty, or has spaces of any kind only."""
     return not line.strip() or (len(line) < 64 and not line.decode(encoding, "replace").strip())
 
 

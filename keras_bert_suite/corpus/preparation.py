@@ -1,4 +1,4 @@
-"""A corpus of plain text to a corpus of tokens, on all cores of a machine."""
+"""Turns a corpus of plain text into a corpus of tokens, on all cores of a machine."""
 
 import contextlib
 import functools
@@ -9,7 +9,7 @@ from typing import Any
 
 import keras_hub
 
-from keras_bert_suite.annotations import PathLike, Tensor
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import InputOptions
 from keras_bert_suite.corpus.preparation_plan import plan_corpus
@@ -38,8 +38,8 @@ def prepare_corpus(
     NumPy and ArrayRecord. The same call continues a run that was stopped or killed. It keeps the
     shards that are finished and intact.
 
-    The whole input is read once before the first shard is written, so that everything that cannot
-    be read is known at once.
+    The whole input is read once before the first shard is written, so that one error can list all
+    places that cannot be read.
 
     ```python
     tokenizer = WordPieceTokenizer("vocab.txt")
@@ -48,15 +48,16 @@ def prepare_corpus(
     ```
 
     Args:
-        inputs: files, folders or patterns, see `corpus_files.find_files`.
-        tokenizer: `WordPieceTokenizer`.
-        output: str or path of a folder: new, empty, or that of an earlier run.
-        workers: int, processes that tokenize; 1 is this one.
-        slice_bytes: int, about how much input makes a shard.
-        format: "sentences" (one a line, a blank line between documents), "files" (a document
-            each), "jsonl" (a document a line) or "auto", see `corpus_files.format_of`.
-        text_key: str, where "jsonl" has the text of a document.
-        encoding: str, of the files; see `corpus_files.InputOptions`.
+        inputs: files, folders or patterns, see `input_files.find_files`.
+        tokenizer: `WordPieceTokenizer` or `BytePairTokenizer`.
+        output: str or path of a folder: new, empty, or the folder of an earlier run.
+        workers: int, how many processes tokenize. With 1, this process does it.
+        slice_bytes: int, about how many bytes of input make a shard.
+        format: "sentences" (each line is a sentence, a blank line ends a document), "files" (each
+            file is a document), "jsonl" (each line is a document) or "auto", see
+            `input_files.format_of`.
+        text_key: str, the key that holds the text of a document in "jsonl".
+        encoding: str, the encoding of the files; see `input_files.InputOptions`.
         errors: "strict", or "replace" to read U+FFFD for bytes that are not of the encoding. The
             tokenizer drops U+FFFD.
         on_error: "stop" to refuse an input with documents that cannot be read, "skip" to leave
@@ -66,16 +67,17 @@ def prepare_corpus(
             each slice.
 
     Returns:
-        dict, the manifest: "documents", "sentences", "tokens", "unknown_tokens",
-        "single_sentence_documents", "skipped_documents" (left out by `on_error`),
-        "replaced_texts" (lines or files in which `errors` replaced bytes), and how they were made.
+        dict, the manifest. It has the counts "documents", "sentences", "tokens", "unknown_tokens",
+        "single_sentence_documents", "skipped_documents" (left out by `on_error`) and
+        "replaced_texts" (lines or files in which `errors` replaced bytes), the arguments, and
+        "shards" with a summary of each shard.
 
     Raises:
         ValueError: if documents cannot be read, naming the first places in each file, see
             `read_documents`; or if `output` has a corpus made in another way, naming the
             difference.
         FileNotFoundError: if there is no input.
-        FileExistsError: if `output` holds something else.
+        FileExistsError: if `output` holds other files.
         BlockingIOError: if another run writes to `output`.
         RuntimeError: if a worker process is killed.
     """
@@ -92,7 +94,7 @@ def prepare_corpus(
 
 
 def _check(plan, work):
-    """Raises a `ValueError` that lists what cannot be read, in the order of the files."""
+    """Raises a `ValueError` that lists the places that cannot be read, in the order of files."""
     faults = Faults()
     for found in work("check", lambda found: found):
         faults.update(found)
@@ -102,10 +104,11 @@ def _check(plan, work):
 
 @contextlib.contextmanager
 def _start_workers(plan, workers):
-    """Yields a function: name of a method of the `ShardWriter`, function for its result -> list.
+    """Yields a function `work(method, take)` that works on all slices.
 
-    The method is called with each slice, and the function with each result of the method, at once.
-    The list holds the results of the function, in the order of the slices.
+    `method` is the name of a method of `ShardWriter`, which is called with each slice. `take` is a
+    function, which is called with each result as soon as it is there. `work` returns the results of
+    `take` in the order of the slices.
     """
     with contextlib.ExitStack() as stack:
         call = functools.partial(_call_method, plan.writer)
@@ -123,11 +126,11 @@ def _call_method(writer, method, corpus_slice):
 
 
 def _work_in_processes(slices, processes, method, take):
-    """Each thread has a process of its own and takes the next slice when it is free."""
+    """Works on slices in processes. Each thread has a process, and takes one slice at a time."""
     results, left = {}, iter(slices)
 
     def work(process):
-        # Under the lock of the interpreter `next` of a list's iterator is one step.
+        # Threads may share the iterator: the interpreter's lock makes its `next` one step.
         for piece in left:
             results[piece.number] = take(process(method, piece))
 
@@ -144,7 +147,7 @@ def _work_in_processes(slices, processes, method, take):
 
 
 class _Progress:
-    """Adds up what is done, and says so."""
+    """Adds up the bytes that are done, and reports them."""
 
     def __init__(self, plan: Any, say: Callable[[int, int, int], None]) -> None:
         self._say = say
@@ -153,7 +156,7 @@ class _Progress:
         self._total = sum(piece.num_bytes for piece in plan.slices)
         say(0, 0, self._total)
 
-    def __call__(self, written: Any) -> Tensor:
+    def __call__(self, written: tuple[dict[str, Any], bool]) -> dict[str, Any]:
         summary, kept = written
         with self._lock:
             self._done += summary["input"]["bytes"]

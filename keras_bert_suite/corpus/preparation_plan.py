@@ -1,4 +1,4 @@
-"""The plan of a prepared corpus: written first, and compared when the work goes on."""
+"""The plan of a prepared corpus. It is written first, and compared when a run goes on."""
 
 import contextlib
 import dataclasses
@@ -27,12 +27,12 @@ COUNTS = (
 
 @dataclasses.dataclass(frozen=True)
 class CorpusPlan:
-    """The work to do: check each of `slices`, `begin`, write the shard of each, `finish`.
+    """The work to do: check each slice, `begin`, write the shard of each slice, `finish`.
 
     Attributes:
         slices: list of `CorpusSlice`.
         writer: `ShardWriter`.
-        description: dict, what makes two corpora the same.
+        description: dict of JSON. Two runs with equal descriptions make the same corpus.
         vocabulary: dict of name -> bytes, the files of the tokenizer.
         lock: int, the descriptor that holds the folder.
     """
@@ -49,7 +49,7 @@ class CorpusPlan:
         return Path(self.writer.output)
 
     def begin(self):
-        """Writes the plan, and removes files that an earlier run has left half written."""
+        """Writes the plan, and removes unfinished files of an earlier run."""
         if not _has_shards(self.output):
             self._remove_shards()
         for file in self.output.glob(f".*{ASIDE}"):
@@ -75,7 +75,7 @@ class CorpusPlan:
             left_out = f" {skipped:,} documents were left out." if skipped else ""
             raise ValueError(
                 f"There is no text in the input, {len(self.description['inputs'])} files of "
-                f"{self.writer.options.format!r}.{left_out} Look at them, and at the format."
+                f"{self.writer.options.format!r}.{left_out} Check the files and `format`."
             )
         manifest = {**self.description, **counts, "shards": summaries}
         write_json(self.output / MANIFEST_FILE, manifest)
@@ -91,10 +91,10 @@ def list_faults(manifest, inputs):
 
     Args:
         manifest: dict from `prepare_corpus`.
-        inputs: what the corpus was made of, as for `prepare_corpus`.
+        inputs: the files that the corpus was made of, as for `prepare_corpus`.
 
     Returns:
-        list of str, as `Faults.describe` gives them.
+        list of str, as from `Faults.describe`.
     """
     faults = Faults()
     for summary in manifest["shards"]:
@@ -105,10 +105,10 @@ def list_faults(manifest, inputs):
 
 @contextlib.contextmanager
 def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
-    """Finds and cuts the input, and holds the output folder for it while the block runs.
+    """Finds and cuts the input, and locks the output folder while the block runs.
 
-    The folder may be new, empty, or that of an earlier run of the same arguments over the same
-    files. If the folder has no finished shard, the earlier run may have had other arguments.
+    The folder may be new, empty, or the folder of an earlier run with the same arguments over the
+    same files. If it has no finished shard, the earlier run may have had other arguments.
 
     Args:
         inputs, tokenizer, output, slice_bytes: as for `prepare_corpus`.
@@ -119,8 +119,8 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
 
     Raises:
         ValueError: if the folder holds a corpus made in another way, naming the difference.
-        FileExistsError: if it holds something else.
-        BlockingIOError: if another run writes to it.
+        FileExistsError: if the folder holds other files.
+        BlockingIOError: if another run writes to the folder.
         FileNotFoundError: if there is no input.
     """
     folder, names = find_files(inputs)
@@ -153,7 +153,7 @@ def hash_vocabulary(contents):
 
 def tokenizer_class_of(description):
     """The class of the tokenizer that a plan or a manifest names."""
-    # Before there were others, none was named.
+    # Older plans name no class: `WordPieceTokenizer` was the only one.
     return TOKENIZERS[description.get("tokenizer_class", WordPieceTokenizer.__name__)]
 
 
@@ -168,12 +168,12 @@ def _check_ours(output):
 
 
 def _has_shards(output):
-    """Whether there is something that depends on the plan."""
+    """Whether the folder has a finished shard or a manifest."""
     return (output / MANIFEST_FILE).exists() or any(output.glob("shard-*.json"))
 
 
 def _check_same(output, description):
-    """Raises unless the folder has the corpus of `description`, done or not."""
+    """Raises unless the folder has the corpus of `description`, finished or not."""
     file = output / PLAN_FILE
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
@@ -192,7 +192,7 @@ def _check_same(output, description):
 
 
 def _show_difference(found, wanted):
-    """The first entries that differ, if they are lists or dicts."""
+    """Two str of the values. Of two lists or dicts, the first entries that differ."""
     if isinstance(found, dict) and isinstance(wanted, dict):
         found, wanted = list(found.items()), list(wanted.items())
     if isinstance(found, list) and isinstance(wanted, list):

@@ -1,9 +1,9 @@
-"""Text to sentences, English and Chinese, by rules.
+"""Splits English and Chinese text into sentences, by rules.
 
-The libraries do not fit a corpus of gigabytes: pysbd splits 0.2 MB a second and has had no
-release since 2021, NLTK's Punkt must be downloaded, and both know one language at a time. This
-module splits some 60 MB a second, and it sets 99% of the sentence ends in Wikipedia where pysbd
-sets them.
+Existing libraries do not fit a corpus of gigabytes. pysbd splits 0.2 MB a second and has had no
+release since 2021. NLTK's Punkt must be downloaded. Both know one language at a time. This module
+splits some 60 MB a second, and it finds 99% of the sentence ends in Wikipedia where pysbd finds
+them.
 """
 
 import re
@@ -13,7 +13,7 @@ _CLOSERS = "\"'”’»)]}」』）】》"
 _OPENERS = "\"'“‘«([{「『（【《"
 _STOP = re.compile(rf"([.!?…{_WIDE_STOPS}]+)[.!?…{_WIDE_STOPS}{re.escape(_CLOSERS)}]*\s*")
 
-#: Abbreviations that a name or a clause follows. Their stop never ends a sentence.
+#: Abbreviations before a name or a clause. Their stop never ends a sentence.
 _NEVER_LAST = frozenset(
     "adm al brig capt cdr cf cmdr col dr e.g esp ft gen gov hon i.e lt maj mlle mme mr mrs ms mt "
     "prof rep rev sen sgt st viz vs".split()
@@ -38,9 +38,9 @@ _DOTTED_LETTERS = re.compile(r"[^\W\d_](\.[^\W\d_])+")
 def split_sentences(text):
     """Splits a text at line ends and after the stops of English and Chinese.
 
-    The quotes and brackets that close after a stop belong to its sentence. A full stop does not end
-    a sentence after titles, abbreviations and initials, in numbers, or before a small letter.
-    Sentences are stripped and empty sentences are left out. No other character is lost.
+    Closing quotes and brackets after a stop belong to the sentence before it. A full stop does not
+    end a sentence after titles, abbreviations and initials, in numbers, or before a small letter.
+    Sentences are stripped, and empty sentences are left out. No other character is lost.
 
     >>> split_sentences('Dr. Wu paid $3.50. "Why?" she asked.')
     ['Dr. Wu paid $3.50.', '"Why?" she asked.']
@@ -73,7 +73,7 @@ def _is_end(line, start, match):
     if stop[-1] in _WIDE_STOPS:
         return following not in "，、：；,"
     if not line[end - 1].isspace():
-        # Chinese has no spaces, and ASCII stops now and then.
+        # Chinese text has no spaces, and sometimes ASCII stops.
         return stop[-1] != "." and ("\u3400" <= following <= "\u9fff" or following in "“‘「『《")
     if following.islower():
         return False
@@ -92,5 +92,5 @@ def _is_abbreviation(line, start, stop, end):
     if initial or small in _SELDOM_LAST or _DOTTED_LETTERS.fullmatch(word):
         following = _NEXT_WORD.match(line, end)
         return following is not None and following[1] not in _STARTERS
-    # The number of a list item.
+    # A short number that begins a sentence numbers an item of a list.
     return word.isdigit() and len(word) < 4 and line[start:stop].strip() == word

@@ -21,7 +21,7 @@ from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
 
-#: A process may have some 1,000 files open.
+#: Operating systems let a process open some 1,000 files.
 MAX_OPEN_SHARDS = 512
 
 #: Bytes of documents kept in memory. A corpus of up to 100 million tokens is unpacked once. The
@@ -108,7 +108,8 @@ class ShardedCorpus(TokenCorpus):
         path = shard_path(self.path, shard, "tokens")
         reader = ArrayRecordReader(str(path), READER_OPTIONS, file_reader_buffer_size=1 << 16)
         wanted = self.manifest["shards"][shard]["documents"]
-        # A file that is cut short, or not there, opens without complaint and is empty.
+        # The reader opens a missing file, or a file that is cut short, without an error. It has no
+        # records then.
         if reader.num_records() != wanted:
             raise _damaged(path, f"it has {reader.num_records()} documents, wanted {wanted}")
         return reader
@@ -119,7 +120,7 @@ def open_corpus(path: PathLike, verify: bool = False) -> TokenCorpus:
 
     Args:
         path: str or path of the folder.
-        verify: bool, whether to read all of it and compare checksums, as `verify_corpus` does.
+        verify: bool, whether to read all files and compare checksums, as `verify_corpus` does.
             Sizes, and the checksums of the lengths, are always compared.
 
     Returns:
@@ -127,7 +128,7 @@ def open_corpus(path: PathLike, verify: bool = False) -> TokenCorpus:
 
     Raises:
         FileNotFoundError: if there is no finished corpus.
-        ValueError: if a file is damaged, naming it; also later, when a document is read.
+        ValueError: if a file is damaged, naming it. Reading a document may raise it too.
     """
     if verify:
         verify_corpus(path)
@@ -155,8 +156,8 @@ def read_manifest(path: PathLike) -> dict[str, Any]:
     """The manifest of a prepared corpus, dict.
 
     Raises:
-        FileNotFoundError: if there is none.
-        ValueError: if it is not JSON.
+        FileNotFoundError: if there is no manifest.
+        ValueError: if the manifest is not JSON.
     """
     file = Path(path) / MANIFEST_FILE
     if not file.exists():
@@ -222,6 +223,6 @@ def _explain(file, wanted):
 
 def _damaged(file, reason):
     return ValueError(
-        f"{file} is damaged: {reason}. Prepare the corpus again with the same arguments, which "
-        "makes what is damaged anew and keeps the rest; or restore the file."
+        f"{file} is damaged: {reason}. Restore the file, or prepare the corpus again with the same "
+        "arguments: it replaces damaged shards and keeps the others."
     )

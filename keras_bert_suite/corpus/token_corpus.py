@@ -9,12 +9,12 @@ import numpy as np
 class TokenCorpus:
     """The documents that pretraining instances are cut from.
 
-    Lengths are in memory, tokens are read when they are asked for. D documents, S sentences.
+    Lengths are in memory. Tokens are read when they are needed. D documents, S sentences.
 
     Args:
-        sentence_lengths: int32 (S,), tokens of each sentence, document after document; a
-            sentence has at least one.
-        document_starts: int64 (D + 1,), the first sentence of each document, then S; a
+        sentence_lengths: int32 (S,), how many tokens each sentence has, at least 1, document
+            after document.
+        document_starts: int64 (D + 1,), the first sentence of each document, then S. A
             document has at least one sentence.
         read_tokens: function from a document, int in [0, D), to the int32 ids of its
             sentences one after the other.
@@ -39,9 +39,9 @@ class TokenCorpus:
 
     @classmethod
     def from_documents(cls, documents: Iterable[Sequence[Sequence[int]]]) -> Self:
-        """A corpus in memory, from lists of sentences, each a list of token ids.
+        """Makes a corpus in memory. A document is a list of sentences, a sentence a list of ids.
 
-        Empty sentences are left out, and documents that have empty sentences only.
+        Empty sentences are left out, and so are documents that have empty sentences only.
         """
         documents = [[sentence for sentence in document if len(sentence)] for document in documents]
         documents = [document for document in documents if document]
@@ -52,7 +52,7 @@ class TokenCorpus:
 
     @property
     def num_documents(self) -> int:
-        """int D."""
+        """int, D."""
         return len(self.document_starts) - 1
 
     def sentences(self, document: int) -> np.ndarray:

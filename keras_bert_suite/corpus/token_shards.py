@@ -1,11 +1,14 @@
-"""A slice of a corpus to a shard of token ids.
+"""Turns a slice of a corpus into a shard of token ids.
 
-A shard is three files. `shard-00000.array_record` has a record for each document, its token ids
-one after the other: little-endian uint16, or uint32 if the vocabulary is too large. Grain reads
-it at random. `shard-00000.npz` has two arrays, `sentence_lengths` (S,) and `document_sentences`
-(D,), tokens of each sentence and sentences of each document: an epoch is planned from these
-without reading a token. `shard-00000.json` has counts and checksums; it is written last, and
-without it there is no shard.
+A shard has three files:
+
+- `shard-00000.array_record` has a record for each document, its token ids one after the other:
+  little-endian uint16, or uint32 if the vocabulary is too large. Grain reads records at random.
+- `shard-00000.npz` has two arrays: `sentence_lengths` (S,), the number of tokens of each sentence,
+  and `document_sentences` (D,), the number of sentences of each document. An epoch is planned from
+  these arrays without reading a token.
+- `shard-00000.json` has counts and checksums. It is written last. Without it a shard is not
+  finished.
 """
 
 import contextlib
@@ -21,9 +24,9 @@ from keras_bert_suite.corpus.documents import find_faults, hash_slice, read_docu
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.files.atomic_file import atomic_file, write_json
 
-#: Measured on Wikipedia: 1.5 bytes a token, packed at 160 MB/s. A group is unpacked as one: with
-#: 32 documents in it reading one takes five times as long. Level 17 saves a tenth of the disk and
-#: takes as long as the tokenizer.
+#: On Wikipedia these options take 1.5 bytes a token, and pack 160 MB/s. A group is unpacked as a
+#: whole: with 32 documents in a group, reading one document takes five times as long. Level 17
+#: saves a tenth of the disk, and takes as long as the tokenizer.
 WRITER_OPTIONS = "group_size:4,zstd:3"
 
 #: Documents tokenized at once.
@@ -31,12 +34,12 @@ BATCH_DOCUMENTS = 64
 
 
 class ShardWriter:
-    """Makes the shard of a slice: a pure function of the slice and these arguments.
+    """Makes the shard of a slice. A shard is a pure function of the slice and these arguments.
 
-    It can be pickled, and used by several processes at once.
+    A writer can be pickled, and several processes may use it at once.
 
     Args:
-        tokenizer: `WordPieceTokenizer`.
+        tokenizer: `TextTokenizer`.
         output: str, an existing folder.
         options: `InputOptions`.
     """
@@ -47,16 +50,16 @@ class ShardWriter:
         self.options = options
 
     def check(self, corpus_slice):
-        """What of a slice cannot be read, `Faults`; none if its shard is there."""
+        """The `Faults` of a slice. A slice whose shard is finished is not read, and has none."""
         if shard_path(self.output, corpus_slice.number, "summary").exists():
             return Faults()
         return find_faults(corpus_slice, self.options)
 
     def write(self, corpus_slice):
-        """Writes the shard, unless it is there already and in order.
+        """Writes the shard, unless it is there and intact.
 
         Returns:
-            (dict, what its `.json` file holds; bool, whether it was there).
+            (dict, the content of its `.json` file; bool, whether the shard was there).
 
         Raises:
             ValueError: if the input has changed since the shard was written, if documents
@@ -82,8 +85,8 @@ class ShardWriter:
             return None
         if summary.get("input") != source:
             raise ValueError(
-                f"{path} was made of other text than there is now in {corpus_slice}. The corpus "
-                "has changed: write to another folder."
+                f"{path} was not made of the present text of {corpus_slice}. The input has changed "
+                "since then: write to another folder."
             )
         intact = all(
             is_intact(shard_path(self.output, corpus_slice.number, kind), description)
@@ -92,7 +95,7 @@ class ShardWriter:
         return summary if intact else None
 
     def _write_documents(self, corpus_slice, tokens_path, lengths_path):
-        # There is none for Windows, where the rest of the package works.
+        # ArrayRecord is not built for Windows, where the rest of the package works.
         from array_record.python.array_record_module import ArrayRecordWriter
 
         dtype = token_dtype(self.tokenizer)
@@ -114,7 +117,7 @@ class ShardWriter:
         except RuntimeError as error:
             raise OSError(
                 f"{tokens_path} cannot be written: {error}. If the disk is full make room, and run "
-                "again: what is finished is kept."
+                "again: finished shards are kept."
             ) from None
         if faults and self.options.on_error == "stop":
             raise faults.error(corpus_slice.folder)
@@ -137,7 +140,8 @@ class ShardWriter:
         }
 
     def _tokenize(self, documents):
-        """(ids of all documents in a row; for each document the lengths of its sentences)."""
+        """(int32, the ids of all documents one after the other; list of int64, for each document
+        the lengths of its sentences)."""
         ids, lengths = self.tokenizer.tokenize_flat(list(itertools.chain(*documents)))
         ends = np.cumsum([len(document) for document in documents])
         return ids, np.split(lengths, ends[:-1])
@@ -157,7 +161,7 @@ def token_dtype(tokenizer):
 
 
 def describe_slice(corpus_slice):
-    """dict that tells a slice, contents included, from another; without the folder it is in."""
+    """dict of the names, ranges, size and SHA-256 of a slice. It does not depend on the folder."""
     parts = [list(part) for part in corpus_slice.parts]
     return {"parts": parts, "bytes": corpus_slice.num_bytes, "sha256": hash_slice(corpus_slice)}
 
@@ -170,10 +174,10 @@ def describe_file(path):
 
 
 def is_intact(path, description):
-    """Whether there is a file at `path` which `describe_file` would describe like this."""
+    """Whether there is a file at `path`, and it has this description of `describe_file`."""
     return path.is_file() and describe_file(path) == description
 
 
 def _shrink(array):
-    """Non-negative integers in the smallest dtype."""
+    """Casts non-negative integers to the smallest dtype that holds them."""
     return array.astype(np.min_scalar_type(int(array.max(initial=0))))

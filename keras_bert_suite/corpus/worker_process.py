@@ -1,9 +1,9 @@
-"""A function called over and over in a process of its own.
+"""Calls a function, again and again, in a process of its own.
 
-Not `multiprocessing`: its children import the main script again, and with it Keras and its
-backend, need a guard in that script, and outlive a parent that is killed. This one imports Keras
-with NumPy as its backend and hides TensorFlow, which halves the start, and ends at once when its
-parent does.
+`multiprocessing` is not used. Its processes import the main script again, and with it Keras and its
+backend. They need a guard in that script, and outlive a parent that is killed. A `WorkerProcess`
+imports Keras with NumPy as its backend and hides TensorFlow, so it starts in half the time. It ends
+as soon as its parent ends.
 """
 
 import os
@@ -15,7 +15,7 @@ import sys
 import threading
 import traceback
 
-#: Keras Hub would import TensorFlow where it is installed.
+#: KerasHub would import TensorFlow where it is installed.
 PROGRAM = (
     "import sys; sys.modules.update(tensorflow=None, tensorflow_text=None); "
     f"from {__name__} import serve_calls; serve_calls()"
@@ -27,7 +27,7 @@ class WorkerProcess:
 
     Args:
         function: object that can be called and pickled, of an importable module.
-        pass_fds: descriptors that the process inherits, such as that of a lock.
+        pass_fds: descriptors that the process inherits, such as the descriptor of a lock.
     """
 
     def __init__(self, function, pass_fds=()):
@@ -45,11 +45,11 @@ class WorkerProcess:
         self._function = function
 
     def __call__(self, *arguments):
-        """`function(*arguments)`.
+        """Returns `function(*arguments)`.
 
         Raises:
-            ValueError, OSError: as the function does.
-            RuntimeError: if it raises anything else, or the process is killed.
+            ValueError, OSError: if the function raises them.
+            RuntimeError: if the function raises another error, or the process is killed.
         """
         try:
             if self._function is not None:
@@ -62,8 +62,8 @@ class WorkerProcess:
             status = self._process.wait()
             raise RuntimeError(
                 f"A worker process ended with status {status} at {arguments[-1]}. If it printed no "
-                "error it was killed, and memory may have run out: take fewer workers. What is "
-                "finished is kept; run again to go on."
+                "error, it was killed, and memory may have run out: take fewer workers. Finished "
+                "shards are kept. Run again to go on."
             ) from None
         if error is not None:
             raise error
@@ -82,11 +82,11 @@ class WorkerProcess:
 
 
 def serve_calls():
-    """The other end: reads the function and its arguments, writes (result, error) pairs."""
-    # An interrupt from the terminal reaches all processes; the parent ends this one.
+    """Runs in the worker: reads the function and its arguments, writes (result, error) pairs."""
+    # An interrupt from the terminal reaches all processes. The parent ends the worker.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     replies = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # What is printed must not come between the replies.
+    os.dup2(2, 1)  # Printed text must not come between the replies.
     requests = queue.SimpleQueue()
     threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
     function = requests.get()
@@ -100,11 +100,11 @@ def serve_calls():
             pickle.dump(reply, replies)
             replies.flush()
         except BrokenPipeError:
-            os._exit(1)  # The parent is gone. Closing the pipe in order would fail again.
+            os._exit(1)  # The parent has ended. Closing the pipe would fail again.
 
 
 def _read_requests(requests):
-    """Hands on what the parent asks for. Ends this process, in the middle of its work, with it."""
+    """Hands on the requests of the parent. Ends this process at once when the parent ends."""
     try:
         while True:
             requests.put(pickle.load(sys.stdin.buffer))

@@ -169,7 +169,7 @@ FAULTS = """\
 {}/d.jsonl.gz cannot be unpacked: Compressed file ended before the end-of-stream marker was reached.
 {}/e.jsonl.gz cannot be unpacked: Not a gzipped file (b'ni').
 Name the encoding of the files with `encoding`, or convert them to UTF-8, for example with \
-iconv; or choose `errors` 'replace', which puts U+FFFD for each bad byte.
+iconv; or choose `errors` 'replace', which puts U+FFFD in place of bad bytes.
 Correct the lines that are not JSON, or choose another `format`.
 Name the key that holds the text with `text_key`, or correct the lines.
 Restore the files that cannot be unpacked.
