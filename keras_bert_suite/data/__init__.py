@@ -1,4 +1,4 @@
-"""Rows for `fit`: read, ordered, batched."""
+"""Reads, orders and batches rows for `fit`."""
 
 from keras_bert_suite.data.row_batches import RowBatches
 

@@ -1,4 +1,4 @@
-"""Weights of classes, as the weights of rows."""
+"""Turns weights of classes into weights of rows."""
 
 import numbers
 
@@ -8,21 +8,21 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 def read_class_weights(class_weight, label_names):
-    """The weight of each class.
+    """Reads the argument `class_weight` of `fit`.
 
     >>> read_class_weights({"yes": 3.0}, ["no", "yes"])
     array([1., 3.], dtype=float32)
 
     Args:
-        class_weight: dict, a label name or a class id -> weight; 1 for classes left out.
+        class_weight: dict of label name or class id -> weight. Other classes have the weight 1.
         label_names: list of C strings.
 
     Returns:
         float32 (C,).
 
     Raises:
-        ValueError: if `class_weight` is no dict, a key is neither a label nor an id, or a weight is
-            not a number of at least 0.
+        ValueError: if `class_weight` is not a dict, a key is neither a label nor an id, or a weight
+            is not a number of at least 0.
     """
     if not isinstance(class_weight, dict):
         raise ValueError(

@@ -1,6 +1,6 @@
-"""Sentences with a tag on each word, from files of CoNLL's form: a word a line.
+"""Reads sentences with a tag on each word from files of CoNLL's form, with a word in each line.
 
-Needs nothing but the standard library.
+This module needs only the standard library.
 """
 
 from pathlib import Path
@@ -10,20 +10,20 @@ def read_conll(path, word_column=1, tag_column=-1, encoding="utf-8"):
     """Reads the words of sentences, and their tags.
 
     A line holds the fields of a word, with tabs between them or, in a line without tabs, spaces. A
-    line without anything ends a sentence. Lines that begin with -DOCSTART- are passed over.
+    blank line ends a sentence. Lines that begin with -DOCSTART- are skipped.
 
     Args:
         path: str or path.
         word_column, tag_column: int, the number of a field, 1 for the first, -1 for the last.
-        encoding: str, of the file.
+        encoding: str, the encoding of the file.
 
     Returns:
-        (words, tags): for each sentence a list of str.
+        (words, tags): two lists, each with a list of str for each sentence.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: naming the line that is in another encoding, or lacks a field; or if there are
-            no sentences, or a column is 0.
+        ValueError: if a line is in another encoding or lacks a field, naming the line; if there are
+            no sentences; or if a column is 0.
     """
     if 0 in (word_column, tag_column):
         raise ValueError("Columns count from 1, or from -1 for the last, got column 0.")
@@ -49,12 +49,12 @@ def read_conll(path, word_column=1, tag_column=-1, encoding="utf-8"):
     if words:
         sentences.append((words, tags))
     if not sentences:
-        raise ValueError(f"{path} holds no sentences: wanted a word and its tag a line.")
+        raise ValueError(f"{path} holds no sentences: wanted a word and its tag in each line.")
     return [words for words, _ in sentences], [tags for _, tags in sentences]
 
 
 def list_tags(sentences):
-    """The different tags of sentences, "O" first and the others sorted, so types come together.
+    """The different tags of sentences, "O" first, then the others sorted by type.
 
     >>> list_tags([["B-PER", "O"], ["I-PER", "B-LOC"]])
     ['O', 'B-LOC', 'B-PER', 'I-PER']

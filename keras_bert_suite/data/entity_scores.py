@@ -1,4 +1,4 @@
-"""How well entities are found: precision, recall and F1, as seqeval counts."""
+"""Scores entities: precision, recall and F1, as seqeval counts them."""
 
 import collections
 
@@ -6,7 +6,7 @@ from keras_bert_suite.data.tag_schemes import find_entities
 
 
 def score_entities(true_tags, predicted_tags):
-    """Scores predicted tags by the entities they mean.
+    """Scores predicted tags by the entities that they stand for.
 
     An entity counts as found if its type, its first and its last word are right.
 
@@ -15,11 +15,11 @@ def score_entities(true_tags, predicted_tags):
             may differ.
 
     Returns:
-        dict of `precision`, `recall` and `f1` over all entities (micro), `entities`, how many there
-        are, and `types`, a dict of type -> dict of the same four.
+        dict of `precision`, `recall` and `f1` over all entities (micro); `entities`, the number of
+        true entities; and `types`, a dict of type -> dict of these four.
 
     Raises:
-        ValueError: if there are other numbers of sentences or of words.
+        ValueError: if the numbers of sentences differ, or the numbers of words of a sentence.
     """
     if len(true_tags) != len(predicted_tags):
         raise ValueError(
@@ -30,8 +30,8 @@ def score_entities(true_tags, predicted_tags):
     for row, (wanted, got) in enumerate(zip(true_tags, predicted_tags, strict=True)):
         if len(wanted) != len(got):
             raise ValueError(
-                f"Row {row} has {len(wanted)} true tags and {len(got)} predicted ones. Wanted one "
-                "a word of each."
+                f"Row {row} has {len(wanted)} true tags and {len(got)} predicted tags. Wanted one "
+                "of each for every word."
             )
         wanted, got = set(find_entities(wanted)), set(find_entities(got))
         for counter, entities in ((true, wanted), (predicted, got), (found, wanted & got)):

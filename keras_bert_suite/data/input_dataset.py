@@ -20,10 +20,10 @@ READ_AHEAD_BATCHES = 4
 
 
 def is_dataset(x):
-    """Whether `x` brings its own batches, and is not rows in memory.
+    """Whether `x` is a dataset of batches, and not rows in memory.
 
-    Such a dataset is a Grain or `tf.data` dataset, a `keras.utils.PyDataset`, a PyTorch
-    `DataLoader`, a generator, or another iterable of batches. A collection of strings is rows.
+    Datasets are Grain and `tf.data` datasets, `keras.utils.PyDataset`, PyTorch `DataLoader`,
+    generators, and other iterables of batches. A collection of strings is rows in memory.
     """
     if isinstance(x, (list, tuple, dict, str, bytes)) or hasattr(x, "__array__"):
         return False
@@ -33,7 +33,17 @@ def is_dataset(x):
 
 
 def training_batches(rows, batch_size, shuffle, seed):
-    """Batches of `Rows` in a fresh order each epoch, of rows of similar length."""
+    """Makes batches of `Rows` of similar length, in a fresh order each epoch.
+
+    Args:
+        rows: `Rows`.
+        batch_size: int.
+        shuffle: bool. False keeps the order of the rows.
+        seed: int.
+
+    Returns:
+        `RowBatches`.
+    """
     lengths = rows.text_lengths()
     if not shuffle:
         order = in_order(len(rows))
@@ -45,10 +55,15 @@ def training_batches(rows, batch_size, shuffle, seed):
 
 
 def evaluation_batches(rows, batch_size, by_length=True):
-    """Batches of rows of similar length, short rows first; or of rows in their own order.
+    """Makes batches of rows of similar length, short rows first, or of rows in their own order.
+
+    Args:
+        rows: `Rows`.
+        batch_size: int.
+        by_length: bool. False keeps the order of the rows.
 
     Returns:
-        (`RowBatches`, int array of the rows in the order they are visited).
+        (`RowBatches`; int (N,), the rows in the order in which they are visited).
     """
     lengths = rows.text_lengths()
     by_length = by_length and lengths is not None
@@ -57,10 +72,10 @@ def evaluation_batches(rows, batch_size, by_length=True):
 
 
 def num_batches(dataset):
-    """Batches in one epoch of a dataset, or None if it does not say.
+    """int, the batches in one epoch of a dataset; None if the dataset does not know them.
 
     Raises:
-        ValueError: if there are none.
+        ValueError: if there are no batches.
     """
     if hasattr(dataset, "cardinality"):
         size = int(dataset.cardinality())
@@ -81,20 +96,19 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
     """Maps `preprocess_samples(x, y, sample_weight)` over a dataset of batches, once.
 
     Args:
-        dataset: what `is_dataset` accepts.
-        preprocess_samples: function, run on threads that read ahead where the dataset allows
-            it, or in the graph of a `tf.data` dataset.
-        total: int, how many batches will be asked for; a dataset that has fewer is repeated.
-            Keras draws all epochs from one iterator when it is told the steps of each, and
-            these may be more or less than a pass. None for one pass.
+        dataset: a dataset, see `is_dataset`.
+        preprocess_samples: function. It runs on threads that read ahead if the dataset allows it,
+            or in the graph of a `tf.data` dataset.
+        total: int, how many batches will be asked for. A dataset that has fewer is repeated. Keras
+            draws all epochs from one iterator when it is told the number of steps of an epoch, and
+            this number may be more or less than a pass. None for one pass.
         first: int, how many of these batches to leave out; only for a `grain.MapDataset`. If this
-            would leave out all batches, nothing is left out.
+            would leave out all batches, no batch is left out.
         shuffle: bool, whether the batches of a `PyDataset` come in a fresh order each pass.
 
     Returns:
-        a dataset that Keras' own `fit` takes, which begins anew at each `iter`, or a generator of
-        a generator; under the TensorFlow backend a `tf.data.Dataset`.
-
+        a dataset that Keras' own `fit` takes, and that begins again at each `iter`. For an iterator
+        it is a generator. Under the TensorFlow backend it is a `tf.data.Dataset`.
     """
     if _is_tensorflow_dataset(dataset):
         from keras_bert_suite.data.tensorflow_input import map_tensorflow_dataset
@@ -109,7 +123,7 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
         dataset = dataset.map(preprocess)
         if one_pass and total is not None and total > one_pass:
             dataset = dataset.repeat(-(-total // one_pass))
-        if 0 < first < len(dataset):  # Keras looks at batches even when none is asked for.
+        if 0 < first < len(dataset):  # Keras looks at batches even if it trains on none.
             dataset = dataset[first:]
         dataset = dataset.to_iter_dataset(
             grain.ReadOptions(
@@ -117,7 +131,7 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
             )
         )
     elif hasattr(dataset, "__next__"):
-        # Keras takes no iterators but generators, which must yield tuples.
+        # Keras takes generators, which must yield tuples, and no other iterators.
         batches = map(preprocess, dataset)
         dataset = (batch if isinstance(batch, tuple) else (batch,) for batch in batches)
     else:

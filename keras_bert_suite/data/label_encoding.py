@@ -1,4 +1,4 @@
-"""Labels as class ids, checked."""
+"""Turns labels into class ids, and checks them."""
 
 import numpy as np
 
@@ -13,16 +13,15 @@ def encode_labels(labels, label_names):
 
     Args:
         labels: B label names or B class ids, as a list, an array or a TensorFlow
-            tensor; or an array of more dimensions (one-hot, soft), which is passed
-            through.
+            tensor; or one-hot or soft labels (B, C), which are returned as they are.
         label_names: list of C names, in the order of the classes.
 
     Returns:
         int32 (B,), a NumPy array, or a tensor for a tensor.
 
     Raises:
-        ValueError: naming a label that is not one of the names or not in [0, C), and
-            its row. In a TensorFlow graph, `tf.errors.InvalidArgumentError`.
+        ValueError: if a label is not one of the names or not in [0, C), naming the label and its
+            row. In a TensorFlow graph the error is `tf.errors.InvalidArgumentError`.
     """
     if is_tf_tensor(labels):
         return _encode_tensor(labels, label_names)
@@ -50,14 +49,14 @@ def encode_tags(rows, label_names):
     """Turns the tags of rows of words into label ids.
 
     Args:
-        rows: object array (N,) of lists, one label name or label id a word.
+        rows: object array (N,) of lists, a label name or label id for each word.
         label_names: list of C names, in the order of the labels.
 
     Returns:
         object array (N,) of int32 arrays.
 
     Raises:
-        ValueError: naming a label that is none, its row and its word.
+        ValueError: if a tag is not one of the labels, naming the tag, its row and its word.
     """
     id_of = {name: i for i, name in enumerate(label_names)}
     id_of.update({i: i for i in range(len(label_names))})
@@ -77,17 +76,18 @@ def encode_tags(rows, label_names):
 
 
 def check_token_labels(labels, label_names):
-    """Checks the label ids of packed tokens; a negative one marks a token without a label.
+    """Checks the label ids of packed tokens. A negative id marks a token without a label.
 
     Args:
-        labels: integers (N, L), an array or a TensorFlow tensor, which is not looked into.
+        labels: integers (N, L), an array or a TensorFlow tensor. The values of a tensor are not
+            checked.
         label_names: list of C names.
 
     Returns:
         int32 (N, L).
 
     Raises:
-        ValueError: if one is C or more.
+        ValueError: if the shape or the dtype is another, or an id is C or more.
     """
     if is_tf_tensor(labels):
         import tensorflow as tf
@@ -100,15 +100,23 @@ def check_token_labels(labels, label_names):
         or labels.max(initial=0) >= len(label_names)
     ):
         raise ValueError(
-            "The labels of packed arrays must be integers (N, L), a label id in "
-            f"[0, {len(label_names)}) a token, and -100 for a token without a label, got "
-            f"{labels.dtype} of shape {labels.shape}, at most {labels.max(initial=0)}."
+            "The labels of packed arrays must be integers (N, L), for each token a label id in "
+            f"[0, {len(label_names)}), or -100 for a token without a label, got "
+            f"{labels.dtype} of shape {labels.shape}, at most {labels.max(initial=0)}. Correct "
+            "them, or build the task with more `label_names`."
         )
     return labels.astype("int32")
 
 
 def weigh_token_labels(labels):
-    """(labels of at least 0, float32 weights, 0 where the label was negative), both (N, L)."""
+    """Replaces negative label ids by 0, and gives them the weight 0.
+
+    Args:
+        labels: integers (N, L), an array or a TensorFlow tensor.
+
+    Returns:
+        (labels, float32 weights, 0 or 1), both (N, L).
+    """
     if is_tf_tensor(labels):
         import tensorflow as tf
 
@@ -152,6 +160,6 @@ def _encode_tensor(labels, label_names):
 
 
 def _list_names(label_names):
-    """The names for a message, the first twenty."""
+    """The first twenty names, as text for a message."""
     names = list(map(repr, label_names[:20]))
     return ", ".join(names + ["..."] * (len(label_names) > 20))

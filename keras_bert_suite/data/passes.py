@@ -43,7 +43,7 @@ def read_batches(dataset, repeat=False, shuffle=False):
 
     Args:
         dataset: an iterable.
-        repeat: bool, whether to begin again, for ever, when all batches have been read.
+        repeat: bool, whether to begin again, without end, when all batches have been read.
         shuffle: bool, whether the batches of a `PyDataset` come in a fresh order each pass.
 
     Raises:

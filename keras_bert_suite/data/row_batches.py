@@ -6,12 +6,15 @@ import grain
 
 
 class RowBatches(grain.MapDataset):
-    """A Grain dataset of batches of rows, visited in an order of its own each epoch.
+    """A Grain dataset of batches of rows. Each epoch visits the rows in an order of its own.
 
     Args:
-        rows: `Rows`. Element i of the dataset is a tuple (x, y, sample_weight) of some of them.
-        batch_size: int; the last batch of an epoch may be smaller.
+        rows: `Rows`. Element i of the dataset is a tuple (x, y, sample_weight) of some rows.
+        batch_size: int. The last batch of an epoch may be smaller.
         order: function from the epoch to a permutation of the rows, see `row_orders`.
+
+    Raises:
+        ValueError: if `batch_size` is not a whole number of at least 1.
     """
 
     def __init__(self, rows, batch_size, order):

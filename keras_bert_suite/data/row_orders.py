@@ -1,6 +1,6 @@
 """The order in which the rows of a data set are visited.
 
-An order is a function from the epoch to a permutation of the rows: a pure function
+An order is a function from the epoch to a permutation of the rows, int (N,). It is a pure function
 of (seed, epoch), so that any batch of any epoch can be asked for at any time.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def in_order(num_rows):
-    """The same order as in the data, every epoch."""
+    """The order of the data, in every epoch."""
     rows = np.arange(num_rows)
     return lambda epoch: rows
 
@@ -23,7 +23,7 @@ def shuffled(num_rows, seed):
 
 
 def longest_last(lengths):
-    """The shortest rows first, every epoch. For evaluation, where the order does not matter."""
+    """Visits short rows first, in every epoch. It serves evaluation, where any order will do."""
     rows = np.argsort(lengths, kind="stable")
     return lambda epoch: rows
 
@@ -31,9 +31,9 @@ def longest_last(lengths):
 def shuffled_by_length(lengths, batch_size, seed, batches_per_group=50):
     """A new random order each epoch, in which the rows of a batch have similar lengths.
 
-    Shuffled rows are cut into groups of `batches_per_group` batches, each group is
-    sorted by length, and the batches are then shuffled. So little is computed on padding, and a
-    batch still has other rows in each epoch. A last batch that is not full holds random rows.
+    Shuffled rows are cut into groups of `batches_per_group` batches. Each group is sorted by
+    length, and then the batches are shuffled. So little is computed on padding, and a batch still
+    has other rows in each epoch. If the last batch is not full, it holds random rows.
 
     Args:
         lengths: int array, a length for each row, in any unit.

@@ -1,4 +1,4 @@
-"""Rows of a data set, held in memory, and batches of rows as a data set brings them."""
+"""Rows of a data set in memory, and the batches of rows of other data sets."""
 
 import dataclasses
 
@@ -10,7 +10,7 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 @dataclasses.dataclass(frozen=True)
 class Rows:
-    """Rows in memory: what `fit`, `evaluate` or `predict` was handed, checked.
+    """Rows in memory: the checked arguments of `fit`, `evaluate` or `predict`.
 
     Attributes:
         inputs: tuple of text columns, object arrays (N,) of str, one for each segment; or dict
@@ -30,13 +30,13 @@ class Rows:
         """Brings the arguments of `fit` to arrays of equally many rows.
 
         Args:
-            x: texts as a list, an array or a pandas Series; a tuple of several for segments;
-                a DataFrame or a dict of text columns; or a dict of packed arrays.
-            y, sample_weight: list, array, tensor or dict of several, or None.
+            x: texts as a list, an array or a pandas Series; a tuple of such columns, one for
+                each segment; a DataFrame or a dict of text columns; or a dict of packed arrays.
+            y, sample_weight: list, array or tensor, a dict of them, or None.
 
         Raises:
-            ValueError: if a text is missing or no string, naming its row; if the numbers of
-                rows differ.
+            ValueError: if a text is missing or not a string, naming its row; if the numbers of
+                rows differ; if a weight is negative or not finite, naming its row.
         """
         inputs, names = read_inputs(x)
         rows = cls(inputs, read_labels(y), read_labels(sample_weight), names)
@@ -44,14 +44,18 @@ class Rows:
         sizes = [len(column) for column in rows._columns()]
         if len(set(sizes)) != 1:
             raise ValueError(
-                "Texts, labels and sample weights must have one entry a row, got "
-                f"{' and '.join(map(str, sizes))} rows."
+                "Texts, labels and sample weights must have the same number of rows, got "
+                f"{' and '.join(map(str, sizes))} rows. Pass one entry for each row."
             )
         return rows
 
     @classmethod
     def read_batch(cls, x, y=None, sample_weight=None):
-        """One batch that a data set brings; its columns may be tensors in a graph."""
+        """Makes `Rows` of one batch of a data set. Its columns may be tensors in a graph.
+
+        Raises:
+            ValueError: if the batch is a single text.
+        """
         inputs, names = read_batch(x)
         return cls(inputs, map_arrays(to_array, y), map_arrays(to_array, sample_weight), names)
 
@@ -69,14 +73,21 @@ class Rows:
     def split(self, share):
         """Sets the last rows apart, as Keras' `validation_split` does.
 
+        Args:
+            share: float, the share of the rows to set apart.
+
         Returns:
-            (the first rows, the last `share` of the rows).
+            two `Rows`: the first rows, and the last `share` of the rows.
+
+        Raises:
+            ValueError: if one of the two has no row.
         """
         first = int(len(self) * (1 - share))
         if not 0 < first < len(self):
             raise ValueError(
                 f"validation_split={share} leaves {first} of {len(self)} rows for training and "
-                f"{len(self) - first} for validation; both need at least one."
+                f"{len(self) - first} for validation, but both need at least one row. Choose "
+                "another share, or pass `validation_data`."
             )
         return self.take(slice(first)), self.take(slice(first, None))
 
@@ -126,18 +137,22 @@ def read_inputs(x):
 
 
 def name_columns(x):
-    """A dict of the columns of a DataFrame; anything else as it is."""
+    """Turns a DataFrame into a dict of its columns. Other values are returned as they are."""
     if hasattr(x, "iloc") and hasattr(x, "columns"):
         return {str(name): x.iloc[:, place].to_numpy() for place, name in enumerate(x.columns)}
     return x
 
 
 def read_labels(y):
-    """Arrays of labels or of weights; a tuple of numbers or names is one column, like a list."""
+    """Reads labels or weights as arrays. A tuple of numbers or names is one column, as a list is.
+
+    Raises:
+        ValueError: if `y` is a single string.
+    """
     if isinstance(y, (str, bytes)):
         raise ValueError(
-            f"Labels and weights must come one a row, got the string {y[:40]!r}. To name a column "
-            "of a DataFrame, pass the column: table[name]."
+            "Labels and weights must have an entry for each row, got the string "
+            f"{y[:40]!r}. For a column of a DataFrame, pass the column: table[name]."
         )
     if isinstance(y, tuple) and y and all(np.isscalar(label) for label in y):
         y = list(y)
@@ -145,6 +160,7 @@ def read_labels(y):
 
 
 def check_weights(weights):
+    """Raises ValueError if a weight is negative or not a finite number, naming its row."""
     numbers = weights.dtype.kind in "biuf"
     wrong = ~(np.isfinite(weights) & (weights >= 0)) if numbers else np.ones(len(weights), bool)
     if wrong.any():
@@ -155,7 +171,7 @@ def check_weights(weights):
 
 
 def read_texts(column, name=None):
-    """object array (N,) of str: one column of texts.
+    """Reads one column of texts as an object array (N,) of str.
 
     Raises:
         ValueError: if the column is a single string or a list of pairs, or a text is missing,
@@ -171,8 +187,8 @@ def read_texts(column, name=None):
     if isinstance(column, list) and column and isinstance(column[0], (list, tuple)):
         raise ValueError(
             "Pairs of texts must come as a tuple of two lists, (first_texts, second_texts), "
-            f"got a list of {type(column[0]).__name__}s. Turn it round: tuple(zip(*pairs)), "
-            "each part as a list."
+            f"got a list of {type(column[0]).__name__}s. Pass "
+            "([first for first, _ in pairs], [second for _, second in pairs])."
         )
     if isinstance(column, list):
         texts = np.empty(len(column), dtype=object)
@@ -181,8 +197,8 @@ def read_texts(column, name=None):
         texts = as_array(column)
     if texts.ndim != 1:
         raise ValueError(
-            f"Texts must be one string a row, got an array of shape {texts.shape}. Pass several "
-            "columns of texts as a tuple of columns."
+            f"Texts must have one string for each row, got an array of shape {texts.shape}. Pass "
+            "several columns of texts as a tuple of columns."
         )
     if texts.dtype.kind != "O":
         if len(texts) and not holds_texts(texts):
@@ -203,17 +219,17 @@ def _wrong_text(text, row, name):
 
 
 def read_batch(x):
-    """The inputs of one batch that a data set brings.
+    """The inputs of one batch of a data set.
 
-    Lists and tuples of strings are one column of texts, as PyTorch's `default_collate` makes
-    them; other lists and tuples hold a column for each segment.
+    A list or tuple of strings is one column of texts, as PyTorch's `default_collate` makes it.
+    Other lists and tuples have a column for each segment.
 
     Returns:
         (tuple of text columns, lists or tensors of strings; their names or None), or
         (dict of packed arrays, None).
 
     Raises:
-        ValueError: if a text stands alone, without a batch.
+        ValueError: if the batch is a single text.
     """
     x = name_columns(x)
     if isinstance(x, dict):
@@ -230,7 +246,7 @@ def _batch_column(column):
         shape is not None and getattr(shape, "rank", len(shape)) == 0
     ):
         raise ValueError(
-            "The data set brings single texts, wanted batches of texts. Call "
+            "The data set has single texts, wanted batches of texts. Call "
             "`dataset.batch(batch_size)` on it."
         )
     return column.tolist() if isinstance(column, np.ndarray) else column
@@ -260,12 +276,12 @@ def map_arrays(function, columns):
 
 
 def to_array(column):
-    """As `as_array`; a tensor of TensorFlow, which may stand in a graph, is left as it is."""
+    """As `as_array`, but a tensor of TensorFlow stays as it is, because it may be in a graph."""
     return column if is_tf_tensor(column) else as_array(column)
 
 
 def as_array(column):
-    """An array of a list, a Series or a tensor; strings as objects, not padded to the longest."""
+    """Turns a list, a Series or a tensor into an array. Strings in a list become objects."""
     if hasattr(column, "detach"):
         column = column.detach().cpu().numpy()
     if isinstance(column, list) and any(isinstance(value, (str, bytes)) for value in column):

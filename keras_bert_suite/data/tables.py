@@ -1,7 +1,6 @@
-"""Tables of texts and labels, from TSV and CSV files.
+"""Reads tables of texts and labels from TSV and CSV files.
 
-The command line loads this file before Keras is imported, so it imports nothing but the
-standard library.
+The command line loads this file before Keras is imported, so it imports only the standard library.
 """
 
 import csv
@@ -24,7 +23,7 @@ class Table:
     Attributes:
         path: str, the file.
         columns: dict, name -> list of N strings.
-        line_numbers: list of N ints, the line each row begins in; the header is line 1.
+        line_numbers: list of N ints, the line in which each row begins. The header is line 1.
     """
 
     path: str
@@ -35,35 +34,35 @@ class Table:
         return len(self.line_numbers)
 
     def locate(self, row):
-        """Where a row stands, as an error message says it: "train.tsv, line 7"."""
+        """The place of a row, as text for a message: "train.tsv, line 7"."""
         return f"{self.path}, line {self.line_numbers[row]}"
 
 
 def read_table(path, columns, encoding="utf-8", delimiter=None, header=True):
     """Reads some columns of a file, by name or by number.
 
-    A `.tsv` file has tabs between fields, no quoting, and ends a line at a line feed
-    only, so that a text may hold any other character. A `.csv` file has commas and
-    quotes as in RFC 4180. Empty lines at the end are passed over. A field may be empty.
+    A `.tsv` file has tabs between fields and no quoting. Only a line feed ends a line, so a text
+    may hold any other character. A `.csv` file has commas and quotes as in RFC 4180. Empty lines
+    at the end are skipped. A field may be empty.
 
     >>> read_table("examples/data/sentences_test.tsv", ["sentence", "label"]).columns["label"][:2]
     ['negative', 'positive']
 
     Args:
         path: str or path. Without a `delimiter` it ends in `.tsv` or `.csv`.
-        columns: the columns to read: their names in the first line; or, if there is no
-            such line, their numbers as strings, "1" for the first.
-        encoding: str, of the file. A byte order mark is dropped.
-        delimiter: str, one character, whatever the file's name: a tab as in a `.tsv` file,
-            any other in the place of the comma of a `.csv` file.
+        columns: list of str, the columns to read: their names in the first line or, without a
+            `header`, their numbers, "1" for the first.
+        encoding: str, the encoding of the file. A byte order mark is dropped.
+        delimiter: str, one character. With a tab the file is read as a `.tsv` file, whatever its
+            name; with another character as a `.csv` file that has this character for a comma.
         header: bool, whether the first line names the columns.
 
     Returns:
         `Table` of at least one row.
 
     Raises:
-        ValueError: if the file is empty, has no such column or two, cannot be decoded,
-            or has a row of more or fewer fields than the first line, naming the line.
+        ValueError: if the file is empty or cannot be decoded, if it has no column of a name, or
+            two, or if a row has more or fewer fields than the first line, naming the line.
         OSError: if the file cannot be read.
     """
     split_rows = _find_splitter(path, delimiter)
@@ -102,24 +101,24 @@ def read_table(path, columns, encoding="utf-8", delimiter=None, header=True):
 
 
 def read_lines(path, encoding="utf-8"):
-    """Reads a file of one text a line, or standard input if `path` is "-".
+    """Reads a file with a text in each line, or standard input if `path` is "-".
 
     Returns:
-        list of at least one string; a line ends at a line feed, or at both a carriage
-        return and a line feed.
+        list of at least one str. A line ends at a line feed, or at a carriage return and a
+        line feed.
 
     Raises:
-        ValueError: if there is nothing in it or it cannot be decoded.
+        ValueError: if the file is empty or cannot be decoded.
         OSError: if the file cannot be read.
     """
     text = _read_text(path, encoding)
     if not text:
-        raise ValueError(f"{_name(path)} is empty. Wanted one text a line.")
+        raise ValueError(f"{_name(path)} is empty. Wanted a text in each line.")
     return [line for _, (line,) in _split_lines(text)]
 
 
 def list_label_names(labels):
-    """The different labels, sorted; by value if all are integers.
+    """The different labels, sorted. They are sorted by value if all are integers.
 
     >>> list_label_names(["10", "9", "10"])
     ['9', '10']
@@ -146,7 +145,7 @@ def _read_text(path, encoding):
             "name the encoding it is in."
         ) from None
     except LookupError as error:
-        raise ValueError(f"{error}. Wanted one that Python knows, e.g. 'utf-8'.") from None
+        raise ValueError(f"{error}. Wanted an encoding of Python, e.g. 'utf-8'.") from None
 
 
 def _split_lines(text, path=None):
@@ -184,8 +183,8 @@ def _find_splitter(path, delimiter):
         if splitter := _SPLITTERS.get(Path(path).suffix.lower()):
             return splitter
         raise ValueError(
-            f"{path} is neither a .tsv nor a .csv file. Name it after what it is: .tsv if tabs "
-            "separate the fields, .csv if commas do. Or say what separates them: the delimiter."
+            f"{path} is neither a .tsv nor a .csv file. Name it .tsv if tabs separate its fields, "
+            ".csv if commas do. Or name the delimiter that separates them."
         )
     if len(delimiter) != 1 or delimiter in '"\r\n':
         raise ValueError(
@@ -202,8 +201,8 @@ def _find_column(path, header, column):
         hint = (
             f"Did you mean {similar[0]!r}?"
             if similar
-            else "If the first line is a row and no line of names, name columns by their numbers, "
-            "with header=False or --noheader."
+            else "If the first line is a row and not a line of names, name columns by their "
+            "numbers, with header=False or --noheader."
         )
         raise ValueError(
             f"{path} has {problem} {column!r}. Its columns are {_list_names(header)}."

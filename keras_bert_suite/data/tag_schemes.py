@@ -1,4 +1,4 @@
-"""Entities as tags on words, in any of the usual schemes, and back.
+"""Reads entities from tags on words, in any of the usual schemes, and writes them as tags.
 
 | scheme | an entity of three words | of one |
 | --- | --- | --- |
@@ -7,21 +7,22 @@
 | BIOES (BILOU) | B-PER I-PER E-PER (L) | S-PER (U) |
 | BMES | B-PER M-PER E-PER | S-PER |
 
-All are read by one rule, that of conlleval.pl and of seqeval, so nobody has to name the scheme. A
-label without a prefix, such as a part of speech, goes on as long as it stays the same.
+One rule reads all schemes, the rule of conlleval.pl and of seqeval, so nobody has to name the
+scheme. Neighbouring words with the same label without a prefix, such as a part of speech, are one
+entity.
 
-Needs nothing but the standard library.
+This module needs only the standard library.
 """
 
 SCHEMES = ("IOB1", "BIO", "BIOES", "BMES")
 OUTSIDE = "O"
 
-#: What the prefixes of all schemes mean.
+#: The prefixes of all schemes, and the prefixes of BIOES that they stand for.
 _PREFIXES = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S"}
 
 
 def parse_tag(tag):
-    """The prefix, one of "B", "I", "E", "S" and "O", and the type of a tag.
+    """Splits a tag into its prefix, one of "B", "I", "E", "S" and "O", and its type.
 
     >>> parse_tag("M-ORG"), parse_tag("O"), parse_tag("NOUN")
     (('I', 'ORG'), ('O', None), ('I', 'NOUN'))
@@ -35,25 +36,26 @@ def parse_tag(tag):
 
 
 def starts_entity(before, tag):
-    """Whether an entity begins at a parsed tag that follows another."""
+    """Whether an entity begins at `tag`, which follows `before`. Both are parsed tags."""
     return tag[0] != OUTSIDE and (tag[0] in "BS" or before[0] in "ESO" or before[1] != tag[1])
 
 
 def ends_entity(tag, after):
-    """Whether an entity ends at a parsed tag that another follows."""
+    """Whether an entity ends at `tag`, which `after` follows. Both are parsed tags."""
     return tag[0] != OUTSIDE and (tag[0] in "ES" or after[0] in "BSO" or after[1] != tag[1])
 
 
 def entity_tables(label_names):
-    """Where entities begin and end, by the ids of two labels next to each other.
+    """Tables that say where entities begin and end, by the ids of two neighbouring labels.
 
     Args:
         label_names: list of C tags. The id C stands for the beginning or the end of a sentence.
 
     Returns:
-        `(starts, ends, types)`: C + 1 lists of C + 1 bools, by the ids of the label before and of
-        the label; the same, by the ids of the label and of the label after; list of C types, "" of
-        a label that is outside.
+        `(starts, ends, types)`. `starts`: C + 1 lists of C + 1 bools; `starts[a][b]` says whether
+        an entity begins at label b after label a. `ends`: likewise; `ends[a][b]` says whether an
+        entity ends at label a before label b. `types`: list of C str, the type of each label, ""
+        for labels outside of entities.
     """
     parsed = [*map(parse_tag, label_names), (OUTSIDE, None)]
     starts = [[starts_entity(before, tag) for tag in parsed] for before in parsed]
@@ -85,15 +87,18 @@ def find_entities(tags):
 
 
 def write_tags(entities, num_words, scheme):
-    """The tags of a sentence in a scheme.
+    """Writes the entities of a sentence as tags.
 
     >>> write_tags([("PER", 0, 2), ("LOC", 3, 4)], 4, "BIOES")
     ['B-PER', 'E-PER', 'O', 'S-LOC']
 
     Args:
-        entities: as of `find_entities`.
+        entities: as from `find_entities`.
         num_words: int.
         scheme: one of `SCHEMES`.
+
+    Returns:
+        list of str.
 
     Raises:
         ValueError: if there is no such scheme.
@@ -126,7 +131,7 @@ def convert_tags(tags, scheme):
 
 
 def detect_scheme(sentences):
-    """The scheme in which the most sentences are tagged; real data has slips of the pen.
+    """The scheme in which most sentences are tagged. Real data has mistakes.
 
     >>> detect_scheme([["I-PER", "I-PER", "O"]])
     'IOB1'

@@ -1,4 +1,4 @@
-"""`tf.data` datasets, brought by the user or made for the TensorFlow backend's `fit`."""
+"""`tf.data` datasets: the user's, and those made for `fit` under the TensorFlow backend."""
 
 import itertools
 
@@ -7,16 +7,16 @@ def map_tensorflow_dataset(dataset, preprocess_samples):
     """Maps `preprocess_samples(x, y, sample_weight)` over a `tf.data.Dataset`, in its graph."""
     import tensorflow as tf
 
-    # tf.data splits a tuple into arguments: x, or x and y, or x, y and the weights.
+    # tf.data passes the parts of a tuple as arguments: x, or x and y, or x, y and the weights.
     batches = dataset.map(preprocess_samples, num_parallel_calls=tf.data.AUTOTUNE)
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
 def to_tensorflow_dataset(dataset):
-    """Wraps a Grain dataset or a generator of arrays in a `tf.data.Dataset`, every size open.
+    """Wraps a Grain dataset or a generator of arrays in a `tf.data.Dataset` without fixed sizes.
 
-    Keras would look at the first eight batches, take the sizes they share for fixed,
-    and fail at the first batch that is padded to another length.
+    Keras would look at the first eight batches, and take the sizes that they share for fixed. It
+    would then fail at the first batch that is padded to another length.
 
     Args:
         dataset: `grain.IterDataset`, or generator, of nested arrays.
@@ -36,7 +36,7 @@ def to_tensorflow_dataset(dataset):
     signature = tf.nest.map_structure(
         lambda array: tf.TensorSpec([None] * array.ndim, array.dtype), first
     )
-    if batches is dataset:  # A generator cannot begin anew.
+    if batches is dataset:  # A generator cannot begin again.
         batches = itertools.chain([first], batches)
         return tf.data.Dataset.from_generator(lambda: batches, output_signature=signature)
     return tf.data.Dataset.from_generator(lambda: dataset, output_signature=signature)

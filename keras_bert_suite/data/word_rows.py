@@ -1,4 +1,4 @@
-"""Rows of words with a tag on each word, as `Rows`."""
+"""Reads rows of words, with a tag on each word, as `Rows`."""
 
 import numpy as np
 
@@ -17,18 +17,19 @@ def read_word_rows(x, y=None, sample_weight=None):
 
     Args:
         x: N rows, each a list of words or a str, as a list, an object array or a pandas Series; a
-            DataFrame or a dict with one such column; or a dict of packed arrays. Also eager
-            tensors of TensorFlow.
-        y: N lists of tags or label ids, one a word; for packed arrays an array (N, L); or None.
-        sample_weight: a number a row; for packed arrays an array (N, L); or None.
+            DataFrame or a dict with one such column; or a dict of packed arrays. Eager tensors of
+            TensorFlow are taken too.
+        y: N lists of tags or label ids, one for each word; for packed arrays an array (N, L); or
+            None.
+        sample_weight: a number for each row; for packed arrays an array (N, L); or None.
 
     Returns:
         `Rows`. Its `inputs` are a tuple of one object array (N,) of lists of str, or of str; its
         `labels` an object array (N,) of lists.
 
     Raises:
-        ValueError: if a row is neither words nor a str, naming row and word; if there are several
-            columns; if the numbers of rows differ.
+        ValueError: if a row is neither a list of words nor a str, naming row and word; if there are
+            several columns; if the numbers of rows differ.
     """
     x, y = _leave_tensorflow(x), _leave_tensorflow(y)
     sample_weight = read_labels(_leave_tensorflow(sample_weight))
@@ -43,8 +44,8 @@ def read_word_rows(x, y=None, sample_weight=None):
     if isinstance(columns, tuple):
         if len(columns) != 1:
             raise ValueError(
-                f"x has {len(columns)} columns, and a row of words has one. Pass the rows as a "
-                "list of lists of words."
+                f"x has {len(columns)} columns, wanted one column of rows of words. Pass the rows "
+                "as a list of lists of words."
             )
         (columns,) = columns
     words = read_words(columns)
@@ -52,17 +53,17 @@ def read_word_rows(x, y=None, sample_weight=None):
     for what, column in (("lists of tags", tags), ("sample weights", sample_weight)):
         if column is not None and (np.ndim(column) != 1 or len(column) != len(words)):
             raise ValueError(
-                f"Wanted {what} for {len(words)} rows of words, one a row, got an array of shape "
-                f"{np.shape(column)}."
+                f"Wanted {what} for {len(words)} rows of words, one for each row, got an array of "
+                f"shape {np.shape(column)}."
             )
     return Rows((words,), tags, sample_weight, names)
 
 
 def read_words(column):
-    """object array (N,), each entry a list of str, or a str.
+    """Reads rows of words as an object array (N,). Each entry is a list of str, or a str.
 
     Raises:
-        ValueError: naming the row, and the word.
+        ValueError: if a row or a word is of another type, naming the row and the word.
     """
     if isinstance(column, (str, bytes)):
         raise ValueError(
@@ -93,14 +94,14 @@ def _read_tags(y):
     for number, row in enumerate(rows):
         if isinstance(row, (str, bytes)) or not hasattr(row, "__len__"):
             raise ValueError(
-                f"The labels of a row must be a list with one a word, got {str(row)[:40]!r} "
-                f"({type(row).__name__}) at row {number}."
+                "The labels of a row must be a list with a label for each word, got "
+                f"{str(row)[:40]!r} ({type(row).__name__}) at row {number}."
             )
     return rows
 
 
 def as_column(column):
-    """object array (N,), whatever its entries are."""
+    """Makes an object array (N,) of a list or an array. An entry may be of any type."""
     column = list(column)
     rows = np.empty(len(column), dtype=object)
     for number, row in enumerate(column):
@@ -109,7 +110,7 @@ def as_column(column):
 
 
 def _holds_words(column):
-    """Whether a column holds texts, or lists of words; the first that is not empty tells."""
+    """Whether a column holds texts or lists of words. The first entry that is not empty decides."""
     first = next((row for row in column if np.ndim(row) == 0 or len(row)), None)
     if isinstance(first, (list, tuple, np.ndarray)):
         first = first[0]
@@ -117,7 +118,7 @@ def _holds_words(column):
 
 
 def _leave_tensorflow(values):
-    """Eager tensors as lists and arrays; anything else as it is."""
+    """Turns eager tensors into lists and arrays. Other values are returned as they are."""
     if isinstance(values, dict):
         return {name: _leave_tensorflow(value) for name, value in values.items()}
     if isinstance(values, tuple):

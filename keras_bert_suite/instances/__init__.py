@@ -1,4 +1,4 @@
-"""A corpus to pretraining batches: planned, packed, masked."""
+"""Makes pretraining batches of a corpus: plans instances, packs and masks them."""
 
 from keras_bert_suite.instances.google_examples import GoogleExamples, write_google_examples
 from keras_bert_suite.instances.pretraining_batches import PretrainingBatches

@@ -1,9 +1,9 @@
-"""The plans of the epochs in use. One plan is made ahead."""
+"""Keeps the plans of the epochs in use, and makes one plan ahead."""
 
 import threading
 from concurrent.futures import Future
 
-#: An epoch's last batches and the next one's first are read at the same time.
+#: The last batches of an epoch and the first batches of the next are read at the same time.
 EPOCHS_KEPT = 2
 
 

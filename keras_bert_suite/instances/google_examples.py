@@ -1,4 +1,4 @@
-"""The files of Google's `create_pretraining_data.py`, read and written."""
+"""Reads and writes the files of Google's `create_pretraining_data.py`."""
 
 import mmap
 import os
@@ -22,7 +22,7 @@ from keras_bert_suite.instances.tf_example import (
 
 LABELS = "next_sentence_labels"
 
-#: Google's names in the order of its files, with ours.
+#: The names of features in the order of Google's files, and our names.
 FEATURES = {
     "input_ids": "token_ids",
     "masked_lm_weights": "mask_weights",
@@ -39,11 +39,11 @@ class GoogleExamples(grain.MapDataset):
 
     The examples are shuffled again for each epoch. Element i is a pure function of the files, the
     arguments and i. It has the arrays of `PretrainingBatches`, with the masks of the files. The
-    rows that do not fill a last batch are left out; in each epoch they are different rows.
+    rows that do not fill a last batch are left out. In each epoch other rows are left out.
 
     Args:
         paths: list of str or paths, the files; or one str or path. Memory holds only the places of
-            the records.
+            the records in the files.
         batch_size: int, B.
         seed: int, not negative.
 
@@ -92,7 +92,7 @@ class GoogleExamples(grain.MapDataset):
         return len(self._places) // self._batch_size
 
     def __getitem__(self, index: Any) -> Any:
-        """One batch, as `PretrainingBatches` gives it.
+        """One batch, with the arrays of `PretrainingBatches.__getitem__`.
 
         Raises:
             ValueError: if a record is damaged, or lacks a feature.
@@ -139,8 +139,8 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
 
     Args:
         path: str or path of the file to write.
-        batches: iterable of `(x, y, sample_weight)` with pairs, such as one epoch of
-            `PretrainingBatches`, which a `for` goes through.
+        batches: iterable of `(x, y, sample_weight)` with pairs, such as `PretrainingBatches`. A
+            loop over `PretrainingBatches` gives the batches of one epoch.
 
     Raises:
         ValueError: if the batches have no pairs or no segment ids. Google's examples always have
@@ -169,7 +169,7 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
 
 
 def _map_file(path):
-    """The file's bytes, read from the disk when they are looked at."""
+    """The bytes of a file, as a map: they are read from the disk when they are used."""
     with open(path, "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return b""

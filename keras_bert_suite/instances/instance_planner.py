@@ -1,4 +1,4 @@
-"""Plans which tokens the pretraining instances of an epoch have.
+"""Plans the token ranges of the pretraining instances of an epoch.
 
 A plan needs the lengths of the sentences only. No token is read. D documents, S sentences, N
 instances.
@@ -27,8 +27,8 @@ class InstancePlan:
     """The instances of one epoch, in the order of the corpus.
 
     Attributes:
-        starts: int64 (N, 2), (N, 1) without pairs; the first token of each segment,
-            counted through the corpus from its first document on.
+        starts: int64 (N, 2), (N, 1) without pairs; the number of the first token of each
+            segment, counted from the first token of the corpus.
         lengths: int32 (N, 2) or (N, 1), how many tokens each segment has, at least 1.
         labels: int8 (N,), 1 for pairs that do not follow each other; None without pairs.
     """
@@ -45,28 +45,28 @@ class InstancePlanner:
     """Plans the instances of any epoch, as a pure function of (seed, epoch).
 
     Modes:
-        "pairs": Google's `create_pretraining_data.py`. Sentences of a document are
-            gathered until they have `target` tokens or the document ends, and cut
-            between two of them, drawn evenly, into A and B. If there is only one, or
-            else with probability 1/2, B is replaced by as many sentences as reach the
-            target from a random place of another document, label 1, and the sentences
-            that were to be B are used again. A pair that is too long loses tokens of the
-            longer segment, of B if they are equal, each from its front or its back with
-            probability 1/2. `target` is what the row holds; for a document in
-            `short_seq_prob` of all, evenly from 2 to that.
-        "sop": sentence order (ALBERT's `create_pretraining_data.py`). The same, but B
-            follows A, and with probability 1/2 they change places, label 1. A gathering
-            of one sentence gets a random B, label 1, as in Google's code.
-        "full_sentences": one segment (RoBERTa, Liu et al., 2019,
-            https://arxiv.org/abs/1907.11692) of as many whole sentences in a row as fit.
-            It goes on over the end of a document, with an extra [SEP] there.
-        "doc_sentences": the same, but it ends with its document.
+        "pairs": Google's `create_pretraining_data.py`. A gathering is consecutive sentences of a
+            document, up to `target` tokens or the end of the document. It is cut between two
+            sentences, drawn evenly, into A and B: label 0. If the gathering has one sentence, and
+            else with probability 1/2, B is random: sentences of another document, from a random
+            place on, until A and B have `target` tokens. The label is then 1, and the next
+            gathering begins with the sentences that would have been B. If a pair is too long, the
+            longer segment, or B of equal segments, loses tokens. Each token is lost at the front
+            or at the back with probability 1/2. `target` is drawn for each document: with
+            probability `short_seq_prob` evenly from 2 to the room in a row, else it is the room.
+        "sop": sentence order (ALBERT's `create_pretraining_data.py`). As "pairs", but B follows A.
+            With probability 1/2 they change places: label 1. A gathering of one sentence gets a
+            random B with label 1, as in Google's code.
+        "full_sentences": one segment (RoBERTa, Liu et al., 2019, https://arxiv.org/abs/1907.11692)
+            of as many consecutive sentences as fit into `target` tokens. It goes on over the end
+            of a document, with an extra [SEP] there.
+        "doc_sentences": as "full_sentences", but the segment ends with its document.
 
-    In the last two the target is drawn for each row (RoBERTa has `short_seq_prob=0`), a
-    row has at least one sentence, and a sentence that no row can hold is divided.
+    In the last two modes `target` is drawn for each row (RoBERTa has `short_seq_prob=0`), a row has
+    at least one sentence, and a sentence that is longer than a row is divided.
 
-    Google's code tries ten times to find another document, and then takes the same document. This
-    class always takes another document, unless the corpus has a single document.
+    Google's code tries ten times to find another document for a random B, and then takes the same
+    document. This class always takes another document, unless the corpus has a single document.
 
     Args:
         corpus: `TokenCorpus`.
@@ -118,8 +118,8 @@ class InstancePlanner:
         plan_slice = plan_pairs if self.mode in PAIR_MODES else plan_rows
         parts = []
         for number, documents in enumerate(self._cut_documents(), start=1):
-            # Counted from 1. NumPy pads a seed with zeros, and the seed [seed, epoch] orders the
-            # instances.
+            # Slices are counted from 1. NumPy pads a seed with zeros, so slice 0 would have the
+            # seed [seed, epoch], which orders the instances.
             rng = np.random.default_rng([self.seed, epoch, number])
             parts.append(
                 plan_slice(
@@ -140,7 +140,7 @@ class InstancePlanner:
         )
 
     def _cut_documents(self):
-        """The documents of each slice, `(first, end)` each."""
+        """Yields `(first, end)`, the documents of each slice."""
         sentences = np.arange(0, self._document_starts[-1], SENTENCES_PER_SLICE)
         firsts = np.unique(np.searchsorted(self._document_starts, sentences))
         num_documents = len(self._document_starts) - 1

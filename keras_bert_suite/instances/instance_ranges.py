@@ -20,7 +20,7 @@ def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq
         rng: `np.random.Generator`.
         tokens_before: int64 (S + 1,), the tokens before each sentence of the corpus.
         document_starts: int64 (D + 1,), the first sentence of each document, then S.
-        documents: `(first, end)`, which documents to plan.
+        documents: `(first, end)`, the documents to plan.
         budget: int, the most tokens of a row, without special ones.
         short_seq_prob: float.
         mode: one of `PAIR_MODES`.
@@ -34,7 +34,7 @@ def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq
     targets = draw_targets(rng, len(num_sentences), budget, short_seq_prob)
     targets = np.repeat(targets, num_sentences)
     begins = np.arange(first, end)
-    # A gathering is the sentences from `begins` to `ends`. A is its sentences up to `a_ends`.
+    # A gathering has the sentences from `begins` to `ends`. A has its sentences up to `a_ends`.
     ends = first + np.searchsorted(tokens_before[first : end + 1], tokens_before[begins] + targets)
     ends = np.minimum(ends, np.repeat(bounds[1:], num_sentences))
     sizes = ends - begins
@@ -56,12 +56,12 @@ def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq
     )
     starts = np.stack([tokens_before[begins], tokens_before[b_begins]], axis=1)
     lengths = np.stack([a_lengths, tokens_before[b_ends] - tokens_before[b_begins]], axis=1)
-    swapped = labels & ~random_next  # of "pairs" none
+    swapped = labels & ~random_next  # false everywhere in "pairs"
     starts[swapped] = starts[swapped, ::-1]
     lengths[swapped] = lengths[swapped, ::-1]
 
     kept = np.stack(kept_lengths(NUMPY, list(lengths.T), budget, "longest_first"), axis=1)
-    starts += rng.binomial(lengths - kept, 0.5)  # of the tokens cut, those at the front
+    starts += rng.binomial(lengths - kept, 0.5)  # the number of tokens cut at the front
     return starts, kept, labels
 
 
@@ -90,13 +90,13 @@ def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_
     """
     bounds = document_starts[documents[0] : documents[1] + 1]
     lengths = np.diff(tokens_before[bounds[0] : bounds[-1] + 1])
-    # Pieces are sentences, and the parts of sentences that no row can hold.
+    # A piece is a sentence, or a part of a sentence that is longer than a row.
     num_pieces = -(-lengths // budget)
     piece_ends = np.cumsum(num_pieces)
     pieces = np.full(piece_ends[-1], budget)
     pieces[piece_ends - 1] = lengths - (num_pieces - 1) * budget
     document_begins = np.append(0, piece_ends)[bounds - bounds[0]]
-    # The [SEP] between documents is counted with the piece after it.
+    # The [SEP] between two documents is counted with the piece after it.
     separators = np.zeros_like(pieces)
     if mode == "full_sentences":
         separators[document_begins[:-1]] = 1
@@ -114,7 +114,7 @@ def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_
 
 
 def draw_targets(rng, count, budget, short_seq_prob):
-    """int64 (count,), how many tokens to aim at: `budget`, or at times fewer, from 2 on."""
+    """int64 (count,), the tokens to aim at: `budget`, or with `short_seq_prob` from 2 to it."""
     short = rng.random(count) < short_seq_prob
     return np.where(short, rng.integers(2, budget, count, endpoint=True), budget)
 

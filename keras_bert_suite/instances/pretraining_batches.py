@@ -1,4 +1,4 @@
-"""Masked pretraining batches, cut from a tokenized corpus when they are asked for."""
+"""Masked pretraining batches, which are cut from a tokenized corpus when they are needed."""
 
 import functools
 import warnings
@@ -15,29 +15,28 @@ from keras_bert_suite.instances.token_ranges import TokenRanges
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.preprocessing.token_masker import TokenMasker
 
-#: If so large a share of the pairs do not follow each other, or a larger one, there is a warning.
-#: The share is two thirds for documents of two or three short sentences.
+#: There is a warning if the share of random pairs is at least this large. For documents of two or
+#: three short sentences the share is two thirds.
 UNBALANCED = 0.75
 
-#: Fewer pairs than this say nothing about the share.
+#: The least number of pairs that is enough to judge the share.
 PAIRS_TO_JUDGE = 100
 
 
 class PretrainingBatches(grain.MapDataset):
-    """A Grain dataset of batches for masked language modelling, with sentence pairs or not.
+    """A Grain dataset of batches for masked language modelling, with or without sentence pairs.
 
-    Every epoch has instances and masks of its own, in an order of its own. Element i is a
-    pure function of the arguments and i: the same on any thread or process, however many
-    there are, and after a resume at i. Elements past the length belong to later epochs,
-    as `repeat` asks for them.
+    Every epoch has instances and masks of its own, in an order of its own. Element i is a pure
+    function of the arguments and i. So it does not depend on threads, processes or a resume at i.
+    Elements past the length belong to later epochs, which `repeat` asks for.
 
     Every epoch has as many batches as the instances of epoch 0 fill. So every epoch has the same
     number of steps. The number of instances differs from epoch to epoch: by some percent with a
     thousand documents, by less with more documents. If an epoch has more instances than its batches
     hold, it leaves the last instances out. If it has fewer, it visits its first instances again.
 
-    With a masker of `dynamic=False` an epoch is the same instances and masks in another
-    order. `evaluate` begins at element 0 each time, so it sees the same in any case.
+    With a masker of `dynamic=False` every epoch has the same instances and masks, in another order.
+    `evaluate` always begins at element 0, so it always sees the same batches.
 
     The instances of an epoch are planned before its first batch. From the middle of the epoch on, a
     thread plans the next epoch. The two plans take 33 bytes for each instance, and the corpus takes
@@ -45,7 +44,7 @@ class PretrainingBatches(grain.MapDataset):
 
     Args:
         corpus: `TokenCorpus`.
-        masker: `TokenMasker`; its tokenizer's special tokens are packed.
+        masker: `TokenMasker`. Rows are packed with the special tokens of its tokenizer.
         sequence_length: int, L. All rows are padded to it.
         batch_size: int, B.
         mode: "pairs", "sop", "full_sentences" or "doc_sentences"; see `InstancePlanner`.
@@ -55,7 +54,7 @@ class PretrainingBatches(grain.MapDataset):
 
     Raises:
         ValueError: if an argument is out of its range, an epoch does not fill a batch, or `mode`
-            is of pairs and no document has two sentences to make a pair of.
+            is of pairs and no document has two sentences.
 
     Warns:
         UserWarning: if three quarters of the pairs or more have a random second text.
@@ -142,7 +141,7 @@ def name_arrays(
     """The arrays of a batch as `fit` takes them.
 
     Args:
-        masked: dict of what `TokenMasker` returns.
+        masked: dict of arrays, from `TokenMasker`.
         labels: int32 (B,), or None without pairs.
 
     Returns:
@@ -158,7 +157,7 @@ def name_arrays(
 
 
 def _check_pairs(corpus, labels, mode):
-    """Raises or warns if a model predicts next sentences well by always giving the same answer.
+    """Raises or warns if a model that always gives the same answer predicts next sentences well.
 
     Args:
         corpus: `TokenCorpus`.
@@ -168,8 +167,8 @@ def _check_pairs(corpus, labels, mode):
     single = (np.diff(corpus.document_starts) == 1).mean()
     remedy = (
         "Use mode='full_sentences' or mode='doc_sentences', or prepare the corpus again with "
-        "several sentences in a document: with format 'sentences' a sentence a line and a blank "
-        "line between documents."
+        "several sentences in a document. In format 'sentences' each line is a sentence, and a "
+        "blank line ends a document."
     )
     if single == 1:
         raise ValueError(

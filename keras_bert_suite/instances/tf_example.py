@@ -1,4 +1,4 @@
-"""TFRecord files of `tf.train.Example`s, without TensorFlow.
+"""Reads and writes TFRecord files of `tf.train.Example`s, without TensorFlow.
 
 Source: tensorflow/core/lib/io/record_writer.h, tensorflow/core/example/{example,feature}.proto.
 """
@@ -21,7 +21,7 @@ def find_records(data):
         data: bytes, or an `mmap` of the file.
 
     Returns:
-        int64 (N, 2), the offset and the size of each.
+        int64 (N, 2), the offset and the size of each record.
 
     Raises:
         ValueError: if the file is damaged or cut short.
@@ -41,7 +41,7 @@ def find_records(data):
 
 
 def read_record(data, offset, size):
-    """The bytes of one record; ValueError if they are damaged."""
+    """The bytes of one record. Raises ValueError if they are damaged."""
     record = data[offset : offset + size]
     if _CHECKSUM.pack(masked_checksum(record)) != data[offset + size : offset + size + 4]:
         raise ValueError(f"the record at byte {offset} has a wrong checksum")
@@ -62,7 +62,7 @@ def parse_example(record):
         dict of 1-D arrays by name, int64 or float32.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if `record` is not such an example.
     """
     from google.protobuf.message import DecodeError
 
@@ -99,8 +99,8 @@ def serialize_example(features):
 def _example_class():
     """The message class of `tf.train.Example`.
 
-    TensorFlow's has a map of features. On the wire a map is a list of entries, and as a
-    list it keeps the order it is written in.
+    TensorFlow's class has a map of features. In the file, a map is a list of entries. Our class has
+    a list, so it keeps the order in which the entries are written.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 

@@ -21,11 +21,12 @@ class TokenRanges:
         """Reads B ranges.
 
         Args:
-            starts, lengths: int (B,), the first token and how many.
+            starts, lengths: int (B,), the number of the first token of each range, and how many
+                tokens it has.
 
         Returns:
-            `(ids, starts, lengths)`, as `pack_segments` takes a segment, int32: the tokens
-            one after the other, (T,), and (B,) where each range begins and how many it has,
+            `(ids, starts, lengths)`, int32, as `pack_segments` takes a segment: (T,), the tokens
+            one after the other; (B,), where each range begins; (B,), how many ids it has,
             separators included.
         """
         documents = np.searchsorted(self._document_begins, starts, side="right") - 1

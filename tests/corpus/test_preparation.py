@@ -240,7 +240,7 @@ def test_changed_input_is_refused(tmp_path):
     prepare_corpus(text, make_tokenizer(), tmp_path / "out")
     text.write_text("good plot\n")  # As long as it was.
     with pytest.raises(
-        ValueError, match="other text than .* slice 0, from byte 0 of a.txt. The corpus"
+        ValueError, match="not made of the present text of slice 0, from byte 0 of a.txt. The input"
     ):
         prepare_corpus(text, make_tokenizer(), tmp_path / "out")
     text.write_text("good films\n")

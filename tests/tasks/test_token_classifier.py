@@ -216,7 +216,7 @@ def test_any_kerashub_encoder():
         ([["a", "b"]], [[0, 3]], "Label 3 at row 0, word 1"),
         ([["a", None]], [["O", "O"]], r"got None \(NoneType\) at row 0, word 1"),
         ([["a"], None], [["O"], ["O"]], r"got None \(NoneType\) at row 1"),
-        ([["a"]], ["O"], "must be a list with one a word, got 'O'"),
+        ([["a"]], ["O"], "must be a list with a label for each word, got 'O'"),
         (["a text"], [["O", "O"]], "Row 0 is a text, and labels are of words"),
         ("a text", [["O"]], "Put it in a list"),
         ([["a"]], None, "a label for each"),
