@@ -131,7 +131,7 @@ class RowTask(SavedTask):
     def compile_from_config(self, config: Config) -> None:
         """Restores what `compile` was called with; Keras leaves out a `compile` of one's own."""
         self.compile(**keras.saving.deserialize_keras_object(config))
-        if self.optimizer is not None:
+        if self.optimizer is not None and not self.optimizer.built:
             self.optimizer.build(self.trainable_variables)
 
     def fit(
@@ -196,6 +196,7 @@ class RowTask(SavedTask):
             # Keras looks at the first batches of a validation before it takes them.
             held_out = source.preprocessed(validation_steps and validation_steps * epochs)
         batches = training.preprocessed(total, progress.batches, shuffle)
+        self._build_optimizer()
         with resume_run(
             self,
             checkpoint,
@@ -271,6 +272,7 @@ class RowTask(SavedTask):
         preprocess = weighted(self, self.preprocess, class_weight, given=sample_weight)
         x, y, weight = self._prepare_batch(preprocess, x, y, sample_weight, labelled=True)
         lay_schedule_without_end(self)
+        self._build_optimizer()
         return keras.Model.train_on_batch(self, x, y, weight, **kwargs)
 
     def test_on_batch(
@@ -283,6 +285,11 @@ class RowTask(SavedTask):
     def predict_on_batch(self, x: Inputs) -> Any:
         """The outputs for one batch of what `fit` takes. See `keras.Model.predict_on_batch`."""
         return keras.Model.predict_on_batch(self, self._prepare_batch(self.preprocess, x)[0])
+
+    def _build_optimizer(self):
+        """Makes the optimizer's variables, so that TensorFlow does not trace the first step twice."""
+        if self.optimizer is not None and not self.optimizer.built:
+            self.optimizer.build(self.trainable_variables)
 
     def _prepare_batch(self, preprocess, *batch, labelled=False):
         rows = self.cut_windows(read_data(self, *batch, labelled=labelled))

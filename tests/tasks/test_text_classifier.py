@@ -39,6 +39,23 @@ def test_it_learns_from_raw_strings():
     assert [classifier.label_names[i] for i in logits.argmax(-1)] == ["yes", "no"]
 
 
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="other backends trace once")
+def test_tensorflow_traces_a_step_once(monkeypatch):
+    """It would trace it twice if the step made variables."""
+    classifier, traces = make_classifier(), []
+    monkeypatch.setattr(classifier, "compute_loss", counted(classifier.compute_loss, traces))
+    classifier.fit(TEXTS, LABELS, batch_size=16, verbose=0)
+    assert len(traces) == 1
+
+
+def counted(function, calls):
+    def call(*args, **kwargs):
+        calls.append(args)
+        return function(*args, **kwargs)
+
+    return call
+
+
 def test_default_compile_is_berts():
     classifier = make_classifier()
     optimizer = classifier.optimizer
