@@ -71,9 +71,9 @@ EXCEPTIONS = (
             c.task == "words"
             and c.preprocessor == "SegmentPacker"
             and c.kind in DATASETS
-            and c.kind not in ("PyDataset", "generator")
+            and c.kind not in ("PyDataset", "generator", "tf.data", "tf.data of named columns")
         ),
-        "These make a batch of a list of words by position. Words are split outside of graphs.",
+        "These make a batch of a list of words by position.",
     ),
     (
         lambda c: c.task == "words" and c.format is not None,

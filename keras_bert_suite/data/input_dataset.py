@@ -92,7 +92,9 @@ def num_batches(dataset):
     return size if size is None or size < sys.maxsize else None
 
 
-def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle=False):
+def preprocess_batches(
+    dataset, preprocess_samples, total=None, first=0, shuffle=False, in_graph=True
+):
     """Maps `preprocess_samples(x, y, sample_weight)` over a dataset of batches, once.
 
     Args:
@@ -105,12 +107,14 @@ def preprocess_batches(dataset, preprocess_samples, total=None, first=0, shuffle
         first: int, how many of these batches to leave out; only for a `grain.MapDataset`. If this
             would leave out all batches, no batch is left out.
         shuffle: bool, whether the batches of a `PyDataset` come in a fresh order each pass.
+        in_graph: bool, whether the batches of a `tf.data` dataset are preprocessed in its graph,
+            and not one after the other in Python.
 
     Returns:
         a dataset that Keras' own `fit` takes, and that begins again at each `iter`. For an iterator
         it is a generator. Under the TensorFlow backend it is a `tf.data.Dataset`.
     """
-    if _is_tensorflow_dataset(dataset):
+    if in_graph and _is_tensorflow_dataset(dataset):
         from keras_bert_suite.data.tensorflow_input import map_tensorflow_dataset
 
         return map_tensorflow_dataset(dataset, preprocess_samples)

@@ -79,8 +79,7 @@ def check_token_labels(labels, label_names):
     """Checks the label ids of packed tokens. A negative id marks a token without a label.
 
     Args:
-        labels: integers (N, L), an array or a TensorFlow tensor. The values of a tensor are not
-            checked.
+        labels: array of integers (N, L).
         label_names: list of C names.
 
     Returns:
@@ -89,10 +88,6 @@ def check_token_labels(labels, label_names):
     Raises:
         ValueError: if the shape or the dtype is another, or an id is C or more.
     """
-    if is_tf_tensor(labels):
-        import tensorflow as tf
-
-        return tf.cast(labels, tf.int32)
     labels = np.asarray(labels)
     if (
         labels.ndim != 2
@@ -112,15 +107,11 @@ def weigh_token_labels(labels):
     """Replaces negative label ids by 0, and gives them the weight 0.
 
     Args:
-        labels: integers (N, L), an array or a TensorFlow tensor.
+        labels: array of integers (N, L).
 
     Returns:
         (labels, float32 weights, 0 or 1), both (N, L).
     """
-    if is_tf_tensor(labels):
-        import tensorflow as tf
-
-        return tf.maximum(labels, 0), tf.cast(labels >= 0, tf.float32)
     return np.maximum(labels, 0), (labels >= 0).astype("float32")
 
 

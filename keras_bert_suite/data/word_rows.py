@@ -112,6 +112,8 @@ def as_column(column):
 def _holds_words(column):
     """Whether a column holds texts or lists of words. The first entry that is not empty decides."""
     first = next((row for row in column if np.ndim(row) == 0 or len(row)), None)
+    if first is None:
+        return isinstance(column, list) or np.ndim(column) < 2  # Packed arrays have two axes.
     if isinstance(first, (list, tuple, np.ndarray)):
         first = first[0]
     return isinstance(first, (str, bytes))

@@ -32,10 +32,12 @@ class BatchSource:
     Attributes:
         dataset: `RowBatches`, or the dataset that the user brought.
         preprocess: function(x, y, sample_weight).
+        in_graph: bool, whether `preprocess` can be part of a graph of TensorFlow.
     """
 
     dataset: object
     preprocess: Callable
+    in_graph: bool = True
 
     @property
     def num_batches(self):
@@ -44,7 +46,9 @@ class BatchSource:
 
     def preprocessed(self, total=None, first=0, shuffle=False):
         """The dataset that Keras' own `fit` takes; arguments as for `preprocess_batches`."""
-        return preprocess_batches(self.dataset, self.preprocess, total, first, shuffle)
+        return preprocess_batches(
+            self.dataset, self.preprocess, total, first, shuffle, self.in_graph
+        )
 
 
 def training_source(task, data, batch_size, shuffle, seed, class_weight=None):
@@ -60,7 +64,8 @@ def training_source(task, data, batch_size, shuffle, seed, class_weight=None):
         `BatchSource`.
     """
     if not isinstance(data, Rows):
-        return BatchSource(data, weighted(task, task.preprocess_samples, class_weight))
+        preprocess = weighted(task, task.preprocess_samples, class_weight)
+        return BatchSource(data, preprocess, task.preprocesses_in_graphs)
     preprocess = weighted(task, task.preprocess, class_weight, given=data.weights)
     windows = task.cut_windows(data)
     batches = training_batches(windows, choose_size(batch_size), shuffle, seed)
@@ -74,7 +79,7 @@ def evaluation_source(task, data, batch_size=None, by_length=True):
         by_length: bool, whether rows come from short to long.
     """
     if not isinstance(data, Rows):
-        return BatchSource(data, task.preprocess_samples)
+        return BatchSource(data, task.preprocess_samples, task.preprocesses_in_graphs)
     batches, _ = evaluation_batches(task.cut_windows(data), choose_size(batch_size), by_length)
     return BatchSource(batches, task.preprocess)
 

@@ -69,7 +69,10 @@ def _predict_dataset(task, dataset, steps, decode, **kwargs):
 
     def pack_batches():
         for batch in read_batches(dataset):
-            read.append(task.cut_windows(read_samples(task, unpack_batch(batch)[0])))
+            windows = task.cut_windows(read_samples(task, unpack_batch(batch)[0]))
+            if not len(windows):
+                continue
+            read.append(windows)
             x, _, _ = keras.utils.unpack_x_y_sample_weight(task.preprocess(read[-1].inputs))
             yield (x,)
 
@@ -77,6 +80,8 @@ def _predict_dataset(task, dataset, steps, decode, **kwargs):
         decode(outputs, read[number])
         for number, outputs in enumerate(_run_batches(task, pack_batches(), steps, **kwargs))
     ]
+    if not answers:  # Batches without a row, or a callback that stopped it.
+        return _predict_rows(task, read_data(task, []), None, decode)
     if isinstance(answers[0], list):
         return [answer for batch in answers for answer in batch]
     return keras.tree.map_structure(lambda *batches: np.concatenate(batches), *answers)

@@ -51,10 +51,14 @@ class RowTask(SavedTask):
     - `serving_outputs(outputs, packed)`: the model's outputs to what a server answers;
     - `arguments_of(checkpoint, arguments)`: what a checkpoint's heads say of the constructor's
       arguments, and the paths of the weights that are new, as regular expressions;
-    - `has_new_head(arguments)`: whether these arguments ask for a head that is new.
+    - `has_new_head(arguments)`: whether these arguments ask for a head that is new;
+    - `preprocesses_in_graphs`: whether `cut_windows` and `preprocess` take tensors in a graph of
+      TensorFlow.
     """
 
     input_names = None
+
+    preprocesses_in_graphs = True
 
     @property
     def preprocessor(self) -> Any:

@@ -1,5 +1,6 @@
 """Words to labels: named entities, parts of speech."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -44,8 +45,8 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
 
     `fit` and `evaluate` also take packed arrays, a dict of `token_ids`, `segment_ids` and
     `padding_mask`, with integer labels (B, L), negative on tokens without a label. `predict` then
-    returns logits. Datasets bring batches of any of these; a `tf.data` dataset brings packed arrays
-    to `fit`.
+    returns logits. Datasets bring batches of any of these. In a `tf.data` dataset the words of a
+    batch are a `tf.RaggedTensor` (B, None), and so are their labels.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
@@ -71,6 +72,8 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     head_name = "token_classifier"
+    # Words are cut into windows in Python.
+    preprocesses_in_graphs = False
 
     def __init__(
         self,
@@ -198,21 +201,18 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         return read_word_rows(x, y, sample_weight)
 
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        tensors = [tensor for tensor in keras.tree.flatten(x) if is_tf_tensor(tensor)]
-        if not any(tensor.dtype == "string" for tensor in tensors):
-            if isinstance(x, dict) and tensors:
-                return Rows.read_batch(x, y, sample_weight)
-            return read_word_rows(x, y, sample_weight)
-        if not hasattr(tensors[0], "numpy"):
+        # `fit` hands over eager tensors. Within `dataset.map` they are symbolic.
+        tensors = [column for column in keras.tree.flatten(x) if is_tf_tensor(column)]
+        if tensors and not sys.modules["tensorflow"].executing_eagerly():
             raise ValueError(
-                f"A {type(self).__name__} cannot split words within a tf.data pipeline. Pass the "
-                "rows in memory, another dataset, or a tf.data dataset of packed arrays."
+                f"A {type(self).__name__} reads words outside of graphs of TensorFlow. Pass the "
+                "tf.data dataset itself to `fit`, without mapping `preprocess_samples` over it."
             )
         return read_word_rows(x, y, sample_weight)
 
     def encode_labels(self, labels: Labels) -> Labels:
         """Turns label names or ids of words into label ids."""
-        if not is_tf_tensor(labels) and labels.dtype == object:
+        if labels.dtype == object:
             return encode_tags(labels, self.label_names)
         return check_token_labels(labels, self.label_names)
 
@@ -241,7 +241,8 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         (windows,) = x
         lengths = np.array([len(window) for window in windows], "int32")
         starts = np.cumsum(lengths, dtype="int32") - lengths
-        packed = self.preprocessor.pack_tokens(np.concatenate(list(windows)), starts, lengths)
+        tokens = np.concatenate([np.zeros(0, "int32"), *windows])
+        packed = self.preprocessor.pack_tokens(tokens, starts, lengths)
         x = {name: packed[name] for name in self.backbone.input}
         if y is None:
             return keras.utils.pack_x_y_sample_weight(x)

@@ -105,6 +105,26 @@ def test_every_kind_of_rows(tagger):
     assert tagger.predict([]) == []
 
 
+@pytest.mark.parametrize("method", ["predict", "predict_tags", "predict_probabilities"])
+def test_no_rows(tagger, method):
+    class Stop(keras.callbacks.Callback):
+        def on_predict_begin(self, logs=None):
+            self.model.stop_predicting = True
+
+    predict = getattr(tagger, method)
+    for x in ([], pandas.Series([], dtype=object), {"words": []}, pandas.DataFrame({"words": []})):
+        assert predict(x, verbose=0) == []
+    assert predict(iter([([],), ([],)]), verbose=0) == []
+    assert predict(iter([(["good"],)]), callbacks=[Stop()], verbose=0) == []
+    assert len(predict(iter([([],), ([["good"]],)]), verbose=0)) == 1
+    rows_without_words = predict({"words": [[], []]}, verbose=0)
+    assert [len(row) for row in rows_without_words] == [0, 0]
+    with pytest.raises(ValueError, match="no batches. Add rows"):
+        predict(iter([]), verbose=0)
+    assert tagger.score([], [])["entities"] == 0
+    assert tagger.predict_on_batch([]).shape == (0, 16, 3)
+
+
 def test_datasets_of_words(tagger):
     class Batches(keras.utils.PyDataset):
         def __len__(self):
@@ -231,9 +251,28 @@ def test_wrong_input_takes_no_step(tagger, x, y, error):
     assert all(map(np.array_equal, before, tagger.get_weights()))
 
 
+def test_ragged_words_of_tensorflow(tagger):
+    """Words and tags of a batch are ragged tensors, with or without a name."""
+    tf = pytest.importorskip("tensorflow")
+    words, tags = tf.ragged.constant(ROWS), tf.ragged.constant(TAGS)
+    ids = tf.ragged.map_flat_values(lambda tags: tf.cast(tags == "B-POS", tf.int32), tags)
+    dataset = tf.data.Dataset.from_tensor_slices((words, tags)).batch(16)
+    named = tf.data.Dataset.from_tensor_slices(({"words": words}, ids)).batch(16).repeat()
+    before = tagger.get_weights()
+    history = tagger.fit(named, steps_per_epoch=3, validation_data=dataset, verbose=0).history
+    assert np.isfinite([*history["loss"], *history["val_loss"]]).all()
+    tagger.set_weights(before)
+    accuracy = tagger.evaluate(ROWS, TAGS, verbose=0)[1]
+    assert tagger.evaluate(dataset, verbose=0)[1] == pytest.approx(accuracy, abs=1e-5)
+    inputs = dataset.map(lambda words, tags: (words,))
+    assert tagger.predict_tags(inputs, verbose=0) == tagger.predict_tags(ROWS, verbose=0)
+
+
 @pytest.mark.backend_free
-def test_words_in_a_tensorflow_graph(tagger):
+def test_wrong_words_of_tensorflow(tagger):
     tf = pytest.importorskip("tensorflow")
     dataset = tf.data.Dataset.from_tensor_slices((["good"], [[1]])).batch(1)
-    with pytest.raises(ValueError, match="cannot split words within a tf.data pipeline"):
+    with pytest.raises(ValueError, match="Row 0 is a text, .* Split it into a list of words"):
         tagger.fit(dataset, verbose=0)
+    with pytest.raises(ValueError, match="Pass the tf.data dataset itself to `fit`"):
+        dataset.map(tagger.preprocess_samples)
