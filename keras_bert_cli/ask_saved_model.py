@@ -10,51 +10,100 @@ import sys
 from pathlib import Path
 
 
-def load_saved_model(path):
-    """Loads a SavedModel that takes texts.
+class SavedModel:
+    """A SavedModel that takes texts.
+
+    Columns are a dict of input name -> N texts. If the model has one input, the name may be any.
 
     Args:
         path: str or path of a folder that `export_saved_model` wrote.
 
-    Returns:
-        function(columns, batch_size=32): for a dict of input name -> N texts, with any
-        name if there is but one input, the N labels and the probabilities (N, C).
+    Attributes:
+        labels_words: bool, whether it answers with entities, and not with a label for each text.
     """
-    import numpy as np
-    import tensorflow as tf
 
-    load_text_ops(tf)
-    model = tf.saved_model.load(str(path))
-    signature = model.signatures["serving_default"]
-    if "probabilities" not in signature.structured_outputs:
-        raise ValueError(
-            f"{path} answers with entities. Ask the model that it was exported from, a .keras file "
-            "or a preset."
-        )
-    input_names = sorted(signature.structured_input_signature[1])
+    def __init__(self, path):
+        import tensorflow as tf
 
-    def ask(columns, batch_size=32):
+        load_text_ops(tf)
+        self._path = path
+        # The signature does not keep the model's variables alive; this does.
+        self._model = tf.saved_model.load(str(path))
+        self._signature = self._model.signatures["serving_default"]
+        self.labels_words = "num_entities" in self._signature.structured_outputs
+
+    def classify(self, columns, batch_size=32):
+        """(N labels, probabilities float32 (N, C)).
+
+        Raises:
+            ValueError: if the columns are not the inputs, or the model labels words.
+        """
+        import numpy as np
+
+        if self.labels_words:
+            raise ValueError(
+                f"{self._path} answers with entities, not with a label for each text. "
+                "keras-bert predict writes them. For scores, evaluate the model that it was "
+                "exported from, a .keras file or a preset."
+            )
+        labels, probabilities = [], []
+        for outputs in self._answer(columns, batch_size):
+            labels += [label.decode() for label in outputs["labels"]]
+            probabilities.append(outputs["probabilities"])
+        return labels, np.concatenate(probabilities)
+
+    def find_entities(self, columns, batch_size=32):
+        """For each text a list of dicts of `label`, `text`, `start`, `end` and `score`.
+
+        Raises:
+            ValueError: if the columns are not the inputs, or the model labels texts.
+        """
+        if not self.labels_words:
+            raise ValueError(
+                f"{self._path} answers with a label for each text, not with entities. Leave out "
+                "--task ner."
+            )
+        texts = next(iter(columns.values()))
+        rows = []
+        for outputs in self._answer(columns, batch_size):
+            names = ("labels", "starts", "ends", "scores", "num_entities")
+            for labels, starts, ends, scores, number in zip(
+                *(outputs[name].tolist() for name in names), strict=True
+            ):
+                text = texts[len(rows)]
+                found = list(zip(labels, starts, ends, scores, strict=True))[:number]
+                rows.append(
+                    [
+                        {
+                            "label": label.decode(),
+                            "text": text[start:end],
+                            "start": start,
+                            "end": end,
+                            "score": score,
+                        }
+                        for label, start, end, score in found
+                    ]
+                )
+        return rows
+
+    def _answer(self, columns, batch_size):
+        """Yields a dict of arrays for each batch."""
+        import tensorflow as tf
+
+        input_names = sorted(self._signature.structured_input_signature[1])
         if len(columns) == len(input_names) == 1:
             columns = {input_names[0]: next(iter(columns.values()))}
         if sorted(columns) != input_names:
             raise ValueError(
-                f"The inputs of {path} are {', '.join(input_names)}, got {', '.join(columns)}. "
-                "Name the columns like the inputs."
+                f"The inputs of {self._path} are {', '.join(input_names)}, got "
+                f"{', '.join(columns)}. Name the columns like the inputs."
             )
-        labels, probabilities = [], []
         for start in range(0, len(columns[input_names[0]]), batch_size):
             batch = {
                 name: tf.constant(texts[start : start + batch_size])
                 for name, texts in columns.items()
             }
-            outputs = signature(**batch)
-            labels += [label.decode() for label in outputs["labels"].numpy()]
-            probabilities.append(outputs["probabilities"].numpy())
-        # The signature does not keep the model's variables alive; this does.
-        assert model is not None
-        return labels, np.concatenate(probabilities)
-
-    return ask
+            yield {name: value.numpy() for name, value in self._signature(**batch).items()}
 
 
 def load_text_ops(tf):
@@ -70,7 +119,7 @@ def load_text_ops(tf):
 
 
 def print_answers(texts, labels, probabilities):
-    """Prints a table: text, label, a bar and the probability of the label."""
+    """Prints a table: text or entity, label, a bar and the probability of the label."""
     from rich.console import Console
     from rich.table import Table
 
@@ -86,7 +135,15 @@ def print_answers(texts, labels, probabilities):
 def main(path, *texts):
     """Answers in a process that has no Keras: importing it would fail."""
     sys.modules["keras"] = None
-    labels, probabilities = load_saved_model(path)({"text": list(texts)})
+    model = SavedModel(path)
+    if model.labels_words:
+        found = model.find_entities({"text": list(texts)})
+        entities = [entity for row in found for entity in row]
+        texts = [entity["text"] for entity in entities]
+        labels = [entity["label"] for entity in entities]
+        probabilities = [[entity["score"]] for entity in entities]
+    else:
+        labels, probabilities = model.classify({"text": list(texts)})
     assert not any(name.startswith("keras.") for name in sys.modules)
     print_answers(texts, labels, probabilities)
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 
 from .command_flags import UsageError
+from .model_paths import is_saved_model
 from .outputs import write_output
 from .saved_tasks import open_classifier
 from .tagged_sentences import check_tags, read_sentences
@@ -13,6 +14,11 @@ def evaluate_entities(values):
     """Scores a model on tagged sentences, prints a table of the types, and writes JSON."""
     if values.png:
         raise UsageError("--png is a picture of classes of texts. Leave it out with --task ner")
+    if is_saved_model(values.model):
+        raise UsageError(
+            f"--model {values.model} is a SavedModel, which finds the words of texts itself, and "
+            "the tags are of other words. Evaluate the model that it was exported from"
+        )
     sentences = read_sentences(values, values.input)
     tagger = open_classifier(values.model, "TokenClassifier")
     check_tags(sentences, tagger.label_names, source=values.model)
@@ -43,21 +49,28 @@ def print_entity_scores(scores):
     console.print(table)
 
 
-def format_entities(values, texts):
-    """Yields a line of JSON for each text, with its entities.
+def find_entities(values, columns, saved_model=None):
+    """The entities of texts.
 
     Args:
         values: the flags.
-        texts: list of str.
+        columns: dict, column name -> texts.
+        saved_model: `SavedModel`, or None: `--model` is then a task.
+
+    Returns:
+        for each text a list of dicts of `label`, `text`, `start`, `end` and `score`.
     """
-    if values.format == "tsv":
-        raise UsageError(
-            "--format tsv has a label a text. The entities of a text are --format jsonl"
-        )
+    if saved_model is not None:
+        return saved_model.find_entities(columns, values.batch_size)
     tagger = open_classifier(values.model, "TokenClassifier")
+    (texts, *_) = columns.values()
     answers = tagger.predict(texts, batch_size=values.batch_size, verbose=0)
+    return [[dataclasses.asdict(entity) for entity in entities] for entities in answers]
+
+
+def format_entities(columns, answers):
+    """Yields a line of JSON for each text, with its entities, as `find_entities` returns them."""
+    (texts, *_) = columns.values()
     for text, entities in zip(texts, answers, strict=True):
-        entities = [
-            {**dataclasses.asdict(entity), "score": round(entity.score, 6)} for entity in entities
-        ]
+        entities = [{**entity, "score": round(entity["score"], 6)} for entity in entities]
         yield json.dumps({"text": text, "entities": entities}, ensure_ascii=False) + "\n"

@@ -19,9 +19,10 @@ import sys
 
 from absl import flags
 
+from .ask_saved_model import SavedModel
 from .command_flags import UsageError, define_path
-from .entity_reports import format_entities
-from .model_paths import check_model, find_input_names
+from .entity_reports import find_entities, format_entities
+from .model_paths import check_model, find_input_names, is_saved_model
 from .outputs import check_output, write_output
 from .predictor import open_predictor
 from .standalone import tables
@@ -58,14 +59,7 @@ def run(values):
         check_output(values.output, values.overwrite)
     check_model(values.model)
     columns = read_texts(values)
-    if find_data_kind(values) == "ner":
-        (texts, *_) = columns.values()
-        lines = list(format_entities(values, texts))
-    else:
-        predictor = open_predictor(values.model)
-        answers = predictor.answer(columns, values.batch_size)
-        style = values.format or "tsv"
-        lines = list(format_lines(style, columns, *answers, predictor.label_names))
+    lines = list(answer(values, columns))
     if values.output == "-":
         sys.stdout.writelines(lines)
         return
@@ -75,6 +69,29 @@ def run(values):
             file.writelines(lines)
 
     write_output(values.output, write, values.overwrite)
+
+
+def answer(values, columns):
+    """The lines of the output.
+
+    Args:
+        values: the flags.
+        columns: dict, column name -> texts.
+    """
+    saved_model = SavedModel(values.model) if is_saved_model(values.model) else None
+    if saved_model is None or values.task:
+        labels_words = find_data_kind(values) == "ner"
+    else:
+        labels_words = saved_model.labels_words  # Its files do not say.
+    if labels_words:
+        if values.format == "tsv":
+            raise UsageError(
+                "--format tsv has a label a text. The entities of a text are --format jsonl"
+            )
+        return format_entities(columns, find_entities(values, columns, saved_model))
+    predictor = open_predictor(values.model, saved_model)
+    answers = predictor.answer(columns, values.batch_size)
+    return format_lines(values.format or "tsv", columns, *answers, predictor.label_names)
 
 
 def _are_same(first, second):

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
-from .ask_saved_model import load_saved_model
+from .ask_saved_model import SavedModel
 from .model_paths import is_saved_model
 from .saved_tasks import open_classifier
 
@@ -23,10 +23,16 @@ class Predictor:
     answer: Callable
 
 
-def open_predictor(path):
-    """Opens a `.keras` file, the folder of a preset or checkpoint, or a SavedModel."""
-    if is_saved_model(path):
-        return Predictor(_read_label_names(path), load_saved_model(path))
+def open_predictor(path, saved_model=None):
+    """Opens a `.keras` file, the folder of a preset or checkpoint, or a SavedModel.
+
+    Args:
+        path: str.
+        saved_model: the `SavedModel` at `path`, if it is loaded already.
+    """
+    if saved_model is not None or is_saved_model(path):
+        saved_model = saved_model or SavedModel(path)
+        return Predictor(_read_label_names(path), saved_model.classify)
     classifier = open_classifier(path)
 
     def answer(columns, batch_size):

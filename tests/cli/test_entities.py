@@ -1,11 +1,13 @@
 """`finetune`, `evaluate` and `predict` on sentences with a tag on each word."""
 
 import json
+import types
 
 import pytest
 from small_texts import make_reviews
 
 import keras_bert_suite as kbs
+from keras_bert_cli import ask_saved_model
 
 
 def write_sentences(path, num_rows, seed):
@@ -29,6 +31,7 @@ def tagged(workshop, tmp_path_factory):
         *(f"--train={folder / 'train.txt'}", f"--dev={folder / 'dev.txt'}", "--epochs=6"),
         *(f"--test={folder / 'dev.txt'}", "--learning_rate=5e-3", "--sequence_length=16"),
         *("--tag_scheme=BIO", f"--output={folder / 'tagger'}", "--batch_size=16"),
+        f"--export={folder / 'saved' / '1'}",
     ]
     assert main(arguments) == 0
     return folder
@@ -58,6 +61,48 @@ def test_a_tagger_is_trained_and_evaluated(tagged, run, tmp_path):
         {"label": "POS", "text": "good", "start": 13, "end": 17, "score": round(entity.score, 6)}
     ]
     assert second == {"text": "dull", "entities": []}
+
+
+def test_a_saved_model_finds_entities(tagged, run, tmp_path):
+    """Those of the tagger, in the order of the texts, over several batches."""
+    texts = ["the film was good", "", "dull", "good 好good , good", "bad"]
+    (tmp_path / "texts.csv").write_text("\n".join(["review", *(f'"{text}"' for text in texts)]))
+    answers = []
+    for model in ("tagger", "saved/1"):
+        arguments = ("--input", tmp_path / "texts.csv", "--text_column=review", "--batch_size=2")
+        status, out, err = run("predict", "--model", tagged / model, *arguments)
+        assert (status, err) == (0, "")
+        answers.append(list(map(json.loads, out.splitlines())))
+    assert [row["text"] for row in answers[0]] == texts
+    assert sum(len(row["entities"]) for row in answers[0]) >= 3
+    for row, wanted in zip(answers[1], answers[0], strict=True):
+        scores, others = ([e.pop("score") for e in r["entities"]] for r in (row, wanted))
+        assert scores == pytest.approx(others, abs=1e-5)
+        assert row == wanted
+    status, _, err = run("predict", "--model", tagged / "saved/1", *arguments, "--task=texts")
+    assert status == 1 and "answers with entities, not with a label for each text" in err
+    status, _, err = run("predict", "--model", tagged / "saved/1", *arguments, "--format=tsv")
+    assert status == 2 and "--format tsv has a label a text" in err
+    status, _, err = run(
+        "evaluate", "--model", tagged / "saved/1", "--input", tagged / "dev.txt", "--task=ner"
+    )
+    assert status == 2 and "Evaluate the model that it was exported from" in err
+
+
+@pytest.mark.backend_free
+def test_a_saved_tagger_without_keras(tagged, capsys, monkeypatch):
+    """The script that `keras-bert demo` runs in a process of its own."""
+    monkeypatch.setattr(ask_saved_model, "sys", types.SimpleNamespace(modules={}))
+    ask_saved_model.main(tagged / "saved/1", "the film was good", "dull")
+    assert "good" in capsys.readouterr().out
+
+
+@pytest.mark.backend_free
+def test_entities_of_a_model_of_texts(finetuned, run, tmp_path):
+    (tmp_path / "texts.txt").write_text("the film was good\n")
+    arguments = ("--input", tmp_path / "texts.txt", "--task=ner")
+    status, _, err = run("predict", "--model", finetuned / "saved/1", *arguments)
+    assert status == 1 and "a label for each text, not with entities. Leave out --task ner" in err
 
 
 @pytest.mark.backend_free
