@@ -37,13 +37,14 @@ export GRPC_VERBOSITY ?= ERROR
 export MPLBACKEND := Agg
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo test lint format clean install-demo install-test $(BACKENDS:%=test-%)
+.PHONY: help demo test test-long lint format clean install-demo install-test $(BACKENDS:%=test-%)
 
 help:
 	@echo 'make demo      fine-tune a real MiniLM on review sentences, export it, query the SavedModel'
 	@echo '               (KERAS_BACKEND=jax make demo, KERAS_BACKEND=torch make demo)'
 	@echo 'make test      formatting, lint, types, and the tests on TensorFlow, JAX and PyTorch'
 	@echo 'make test-jax  the tests on one backend (test-tensorflow, test-torch)'
+	@echo 'make test-long the tests that `make test` leaves out for their time, on the three backends'
 	@echo 'make lint      formatting, lint and types only'
 	@echo 'make format    rewrite the code in the project'\''s format'
 	@echo 'make clean     remove .venv, caches and build results'
@@ -53,18 +54,22 @@ demo: install-demo
 
 # Every backend is tried, also when one before it fails. What gives the same result on
 # every backend runs in the first pass only; 5 is "no tests", of a pass that has no others.
+test: MARKER := not long
+test-long: MARKER := long
 test: lint
-	@failed=''; marker=''; \
+test-long: install-test
+test test-long:
+	@failed=''; marker='$(MARKER)'; \
 	for backend in $(BACKENDS); do \
 		echo "=== tests on the $$backend backend ==="; \
 		KERAS_BACKEND=$$backend $(PYTEST) -m "$$marker" $(PYTEST_ARGS) \
-			|| [[ $$? == 5 && -n $$marker ]] || failed="$$failed $$backend"; \
-		marker='not backend_free'; \
+			|| [[ $$? == 5 && $$backend != tensorflow ]] || failed="$$failed $$backend"; \
+		marker='$(MARKER) and not backend_free'; \
 	done; \
 	if [[ -n $$failed ]]; then echo "Tests failed on:$$failed"; exit 1; fi
 
 $(BACKENDS:%=test-%): test-%: install-test
-	@KERAS_BACKEND=$* $(PYTEST) $(PYTEST_ARGS)
+	@KERAS_BACKEND=$* $(PYTEST) -m 'not long' $(PYTEST_ARGS)
 
 lint: install-test
 	@$(BIN)/ruff format --check .

@@ -57,6 +57,21 @@ def is_exported_twice(cell):
     ) and cell.preprocessor in preprocessors
 
 
+def is_long(cell):
+    """Whether `make test-long` runs a cell.
+
+    `make test` gives KerasHub's BERT each kind of input, and each of KerasHub's other
+    preprocessors a pair of lists.
+    """
+    if not cell.preprocessor.startswith("KerasHub"):
+        return False
+    if cell.preprocessor == "KerasHub's BERT":
+        return cell.task != "texts"
+    if cell.format is not None:
+        return (cell.preprocessor, cell.saved) != ("KerasHub's DistilBERT", "preset")
+    return (cell.task, cell.kind) != ("pairs", "list")
+
+
 #: (task, saved, kind) of the cells in which a graph holds KerasHub's byte pairs.
 TRACED = (("pairs", "as trained", "tf.data"), ("pairs", "as trained", None))
 
@@ -151,6 +166,13 @@ def list_combinations(**columns):
     cells = itertools.product(*columns.values())
     cells = [Combination(**dict(zip(columns, cell, strict=True))) for cell in cells]
     return [cell for cell in cells if not any(applies(cell) for applies, _ in EXCEPTIONS)]
+
+
+def as_parameters(cells):
+    return [
+        pytest.param(cell, id=str(cell), marks=[pytest.mark.long] if is_long(cell) else [])
+        for cell in cells
+    ]
 
 
 FITTED = list_combinations(task=TASKS, preprocessor=PREPROCESSORS, saved=SAVED, kind=KINDS)
@@ -271,7 +293,7 @@ class Trained:
         return arguments
 
 
-@pytest.mark.parametrize("cell", FITTED, ids=str)
+@pytest.mark.parametrize("cell", as_parameters(FITTED))
 def test_every_input(models, cell):
     trained = models(cell.task, cell.preprocessor, cell.saved)
     model = trained.model
@@ -344,7 +366,7 @@ def test_a_loader_without_batches(models):
         trained.model.fit(loader, verbose=0)
 
 
-@pytest.mark.parametrize("cell", EXPORTED, ids=str)
+@pytest.mark.parametrize("cell", as_parameters(EXPORTED))
 def test_every_export(models, cell, tmp_path):
     trained = models(cell.task, cell.preprocessor, cell.saved)
     written = FORMATS[cell.format](trained.model, tmp_path / "exported" / "1")

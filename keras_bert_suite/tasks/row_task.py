@@ -291,7 +291,7 @@ class RowTask(SavedTask):
         return keras.Model.predict_on_batch(self, self._prepare_batch(self.preprocess, x)[0])
 
     def _build_optimizer(self):
-        """Makes the optimizer's variables, so that TensorFlow does not trace the first step twice."""
+        """Makes the optimizer's variables; TensorFlow traces a step twice that makes them."""
         if self.optimizer is not None and not self.optimizer.built:
             self.optimizer.build(self.trainable_variables)
 
