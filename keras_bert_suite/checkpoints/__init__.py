@@ -1,4 +1,4 @@
-"""Other people's checkpoints: opened, checked, loaded, written."""
+"""Opens, checks, loads and writes the checkpoints of other libraries."""
 
 from keras_bert_suite.checkpoints.classifier_head import (
     classifier_arguments,

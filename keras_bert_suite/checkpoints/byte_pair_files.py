@@ -1,9 +1,9 @@
-"""What a checkpoint's files say about a byte-pair tokenizer."""
+"""Reads the byte-pair tokenizer of a checkpoint from its files."""
 
 from keras_bert_suite.checkpoints.config_values import read_json
 from keras_bert_suite.files.messages import shorten
 
-#: Classes of Hugging Face that split text as RoBERTa does, or as their tokenizer.json says.
+#: Hugging Face's classes that split text as RoBERTa does, or as tokenizer.json says.
 _CLASSES = (
     "TokenizersBackend",
     "PreTrainedTokenizerFast",
@@ -11,7 +11,7 @@ _CLASSES = (
     "RobertaTokenizer",
 )
 
-#: Hugging Face's name of a special token -> (ours, RoBERTa's piece).
+#: Hugging Face's name of a special token -> (our name, RoBERTa's piece).
 _SPECIAL_TOKENS = {
     "unk_token": ("unknown_token", "<unk>"),
     "cls_token": ("start_token", "<s>"),
@@ -28,10 +28,10 @@ def read_hugging_face_byte_pairs(directory):
         directory: `pathlib.Path`.
 
     Returns:
-        dict of arguments of `BytePairTokenizer`: "vocabulary" and "merges", the paths of
-        vocab.json and merges.txt, str, or where they are not there the pieces and merges of
-        tokenizer.json, a dict and a list; and those of "add_prefix_space", bool, and the special
-        tokens, str, that are not what they are in RoBERTa.
+        dict of arguments of `BytePairTokenizer`: "vocabulary" and "merges", the paths of vocab.json
+        and merges.txt, str, or if these files are absent the pieces and merges of tokenizer.json, a
+        dict and a list; "add_prefix_space", bool, and special tokens, str, if they differ from
+        RoBERTa's.
 
     Raises:
         FileNotFoundError: if there are neither the two files nor a tokenizer.json.
@@ -45,7 +45,7 @@ def read_hugging_face_byte_pairs(directory):
     if not has_files and not fast:
         raise FileNotFoundError(
             f"{directory} has no vocab.json with merges.txt and no tokenizer.json. Download them "
-            "from where the weights came from, or pass a tokenizer of your own."
+            "from the source of the weights, or pass a tokenizer of your own."
         )
     model, splitter = fast.get("model") or {}, fast.get("pre_tokenizer") or {}
     for path, what, got, wanted in (

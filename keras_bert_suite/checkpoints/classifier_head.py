@@ -1,17 +1,17 @@
-"""The classification layer of a checkpoint, for a `TextClassifier` or a `TokenClassifier`."""
+"""The arguments of a classifier that takes over the classification layer of a checkpoint."""
 
 
 def classifier_arguments(checkpoint):
-    """The arguments of `TextClassifier` under which the layer of a checkpoint is its head.
+    """The arguments of a `TextClassifier` whose head is the classification layer of a checkpoint.
 
     Args:
-        checkpoint: what `open_checkpoint` returned.
+        checkpoint: a checkpoint from `open_checkpoint`.
 
     Returns:
-        dict: `label_names`, and what else the checkpoint says of `dropout` and `activation`.
+        dict: `label_names`; `dropout` and `activation`, if the checkpoint names them.
 
     Raises:
-        ValueError: if there is no such layer, or it is no classifier with one label a text.
+        ValueError: if there is no such layer, or it does not give each text one label.
     """
     if checkpoint.classifier_config is None:
         raise _no_head(checkpoint, checkpoint.classifier_problem)
@@ -19,7 +19,7 @@ def classifier_arguments(checkpoint):
 
 
 def token_classifier_arguments(checkpoint):
-    """The arguments of `TokenClassifier` under which the layer of a checkpoint is its head.
+    """The arguments of a `TokenClassifier` whose head is the classification layer of a checkpoint.
 
     Args, Returns, Raises: as for `classifier_arguments`.
     """
@@ -30,5 +30,5 @@ def token_classifier_arguments(checkpoint):
 
 def _no_head(checkpoint, problem):
     return ValueError(
-        f"{checkpoint.path} {problem}. Pass `num_classes` or `label_names` to get a new one."
+        f"{checkpoint.path} {problem}. Pass `num_classes` or `label_names` to get a new layer."
     )

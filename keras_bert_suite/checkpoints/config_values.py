@@ -1,4 +1,4 @@
-"""A checkpoint's JSON files, read with every value checked."""
+"""Reads the JSON files of a checkpoint, and checks every value."""
 
 import json
 
@@ -25,15 +25,15 @@ def read_json(path):
 
 
 class ConfigValues:
-    """Checked values of the JSON object in `path`, or of one within it.
+    """Checked values of the JSON object in a file, or of an object within it.
 
     Args:
-        path: `pathlib.Path`.
-        field: str, the field of the inner object, or None for the outer one.
+        path: `pathlib.Path` of the file.
+        field: str, the field of the inner object, or None for the outer object.
 
     Raises:
         ValueError: from every method, if the value is missing and there is no default,
-            or is not what it must be.
+            or if it is of another type or out of its range.
     """
 
     def __init__(self, path, field=None):
@@ -80,18 +80,18 @@ class ConfigValues:
         return value
 
     def choice(self, name, choices):
-        """`choices[value]`."""
+        """The entry of a dict of choices that the value names."""
         value = self._required(name, None)
         if not isinstance(value, str) or value not in choices:
             raise self._wrong(name, value, f"one of {', '.join(choices)}")
         return choices[value]
 
     def check_dials(self, dials):
-        """Checks that the dials of a configuration are where `BertBackbone` has them.
+        """Checks that a configuration asks for no computation that our backbones do not have.
 
         Args:
-            dials: iterable of (name, tuple of the values under which the model computes what
-                `BertBackbone` does). A dial that is absent or null is at such a value.
+            dials: iterable of (name, tuple of values). The field `name` must have one of these
+                values, or be absent or null.
         """
         for name, understood in dials:
             got = self._values.get(name)
@@ -99,8 +99,8 @@ class ConfigValues:
                 wanted = " or ".join(repr(value) for value in understood)
                 advice = f"only {wanted} can be read" if wanted else "no such model can be read"
                 raise ValueError(
-                    f"{name!r} in {self.path} is {shorten(repr(got))}; {advice}, for it would "
-                    "compute something else."
+                    f"{name!r} in {self.path} is {shorten(repr(got))}; {advice}, because the "
+                    "model would compute something else."
                 )
 
     def _required(self, name, default):
@@ -118,13 +118,14 @@ class ConfigValues:
 
 
 def read_backbone_config(config, activations, layer_norm_epsilon, position_offset=0):
-    """The arguments of a backbone from the fields Google and Hugging Face share.
+    """Reads the arguments of a backbone from the fields that Google and Hugging Face share.
 
     Args:
         config: `ConfigValues`.
-        activations: dict of a `hidden_act` -> our name of it.
+        activations: dict of `hidden_act` -> our name of the activation.
         layer_norm_epsilon: float.
-        position_offset: int, rows of the position embedding before that of the first token.
+        position_offset: int, how many rows the position embedding has before the row of the first
+            token.
 
     Returns:
         dict of keyword arguments of the backbone.
@@ -153,7 +154,7 @@ def read_backbone_config(config, activations, layer_norm_epsilon, position_offse
         )
     if kwargs["max_sequence_length"] < 1:
         raise ValueError(
-            f"'max_position_embeddings' in {config.path} must be more than {position_offset}, "
-            f"which are before the first token, got {config.get('max_position_embeddings')}."
+            f"'max_position_embeddings' in {config.path} must be more than the {position_offset} "
+            f"positions before the first token, got {config.get('max_position_embeddings')}."
         )
     return kwargs

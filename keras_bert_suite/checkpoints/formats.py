@@ -1,4 +1,4 @@
-"""Recognising what kind of checkpoint a directory holds."""
+"""Finds the format of a checkpoint, and opens it."""
 
 import os
 import re
@@ -12,8 +12,8 @@ from keras_bert_suite.checkpoints.load_weights import spelled_shapes, transforme
 from keras_bert_suite.files.messages import list_directory, list_names, shorten
 
 _FORMATS = (
-    "a Hugging Face checkpoint (config.json and model.safetensors), one of google-research/bert "
-    "(bert_config.json and bert_model.ckpt.*), or a preset of Keras"
+    "a Hugging Face checkpoint (config.json and model.safetensors), a checkpoint of "
+    "google-research/bert (bert_config.json and bert_model.ckpt.*), or a preset of Keras"
 )
 
 _SMALL_FILES = (
@@ -26,9 +26,9 @@ _SMALL_FILES = (
     "tokenizer_config.json",
     "sentence_bert_config.json",
 )
-# What KerasHub writes beside config.json.
+# The files of a preset of KerasHub.
 _KERAS_HUB_FILES = ("*.json", "*.weights.h5", "assets/tokenizer/*")
-# In the order of preference of `WEIGHT_FILES`, then Google's.
+# The files of weights: Hugging Face's in the order of `WEIGHT_FILES`, then Google's.
 _WEIGHT_PATTERNS = (
     ("model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"),
     ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model-*-of-*.bin"),
@@ -43,11 +43,10 @@ def open_checkpoint(preset):
     {'vocabulary_size': 30522, 'num_layers': 6, 'num_heads': 12, 'hidden_dim': 384, ...}
 
     Args:
-        preset: str or path. A directory; the prefix of a TensorFlow 1 checkpoint, such
-            as `fine_tuned/model.ckpt-1000`; `hf://owner/name` or
-            `hf://owner/name@revision` on the Hugging Face Hub, of which the files of
-            one format are downloaded; or `kaggle://owner/model/keras/variation` of a
-            BERT of KerasHub.
+        preset: str or path: a directory; the prefix of a TensorFlow 1 checkpoint, such as
+            `fine_tuned/model.ckpt-1000`; `hf://owner/name` or `hf://owner/name@revision` on the
+            Hugging Face Hub, from where the files of one format are downloaded; or
+            `kaggle://owner/model/keras/variation` of a BERT or RoBERTa of KerasHub.
 
     Returns:
         `HuggingFaceCheckpoint`, `GoogleCheckpoint` or `KerasHubCheckpoint`. None for a preset that
@@ -56,8 +55,8 @@ def open_checkpoint(preset):
 
     Raises:
         FileNotFoundError: if there is nothing at `preset`, or a file is missing.
-        ValueError: if what is there is no checkpoint of a BERT or RoBERTa, is damaged, or its
-            configuration is not that of its weights.
+        ValueError: if there is no checkpoint of a BERT or RoBERTa at `preset`, if it is damaged, or
+            if its configuration and its weights belong to different models.
     """
     name = preset_name(preset)
     scheme, separator, handle = name.partition("://")
@@ -76,7 +75,7 @@ def open_checkpoint(preset):
 
 
 def preset_name(preset):
-    """A preset as functions of KerasHub take it, str: with `~` expanded, of a `pathlib.Path` too.
+    """The str of a preset, in which `~` is expanded, as the functions of KerasHub take it.
 
     Args:
         preset: as for `open_checkpoint`.
@@ -95,7 +94,7 @@ def _open_directory(path):
         if not prefixes or has_weights:
             return HuggingFaceCheckpoint(path)
     elif has_weights and (path / "bert_config.json").is_file():
-        return HuggingFaceCheckpoint(path)  # of 2018
+        return HuggingFaceCheckpoint(path)  # Files of 2018 have these names.
     if len(prefixes) > 1:
         prefixes = [prefix for prefix in prefixes if prefix.name == "bert_model.ckpt"] or prefixes
     if len(prefixes) > 1:
@@ -106,7 +105,7 @@ def _open_directory(path):
     if not prefixes:
         raise FileNotFoundError(
             f"{path} holds no checkpoint: found {list_directory(path)}, wanted {_FORMATS}. Pass "
-            "the directory the files themselves are in."
+            "the directory that directly holds the files."
         )
     return GoogleCheckpoint(prefixes[0])
 
@@ -132,7 +131,7 @@ def _not_a_directory(path):
 
 
 def _find_kaggle_handle(name):
-    """Where Kaggle keeps a preset that KerasHub knows by a name alone, or None."""
+    """The handle at Kaggle of a preset that KerasHub knows by a short name, or None."""
     import keras_hub
 
     return keras_hub.models.Backbone.presets.get(name, {}).get("kaggle_handle")
@@ -141,7 +140,7 @@ def _find_kaggle_handle(name):
 def _download_from_kaggle(handle):
     """Downloads a preset of KerasHub's BERT or RoBERTa, and returns its path.
 
-    Of another model it downloads config.json alone, and returns None.
+    For another model it downloads config.json only, and returns None.
     """
     import kagglehub
 
@@ -149,11 +148,11 @@ def _download_from_kaggle(handle):
     if not is_keras_hub_preset(config_path.parent):
         return None
     path = Path(kagglehub.model_download(handle))
-    return path if is_keras_hub_preset(path) else None  # now that its task.json is there
+    return path if is_keras_hub_preset(path) else None  # Now task.json is there, too.
 
 
 def _download(handle):
-    """Downloads the files of one format; what is in the cache is not downloaded again."""
+    """Downloads the files of one format. Files in the cache are not downloaded again."""
     from huggingface_hub import snapshot_download
 
     repo_id, _, revision = handle.partition("@")
@@ -177,9 +176,12 @@ def _download(handle):
 
 
 def _checked(checkpoint):
-    """The checkpoint, whose configuration has the shapes in the files' headers.
+    """Returns the checkpoint if its configuration agrees with the shapes in its files' headers.
 
     So a wrong or hostile configuration fails before a model of its size is allocated.
+
+    Raises:
+        ValueError: if they belong to different models.
     """
     config = checkpoint.backbone_config
     hidden_dim, last = config["hidden_dim"], config["num_layers"] - 1

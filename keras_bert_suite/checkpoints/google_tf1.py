@@ -1,4 +1,4 @@
-"""Checkpoints of the original google-research/bert."""
+"""Reads checkpoints of the original google-research/bert."""
 
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_backbone_config
 from keras_bert_suite.checkpoints.model_types import BERT
@@ -7,8 +7,8 @@ from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle
 from keras_bert_suite.checkpoints.tokenizer_files import read_google_tokenizer
 from keras_bert_suite.files.messages import list_names, shorten
 
-#: `hidden_act` -> our name. Their "gelu" is the tanh approximation, unless `GELU_APPROXIMATE`
-#: says otherwise. "gelu_erf" and "gelu_tanh" are names of bert4keras.
+#: `hidden_act` -> our name. Google's "gelu" is the tanh approximation, unless the field
+#: `GELU_APPROXIMATE` is False. "gelu_erf" and "gelu_tanh" are names of bert4keras.
 ACTIVATIONS = {
     "gelu": "gelu_tanh",
     "relu": "relu",
@@ -17,9 +17,9 @@ ACTIVATIONS = {
     "gelu_tanh": "gelu_tanh",
 }
 
-#: A field of ours beside `hidden_act` "gelu". False says that it is the exact function. The
-#: other readers of the format, bert4keras and the converter of transformers, take "gelu" for the
-#: exact function and pass over fields they do not know.
+#: A field of ours beside `hidden_act` "gelu". False means the exact function. The other readers of
+#: the format, bert4keras and the converter of transformers, take "gelu" for the exact function, and
+#: ignore unknown fields.
 GELU_APPROXIMATE = "gelu_approximate"
 
 #: Dials of models that are not BERT but use its files: ALBERT, and the BERTs of brightmart.
@@ -30,10 +30,10 @@ DIALS = (
     (GELU_APPROXIMATE, (False, True)),
 )
 
-#: That of tf.contrib's layer_norm, built in.
+#: The epsilon that is built into tf.contrib's layer_norm.
 LAYER_NORM_EPSILON = 1e-12
 
-# What TensorFlow 2's `tf.train.Checkpoint` writes beside the tensors.
+# The entry that TensorFlow 2's `tf.train.Checkpoint` writes beside the tensors.
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
@@ -45,25 +45,25 @@ class GoogleCheckpoint:
             `uncased_L-12_H-768_A-12/bert_model.ckpt`.
 
     Attributes:
-        path: the prefix.
-        model_type: `ModelType`, what the checkpoint holds.
+        path: `prefix`.
+        model_type: `ModelType` of the model.
         name_table: `NameTable` of its tensors.
         backbone_config: dict of keyword arguments of `BertBackbone`.
-        classifier_config: dict of keyword arguments of `TextClassifier` if it has the
+        classifier_config: dict of keyword arguments of `TextClassifier` if there is the
             classification layer of run_classifier.py, else None.
-        classifier_problem: None, or why there is no `classifier_config`, str.
+        classifier_problem: str that says why there is no `classifier_config`, or None.
+        token_classifier_config: None, because the format has no head for tokens.
         label_names: list of the class ids as str, or None. The names are not stored.
-        sequence_length: None, for it stores none.
+        sequence_length: None, because it is not stored.
 
     Raises:
         FileNotFoundError: if bert_config.json or a part of the checkpoint is missing.
-        ValueError: if bert_config.json is not that of a BERT, or the files are damaged.
+        ValueError: if bert_config.json does not describe a BERT, or the files are damaged.
     """
 
     model_type = BERT
     name_table = GOOGLE_TF1
     sequence_length = None
-
     token_classifier_config = None
 
     def __init__(self, prefix):
@@ -72,8 +72,9 @@ class GoogleCheckpoint:
         self._tensors = TensorBundle(prefix)
         if _OBJECT_GRAPH in self._tensors.shapes():
             raise ValueError(
-                f"{prefix} is a checkpoint of TensorFlow 2 objects, wanted one of TensorFlow 1 "
-                "variables. Convert it to the Hugging Face format with the library that wrote it."
+                f"{prefix} is a checkpoint of TensorFlow 2 objects, wanted a checkpoint of "
+                "TensorFlow 1 variables. Convert it to the Hugging Face format with the library "
+                "that wrote it."
             )
         self.classifier_config, self.classifier_problem = _read_classifier(
             self._tensors.shapes().get("output_weights")
@@ -90,24 +91,24 @@ class GoogleCheckpoint:
         return self._tensors.shapes()
 
     def tensor(self, name):
-        """The tensor called `name`, as NumPy array in its stored dtype."""
+        """The tensor called `name`, as a NumPy array in its stored dtype."""
         return self._tensors.tensor(name)
 
 
 def _find_config(prefix):
-    """The path of bert_config.json, or of the one file with such a name and an ending."""
+    """The path of bert_config.json, or of the only file whose name begins with bert_config."""
     configs = sorted(prefix.parent.glob("bert_config*.json"))
     configs = [path for path in configs if path.name == "bert_config.json"] or configs
     if len(configs) == 1:
         return configs[0]
     if configs:
         raise ValueError(
-            f"{prefix.parent} has {list_names(path.name for path in configs)}. Rename the one that "
-            f"belongs to {prefix.name} to bert_config.json."
+            f"{prefix.parent} has {list_names(path.name for path in configs)}. Rename the file "
+            f"that belongs to {prefix.name} to bert_config.json."
         )
     raise FileNotFoundError(
         f"{prefix.parent} has the checkpoint {prefix.name} but no bert_config.json. Copy "
-        "bert_config.json and vocab.txt from the checkpoint it was fine-tuned from."
+        "bert_config.json and vocab.txt from the checkpoint that was fine-tuned."
     )
 
 
@@ -116,7 +117,7 @@ def _read_config(config):
     kwargs = read_backbone_config(config, ACTIVATIONS, LAYER_NORM_EPSILON)
     if config.get("hidden_act") == "gelu" and config.get(GELU_APPROXIMATE) is False:
         kwargs["activation"] = "gelu_erf"
-    # bert4keras has embeddings of another width than the hidden states.
+    # In bert4keras, embeddings and hidden states may differ in width.
     embedding_dim = config.size("embedding_size", kwargs["hidden_dim"])
     if embedding_dim != kwargs["hidden_dim"]:
         kwargs["embedding_dim"] = embedding_dim
@@ -124,7 +125,10 @@ def _read_config(config):
 
 
 def _read_classifier(shape):
-    """What the classification layer is to a `TextClassifier`, as `read_classifier` returns it."""
+    """`(arguments, problem)` for a classification layer of this shape.
+
+    They are as from `hugging_face_config.read_classifier`.
+    """
     if shape is None:
         return None, "has no classification layer"
     if len(shape) != 2 or shape[0] < 2:

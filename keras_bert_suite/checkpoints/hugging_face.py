@@ -1,4 +1,4 @@
-"""Hugging Face's checkpoints."""
+"""Reads Hugging Face's checkpoints."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from keras_bert_suite.checkpoints.hugging_face_config import (
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
 from keras_bert_suite.files.messages import list_directory, shorten
 
-#: `hidden_act` -> our name. Their "gelu" is the exact one.
+#: `hidden_act` -> our name. Hugging Face's "gelu" is the exact function.
 ACTIVATIONS = {
     "gelu": "gelu_erf",
     "gelu_python": "gelu_erf",
@@ -24,7 +24,8 @@ ACTIVATIONS = {
     "tanh": "tanh",
 }
 
-#: Where the weights may be, the first one found is read: (name, opened by).
+#: The files that may hold the weights, as (name, function that opens it). The first file found is
+#: read.
 WEIGHT_FILES = (
     ("model.safetensors", SafetensorsFile),
     ("model.safetensors.index.json", lambda path: ShardedFiles(path, SafetensorsFile)),
@@ -34,27 +35,27 @@ WEIGHT_FILES = (
 
 
 class HuggingFaceCheckpoint:
-    """A directory with a config.json, weights and mostly a tokenizer.
+    """A directory with a config.json, weights and, in most cases, a tokenizer.
 
     Args:
         path: `pathlib.Path` of the directory.
 
     Attributes:
-        path: the same.
-        model_type: `ModelType`, what the checkpoint holds.
+        path: `pathlib.Path` of the directory.
+        model_type: `ModelType` of the model.
         name_table: `NameTable` of its tensors.
         backbone_config: dict of keyword arguments of the backbone.
-        classifier_config: dict of keyword arguments of `TextClassifier` if it is a
-            classifier of texts, else None.
-        classifier_problem: None, or why there is no `classifier_config`, str.
-        token_classifier_config: dict of keyword arguments of `TokenClassifier` if it labels
-            tokens, else None.
-        label_names: list of str in id order if it is a classifier of texts, else None.
-        sequence_length: int, the length Sentence Transformers cuts texts to, or None.
+        classifier_config: dict of keyword arguments of `TextClassifier` if the model
+            classifies texts, else None.
+        classifier_problem: str that says why there is no `classifier_config`, or None.
+        token_classifier_config: dict of keyword arguments of `TokenClassifier` if the model
+            labels tokens, else None.
+        label_names: list of str in id order if the model classifies texts, else None.
+        sequence_length: int, the length to which Sentence Transformers cuts texts, or None.
 
     Raises:
         FileNotFoundError: if there are no weights.
-        ValueError: if config.json is not that of a model this package can build, or the
+        ValueError: if config.json describes a model that this package cannot build, or the
             weights are damaged.
     """
 
@@ -79,7 +80,7 @@ class HuggingFaceCheckpoint:
         self.sequence_length = _read_sequence_length(path)
         self.token_classifier_config = read_token_classifier(config, classifier)
         if classifier is not None:
-            # What is called "classifier" may be a head that this package does not have.
+            # A layer with the name "classifier" may be a head that this package does not have.
             heads = {"classifier": self.classifier_config}
             heads["token_classifier"] = self.token_classifier_config
             absent = {head for head, arguments in heads.items() if arguments is None}
@@ -96,18 +97,18 @@ class HuggingFaceCheckpoint:
         return self._tensors.shapes()
 
     def tensor(self, name):
-        """The tensor called `name`, as NumPy array in its stored dtype."""
+        """The tensor called `name`, as a NumPy array in its stored dtype."""
         return self._tensors.tensor(name)
 
 
 def find_config(path):
-    """The path of a directory's config.json, which files of 2018 call bert_config.json."""
+    """The path of config.json in a directory. Checkpoints of 2018 call it bert_config.json."""
     old = path / "bert_config.json"
     return old if old.is_file() and not (path / "config.json").is_file() else path / "config.json"
 
 
 def _find_classifier(kind, shapes):
-    """(name table, shape of the kernel of the classification layer or None) of a checkpoint."""
+    """(name table; shape of the kernel of the classification layer, or None) of a checkpoint."""
     for table in (kind.classifier_names, kind.names):
         for path in ("classifier/kernel", "token_classifier/kernel"):
             row = table.their_name(path)
@@ -117,7 +118,7 @@ def _find_classifier(kind, shapes):
 
 
 def _check_decoder(config, shapes, names):
-    """Checks that the matrix from hidden states to tokens is there if it is said to be."""
+    """Checks that there is a decoder matrix if the configuration says that it is not tied."""
     decoder = names.copies[0][0]
     head, _ = names.their_name("masked_lm/transform/kernel")
     if config.get("tie_word_embeddings") is False and head in shapes and decoder not in shapes:

@@ -1,4 +1,4 @@
-"""What a config.json of Hugging Face says of its model, beside the sizes."""
+"""Reads from Hugging Face's config.json the kind of model, and the kind of its head."""
 
 import re
 
@@ -25,8 +25,8 @@ DIALS: tuple[tuple[str, tuple], ...] = (
     ("ln_type", ("postln",)),
 )
 
-#: Model types that a config.json of 2019 without `model_type` may be of:
-#: (model type, pattern of names of tensors only that model has, fields only its config.json has).
+#: Model types of config.json files of 2019, which have no `model_type`. Each is (model type,
+#: pattern of names of tensors that only this model has, fields that only its config.json has).
 OTHER_MODELS = (
     ("albert", r"albert\..+|encoder\.albert_layer_groups\..+", ("num_hidden_groups",)),
     ("distilbert", r"distilbert\..+|.*\.q_lin\..+", ("n_layers",)),
@@ -40,7 +40,7 @@ _BERT_TENSOR = "bert.encoder.layer.0.attention.self.query.weight"
 
 
 def find_model_type(config, names):
-    """Finds out what a model is, and checks that one of our backbones can be it.
+    """Finds the type of a model, and checks that one of our backbones computes it.
 
     Args:
         config: `ConfigValues`.
@@ -50,7 +50,8 @@ def find_model_type(config, names):
         `ModelType`.
 
     Raises:
-        ValueError: if the model is of another type, or one of its dials is not ours.
+        ValueError: if the model is of another type, or the value of one of its dials is not
+            supported.
     """
     kind = find_type(config)
     if config.get("model_type") is None:
@@ -67,7 +68,7 @@ def find_model_type(config, names):
 
 
 def _check_names_of_bert(config, names, spell):
-    """Decides by the names of tensors and fields: `model_type` came with 2020."""
+    """Checks the names of tensors and fields. Only files since 2020 have a `model_type`."""
     advice = (
         f'{config.path} has no model_type. If this is a BERT, add "model_type": "bert" to it, and '
         '"roberta" for a RoBERTa; other architectures cannot be read.'
@@ -81,50 +82,51 @@ def _check_names_of_bert(config, names, spell):
         ]
         if evidence:
             raise ValueError(
-                f"The checkpoint looks like one of model type {model_type!r}, wanted 'bert': it "
+                f"The checkpoint seems to have the model type {model_type!r}, wanted 'bert': it "
                 f"has {list_names(evidence[:3])}. {advice}"
             )
     # RoBERTa's tensors may have BERT's names, but its positions begin at 2.
     if config.get("type_vocab_size") == 1:
         raise ValueError(
-            "The checkpoint looks like one of model type 'roberta', wanted 'bert': "
+            "The checkpoint seems to have the model type 'roberta', wanted 'bert': "
             f"type_vocab_size is 1. {advice}"
         )
     if _BERT_TENSOR not in {spell(name) for name in names}:
         raise ValueError(
-            f"The checkpoint is not one of a BERT: it has no tensor {_BERT_TENSOR}, but "
+            f"The checkpoint holds no BERT: it has no tensor {_BERT_TENSOR}, but "
             f"{list_names(list(names)[:5])}. {advice}"
         )
 
 
 def read_architectures(config):
-    """The names of classes of transformers that a model was saved from, list of str."""
+    """The classes of transformers that a model was saved from, list of str."""
     names = config.get("architectures")
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
 def read_classifier(config, shape, architecture):
-    """What the classification layer of a checkpoint is to a `TextClassifier`.
+    """Reads the arguments of a `TextClassifier` whose head is the checkpoint's layer.
 
     Args:
         config: `ConfigValues`.
-        shape: shape of its kernel, or None if there is no such tensor.
+        shape: shape of the kernel of the classification layer, or None if there is no such
+            tensor.
         architecture: str, the class of transformers that classifies texts with such a model.
 
     Returns:
-        (arguments, problem). dict of arguments of `TextClassifier`, and None; or None, and
-        what keeps the layer from being the head of a `TextClassifier`, str.
+        (arguments, problem): dict of arguments of `TextClassifier`, and None; or None, and a str
+        that says why the layer cannot be the head of a `TextClassifier`.
 
     Raises:
-        ValueError: if `id2label` or `classifier_dropout` are not what they must be.
+        ValueError: if `id2label` or `classifier_dropout` have a wrong value.
     """
     if shape is None:
         return None, "has no classification layer"
     architectures = read_architectures(config)
     if not architectures:
         return None, (
-            "has a classification layer, but its config.json does not say of what. If it "
-            f'classifies texts, add "architectures": ["{architecture}"] to it'
+            "has a classification layer, but its config.json does not name the class of the "
+            f'model. If it classifies texts, add "architectures": ["{architecture}"]'
         )
     if not any(name.endswith("ForSequenceClassification") for name in architectures):
         return None, (
@@ -135,7 +137,7 @@ def read_classifier(config, shape, architecture):
     if problem_type not in (None, "single_label_classification"):
         return None, (
             f"has a classification layer whose problem_type is {shorten(repr(problem_type))}, "
-            "wanted one label a text ('single_label_classification')"
+            "wanted one label for each text ('single_label_classification')"
         )
     if len(shape) != 2 or shape[0] < 2:
         return None, (
@@ -149,7 +151,7 @@ def read_classifier(config, shape, architecture):
 
 
 def read_token_classifier(config, shape):
-    """What the classification layer of a checkpoint is to a `TokenClassifier`.
+    """Reads the arguments of a `TokenClassifier` whose head is the checkpoint's layer.
 
     Args, Raises: as for `read_classifier`.
 
@@ -168,7 +170,7 @@ def read_token_classifier(config, shape):
 
 
 def _read_label_names(config, num_labels):
-    # transformers does not write its default, two labels of these names.
+    # transformers does not write `id2label` if it has its default, two labels with these names.
     labels = config.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
     try:
         names = {int(key): str(name) for key, name in labels.items()}
@@ -179,5 +181,5 @@ def _read_label_names(config, num_labels):
             f"'id2label' in {config.path} must map 0 to n - 1 to names, for at most the "
             f"{num_labels} outputs of the classification layer, got {shorten(repr(labels))}."
         )
-    # Files of 2019 may have the default of two names beside `num_labels` of another number.
+    # Files of 2019 may have another `num_labels` beside the default of two names.
     return [names.get(i, f"LABEL_{i}") for i in range(num_labels)]

@@ -1,4 +1,4 @@
-"""Presets of KerasHub's BERT and RoBERTa."""
+"""Reads presets of KerasHub's BERT and RoBERTa."""
 
 import numpy as np
 
@@ -7,14 +7,15 @@ from keras_bert_suite.checkpoints.model_types import MODEL_TYPES
 from keras_bert_suite.checkpoints.tensor_files import HDF5File
 from keras_bert_suite.files.messages import list_directory, shorten
 
-#: How a classifier of KerasHub may end -> `activation` of `TextClassifier`.
+#: The activation of a classifier of KerasHub -> `activation` of `TextClassifier`.
 _ACTIVATIONS = {None: None, "linear": None, "softmax": "softmax"}
 
 
 def is_keras_hub_preset(path):
-    """Whether a directory holds a preset of a model read here, as KerasHub itself saved it.
+    """Whether a directory holds a preset that this module reads.
 
-    One with a task of ours is left to KerasHub, which gives back the backbone it was saved with.
+    It reads presets of KerasHub's own backbones and tasks. KerasHub reads a preset of a task of
+    ours, so that it gets the backbone that it was saved with.
 
     Args:
         path: `pathlib.Path` of a directory with a config.json.
@@ -45,19 +46,20 @@ class KerasHubCheckpoint:
         path: `pathlib.Path` of the directory.
 
     Attributes:
-        path: the same.
-        model_type: `ModelType`, what the checkpoint holds.
+        path: `pathlib.Path` of the directory.
+        model_type: `ModelType` of the model.
         name_table: `NameTable` of its tensors.
         backbone_config: dict of keyword arguments of the backbone.
-        classifier_config: dict of keyword arguments of `TextClassifier` if it holds
+        classifier_config: dict of keyword arguments of `TextClassifier` if the task is
             KerasHub's text classifier, else None.
-        classifier_problem: None, or why there is no `classifier_config`, str.
+        classifier_problem: str that says why there is no `classifier_config`, or None.
+        token_classifier_config: None, because KerasHub has no head for tokens.
         label_names: list of the class ids as str, or None. The names are not stored.
-        sequence_length: int, that of its preprocessor, or None.
+        sequence_length: int, the length of the preprocessor's rows, or None.
 
     Raises:
         FileNotFoundError: if there are no weights.
-        ValueError: if a configuration is not what it must be, or the weights are damaged.
+        ValueError: if a configuration has a wrong value, or the weights are damaged.
     """
 
     token_classifier_config = None
@@ -91,7 +93,7 @@ class KerasHubCheckpoint:
 
         Raises:
             FileNotFoundError: if there is no tokenizer.
-            ValueError: if it does not split text as ours does.
+            ValueError: if the tokenizer does not split text as our tokenizer does.
         """
         if self.model_type.tokenizer == "BytePairTokenizer":
             return self._read_byte_pairs()
@@ -134,13 +136,13 @@ class KerasHubCheckpoint:
         return ConfigValues(config_path, "config"), files
 
     def tensor_shapes(self):
-        """dict of tensor name -> shape. The heads of attention are one axis."""
+        """dict of tensor name -> shape. The axis of attention heads is merged, as in ours."""
         shapes = {
             prefix + name: _merge_heads(name, shape)
             for prefix, file in self._files.items()
             for name, shape in file.shapes().items()
         }
-        # KerasHub's RoBERTa has no row before the first token's, and no segments.
+        # KerasHub's RoBERTa has no positions before the first token, and no segments.
         if self.model_type.position_offset:
             rows, width = shapes[self._positions]
             shapes[self._positions] = (rows + self.model_type.position_offset, width)
@@ -156,7 +158,7 @@ class KerasHubCheckpoint:
         return self.name_table.their_name("embeddings/segment_embedding/embeddings")[0]
 
     def tensor(self, name):
-        """The tensor called `name`, as NumPy array in its stored dtype."""
+        """The tensor called `name`, as a NumPy array in its stored dtype."""
         if self.model_type.position_offset and name == self._segments:
             return np.zeros_like(self._files[""].tensor(self._positions)[:1])
         if self.model_type.position_offset and name == self._positions:
@@ -169,7 +171,7 @@ class KerasHubCheckpoint:
 
 
 def _merge_heads(name, shape):
-    """(H, heads, D) -> (H, H); on the way out (heads, D, H) -> (H, H); of biases (H,)."""
+    """Merges heads: (H, heads, D) and (heads, D, H) to (H, H), biases (heads, D) to (H,)."""
     if "/_self_attention_layer/" not in name:
         return shape
     if name.endswith("output_dense/vars/0") and len(shape) == 3:
@@ -204,13 +206,13 @@ def _read_backbone(config, built_in):
 
 
 def _read_classifier(config):
-    """What the task is to a `TextClassifier`, as `hugging_face_config.read_classifier` says it."""
+    """`(arguments, problem)` for a task, as from `hugging_face_config.read_classifier`."""
     activation = config.get("activation")
     num_classes = config.size("num_classes")
     if isinstance(activation, (dict, list)) or activation not in _ACTIVATIONS:
         return None, (
             f"has a classification layer with the activation {shorten(repr(activation))}, wanted "
-            "none or 'softmax'"
+            "no activation or 'softmax'"
         )
     if num_classes < 2:
         return None, "has a classification layer with one output, wanted two labels or more"
@@ -226,7 +228,7 @@ def _read_sequence_length(path):
     if not path.is_file():
         return None
     config = ConfigValues(path, "config")
-    # A round robin over the segments leaves what cutting the longest one leaves.
+    # A round robin over the segments keeps as many tokens as our rule "longest_first".
     config.check_dials([("truncate", ("round_robin",))])
     return None if config.get("sequence_length") is None else config.size("sequence_length")
 

@@ -1,4 +1,4 @@
-"""Assigning a checkpoint's tensors to a model, all of them or none."""
+"""Assigns all tensors of a checkpoint to a model, or none of them."""
 
 import warnings
 
@@ -11,26 +11,26 @@ from keras_bert_suite.files.messages import list_names, shorten
 def load_weights(model, checkpoint, skip=()):
     """Assigns the tensors of a checkpoint to the weights of a model.
 
-    Names and shapes are compared first, from the files' headers, then every tensor is
-    read, and only then is any weight assigned: when this function raises, the model is
-    as it was. Tensors are cast to the dtype of the weight.
+    First the names and shapes in the files' headers are compared, then every tensor is read. Only
+    then are weights assigned. So if this function raises, the model has not changed. Tensors are
+    cast to the dtype of the weight.
 
     Args:
         model: `keras.Model`, built. Its weights are found by their `path`.
-        checkpoint: what `open_checkpoint` returned.
+        checkpoint: a checkpoint from `open_checkpoint`.
         skip: regular expression, or several. A weight whose whole path matches keeps its
             values, as with `["classifier/.*"]` for a head that is to be trained. A tensor
             whose whole name matches is left out.
 
     Raises:
-        ValueError: if the checkpoint lacks a tensor, holds one in a part of the model that
-            has no place for it, or holds one of another shape, naming them; if the
-            checkpoint has two tensors where the model has one weight for both; if a weight
-            is unknown to the checkpoint's name table; if a file is damaged.
+        ValueError: if the checkpoint lacks a tensor, has a tensor of another shape, or has a
+            tensor in a part of the model that has no place for it, naming these tensors; if two
+            tensors differ for which the model has one weight; if the name table has no name for a
+            weight; if a file is damaged.
 
     Warns:
-        UserWarning: if an optional part (the pooler) is absent and keeps its values; if a
-            head that this package does not have is left out.
+        UserWarning: if an optional part, such as the pooler, is absent and keeps its values; if
+            a head that this package does not have is left out.
     """
     skip = [skip] if isinstance(skip, str) else skip
     table = checkpoint.name_table
@@ -58,8 +58,8 @@ def load_weights(model, checkpoint, skip=()):
         for path, (name, transform) in wanted.items()
     }
     for path, value in values.items():
-        # A copy, for the value may be a view of a file; float32, for not every backend
-        # takes a NumPy array of bfloat16.
+        # The value is copied, because it may be a view of a file. It is cast to float32, because
+        # not every backend takes a NumPy array of bfloat16.
         dtype = np.result_type(value.dtype, np.float32)
         weights[path].assign(np.array(value, dtype=dtype, order="C"))
     _warn_of_partial_load(checkpoint, model, left_alone, left_out)
@@ -69,8 +69,8 @@ def _warn_of_partial_load(checkpoint, model, left_alone, left_out):
     reports = []
     if left_alone:
         reports.append(
-            f"{checkpoint.path} has no weights for {list_names(left_alone)}: they keep their "
-            "values. Train them before their output is used."
+            f"{checkpoint.path} has no weights for {list_names(left_alone)}. These weights keep "
+            "their values. Train them before you use their output."
         )
     if left_out:
         reports.append(
@@ -82,7 +82,11 @@ def _warn_of_partial_load(checkpoint, model, left_alone, left_out):
 
 
 def weights_by_path(model):
-    """The weights of a model by their path, without the seeds of its dropout layers."""
+    """dict of path -> weight of a model.
+
+    Raises:
+        ValueError: if two weights have the same path.
+    """
     weights = {}
     for weight in model.weights:
         if weight.path in weights:
@@ -101,7 +105,7 @@ def has_part(checkpoint, part):
 
 
 def find_heads(checkpoint):
-    """The heads of a `Pretrainer` that a checkpoint has: "masked_lm", "next_sentence" or both."""
+    """The heads of a `Pretrainer` in a checkpoint: list of "masked_lm" and "next_sentence"."""
     paths = map(checkpoint.name_table.our_path, spelled_shapes(checkpoint))
     found = {row[0].partition("/")[0] for row in paths if row is not None}
     return [head for head in ("masked_lm", "next_sentence") if head in found]
@@ -110,8 +114,8 @@ def find_heads(checkpoint):
 def may_have_next_sentence(checkpoint):
     """Whether a `Pretrainer` of a checkpoint is to have a head for pairs of texts.
 
-    It is, unless the checkpoint has the head for masked tokens alone, or its kind of model has no
-    such head, as RoBERTa.
+    The answer is False if the checkpoint has only the head for masked tokens, or if its kind of
+    model, such as RoBERTa, has no head for pairs.
     """
     if checkpoint.model_type.names.their_name("next_sentence/kernel") is None:
         return False
@@ -119,14 +123,17 @@ def may_have_next_sentence(checkpoint):
 
 
 def find_other_heads(checkpoint, kept):
-    """The parts of a checkpoint, as its tensors name them, other than encoder and some heads.
+    """Finds the heads of a checkpoint other than `kept`, by the names of its tensors.
 
     >>> find_other_heads(checkpoint, kept=["classifier"])
     ['cls.predictions', 'qa_outputs']
 
     Args:
-        checkpoint: what `open_checkpoint` returned.
-        kept: list of str, from "classifier", "masked_lm" and "next_sentence".
+        checkpoint: a checkpoint from `open_checkpoint`.
+        kept: list of str, from "classifier", "token_classifier", "masked_lm" and "next_sentence".
+
+    Returns:
+        list of str, see `part_of`.
     """
     table = checkpoint.name_table
     names = [name for name in spelled_shapes(checkpoint) if not matches_any(name, table.ignored)]
@@ -138,7 +145,11 @@ def find_other_heads(checkpoint, kept):
 
 
 def spelled_shapes(checkpoint):
-    """dict of a tensor's name as the name table spells it -> (name in the file, shape)."""
+    """dict of name as the name table spells it -> (name in the file, shape) of each tensor.
+
+    Raises:
+        ValueError: if two names in the file are spelled the same.
+    """
     shapes = {}
     for name, shape in checkpoint.tensor_shapes().items():
         spelled = checkpoint.name_table.spell(name)
@@ -152,12 +163,12 @@ def spelled_shapes(checkpoint):
 
 
 def transformed_shape(transform, shape):
-    """What a transform of a name table makes of a shape."""
+    """The shape of a tensor after a transform of a name table."""
     return transform(np.broadcast_to(np.uint8(0), shape)).shape  # a view, without data
 
 
 def _absent_parts(wanted, shapes, table):
-    """The paths of those optional parts of which the file has nothing at all."""
+    """The paths of weights in optional parts that the file lacks as a whole."""
     absent = []
     for pattern in table.optional:
         part = [path for path in wanted if matches_any(path, [pattern])]
@@ -167,7 +178,7 @@ def _absent_parts(wanted, shapes, table):
 
 
 def _find_misfits(wanted, weights, shapes):
-    """Yields what is wrong with the tensors that the model wants."""
+    """Yields messages about tensors that the model needs, and that are missing or misshapen."""
     for path, row in wanted.items():
         if row is None:
             yield f"{path}: no tensor is known for this weight"
@@ -185,8 +196,8 @@ def _sort_surplus(rows, wanted, shapes, table, skip):
     """Sorts the tensors of the file that the model has no place for.
 
     Returns:
-        (problems, parts). Messages of those in parts that the model has; and the other parts,
-        which are heads that neither the model nor the table has.
+        (problems, parts): list of messages about tensors in parts that the model has; list of the
+        other parts, which are heads that neither the model nor the table has.
     """
     expected = {row[0] for row in rows.values() if row is not None}
     parts = {part_of(row[0]) for row in wanted.values() if row is not None}
@@ -210,7 +221,7 @@ def _sort_surplus(rows, wanted, shapes, table, skip):
 
 
 def _find_untied(wanted, checkpoint, shapes):
-    """Yields the tensors that differ from those they must equal in the model."""
+    """Yields messages about tensors that differ although the model has one weight for both."""
     for copy, original, pattern in checkpoint.name_table.copies:
         if copy not in shapes or not any(matches_any(path, [pattern]) for path in wanted):
             continue
@@ -218,7 +229,7 @@ def _find_untied(wanted, checkpoint, shapes):
         if not np.array_equal(*values):
             yield (
                 f"{shapes[copy][0]}: differs from {original}, and the model has one weight for "
-                f"both (skip={pattern!r} leaves out what needs it)"
+                f"both (skip={pattern!r} leaves out the part that needs it)"
             )
 
 
@@ -227,6 +238,6 @@ def _read_floats(checkpoint, name):
     if value.dtype.kind not in "fV":  # V is ml_dtypes' bfloat16.
         raise ValueError(
             f"{shorten(name)} in {checkpoint.path} has dtype {value.dtype}, wanted floating point. "
-            "Quantized checkpoints cannot be read: take the original."
+            "Quantized checkpoints cannot be read: use the original checkpoint."
         )
     return value

@@ -1,6 +1,7 @@
-"""The kinds of model that checkpoints may hold: one row says all that differs between them.
+"""The kinds of model that checkpoints may hold.
 
-A new model is a row here, a name table, and a class in `models`.
+One row has all differences between the kinds. For a new kind, add a row here, a name table, and a
+class in `models`.
 """
 
 from collections.abc import Callable
@@ -18,25 +19,27 @@ from keras_bert_suite.files.messages import shorten
 
 @dataclass(frozen=True)
 class ModelType:
-    """A kind of model. Classes are named, for this room knows none of them.
+    """A kind of model. It has the names of classes, because this package must not import them.
 
     Args:
         name: str, the `model_type` of Hugging Face.
-        title: str, what messages call it.
+        title: str, the name of the kind in messages.
         backbone: str, the class of the encoder, a key of `models.BACKBONES`.
         tokenizer: str, the class of the tokenizer, a key of `tokenizers.TOKENIZERS`; None if
-            this package does not have it.
+            keras_bert_suite does not have this tokenizer.
         read_tokenizer: function from the directory of a Hugging Face checkpoint to the arguments
             of the tokenizer.
         names: `NameTable` of Hugging Face's tensors.
         classifier_names: the `NameTable` of a model that classifies texts.
-        architectures: dict of one of our paths -> the class of transformers for models that have
-            it. The first one counts; None stands for the encoder alone.
+        architectures: dict of a path of ours -> the class of transformers for models that have a
+            weight at this path. The first path that a model has counts. None stands for the
+            encoder alone.
         keras_hub_names: `NameTable` of KerasHub's tensors.
-        keras_hub_built_in: dict of arguments of the backbone that KerasHub's configuration does
-            not say, for they are built in.
-        position_offset: int, rows of the position embedding before that of the first token.
-        dials: configuration fields as in `hugging_face_config.DIALS`, of this model alone.
+        keras_hub_built_in: dict of arguments of the backbone that are constants in KerasHub, and
+            are not in its configuration.
+        position_offset: int, how many rows the position embedding has before the row of the first
+            token.
+        dials: configuration fields as in `hugging_face_config.DIALS`, of this kind alone.
     """
 
     name: str
@@ -54,11 +57,11 @@ class ModelType:
 
     @property
     def keras_hub_classifier(self):
-        """The class of KerasHub that classifies texts."""
+        """str, the class of KerasHub that classifies texts."""
         return self.backbone.replace("Backbone", "TextClassifier")
 
     def find_architecture(self, paths):
-        """The class of transformers that has the weights with these paths of ours."""
+        """The class of transformers for a model that has weights at these paths of ours."""
         return next(name for path, name in self.architectures.items() if path in (None, *paths))
 
 
@@ -101,18 +104,18 @@ ROBERTA = ModelType(
     },
     keras_hub_names=name_tables.KERAS_HUB_ROBERTA,
     keras_hub_built_in={
-        # keras.activations.gelu, which is exact unless asked otherwise.
+        # keras.activations.gelu, which is exact by default.
         "activation": "gelu_erf",
         "layer_norm_epsilon": 1e-5,
         "initializer_range": 0.02,
         "num_segments": 1,
     },
     position_offset=2,
-    # The position before that of the first token.
+    # Padding has the position before the position of the first token.
     dials=(("pad_token_id", (1,)),),
 )
 
-#: It computes what RoBERTa does, from the ids of another tokenizer.
+#: XLM-RoBERTa is a RoBERTa with another tokenizer.
 XLM_ROBERTA = ModelType(
     **{
         **vars(ROBERTA),
@@ -127,31 +130,34 @@ MODEL_TYPES = {kind.name: kind for kind in (BERT, ROBERTA, XLM_ROBERTA)}
 
 
 def type_of_backbone(cls):
-    """The first `ModelType` of a class of backbone, or of a class it is derived from; or None."""
+    """The first `ModelType` of a class of backbone or of its nearest base class, or None."""
     names = [base.__name__ for base in cls.__mro__]
     kinds = [kind for kind in MODEL_TYPES.values() if kind.backbone in names]
     return min(kinds, key=lambda kind: names.index(kind.backbone), default=None)
 
 
 def check_backbone(checkpoint, cls):
-    """Checks that a checkpoint is one of a class of backbone.
+    """Checks that a class of backbone can be built from a checkpoint.
 
     Raises:
-        ValueError: naming the class it is of.
+        ValueError: if the checkpoint needs another class, naming it.
     """
     kind, own = checkpoint.model_type, type_of_backbone(cls)
     if own is None or own.backbone != kind.backbone:
         raise ValueError(
-            f"{checkpoint.path} holds a {kind.title}, not what a {cls.__name__} is built from. Use "
-            f"{kind.backbone}.from_preset."
+            f"{checkpoint.path} holds a {kind.title}, from which no {cls.__name__} can be built. "
+            f"Use {kind.backbone}.from_preset."
         )
 
 
 def find_type(config):
-    """The `ModelType` that a config.json names, `ConfigValues`; BERT if it names none.
+    """The `ModelType` that a config.json names. It is BERT if config.json has no `model_type`.
+
+    Args:
+        config: `ConfigValues`.
 
     Raises:
-        ValueError: if it names another one.
+        ValueError: if `model_type` is not one of `MODEL_TYPES`.
     """
     name = config.get("model_type")
     if name is None:

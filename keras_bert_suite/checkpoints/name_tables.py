@@ -1,7 +1,7 @@
-"""What our weights are called in other people's checkpoints, as data, read both ways.
+"""Tables of the names of our weights in the checkpoints of other libraries.
 
-A row is (our path, their name, transform). `{i}` stands for the number of a layer.
-Every transform is its own inverse, so a row serves loading and saving alike.
+A row is (our path, their name, transform). `{i}` stands for the number of a layer. Every transform
+is its own inverse, so a row serves both loading and saving.
 """
 
 import re
@@ -11,12 +11,12 @@ import numpy as np
 
 
 def same(tensor):
-    """For what is stored as Keras stores it."""
+    """The transform of tensors that are stored as in Keras."""
     return tensor
 
 
 def transposed(tensor):
-    """For kernels stored (output, input), PyTorch's way."""
+    """The transform of kernels that are stored as (output, input), as in PyTorch."""
     return np.transpose(tensor)
 
 
@@ -28,13 +28,13 @@ class NameTable:
         rows: tuple of (our path, their name, transform).
         aliases: tuple of (pattern, replacement). Each is applied in turn to the names in a file.
             Afterwards the names are spelled as in `rows`.
-        ignored: tuple of patterns of names in a file that carry nothing for us.
-        optional: tuple of patterns of our paths; those that match one pattern may be
-            absent from a file, all together.
-        heads: tuple of patterns of our paths that a file may hold and a model lack.
-        copies: tuple of (their name, their name of the tensor it must equal, pattern of our
-            paths). Our model has one weight for both tensors. Whether they are equal matters
-            to a model that has a path of the pattern.
+        ignored: tuple of patterns of names in a file that our models do not need.
+        optional: tuple of patterns of our paths. A file may lack the tensors of all paths that
+            match one pattern, but not some of them.
+        heads: tuple of patterns of our paths of heads. A file may have heads that a model lacks.
+        copies: tuple of (their name, their name of the tensor that it must equal, pattern of our
+            paths). Our model has one weight for both tensors. They must be equal if the model has
+            a path that matches the pattern.
     """
 
     rows: tuple
@@ -45,15 +45,15 @@ class NameTable:
     copies: tuple = ()
 
     def their_name(self, path):
-        """Their (name, transform) for our weight at `path`, or None: it has no row."""
+        """Their (name, transform) for our weight at `path`, or None if it has no row."""
         return _translate(path, ((ours, theirs, how) for ours, theirs, how in self.rows))
 
     def our_path(self, name):
-        """Our (path, transform) for their tensor `name`, or None: it has no row."""
+        """Our (path, transform) for their tensor `name`, or None if it has no row."""
         return _translate(name, ((theirs, ours, how) for ours, theirs, how in self.rows))
 
     def spell(self, name):
-        """`name` as in `rows`, whatever spelling a file has."""
+        """The spelling in `rows` of a name in a file."""
         for pattern, replacement in self.aliases:
             name = re.sub(pattern, replacement, name)
         return name
@@ -82,11 +82,11 @@ def _translate(name, rows):
 
 
 def _within(ours, theirs, rows):
-    """The rows with a prefix before our paths and one before their names."""
+    """The rows with the prefix `ours` before our paths, and `theirs` before their names."""
     return tuple((ours + path, theirs + name, transform) for path, name, transform in rows)
 
 
-#: Parts that a file may lack: a model that has them keeps its own.
+#: Parts that a file may lack. A model that has such a part keeps its values.
 OPTIONAL = (r"pooler/.*", r"masked_lm/.*", r"next_sentence/.*")
 
 #: Parts that a model may lack.
@@ -105,7 +105,7 @@ GOOGLE_TF1 = NameTable(
                 ("layer_norm/beta", "LayerNorm/beta", same),
             ),
         ),
-        # Of bert4keras, for embeddings of another width than the hidden states.
+        # bert4keras has these tensors if embeddings and hidden states differ in width.
         ("embeddings/projection/kernel", "bert/encoder/embedding_hidden_mapping_in/kernel", same),
         ("embeddings/projection/bias", "bert/encoder/embedding_hidden_mapping_in/bias", same),
         *_within(
@@ -143,7 +143,7 @@ GOOGLE_TF1 = NameTable(
         ("classifier/kernel", "output_weights", transposed),
         ("classifier/bias", "output_bias", same),
     ),
-    ignored=(  # the state of optimizers
+    ignored=(  # states of optimizers
         r"(.*/)?((adam|lamb)_[mv]|(Adam|LAMB)(_1)?)",
         r"global_step|beta[12]_power|loss_scale|good_steps",
     ),
@@ -153,7 +153,7 @@ GOOGLE_TF1 = NameTable(
 
 
 def _hugging_face_encoder(model):
-    """The rows of an encoder, whose tensors Hugging Face names after the model, such as "bert"."""
+    """The rows of an encoder. Hugging Face puts the name of the model, such as "bert", first."""
     return (
         *_within(
             "embeddings/",
@@ -199,8 +199,8 @@ def _hugging_face_encoder(model):
 
 def _hugging_face_aliases(model):
     return (
-        # PyTorch's DataParallel puts a prefix before all names; an encoder saved by itself has
-        # none; files of 2018 name norms as Google did.
+        # PyTorch's DataParallel puts a prefix before all names. The names of an encoder that was
+        # saved by itself have no prefix. Files of 2018 name norms as Google did.
         (r"^module\.", ""),
         (r"^(embeddings|encoder|pooler)\.", rf"{model}.\1."),
         (r"LayerNorm\.gamma$", "LayerNorm.weight"),
@@ -220,7 +220,7 @@ HUGGING_FACE = NameTable(
         ("next_sentence/bias", "cls.seq_relationship.bias", same),
         ("classifier/kernel", "classifier.weight", transposed),
         ("classifier/bias", "classifier.bias", same),
-        # Their head of tokens has the name of the head of texts; a checkpoint has one of them.
+        # The heads for texts and for tokens have the same name. A checkpoint has one of them.
         ("token_classifier/kernel", "classifier.weight", transposed),
         ("token_classifier/bias", "classifier.bias", same),
     ),
@@ -238,7 +238,7 @@ HUGGING_FACE = NameTable(
     ),
 )
 
-#: RoBERTa's, as RobertaModel, RobertaForMaskedLM and RobertaForTokenClassification have them.
+#: The names in RobertaModel, RobertaForMaskedLM and RobertaForTokenClassification.
 ROBERTA = NameTable(
     rows=(
         *_hugging_face_encoder("roberta"),
@@ -260,7 +260,7 @@ ROBERTA = NameTable(
     ),
 )
 
-#: The same with RobertaForSequenceClassification's head of two layers. The first is our pooler.
+#: The names in RobertaForSequenceClassification. Its head has two layers; the first is our pooler.
 ROBERTA_CLASSIFIER = replace(
     ROBERTA,
     rows=(
@@ -305,11 +305,11 @@ _KERAS_HUB_BLOCKS = _within(
 
 _KERAS_HUB_ALIASES = (
     (r"^layers/transformer_encoder/", "layers/transformer_encoder_0/"),
-    (r"/_(query|key|value|output)_dense/", r"/\1_dense/"),  # of older versions of Keras
+    (r"/_(query|key|value|output)_dense/", r"/\1_dense/"),  # in older versions of Keras
 )
 
-#: The tensors of KerasHub's h5 files, under the names of the groups they lie in. Layers of one
-#: class are counted, the first one without a number.
+#: The tensors in KerasHub's h5 files, by the names of their groups. Layers of one class are
+#: numbered, except for the first.
 KERAS_HUB = NameTable(
     rows=(
         *_within(
@@ -326,7 +326,7 @@ KERAS_HUB = NameTable(
         *_KERAS_HUB_BLOCKS,
         ("pooler/kernel", "layers/dense/vars/0", same),
         ("pooler/bias", "layers/dense/vars/1", same),
-        # The weights of a task lie in a file of their own.
+        # The weights of a task are in another file.
         ("classifier/kernel", "BertTextClassifier/layers/dense/vars/0", same),
         ("classifier/bias", "BertTextClassifier/layers/dense/vars/1", same),
     ),
@@ -336,7 +336,7 @@ KERAS_HUB = NameTable(
     heads=HEADS,
 )
 
-#: The same of its RoBERTa, with the two layers of its RobertaTextClassifier.
+#: The names in KerasHub's RoBERTa, and of the two layers of its RobertaTextClassifier.
 KERAS_HUB_ROBERTA = replace(
     KERAS_HUB,
     rows=(

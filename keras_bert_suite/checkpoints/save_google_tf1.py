@@ -1,4 +1,4 @@
-"""Writing a model as a checkpoint of the original google-research/bert."""
+"""Writes a model as a checkpoint of the original google-research/bert."""
 
 import warnings
 
@@ -17,11 +17,11 @@ from keras_bert_suite.files.messages import name_of
 
 _OWNER = "Google's BERT"
 
-#: The name of an activation function, ours or Keras' -> `hidden_act`.
+#: The name of an activation function of this package or of Keras -> `hidden_act`.
 _HIDDEN_ACTS = {
     "gelu_tanh": "gelu",
     "gelu_erf": "gelu",
-    "gelu": "gelu",  # keras.activations.gelu, which is exact unless asked otherwise
+    "gelu": "gelu",  # keras.activations.gelu, which is exact by default
     "relu": "relu",
     "tanh": "tanh",
 }
@@ -30,34 +30,36 @@ _HIDDEN_ACTS = {
 def save_google_tf1(
     model: keras.Model, path: PathLike, tokenizer: keras_hub.tokenizers.Tokenizer | None = None
 ) -> None:
-    """Writes a directory laid out as the models that Google released.
+    """Writes a directory with the files of the models that Google released.
 
-    Its `bert_model.ckpt` is what run_pretraining.py, run_classifier.py and others take as
+    Google's run_pretraining.py, run_classifier.py and others take its `bert_model.ckpt` as
     `--init_checkpoint`. It is written without TensorFlow.
 
-    It holds bert_config.json, bert_model.ckpt.index and bert_model.ckpt.data-00000-of-00001
-    in float32, and with a tokenizer vocab.txt. It appears whole or, on any error, not at all.
+    The directory holds bert_config.json, bert_model.ckpt.index and
+    bert_model.ckpt.data-00000-of-00001 in float32, and with a tokenizer vocab.txt. If there is an
+    error, no directory is written.
 
-    The format does not store the names of labels, nor whether text is lowercased, which
-    Google's scripts are told with `--do_lower_case`.
+    The format stores neither the names of labels, nor whether text is lowercased. Google's scripts
+    have the flag `--do_lower_case` for this.
 
     Args:
-        model: `BertBackbone`, or a task with a `.backbone` and no weights of its own but
-            those of a `Pretrainer`, or of a layer called "classifier" on the pooled output.
+        model: `BertBackbone`, or a task with a `.backbone`. Beside the backbone it may have the
+            heads of a `Pretrainer`, or a layer called "classifier" on the pooled output.
         path: str or path of the directory, which must not exist.
-        tokenizer: `WordPieceTokenizer`, or None to write none.
+        tokenizer: `WordPieceTokenizer`, or None to write no tokenizer.
 
     Raises:
         FileExistsError: if `path` exists.
         OSError: if the disk is full.
-        ValueError: if the format has no place for what the model is: a backbone other than
-            `BertBackbone`, a `layer_norm_epsilon` other than 1e-12, another activation than
-            "gelu_tanh", "gelu_erf", "relu" and "tanh", other weights; or for what the
-            tokenizer is; or if the sizes of vocabulary and embeddings differ.
+        ValueError: if the format cannot hold the model: it has a backbone other than
+            `BertBackbone`, a `layer_norm_epsilon` other than 1e-12, an activation other than
+            "gelu_tanh", "gelu_erf", "relu" and "tanh", or other weights; if the format cannot
+            hold the settings of the tokenizer; or if the sizes of vocabulary and embeddings
+            differ.
 
     Warns:
         UserWarning: if the activation is "gelu_erf". `open_checkpoint`, bert4keras and the
-            converter of transformers compute it, but Google's code has "gelu_tanh" alone.
+            converter of transformers compute it, but Google's code computes "gelu_tanh".
     """
     backbone = getattr(model, "backbone", model)
     config = make_config(backbone, _HIDDEN_ACTS, _OWNER)
@@ -91,7 +93,7 @@ def save_google_tf1(
 
 
 def _check_settings(tokenizer):
-    """Checks that a tokenizer is what Google's scripts have built in."""
+    """Checks that a tokenizer has the settings that are built into Google's scripts."""
     wanted = dict(SPECIAL_TOKENS.values())
     got = {name: getattr(tokenizer, name) for name in wanted}
     if tokenizer.strip_accents is not None:

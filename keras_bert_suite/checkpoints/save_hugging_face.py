@@ -1,4 +1,4 @@
-"""Writing a model as a Hugging Face checkpoint."""
+"""Writes a model as a Hugging Face checkpoint."""
 
 from collections.abc import Sequence
 
@@ -15,9 +15,9 @@ from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import list_names
 from keras_bert_suite.files.safetensors_file import write_safetensors
 
-#: The name of an activation function, ours or Keras' -> `hidden_act`.
+#: The name of an activation function of this package or of Keras -> `hidden_act`.
 _HIDDEN_ACTS = {
-    "gelu": "gelu",  # keras.activations.gelu, which is exact unless asked otherwise
+    "gelu": "gelu",  # keras.activations.gelu, which is exact by default
     "gelu_erf": "gelu",
     "gelu_tanh": "gelu_new",
     "relu": "relu",
@@ -32,29 +32,30 @@ def save_hugging_face(
     tokenizer: keras_hub.tokenizers.Tokenizer | None = None,
     label_names: Sequence[str] | None = None,
 ) -> None:
-    """Writes a directory that `transformers` loads as the model it is.
+    """Writes a directory that `transformers` loads as a model of the right class.
 
-    That is BertModel, BertForSequenceClassification, BertForTokenClassification,
-    BertForPreTraining or BertForMaskedLM, or the same of RoBERTa.
+    The class is BertModel, BertForSequenceClassification, BertForTokenClassification,
+    BertForPreTraining or BertForMaskedLM, or for a RoBERTa RobertaModel,
+    RobertaForSequenceClassification, RobertaForTokenClassification or RobertaForMaskedLM.
 
-    It holds config.json, model.safetensors in float32, and with a tokenizer its files and
-    tokenizer_config.json. It appears whole or, on any error, not at all.
+    The directory holds config.json, model.safetensors in float32, and with a tokenizer its files
+    and tokenizer_config.json. If there is an error, no directory is written.
 
     Args:
-        model: `BertBackbone` or `RobertaBackbone`, or a task with a `.backbone` and no weights of
-            its own but those of a `Pretrainer`, of a layer called "classifier" on the pooled
-            output, or of a layer called "token_classifier" on the sequence output.
+        model: `BertBackbone` or `RobertaBackbone`, or a task with a `.backbone`. Beside the
+            backbone it may have the heads of a `Pretrainer`, a layer called "classifier" on the
+            pooled output, or a layer called "token_classifier" on the sequence output.
         path: str or path of the directory, which must not exist.
-        tokenizer: the tokenizer of the model, or None to write none.
+        tokenizer: the tokenizer of the model, or None to write no tokenizer.
         label_names: list of str, the classes in the order of their ids. Defaults to the
-            model's own `label_names`, and if it has none to LABEL_0, LABEL_1 and so on.
+            model's own `label_names`. If it has none, they are LABEL_0, LABEL_1 and so on.
 
     Raises:
         FileExistsError: if `path` exists.
         OSError: if the disk is full.
-        ValueError: if the format has no place for what the model is: an `embedding_dim`
-            other than `hidden_dim`, another activation, other weights; or if the sizes of
-            vocabulary or labels are not the model's.
+        ValueError: if the format cannot hold the model: it has an `embedding_dim` other than
+            `hidden_dim`, another activation, or other weights; or if the tokenizer or the labels
+            do not fit the model.
     """
     backbone = getattr(model, "backbone", model)
     kind = type_of_backbone(type(backbone)) or BERT
@@ -76,7 +77,7 @@ def save_hugging_face(
         names = kind.classifier_names
     weights = collect_weights(model, names, owner)
     if "token_classifier/kernel" in weights:
-        # Theirs has no pooler.
+        # The class of transformers for tokens has no pooler.
         weights = {path: w for path, w in weights.items() if not path.startswith("pooler/")}
     config["architectures"] = [kind.find_architecture(weights)]
     heads = [path for path in ("classifier/kernel", "token_classifier/kernel") if path in weights]
@@ -112,7 +113,7 @@ def _check_kind(tokenizer, kind):
     if type(tokenizer).__name__ != kind.tokenizer:
         raise ValueError(
             f"A {kind.title} is written with its {kind.tokenizer}, got a "
-            f"{type(tokenizer).__name__}. Pass tokenizer=None to write none."
+            f"{type(tokenizer).__name__}. Pass tokenizer=None to write no tokenizer."
         )
     wanted = kind.position_offset - 1
     if wanted >= 0 and tokenizer.pad_token_id != wanted:

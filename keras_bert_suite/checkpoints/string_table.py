@@ -1,4 +1,4 @@
-"""LevelDB's sorted string tables, in which TensorFlow keeps a checkpoint's index.
+"""Reads and writes LevelDB's sorted string tables. The index of a TensorFlow checkpoint is one.
 
 Source: doc/table_format.md of google/leveldb; tensorflow/core/lib/io/table.
 """
@@ -11,8 +11,8 @@ _FOOTER_SIZE = 48
 _MAGIC = 0xDB4775248B80FB57
 _BLOCK_TRAILER_SIZE = 5
 
-# A key may share its beginning with the key before it, so that a small file could hold
-# gigabytes of long keys.
+# A key may share its beginning with the key before it, so a small file could hold gigabytes of long
+# keys.
 _MAX_KEY_SIZE = 4096
 
 
@@ -66,16 +66,16 @@ def _read_block(data, offset, size):
 
 
 def make_table(pairs):
-    """A table of (key, value) pairs of bytes, whose keys are in order and all different.
+    """Makes a table of (key, value) pairs of bytes, whose keys are in order and all different.
 
-    They are one block, each key spelled out: a reader allows blocks of any size, and a
-    checkpoint has but some hundred names.
+    The table has one block, in which each key is spelled out. A reader takes blocks of any size,
+    and a checkpoint has only some hundred names.
     """
     pairs = list(pairs)
     data = _make_block(pairs)
     handle = make_varint(0) + make_varint(len(data) - _BLOCK_TRAILER_SIZE)
     footer = b""
-    # Any key that is not below the last one of a block may stand for it in the index.
+    # In the index, any key that is not below the last key of a block may stand for the block.
     for block in (_make_block([]), _make_block([(pairs[-1][0], handle)])):
         footer += make_varint(len(data)) + make_varint(len(block) - _BLOCK_TRAILER_SIZE)
         data += block
@@ -83,10 +83,10 @@ def make_table(pairs):
 
 
 def _make_block(pairs):
-    """A block with its trailer."""
+    """Makes a block with its trailer."""
     block, restarts = bytearray(), []
     for key, value in pairs:
-        restarts.append(len(block))  # where a key is spelled out, for binary search
+        restarts.append(len(block))  # the place of a key that is spelled out, for binary search
         block += make_varint(0) + make_varint(len(key)) + make_varint(len(value)) + key + value
     block += struct.pack(f"<{len(restarts) + 1}I", *restarts, len(restarts))
     block += b"\0"  # not compressed
@@ -94,11 +94,18 @@ def _make_block(pairs):
 
 
 def read_varint(data, position):
-    """The unsigned integer at `position`, seven bits a byte, and the position after it.
+    """Reads an unsigned integer with seven bits in each byte.
+
+    Args:
+        data: bytes.
+        position: int, where the integer begins.
+
+    Returns:
+        (the integer, the position after it).
 
     Raises:
         ValueError: if the integer has more than 64 bits.
-        IndexError: if `data` ends before the integer does.
+        IndexError: if `data` ends within the integer.
     """
     value = 0
     for shift in range(0, 64, 7):
@@ -111,7 +118,7 @@ def read_varint(data, position):
 
 
 def make_varint(value):
-    """What `read_varint` reads, bytes.
+    """The bytes of an unsigned integer, as `read_varint` reads them.
 
     Args:
         value: int, at least 0.

@@ -1,4 +1,4 @@
-"""TensorFlow's checkpoint files ("tensor bundles"), read and written without TensorFlow.
+"""Reads and writes TensorFlow's checkpoint files ("tensor bundles") without TensorFlow.
 
 A bundle is `PREFIX.index`, a sorted string table that maps tensor names to
 BundleEntryProto messages, and `PREFIX.data-00000-of-0000N`, the bytes.
@@ -53,7 +53,7 @@ class _Entry(NamedTuple):
 
 
 class TensorBundle:
-    """The tensors of a TensorFlow checkpoint, memory-mapped, each checked when read.
+    """The tensors of a TensorFlow checkpoint. They are memory-mapped, and checked when read.
 
     Args:
         prefix: `pathlib.Path` of the files without `.index` or `.data-...`.
@@ -98,10 +98,10 @@ class TensorBundle:
         return {name: entry.shape for name, entry in self._entries.items()}
 
     def tensor(self, name):
-        """The tensor, read-only, in the dtype it is stored in.
+        """The tensor called `name`, a read-only array in its stored dtype.
 
         Raises:
-            ValueError: if its checksum is wrong, or it is no array of numbers.
+            ValueError: if its checksum is wrong, or it is not a whole array of numbers.
         """
         entry = self._entries[name]
         if entry.dtype not in _DTYPES or entry.is_sliced:
@@ -124,7 +124,7 @@ class TensorBundle:
 
 
 def write_bundle(prefix, tensors):
-    """Writes a checkpoint with one data file, a tensor at a time.
+    """Writes a checkpoint with one data file. One tensor at a time is in memory.
 
     Args:
         prefix: `pathlib.Path` of the files without `.index` or `.data-...`.
@@ -149,7 +149,7 @@ def write_bundle(prefix, tensors):
 
 
 def _make_message(fields):
-    """A protocol buffer of (field number, int or bytes) pairs, without the zeros."""
+    """Makes a protocol buffer of (field number, int or bytes) pairs. Zeros are left out."""
     data = b""
     for number, value in fields:
         if isinstance(value, bytes):
@@ -160,7 +160,7 @@ def _make_message(fields):
 
 
 def _parse_message(data):
-    """A protocol buffer as dict of field number -> list of int or bytes."""
+    """Reads a protocol buffer as dict of field number -> list of int or bytes."""
     fields, position = {}, 0
     while position < len(data):
         tag, position = read_varint(data, position)

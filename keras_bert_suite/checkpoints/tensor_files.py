@@ -1,4 +1,4 @@
-"""Weight files: safetensors and PyTorch's, whole or in shards, and the HDF5 of Keras."""
+"""Reads files of weights: safetensors and PyTorch's, whole or in shards, and Keras' HDF5."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ _SAFETENSORS_DTYPES = {
 
 
 class SafetensorsFile:
-    """The tensors of one `.safetensors` file, as views of it.
+    """The tensors of one `.safetensors` file, as views of the file.
 
     Args:
         path: `pathlib.Path`.
@@ -39,8 +39,8 @@ class SafetensorsFile:
 
         self.path = path
         try:
-            # Checks the header and that the tensors cover the file exactly. Its own
-            # NumPy reader copies each tensor, so they are taken from the file below.
+            # This checks the header, and that the tensors cover the file exactly. The library's
+            # NumPy reader would copy each tensor, so `tensor` maps the file instead.
             with safetensors.safe_open(path, framework="np"):
                 pass
         except safetensors.SafetensorError as error:
@@ -56,7 +56,11 @@ class SafetensorsFile:
         return {name: tuple(entry["shape"]) for name, entry in self._entries.items()}
 
     def tensor(self, name):
-        """The tensor, read-only, in the dtype it is stored in."""
+        """The tensor called `name`, a read-only array in its stored dtype.
+
+        Raises:
+            ValueError: if NumPy has no such dtype.
+        """
         entry = self._entries[name]
         if entry["dtype"] not in _SAFETENSORS_DTYPES:
             raise ValueError(
@@ -71,13 +75,14 @@ class SafetensorsFile:
 
 
 class TorchFile:
-    """The tensors of one `pytorch_model.bin`, read without running what is pickled in it.
+    """The tensors of one `pytorch_model.bin`. Pickled code in it is not run.
 
     Args:
         path: `pathlib.Path`.
 
     Raises:
-        ValueError: if the file is cut short or damaged, or holds anything but tensors.
+        ImportError: if PyTorch is not installed.
+        ValueError: if the file is cut short or damaged, or holds other objects than tensors.
     """
 
     def __init__(self, path):
@@ -93,11 +98,11 @@ class TorchFile:
 
         self.path = path
         try:
-            # Files from before PyTorch 1.6 are no archives and cannot be memory-mapped.
+            # Files of PyTorch before 1.6 are not zip archives, and cannot be memory-mapped.
             self._tensors = torch.load(
                 path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path)
             )
-        except Exception as error:  # torch raises half a dozen types here.
+        except Exception as error:  # PyTorch raises errors of many types here.
             reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
             raise ValueError(
                 f"{path} cannot be read as PyTorch tensors: {shorten(reason)}. If its download was "
@@ -109,7 +114,7 @@ class TorchFile:
             isinstance(value, torch.Tensor) for value in self._tensors.values()
         ):
             raise ValueError(
-                f"{path} holds something else than a dictionary of tensors. Save the model with "
+                f"{path} does not hold a dictionary of tensors. Save the model with "
                 "`save_pretrained` of transformers."
             )
 
@@ -118,7 +123,7 @@ class TorchFile:
         return {name: tuple(tensor.shape) for name, tensor in self._tensors.items()}
 
     def tensor(self, name):
-        """The tensor as NumPy array; bfloat16 comes as float32."""
+        """The tensor called `name` as a NumPy array; a bfloat16 tensor is cast to float32."""
         import torch
 
         tensor = self._tensors[name].detach()
@@ -126,7 +131,7 @@ class TorchFile:
 
 
 class ShardedFiles:
-    """The tensors of the files that an index lists, as one.
+    """The tensors of all files that an index lists.
 
     Args:
         index_path: `pathlib.Path` of a `*.index.json`.
@@ -168,7 +173,7 @@ class ShardedFiles:
         return self._shapes
 
     def tensor(self, name):
-        """The tensor, from the shard that holds it."""
+        """The tensor called `name`, from the shard that holds it."""
         return self._files[name].tensor(name)
 
 
@@ -179,7 +184,7 @@ class HDF5File:
         path: `pathlib.Path`.
 
     Raises:
-        ValueError: if the file is cut short or damaged, or reaches for other files.
+        ValueError: if the file is cut short or damaged, or refers to other files.
     """
 
     def __init__(self, path):
@@ -188,7 +193,7 @@ class HDF5File:
         self.path = path
         self._shapes = {}
 
-        def visit(name, item):  # is not called for links to other files
+        def visit(name, item):  # h5py does not call it for links to other files.
             if isinstance(item, h5py.Dataset):
                 if item.is_virtual or item.external:
                     raise ValueError(f"{shorten(name)} lies in another file")
@@ -197,7 +202,7 @@ class HDF5File:
         try:
             with h5py.File(path, "r") as file:
                 file.visititems(visit)
-        except (OSError, RuntimeError, ValueError) as error:  # those of h5py, and ours
+        except (OSError, RuntimeError, ValueError) as error:  # raised by h5py, or by `visit`
             raise damaged(path, error) from error
 
     def shapes(self):
@@ -205,7 +210,7 @@ class HDF5File:
         return self._shapes
 
     def tensor(self, name):
-        """The tensor as NumPy array."""
+        """The tensor called `name` as a NumPy array."""
         import h5py
 
         try:

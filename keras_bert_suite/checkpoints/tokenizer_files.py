@@ -1,10 +1,10 @@
-"""What a checkpoint's files say about its tokenizer."""
+"""Reads the WordPiece tokenizer of a checkpoint from its files, and writes tokenizers."""
 
 from keras_bert_suite.checkpoints.config_values import read_json
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import shorten
 
-#: Classes of Hugging Face that split text as BERT does, or as their tokenizer.json says.
+#: Hugging Face's classes that split text as BERT does, or as tokenizer.json says.
 _BERT_CLASSES = (
     "TokenizersBackend",
     "PreTrainedTokenizerFast",
@@ -12,8 +12,7 @@ _BERT_CLASSES = (
     "BertTokenizer",
 )
 
-
-#: Hugging Face's name of a special token -> (ours, BERT's piece).
+#: Hugging Face's name of a special token -> (our name, BERT's piece).
 SPECIAL_TOKENS = {
     "unk_token": ("unknown_token", "[UNK]"),
     "cls_token": ("start_token", "[CLS]"),
@@ -26,10 +25,10 @@ SPECIAL_TOKENS = {
 def read_google_tokenizer(directory):
     """The tokenizer of a Google checkpoint, which stores a vocabulary and no settings.
 
-    Google's scripts compare `--do_lower_case` with the released directory's name. The
-    vocabulary itself is better evidence, as it survives a renaming: one made from
-    lowercased text has no piece with an uppercase letter. (So have the four public
-    ones: uncased and Chinese are lowercased, cased and multilingual cased are not.)
+    Google's scripts compare `--do_lower_case` with the name of the released directory. The
+    vocabulary is better evidence, because a directory may be renamed: a vocabulary of lowercased
+    text has no piece with an uppercase letter. (This is true of the four public vocabularies:
+    uncased and Chinese are lowercased, cased and multilingual cased are not.)
 
     Args:
         directory: `pathlib.Path`.
@@ -50,18 +49,17 @@ def read_google_tokenizer(directory):
 def read_hugging_face_tokenizer(directory):
     """The tokenizer of a Hugging Face checkpoint.
 
-    `do_lower_case` of tokenizer_config.json decides, as it does in transformers; then
-    the normalizer of tokenizer.json; then the vocabulary (where transformers would
-    lowercase, and turn every capitalised word of a cased model into [UNK]).
+    `do_lower_case` of tokenizer_config.json decides whether text is lowercased, as in transformers.
+    If it is absent, the normalizer of tokenizer.json decides, and else the vocabulary. (In the last
+    case transformers lowercases, and turns every capitalised word of a cased model into [UNK].)
 
     Args:
         directory: `pathlib.Path`.
 
     Returns:
-        dict of arguments of `WordPieceTokenizer`: "vocabulary", the path of vocab.txt,
-        str, or where there is none the pieces of tokenizer.json, a list of str;
-        "lowercase", bool; and those of "strip_accents", bool, and the special tokens,
-        str, that are not what they are in BERT.
+        dict of arguments of `WordPieceTokenizer`: "vocabulary", the path of vocab.txt, str, or if
+        it is absent the pieces of tokenizer.json, a list of str; "lowercase", bool;
+        "strip_accents", bool, and special tokens, str, if they differ from BERT's.
 
     Raises:
         FileNotFoundError: if there is neither a vocab.txt nor a tokenizer.json.
@@ -126,10 +124,10 @@ def read_hugging_face_tokenizer(directory):
 def check_vocabulary(tokenizer_size, backbone_size):
     """Checks that a tokenizer and a backbone belong together, by size.
 
-    Every id must have a row, and a smaller vocabulary means another model's vocabulary:
-    ids would be in range and wrong. Rows are allowed to exceed the vocabulary in one
-    case, an embedding padded for the hardware, which is a vocabulary rounded up to a
-    multiple of a power of two from 8 to 1,024 (30,522 -> 30,528, 30,592 or 30,720).
+    Every id must have a row. A smaller vocabulary belongs to another model: its ids would be in
+    range, but wrong. There may be more rows than tokens in one case. Some embeddings are padded for
+    the hardware, to a multiple of a power of two from 8 to 1,024 (30,522 -> 30,528, 30,592 or
+    30,720).
 
     Args:
         tokenizer_size: int, tokens in the vocabulary.
@@ -173,19 +171,19 @@ def _is_lowercased_before(directory):
 
 
 def _read_lines(path):
-    # What is no UTF-8 is for the tokenizer to report, which reads the file again.
+    # The tokenizer reads the file again, and reports bytes that are not UTF-8.
     with open(path, encoding="utf-8", errors="replace") as file:
         return [line.rstrip("\n") for line in file]
 
 
 def _is_lowercase(pieces):
-    # isalpha leaves out the special tokens, <S> and <T> of the Chinese vocabulary too.
+    # isalpha is false for special tokens, also for <S> and <T> of the Chinese vocabulary.
     words = (piece.removeprefix("##") for piece in pieces)
     return not any(word.isalpha() and word != word.lower() for word in words)
 
 
 def _pieces_of(fast, path):
-    """The pieces of a tokenizer.json in id order, those added later at the end."""
+    """The pieces of a tokenizer.json in the order of their ids, with the added tokens."""
     try:
         ids = dict(fast["model"]["vocab"])
         ids.update({token["content"]: token["id"] for token in fast.get("added_tokens") or ()})
@@ -206,6 +204,6 @@ def _pieces_of(fast, path):
 
 def _no_vocabulary(directory, wanted):
     return FileNotFoundError(
-        f"{directory} has no {wanted}. Download it from where the weights came from, or pass a "
+        f"{directory} has no {wanted}. Download it from the source of the weights, or pass a "
         "tokenizer of your own."
     )

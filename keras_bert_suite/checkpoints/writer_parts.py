@@ -1,4 +1,4 @@
-"""What it takes to write a model in any other library's format."""
+"""The common steps of writing a model in the format of another library."""
 
 import keras
 import numpy as np
@@ -6,25 +6,28 @@ import numpy as np
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.files.messages import list_names, name_of
 
-#: What a `BertBackbone` has and the backbones of KerasHub do not.
+#: Attributes of our backbones that the backbones of KerasHub do not have.
 _BERT_DIALS = ("activation", "attention_dropout", "embedding_dim", "layer_norm_epsilon")
 
 
 def make_config(backbone, hidden_acts, owner, position_offset=0):
-    """The fields of a configuration that Google and Hugging Face share.
+    """Makes the fields of a configuration that Google and Hugging Face share.
 
-    `config_values.read_backbone_config` is the way back.
+    `config_values.read_backbone_config` reads them.
 
     Args:
         backbone: `BertBackbone` or `RobertaBackbone`.
         hidden_acts: dict of the name of an activation function -> their `hidden_act`.
-        owner: str, whose format it is, such as "Google's BERT".
-        position_offset: int, rows of the format's position embedding before that of the first
-            token.
+        owner: str, the owner of the format in messages, such as "Google's BERT".
+        position_offset: int, how many rows the format's position embedding has before the row of
+            the first token.
+
+    Returns:
+        dict.
 
     Raises:
-        ValueError: if the backbone is not one of ours, or the format cannot say its
-            activation or has other positions.
+        ValueError: if the backbone is not one of ours, or the format does not have its activation
+            or its positions.
     """
     missing = [name for name in _BERT_DIALS if not hasattr(backbone, name)]
     if missing:
@@ -62,7 +65,7 @@ def make_config(backbone, hidden_acts, owner, position_offset=0):
 
 
 def collect_weights(model, table, owner):
-    """The weights of a model by their path, all of which have a name in the table.
+    """dict of path -> weight of a model, if all weights have a name in the table.
 
     Args:
         model: `keras.Model`, built.
@@ -70,7 +73,7 @@ def collect_weights(model, table, owner):
         owner: as for `make_config`.
 
     Raises:
-        ValueError: if the format has no place for some of them, naming them all.
+        ValueError: if the format has no place for some weights, naming them.
     """
     weights = weights_by_path(model)
     strangers = [path for path in weights if table.their_name(path) is None]
@@ -83,10 +86,10 @@ def collect_weights(model, table, owner):
 
 
 def convert_weights(weights, table):
-    """Yields their (name, float32 array) for each of our weights, one in memory at a time.
+    """Yields their (name, float32 array) for each of our weights. One array is in memory at a time.
 
     Args:
-        weights: dict of path -> weight, as `collect_weights` returns.
+        weights: dict of path -> weight, from `collect_weights`.
         table: `NameTable` of the format.
     """
     for path, weight in weights.items():

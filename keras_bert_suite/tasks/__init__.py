@@ -1,4 +1,4 @@
-"""A task a file: its preprocessing, its head, its loss and metrics."""
+"""The tasks. Each file has one task: its preprocessing, its head, its loss and metrics."""
 
 from keras_bert_suite.tasks.entity_f1 import EntityF1
 from keras_bert_suite.tasks.pretrainer import Pretrainer

@@ -1,4 +1,4 @@
-"""What `fit`, `evaluate` and `predict` of a task were given, read, checked and cut to batches."""
+"""Reads the data that `fit`, `evaluate` and `predict` of a task were given, as batches."""
 
 import dataclasses
 from collections.abc import Callable
@@ -27,10 +27,10 @@ DEFAULT_BATCH_SIZE = 32
 
 @dataclasses.dataclass(frozen=True)
 class BatchSource:
-    """Batches as they were brought, and what turns each into what the model takes.
+    """Batches of data, and the function that turns each batch into inputs of the model.
 
     Attributes:
-        dataset: `RowBatches`, or the dataset that the user brought.
+        dataset: `RowBatches`, or the dataset of the user.
         preprocess: function(x, y, sample_weight).
         in_graph: bool, whether `preprocess` can be part of a graph of TensorFlow.
     """
@@ -41,24 +41,24 @@ class BatchSource:
 
     @property
     def num_batches(self):
-        """int, the batches of an epoch, or None if nobody knows."""
+        """int, the batches of an epoch; None if the dataset does not know them."""
         return num_batches(self.dataset)
 
     def preprocessed(self, total=None, first=0, shuffle=False):
-        """The dataset that Keras' own `fit` takes; arguments as for `preprocess_batches`."""
+        """The dataset that Keras' own `fit` takes. Arguments: as for `preprocess_batches`."""
         return preprocess_batches(
             self.dataset, self.preprocess, total, first, shuffle, self.in_graph
         )
 
 
 def training_source(task, data, batch_size, shuffle, seed, class_weight=None):
-    """The batches of a `fit`.
+    """Makes the batches of a `fit`.
 
     Args:
         task: `RowTask`.
         data: `Rows`, or a dataset.
         batch_size, shuffle, class_weight: as for `RowTask.fit`.
-        seed: int, of the order of rows.
+        seed: int, the seed of the order of rows.
 
     Returns:
         `BatchSource`.
@@ -73,10 +73,14 @@ def training_source(task, data, batch_size, shuffle, seed, class_weight=None):
 
 
 def evaluation_source(task, data, batch_size=None, by_length=True):
-    """The batches of an `evaluate`; arguments as for `training_source`.
+    """Makes the batches of an `evaluate`.
 
     Args:
-        by_length: bool, whether rows come from short to long.
+        task, data, batch_size: as for `training_source`.
+        by_length: bool, whether short rows come first.
+
+    Returns:
+        `BatchSource`.
     """
     if not isinstance(data, Rows):
         return BatchSource(data, task.preprocess_samples, task.preprocesses_in_graphs)
@@ -90,16 +94,19 @@ def choose_size(batch_size):
 
 
 def weighted(task, preprocess, class_weight, given=None):
-    """A function that preprocesses, and weights labels by their class.
+    """Makes a function that preprocesses a batch, and weights its rows by their class.
 
     Args:
         task: `RowTask`.
         preprocess: function(x, y, sample_weight).
-        class_weight: as for `RowTask.fit`; with None the function stays as it is.
+        class_weight: as for `RowTask.fit`. If it is None, `preprocess` is returned.
         given: the weights of rows in memory, or None.
 
+    Returns:
+        function(x, y, sample_weight). It raises ValueError if a dataset has sample weights.
+
     Raises:
-        ValueError: if there are weights of rows too; the function, if a dataset brings some.
+        ValueError: if `given` is not None.
     """
     if class_weight is None:
         return preprocess
@@ -112,7 +119,7 @@ def weighted(task, preprocess, class_weight, given=None):
     def preprocess_weighted(x, y=None, sample_weight=None):
         if preprocess == task.preprocess_samples:
             check(sample_weight)
-        # Of rows in memory these say which tokens have a label.
+        # For rows in memory these weights say which tokens have a label.
         x, y, weights = keras.utils.unpack_x_y_sample_weight(preprocess(x, y, sample_weight))
         class_weights = weigh(y)
         return x, y, class_weights if weights is None else class_weights * weights
@@ -122,7 +129,7 @@ def weighted(task, preprocess, class_weight, given=None):
 
 
 def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=False):
-    """Reads what a task was given, and checks it before any of it is used.
+    """Reads and checks the arguments of `fit`, `evaluate` or `predict`.
 
     Args:
         task: `RowTask`.
@@ -130,7 +137,11 @@ def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=Fal
         labelled: bool, whether rows need labels.
 
     Returns:
-        a dataset as it is; of rows in memory `Rows` with encoded labels.
+        `x` if it is a dataset, otherwise `Rows` with encoded labels.
+
+    Raises:
+        ValueError: if a text is missing, a label is unknown, labels are missing although `labelled`
+            is True, or the rows do not fit the task.
     """
     if is_dataset(x):
         check_dataset(task, x, y=y, sample_weight=sample_weight, batch_size=batch_size)
@@ -139,8 +150,8 @@ def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=Fal
     rows = task.read_rows(x, y, sample_weight)
     if labelled and (y is None or not len(rows)):
         raise ValueError(
-            f"{type(task).__name__} needs at least one row, and a label for each: pass them "
-            f"as `y`, got {len(rows)} rows and y of type {type(y).__name__}."
+            f"{type(task).__name__} needs at least one row, and a label for each row, got "
+            f"{len(rows)} rows and y of type {type(y).__name__}. Pass the labels as `y`."
         )
     if isinstance(rows.inputs, dict):
         check_packed(rows.inputs, task.backbone)
@@ -172,7 +183,7 @@ def read_samples(task, x, y=None, sample_weight=None):
 
 
 def hold_out(task, data, validation_data, validation_split, batch_size):
-    """Sets apart what a `fit` validates on.
+    """Sets apart the data that a `fit` validates on.
 
     Args:
         task: `RowTask`.
@@ -181,7 +192,10 @@ def hold_out(task, data, validation_data, validation_split, batch_size):
         batch_size: int or None, `validation_batch_size`.
 
     Returns:
-        (what is left to train on; the held-out `Rows`, a dataset, or None).
+        (`Rows` or a dataset to train on; `Rows` or a dataset to validate on, or None).
+
+    Raises:
+        ValueError: as `read_data`, or if `validation_split` comes with a dataset.
     """
     if validation_split and not isinstance(data, Rows):
         raise ValueError(
@@ -198,7 +212,13 @@ def hold_out(task, data, validation_data, validation_split, batch_size):
 
 
 def check_dataset(task, dataset, **given):
-    """Checks that a dataset is one, and comes without arguments that are for rows."""
+    """Checks that a dataset has batches, and comes without arguments that are for rows.
+
+    Args:
+        task: `RowTask`.
+        dataset: an object to check.
+        **given: arguments that are for rows in memory. All of them must be None.
+    """
     check_preprocessor(task.preprocessor, task.backbone)
     if not hasattr(dataset, "__iter__"):
         raise ValueError(

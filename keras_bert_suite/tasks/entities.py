@@ -1,4 +1,4 @@
-"""What a `TokenClassifier` finds in a text."""
+"""The entities that a `TokenClassifier` finds in a text."""
 
 import dataclasses
 
@@ -14,11 +14,11 @@ class Entity:
 
     Attributes:
         label: str, the type, such as "PER".
-        text: str. Of a text that part of it; of a list of words these words, with spaces between
-            them except between Chinese characters.
-        start, end: int, where it is. Of a text characters (code points, as Python counts), so that
-            `text[start:end]` is the entity; of a list of words the first word, and the one after
-            the last.
+        text: str. In a text, the part that is the entity. In a list of words, the words of the
+            entity, with spaces between them except between Chinese characters.
+        start, end: int, the place of the entity. In a text they count characters (code points, as
+            Python counts), so that `text[start:end]` is the entity. In a list they count words, so
+            that `words[start:end]` is the entity.
         score: float, the mean probability of the tags of its words.
     """
 
@@ -30,16 +30,16 @@ class Entity:
 
 
 def read_entities(texts, tokenized, tags, scores):
-    """The entities of rows.
+    """Reads the entities of rows from their tags.
 
     Args:
-        texts: B str, or lists of words.
-        tokenized: `TokenizedWords` of these.
-        tags: B lists of str, one a word.
-        scores: B arrays, the probability of each tag.
+        texts: list of B str, or of B lists of words.
+        tokenized: `TokenizedWords` of the texts.
+        tags: list of B lists of str, with a tag for each word.
+        scores: list of B float arrays (words,), the probability of each tag.
 
     Returns:
-        B lists of `Entity`.
+        list of B lists of `Entity`.
     """
     return [
         [
@@ -53,7 +53,7 @@ def read_entities(texts, tokenized, tags, scores):
 
 
 def join_words(words):
-    """Words as a text.
+    """Joins words to a text.
 
     >>> join_words(["New", "York"]), join_words(["北", "京"])
     ('New York', '北京')

@@ -1,4 +1,4 @@
-"""Entities scored after each epoch."""
+"""A callback that scores entities after each epoch."""
 
 from typing import Any
 
@@ -8,8 +8,9 @@ import keras
 class EntityF1(keras.callbacks.Callback):
     """Scores the entities that a `TokenClassifier` finds in held-out rows after each epoch.
 
-    The logs of the epoch get `val_entity_f1`, `val_entity_precision` and `val_entity_recall`, as
-    seqeval counts them. List it before callbacks that look at these, such as `EarlyStopping`.
+    It adds `val_entity_f1`, `val_entity_precision` and `val_entity_recall`, as seqeval counts them,
+    to the logs of the epoch. List it before callbacks that use these logs, such as
+    `EarlyStopping`.
 
     Args:
         rows, tags: as for `TokenClassifier.fit`, in memory.

@@ -1,14 +1,14 @@
-"""Weights of a backbone that a head does not depend on, such as the pooler's."""
+"""Weights of a backbone that the outputs of a task do not depend on, such as the pooler's."""
 
 import keras
 import keras_hub
 
 
 class IdleWeights:
-    """A task that does not train the weights of `_idle_paths`.
+    """A task that does not train the weights at `_idle_paths`.
 
-    Keras would warn of an idle weight, which has no gradient. Under JAX its gradient is 0, and it
-    would be decayed.
+    An idle weight has no gradient, and Keras would warn of it. Under JAX its gradient is 0, so
+    weight decay would change it.
     """
 
     _idle_paths: frozenset[str] = frozenset()

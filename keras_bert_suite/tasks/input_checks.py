@@ -1,4 +1,4 @@
-"""Whether a preprocessor and a backbone fit each other, and texts the task."""
+"""Checks that a preprocessor fits the backbone, and that texts fit the task."""
 
 import numpy as np
 
@@ -14,8 +14,8 @@ def check_preprocessor(preprocessor, backbone):
     available = getattr(backbone, "vocabulary_size", None)
     if size and available and size > available:
         raise ValueError(
-            f"The tokenizer's vocabulary has {size} tokens, and the backbone's embedding has a row "
-            f"for {available}. Use the vocabulary that the backbone was trained with."
+            f"The tokenizer's vocabulary has {size} tokens, and the backbone's embedding has rows "
+            f"for {available} tokens. Use the vocabulary that the backbone was trained with."
         )
     length = getattr(preprocessor, "sequence_length", None)
     positions = getattr(backbone, "max_sequence_length", None)
@@ -35,32 +35,32 @@ def check_segments(num_segments, backbone, input_names):
         input_names: the names of the texts that the task was trained on, or None.
 
     Raises:
-        ValueError: if it is not that of `input_names`, or the backbone has fewer segments.
+        ValueError: if it is not the number of `input_names`, or the backbone has fewer segments.
     """
     if input_names is not None and num_segments != len(input_names):
-        wanted = "single texts" if len(input_names) == 1 else f"{len(input_names)} texts a row"
+        wanted = "single texts" if len(input_names) == 1 else f"rows of {len(input_names)} texts"
         remedy = "Pass pairs as a tuple of two lists, (first_texts, second_texts)."
         if num_segments > len(input_names):
-            remedy = "Pass the columns of these texts alone, without labels or others."
+            remedy = "Pass only the columns of these texts, without labels or other columns."
         raise ValueError(
-            f"This task was trained on {wanted}, {', '.join(input_names)}; got {num_segments} a "
-            f"row. {remedy}"
+            f"This task was trained on {wanted}, {', '.join(input_names)}; got rows of "
+            f"{num_segments}. {remedy}"
         )
     available = getattr(backbone, "num_segments", None)
     if available and num_segments > available and "segment_ids" in backbone.input:
         raise ValueError(
-            f"The backbone has embeddings for {available} segments, got {num_segments} texts a "
-            "row. Join some of them, or build the backbone with more `num_segments`."
+            f"The backbone has embeddings for {available} segments, got rows of {num_segments} "
+            "texts. Join some texts, or build the backbone with more `num_segments`."
         )
 
 
 def check_packed(arrays, backbone):
     """Checks that the ids in packed arrays have a row in the backbone's embeddings.
 
-    Tensors of TensorFlow, which may stand in a graph, are not looked into.
+    Tensors of TensorFlow are not checked, because they may be in a graph.
 
     Raises:
-        ValueError: naming the largest id.
+        ValueError: if an id has no row, naming the range of ids.
     """
     for name, attribute in (("token_ids", "vocabulary_size"), ("segment_ids", "num_segments")):
         ids, size = arrays.get(name), getattr(backbone, attribute, None)
@@ -77,10 +77,10 @@ def check_packed(arrays, backbone):
 
 
 def check_input_names(input_names):
-    """The names of the texts of a row as a tuple, or None.
+    """Checks the argument `input_names`, and returns it as a tuple, or None.
 
     Raises:
-        ValueError: if they are not different strings.
+        ValueError: if the names are not different strings.
     """
     if input_names is None:
         return None
@@ -96,7 +96,7 @@ def check_input_names(input_names):
 
 
 def default_names(num_segments):
-    """Names for texts that came without: ("text",), or ("text_a", "text_b") and so on."""
+    """Names for columns without names: ("text",), or ("text_a", "text_b") and so on."""
     if num_segments == 1:
         return ("text",)
     return tuple(f"text_{chr(ord('a') + i)}" for i in range(num_segments))
@@ -112,10 +112,18 @@ def check_held_out(validation_data):
 
 
 def order_columns(inputs, names, input_names):
-    """Puts named text columns into the order that the task knows them in.
+    """Puts named text columns into the order of `input_names`.
+
+    Args:
+        inputs: tuple of text columns.
+        names: tuple of their names, or None.
+        input_names: tuple of the names of the task, or None.
+
+    Returns:
+        tuple of text columns. It is `inputs` if one of the two has no names.
 
     Raises:
-        ValueError: if there are several and the names are others.
+        ValueError: if there are several columns, and their names are not `input_names`.
     """
     if names is None or input_names is None or len(names) < 2 or len(names) != len(input_names):
         return inputs
@@ -124,7 +132,8 @@ def order_columns(inputs, names, input_names):
             return inputs  # The task was trained on columns without names.
         raise ValueError(
             f"The columns are named {', '.join(names)}, and the task was trained on "
-            f"{', '.join(input_names)}. Name them so, or pass a tuple of columns in that order."
+            f"{', '.join(input_names)}. Rename the columns, or pass a tuple of columns in this "
+            "order."
         )
     return tuple(inputs[names.index(name)] for name in input_names)
 

@@ -1,4 +1,4 @@
-"""What tasks have in common whose head has an output for each label."""
+"""The common base of tasks whose head has an output for each label."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -11,16 +11,14 @@ from keras_bert_suite.tasks.row_task import RowTask
 
 
 class LabelledTask(RowTask):
-    """A task with `label_names`, whose head a checkpoint may have or lack.
+    """A task with `label_names`. A checkpoint may have its head or lack it."""
 
-    A subclass says with `head_name` what the layer of its head is called.
-    """
-
+    #: The name of the layer of the head.
     head_name: str
 
     @property
     def num_classes(self) -> int:
-        """int C."""
+        """int, C."""
         return len(self.label_names)
 
     @classmethod
@@ -37,13 +35,13 @@ class LabelledTask(RowTask):
         Args:
             preset, **kwargs: as for `RowTask.from_preset`: `load_weights`, `sequence_length`,
                 `lowercase`, `dtype`, and other arguments of the constructor.
-            num_classes: int. With it, or with `label_names`, the classification layer
-                is new; without, the checkpoint must have one.
-            label_names: list of strings.
+            num_classes: int. If `num_classes` or `label_names` is given, the classification
+                layer is new. Otherwise the checkpoint must have the layer.
+            label_names: list of str.
 
         Raises:
-            ValueError: if the checkpoint is not one, lacks a tensor, holds a surplus or
-                misshapen one, or has no classification layer when one is needed.
+            ValueError: as `RowTask.from_preset`, or if the checkpoint must have a classification
+                layer and has none.
         """
         if num_classes is not None or label_names is not None:
             label_names = resolve_label_names(cls.__name__, num_classes, label_names)
@@ -65,29 +63,40 @@ class LabelledTask(RowTask):
     @classmethod
     @abstractmethod
     def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
-        """What a checkpoint's own head says of the arguments of this task.
+        """The arguments of this task with which a checkpoint's own head can be loaded.
+
+        Args:
+            checkpoint: a checkpoint from `checkpoints.open_checkpoint`.
+
+        Returns:
+            dict.
 
         Raises:
-            ValueError: if it has no head of this kind.
+            ValueError: if the checkpoint has no head of this kind.
         """
 
     @classmethod
     def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
         if cls.has_new_head(arguments):
-            # The texts of another task may be pairs, those of this one not.
+            # The preset's task may be for pairs of texts, and the new task for single texts.
             arguments = {"input_names": None, **arguments}
         return super().load_keras_preset(loader, load_weights, **arguments)
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
-        # For a new head KerasHub's loader adds `num_classes` to what `get_config` returned.
+        # For a new head KerasHub's loader adds `num_classes` to the saved configuration.
         if config.get("num_classes") not in (None, len(config.get("label_names") or ())):
             config = {**config, "label_names": None}
         return super().from_config(config)
 
 
 def serve_classes(outputs: Tensor, from_logits: bool) -> dict[str, Tensor]:
-    """What a server answers: `probabilities` float32 (..., C) and `label_ids` int32 (...)."""
+    """The answers of a server: `probabilities` float32 (..., C) and `label_ids` int32 (...).
+
+    Args:
+        outputs: float (..., C), of the model.
+        from_logits: bool, whether `outputs` are logits, and not probabilities.
+    """
     probabilities = ops.softmax(outputs, axis=-1) if from_logits else outputs
     return {
         "probabilities": probabilities,
@@ -98,7 +107,7 @@ def serve_classes(outputs: Tensor, from_logits: bool) -> dict[str, Tensor]:
 def resolve_label_names(
     task: str, num_classes: int | None, label_names: Sequence[str] | None
 ) -> list[str]:
-    """The names of labels as a list, from names or from their number.
+    """Makes the list of label names, from names or from their number.
 
     Args:
         task: str, the class of the task, for messages.
@@ -118,8 +127,8 @@ def resolve_label_names(
     for name in label_names:
         if not isinstance(name, str):
             raise ValueError(
-                f"label_names must be strings, got {name!r} ({type(name).__name__}): labels that "
-                "are numbers are class ids. Write the names as strings, in data and names alike."
+                f"label_names must be strings, got {name!r} ({type(name).__name__}). Labels that "
+                "are numbers are class ids. Write names as strings, both here and in the data."
             )
     label_names = list(label_names)
     if num_classes is not None and num_classes != len(label_names):

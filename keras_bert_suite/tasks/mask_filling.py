@@ -1,4 +1,4 @@
-"""What a pretrained model puts in the place of masked tokens."""
+"""Guesses masked tokens with a pretrained model."""
 
 import numpy as np
 
@@ -51,7 +51,7 @@ def fill_masks(pretrainer, packer, texts, top_k):
 
 
 def _tokenize(tokenizer, text):
-    """int32 ids; the mask token, which would be split as text, is itself."""
+    """int32 (n,), the ids of a text. The mask token, which is no token in a text, gets its id."""
     parts = [tokenizer.tokenize(part) for part in tokenizer.split_at_masks(text)]
     ids = parts[0]
     for part in parts[1:]:

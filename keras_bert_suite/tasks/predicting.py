@@ -1,4 +1,4 @@
-"""The answers of a task about rows or a dataset: outputs batch by batch, joined and decoded."""
+"""Predicts rows or a dataset: computes outputs batch by batch, joins them and decodes them."""
 
 import keras
 import numpy as np
@@ -20,13 +20,16 @@ from keras_bert_suite.tasks.batch_sources import (
 
 
 def predict(task, x, batch_size, steps, decode, **kwargs):
-    """What a task answers about rows or a dataset.
+    """The answers of a task for rows or a dataset.
 
     Args:
         task: `RowTask`.
         x, batch_size, steps: as for `RowTask.predict`.
         decode: function(outputs, rows), such as `RowTask.decode`.
         **kwargs: `verbose` and `callbacks`, as in Keras.
+
+    Returns:
+        the result of `decode` for all rows in their order.
     """
     if is_dataset(x):
         check_dataset(task, x, batch_size=batch_size)
@@ -88,9 +91,9 @@ def _predict_dataset(task, dataset, steps, decode, **kwargs):
 
 
 def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
-    """Yields the outputs for each batch, as arrays of the length of that batch.
+    """Yields the outputs for each batch. Arrays of different batches may differ in length.
 
-    `keras.Model.predict` concatenates outputs, so they must have one length.
+    `keras.Model.predict` concatenates the outputs of batches, so all must have one length.
     """
     if not isinstance(callbacks, keras.callbacks.CallbackList):
         callbacks = keras.callbacks.CallbackList(
@@ -103,7 +106,7 @@ def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
             break
         x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
         callbacks.on_predict_batch_begin(step)
-        # Of a tf.data dataset these are tensors, which JAX does not take.
+        # A tf.data dataset yields tensors of TensorFlow, which JAX does not take.
         x = keras.tree.map_structure(np.asarray, x)
         outputs = keras.Model.predict_on_batch(task, x)
         callbacks.on_predict_batch_end(step, {"outputs": outputs})
@@ -117,5 +120,5 @@ def _has_open_outputs(task):
 
 
 def _no_rows(output):
-    """What `predict` returns of an output when there are no rows."""
+    """The array of an output of the model for no rows."""
     return np.zeros([size or 0 for size in output.shape], output.dtype)

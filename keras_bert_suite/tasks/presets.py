@@ -1,4 +1,4 @@
-"""From a checkpoint to a task: what `from_preset` of every task has in common."""
+"""Builds a task from a preset or a checkpoint, for the `from_preset` of every task."""
 
 import difflib
 import inspect
@@ -46,8 +46,8 @@ def load_preset(
         preprocessor = _load_preprocessor(preset, checkpoint, sequence_length, lowercase)
     if cls.has_new_head(kwargs) and _holds_head(cls, preset, checkpoint):
         warnings.warn(
-            f"{preset} holds a classification layer. It is left out, for num_classes or "
-            "label_names ask for a new one. Drop both arguments to keep it.",
+            f"{preset} holds a classification layer. It is left out, because num_classes or "
+            "label_names ask for a new layer. Drop both arguments to keep it.",
             stacklevel=4,
         )
     if checkpoint is None:
@@ -92,7 +92,7 @@ def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
     if _saved_class(preset, PREPROCESSOR_CONFIG_FILE, family):
         preprocessor = get_preset_loader(preset).load_preprocessor(family)
     elif check_file_exists(preset, TOKENIZER_CONFIG_FILE):
-        preprocessor = family.from_preset(preset)  # the one for the preset's backbone
+        preprocessor = family.from_preset(preset)  # KerasHub takes the backbone's class.
     else:
         raise ValueError(
             f"{preset} holds no tokenizer. Pass `preprocessor`, a SegmentPacker with the tokenizer "
@@ -103,8 +103,8 @@ def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
     if lowercase is not None:
         if not isinstance(preprocessor, SegmentPacker):
             raise ValueError(
-                f"lowercase={lowercase} cannot be set on a {type(preprocessor).__name__}. Build "
-                "one with the tokenizer you want, and pass it as `preprocessor`."
+                f"lowercase={lowercase} cannot be set on a {type(preprocessor).__name__}. Build a "
+                "preprocessor with the tokenizer you want, and pass it as `preprocessor`."
             )
         preprocessor.tokenizer = preprocessor.tokenizer.with_lowercase(lowercase)
     return preprocessor
@@ -116,18 +116,18 @@ def _holds_head(cls, preset, checkpoint):
     try:
         return bool(cls.head_arguments(checkpoint))
     except ValueError:
-        return False  # It has none of this kind.
+        return False  # It has no head of this kind.
 
 
 def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
     if dtype is not None:
         arguments["dtype"] = dtype
-    # KerasHub's own `from_preset` would look for another class on another library's backbone.
+    # If the backbone is not the class' own, KerasHub's `from_preset` would look for another class.
     task = cls.load_keras_preset(get_preset_loader(preset), load_weights, **arguments)
     if not _saved_class(preset, TASK_CONFIG_FILE, cls) and not cls.has_new_head(arguments):
         warnings.warn(
-            f"{preset} holds no {cls.__name__}, only a backbone for one: the layers on top of it "
-            "are new. Train them before their output is used.",
+            f"{preset} holds a backbone, but no {cls.__name__}. The layers on top of the backbone "
+            "are new. Train them before you use their output.",
             stacklevel=5,
         )
     return task

@@ -1,4 +1,4 @@
-"""A corpus to a BERT: masked language modelling and next sentence prediction."""
+"""The pretraining task: masked language modelling and next sentence prediction."""
 
 import warnings
 from collections.abc import Sequence
@@ -24,20 +24,20 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy
 class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     """A text encoder that learns to guess masked tokens, and which sentences follow each other.
 
-    Inputs, a dictionary: what the backbone takes, int32 (B, L), and `mask_positions`, int32
-    (B, P). Outputs, a dictionary: `mlm`, logits (B, P, V), and with `next_sentence` also
-    `nsp`, logits (B, 2). Labels and sample weights have the same keys: `mlm` int32 (B, P) with
-    the weights float32 (B, P), and `nsp` int32 (B,), 0 for the actual next text and 1 for a
-    random one.
+    Inputs, a dictionary: the inputs of the backbone, int32 (B, L), and `mask_positions`, int32
+    (B, P). Outputs, a dictionary: `mlm`, logits (B, P, V), and with `next_sentence` also `nsp`,
+    logits (B, 2). Labels and sample weights have the same keys. Labels: `mlm` int32 (B, P), and
+    `nsp` int32 (B,), 0 for the actual next text and 1 for a random text. Sample weights: `mlm`
+    float32 (B, P), and `nsp` float32 (B,).
 
     `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches. Without
-    `next_sentence` the backbone's pooler is not trained: no loss depends on it.
+    `next_sentence` the backbone's pooler is not trained, because no loss depends on it.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a `token_embedding`.
         next_sentence: bool, whether there is a head for pairs of texts.
-        preprocessor: `SegmentPacker`, whose tokenizer goes into presets and reads the texts
-            of `fill_mask`; or None.
+        preprocessor: `SegmentPacker` or None. Presets hold its tokenizer, and `fill_mask` needs
+            it to read texts.
 
     Example:
     ```python
@@ -100,19 +100,19 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     def from_preset(
         cls, preset: PathLike, *, next_sentence: bool | None = None, **kwargs: Any
     ) -> Self:
-        """Builds a pretrainer from a checkpoint, to go on where it was left.
+        """Builds a pretrainer from a checkpoint, to go on with its pretraining.
 
-        Heads that the checkpoint has are loaded, those that it lacks are new, with a warning.
+        The heads of the checkpoint are loaded. A head that it lacks is new, with a warning.
 
         Args:
             preset, **kwargs: as for `RowTask.from_preset`: `load_weights`, `sequence_length`,
                 `lowercase`, `dtype`, and other arguments of the constructor.
-            next_sentence: bool, whether there is a head for pairs of texts. None: unless the
-                checkpoint has the head for masked tokens alone.
+            next_sentence: bool, whether there is a head for pairs of texts. With None there is
+                a head, unless the checkpoint has only the head for masked tokens, or is a
+                RoBERTa.
 
         Raises:
-            ValueError: if the checkpoint is not one, or lacks a tensor of the backbone or a
-                part of a head, or holds a surplus or misshapen one.
+            ValueError: as `RowTask.from_preset`.
         """
         return super().from_preset(preset, next_sentence=next_sentence, **kwargs)
 
@@ -133,12 +133,12 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         return task._with_next_sentence(next_sentence, loader.preset)
 
     def _with_next_sentence(self, next_sentence, preset):
-        """Itself, or one with the same weights that has a new head for pairs, or none."""
+        """This pretrainer, or a copy with a new head for pairs, or a copy without this head."""
         if next_sentence in (None, self.next_sentence):
             return self
         if next_sentence:
             warnings.warn(
-                f"{preset} has no head for pairs of texts; that of the pretrainer is new.",
+                f"{preset} has no head for pairs of texts; the head of the pretrainer is new.",
                 stacklevel=3,
             )
         task = type(self)(
@@ -164,10 +164,10 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         Args:
             optimizer: "auto" is `AdamW` at 1e-4 with linear warm-up over the first hundredth
                 of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is Google's: the weighted mean over the masked tokens, and the mean
-                over the pairs, added.
-            weighted_metrics: "auto" is the accuracy of both, `mlm_accuracy` and
-                `nsp_accuracy`. `mlm_loss` and `perplexity`, its exponential, are always there.
+            loss: "auto" is Google's loss: the sum of the weighted mean over the masked tokens
+                and of the mean over the pairs.
+            weighted_metrics: "auto" is the accuracy of both heads, `mlm_accuracy` and
+                `nsp_accuracy`. `mlm_loss`, and its exponential `perplexity`, are always logged.
             **kwargs: see `keras.Model.compile`.
         """
         if isinstance(optimizer, str) and optimizer == "auto":
@@ -177,7 +177,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             if self.next_sentence:
                 loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
-            # Keras puts the output's name before a metric's, unless there is one output alone.
+            # With several outputs, Keras puts the name of the output before that of the metric.
             name = "accuracy" if self.next_sentence else "mlm_accuracy"
             weighted_metrics = {"mlm": [MaskedLMAccuracy(name=name)]}
             if self.next_sentence:
@@ -185,7 +185,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
 
     def get_metrics_result(self) -> dict[str, Tensor]:
-        """The metrics; loss and perplexity of the masked tokens are there with either head."""
+        """dict of the metrics, with `mlm_loss` and `perplexity`."""
         results = super().get_metrics_result()
         loss = results.get("mlm_loss", results.get("loss"))
         if loss is None:
@@ -201,16 +201,17 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         [[[("capital", 0.97), ("heart", 0.01)]]]
 
         Args:
-            texts: list of str, in which the tokenizer's `mask_token` stands for a token.
-            top_k: int, guesses for each.
+            texts: list of str. In each text the tokenizer's `mask_token` stands for one or
+                several tokens to guess.
+            top_k: int, how many guesses are returned for each mask.
 
         Returns:
-            for each text a list, for each of its masks a list of `top_k` pairs (token,
-            probability), the most probable first.
+            a list for each text. It has a list for each mask of the text, of `top_k` pairs
+            (token, probability), the most probable first.
 
         Raises:
-            ValueError: if there is no preprocessor, a text has no mask, or one of its masks is
-                beyond the packer's `sequence_length`.
+            ValueError: if there is no preprocessor, a text has no mask, or a mask is beyond the
+                packer's `sequence_length`.
         """
         if self.preprocessor is None:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Where a `fit` begins, and the callbacks that let it go on after a kill."""
+"""Finds the progress of a run, and the callbacks with which `fit` goes on after a kill."""
 
 import contextlib
 
@@ -8,10 +8,10 @@ from keras_bert_suite.training import Progress, WholeEpochs
 
 
 def find_progress(optimizer, checkpoint):
-    """Where a run stands: at its beginning, or as its `TrainingCheckpoint` has it.
+    """The progress of a run: its newest checkpoint, or its beginning.
 
     Args:
-        optimizer: of the compiled task, or None.
+        optimizer: the optimizer of the compiled task, or None.
         checkpoint: `TrainingCheckpoint` or None.
 
     Returns:
@@ -19,7 +19,7 @@ def find_progress(optimizer, checkpoint):
     """
     progress = Progress(
         first_step=int(getattr(optimizer, "iterations", 0)),
-        # From the generator that `keras.utils.set_random_seed` sets.
+        # `keras.utils.set_random_seed` sets this generator.
         seed=int(np.random.randint(2**31)),
     )
     return progress if checkpoint is None else checkpoint.find_progress(progress)
@@ -31,8 +31,8 @@ def resume_run(task, checkpoint, callbacks, dataset, batches, initial_epoch, **a
 
     Args:
         task: compiled `RowTask`.
-        checkpoint: `TrainingCheckpoint`, or None: the callbacks then stay as they are.
-        callbacks: what `fit` was given.
+        checkpoint: `TrainingCheckpoint` or None. With None, `callbacks` are yielded as they are.
+        callbacks: the argument `callbacks` of `fit`.
         dataset, batches, initial_epoch: as for `TrainingCheckpoint.resume`.
         **arguments: `epochs`, `steps` and `verbose` of the `fit`.
     """

@@ -1,4 +1,4 @@
-"""What training, evaluation and prediction of every task have in common."""
+"""The common base of tasks: their training, evaluation and prediction."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -40,19 +40,19 @@ class RowTask(SavedTask):
     List `RowTask` before the KerasHub class in the bases. KerasHub's own `fit` would preprocess
     each batch a second time.
 
-    A task says only what is its own:
+    A task overrides these hooks where it differs from the others:
 
-    - `read_rows(x, y, sample_weight)` and `read_batch`: which rows it takes;
-    - `encode_labels(labels)`: labels, as users write them, to what the loss takes;
-    - `class_weighting(class_weight)`: a function from labels to the weights of their classes;
-    - `cut_windows(rows)`: rows to the rows that the model sees;
-    - `preprocess(x, y, sample_weight)`: a batch of these to what the model takes;
-    - `decode(outputs, rows)`: outputs to what `predict` returns;
-    - `serving_outputs(outputs, packed)`: the model's outputs to what a server answers;
-    - `arguments_of(checkpoint, arguments)`: what a checkpoint's heads say of the constructor's
-      arguments, and the paths of the weights that are new, as regular expressions;
-    - `has_new_head(arguments)`: whether these arguments ask for a head that is new;
-    - `preprocesses_in_graphs`: whether `cut_windows` and `preprocess` take tensors in a graph of
+    - `read_rows(x, y, sample_weight)` and `read_batch` read the rows that the task takes;
+    - `encode_labels(labels)` turns labels, as users write them, into labels for the loss;
+    - `class_weighting(class_weight)` makes a function from labels to the weights of their classes;
+    - `cut_windows(rows)` turns rows into the rows that the model sees;
+    - `preprocess(x, y, sample_weight)` turns a batch of these rows into inputs of the model;
+    - `decode(outputs, rows)` turns outputs of the model into the result of `predict`;
+    - `serving_outputs(outputs, packed)` turns outputs of the model into the answers of a server;
+    - `arguments_of(checkpoint, arguments)` completes the constructor's arguments from the heads of
+      a checkpoint, and names the weights that are new, by regular expressions of their paths;
+    - `has_new_head(arguments)` says whether these arguments ask for a new head;
+    - `preprocesses_in_graphs` says whether `cut_windows` and `preprocess` take tensors in graphs of
       TensorFlow.
     """
 
@@ -62,7 +62,7 @@ class RowTask(SavedTask):
 
     @property
     def preprocessor(self) -> Any:
-        """The layer from texts to the backbone's inputs, or None; checked against it when set."""
+        """The layer from texts to the backbone's inputs, or None. It is checked when it is set."""
         return super().preprocessor
 
     @preprocessor.setter
@@ -85,23 +85,23 @@ class RowTask(SavedTask):
         """Builds the task from a checkpoint.
 
         Args:
-            preset: str or path. Directory of a preset saved by `save_to_preset`, of a Hugging
-                Face checkpoint, or of an original Google TF1 checkpoint; `hf://owner/name`; or
-                `kaggle://...` for a preset there.
+            preset: str or path: the directory of a preset saved by `save_to_preset`, of a
+                Hugging Face checkpoint, or of an original Google TF1 checkpoint;
+                `hf://owner/name`; or `kaggle://...` for a preset on Kaggle.
             load_weights: bool, whether to load weights or only the configuration.
-            sequence_length: int, the most tokens in a row. Defaults to what the checkpoint says,
-                and to the number of its positions.
-            lowercase: bool, overrides what the checkpoint says of its vocabulary.
+            sequence_length: int, the most tokens in a row. None takes the length that the
+                checkpoint names, or else the number of its positions.
+            lowercase: bool, replaces the setting of the checkpoint.
             dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
             skip: regular expression, or several, of weights that keep their values; see
                 `checkpoints.load_weights`.
-            **kwargs: arguments of the constructor. `preprocessor` takes the place of the
-                checkpoint's own, which then need not have a vocabulary.
+            **kwargs: arguments of the constructor. With `preprocessor`, the checkpoint needs no
+                vocabulary.
 
         Raises:
-            TypeError: if an argument is none of the constructor's.
-            ValueError: if the checkpoint is not one, lacks a tensor, holds a surplus or
-                misshapen one, or lacks a head that is needed.
+            TypeError: if the constructor has no such argument.
+            ValueError: if `preset` is no checkpoint, or if the checkpoint lacks a tensor, has a
+                tensor that the model does not have, or a tensor of another shape.
         """
         return load_preset(
             cls,
@@ -127,13 +127,16 @@ class RowTask(SavedTask):
     def compile(
         self, optimizer: str | keras.optimizers.Optimizer, loss: Any, **kwargs: Any
     ) -> None:
-        """Configures training; see `keras.Model.compile`. Logged losses are finite means."""
+        """Configures training; see `keras.Model.compile`.
+
+        Logged losses are means over the batches whose loss is finite.
+        """
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
         if loss is not None:
             track_finite_losses(self)
 
     def compile_from_config(self, config: Config) -> None:
-        """Restores what `compile` was called with; Keras leaves out a `compile` of one's own."""
+        """Compiles with the saved arguments. Keras does not, if a class has its own `compile`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         if self.optimizer is not None and not self.optimizer.built:
             self.optimizer.build(self.trainable_variables)
@@ -161,19 +164,19 @@ class RowTask(SavedTask):
         """Trains the task; see `keras.Model.fit`.
 
         Args:
-            x: texts (a list, an array or a pandas Series), a tuple of these for pairs, a
+            x: texts (a list, an array or a pandas Series), a tuple of such columns for pairs, a
                 DataFrame or dict of text columns, packed arrays by name, or a dataset of
                 `(x, y)` batches: Grain, `tf.data`, `keras.utils.PyDataset`, a PyTorch
                 `DataLoader` or a generator.
-            y: the labels, one a row, as the task takes them; None for a dataset.
+            y: the labels of all rows, as the task takes them; None for a dataset.
             batch_size: int, 32 by default; None for a dataset.
-            class_weight: dict, a label or class id -> weight of its rows.
+            class_weight: dict of label or class id -> weight of its rows.
             validation_data: `(x, y)`, `(x, y, sample_weight)` or a dataset.
-            validation_split: float, part of the rows, the last ones, to validate on.
+            validation_split: float, the share of the rows to validate on. They are the last rows.
             validation_batch_size: int, `batch_size` by default.
             shuffle: bool, whether rows in memory come in a fresh order each epoch.
-            callbacks: list of `keras.callbacks.Callback`; with a `TrainingCheckpoint` among
-                them a training that was interrupted goes on where it was.
+            callbacks: list of `keras.callbacks.Callback`. With a `TrainingCheckpoint`, a
+                training that was interrupted goes on.
             epochs, sample_weight, steps_per_epoch, validation_steps, initial_epoch, verbose,
                 **kwargs: as in Keras.
 
@@ -182,7 +185,7 @@ class RowTask(SavedTask):
 
         Raises:
             ValueError: before any step is taken, if the rows are in memory and a text is missing
-                or a label is one the task does not know.
+                or a label is unknown.
         """
         checkpoint, callbacks = find_training_checkpoint(callbacks)
         progress = find_progress(self.optimizer, checkpoint)
@@ -220,7 +223,7 @@ class RowTask(SavedTask):
                 epochs=epochs,
                 steps_per_epoch=steps_per_epoch,
                 initial_epoch=initial_epoch + progress.epoch,
-                shuffle=False,  # done
+                shuffle=False,  # The rows are shuffled.
                 callbacks=callbacks,
                 verbose=verbose,
                 **kwargs,
@@ -235,7 +238,13 @@ class RowTask(SavedTask):
         steps: int | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Returns the loss and metrics; arguments as in `fit`, others as in `keras.Model`."""
+        """Returns the loss and metrics; see `keras.Model.evaluate`.
+
+        Args:
+            x, y, batch_size, sample_weight: as for `fit`.
+            steps: int, batches to evaluate. None evaluates all.
+            **kwargs: as in Keras.
+        """
         callbacks = kwargs.get("callbacks")
         if isinstance(callbacks, WholeEpochs) and callbacks.terminated:
             return {}  # `fit` is about to end.
@@ -258,9 +267,12 @@ class RowTask(SavedTask):
         steps: int | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Returns the answers in the order of the N rows; arguments as in `fit`.
+        """Returns the answers in the order of the rows; see `keras.Model.predict`.
 
-        With `steps`, the answers of the first `steps` batches of rows.
+        Args:
+            x, batch_size: as for `fit`.
+            steps: int. Only the first `steps` batches of rows are answered. None answers all.
+            **kwargs: `verbose` and `callbacks`, as in Keras.
         """
         return predict(self, x, batch_size, steps, self.decode, **kwargs)
 
@@ -272,7 +284,7 @@ class RowTask(SavedTask):
         class_weight: Mapping[Any, float] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Takes one step; `x` is a batch of what `fit` takes. See `keras.Model.train_on_batch`."""
+        """Trains on one batch of rows, as for `fit`; see `keras.Model.train_on_batch`."""
         preprocess = weighted(self, self.preprocess, class_weight, given=sample_weight)
         x, y, weight = self._prepare_batch(preprocess, x, y, sample_weight, labelled=True)
         lay_schedule_without_end(self)
@@ -282,12 +294,12 @@ class RowTask(SavedTask):
     def test_on_batch(
         self, x: Inputs, y: Labels = None, sample_weight: Labels = None, **kwargs: Any
     ) -> Any:
-        """Evaluates one batch of what `fit` takes. See `keras.Model.test_on_batch`."""
+        """Evaluates one batch of rows, as for `fit`; see `keras.Model.test_on_batch`."""
         batch = self._prepare_batch(self.preprocess, x, y, sample_weight, labelled=True)
         return keras.Model.test_on_batch(self, *batch, **kwargs)
 
     def predict_on_batch(self, x: Inputs) -> Any:
-        """The outputs for one batch of what `fit` takes. See `keras.Model.predict_on_batch`."""
+        """The outputs for one batch of rows, as for `fit`; see `keras.Model.predict_on_batch`."""
         return keras.Model.predict_on_batch(self, self._prepare_batch(self.preprocess, x)[0])
 
     def _build_optimizer(self):
@@ -300,15 +312,15 @@ class RowTask(SavedTask):
         return keras.utils.unpack_x_y_sample_weight(preprocess(*rows.as_batch()))
 
     def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        """`Rows` of what `fit` was given in memory."""
+        """Reads rows in memory, the arguments of `fit`."""
         return Rows.read(x, y, sample_weight)
 
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        """`Rows` of one batch of a dataset, which may be tensors in a graph of TensorFlow."""
+        """Reads one batch of a dataset, which may be tensors in a graph of TensorFlow."""
         return Rows.read_batch(x, y, sample_weight)
 
     def encode_labels(self, labels: Labels) -> Labels:
-        """Turns labels, as users write them, into what the loss takes."""
+        """Turns labels, as users write them, into labels for the loss."""
         return labels
 
     def class_weighting(self, class_weight: Mapping[Any, float]) -> Callable[[Tensor], Tensor]:
@@ -322,7 +334,7 @@ class RowTask(SavedTask):
             rows: `Rows` with encoded labels.
 
         Returns:
-            `Rows`: `rows` itself, or others. `decode` gets these with the outputs.
+            `Rows`: `rows` itself, or new rows. `decode` gets them with the outputs.
         """
         return rows
 
@@ -331,35 +343,37 @@ class RowTask(SavedTask):
 
         Args:
             outputs: the arrays of `keras.Model.predict`, in the order of the rows. If
-                `cut_windows` has made other rows: a list of arrays, one a row, whose lengths
-                differ.
-            rows: what `cut_windows` returned; None for a dataset, unless an output of the
+                `cut_windows` has made new rows, it is a list with an array for each of them,
+                whose lengths differ.
+            rows: `Rows` from `cut_windows`. It is None for a dataset, unless an output of the
                 model is of open length.
         """
         return outputs
 
     def preprocess_samples(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        """Turns a batch of a dataset into what the model takes; also in a graph of TensorFlow."""
+        """Turns a batch of a dataset into inputs of the model, also in a graph of TensorFlow."""
         return self.preprocess(
             *self.cut_windows(read_samples(self, x, y, sample_weight)).as_batch()
         )
 
     def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        """Turns a batch with encoded labels into what the model takes.
+        """Turns a batch with encoded labels into inputs of the model.
 
         Args:
-            x: tuple of text columns, packed here; or dict of packed arrays, which passes through.
-            y, sample_weight: what the loss takes.
+            x: tuple of text columns, which are packed; or dict of packed arrays, which stay as
+                they are.
+            y, sample_weight: labels and weights for the loss, or None.
 
         Returns:
-            packed arrays, or a tuple of them, labels and weights.
+            dict of packed arrays; with labels a tuple (packed arrays, labels), with weights
+            (packed arrays, labels, weights).
         """
         if isinstance(x, tuple):
             x = self.pack_texts(x)
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
-        """Texts to the inputs of the backbone, by the preprocessor of this task.
+        """Turns texts into the inputs of the backbone, by the preprocessor of this task.
 
         Args:
             texts: tuple with one entry for each segment: B strings as a list or an array, or a
@@ -369,7 +383,7 @@ class RowTask(SavedTask):
             dict of NumPy arrays (B, L), or of TensorFlow tensors for tensors.
 
         Raises:
-            ValueError: if there is no preprocessor, or texts are given for another number of
-                segments than the task was trained on.
+            ValueError: if there is no preprocessor, or the task was trained on another number of
+                texts in a row.
         """
         return pack_texts(self, texts)

@@ -1,4 +1,4 @@
-"""How tasks are saved and loaded."""
+"""Saves and loads tasks."""
 
 import os
 from typing import Any, Self
@@ -15,23 +15,24 @@ from keras_bert_suite.models.trainability import (
 
 
 class SavedTask:
-    """A task whose files hold what Keras and KerasHub would leave out of them."""
+    """A task whose files also hold the frozen layers, which Keras and KerasHub would leave out."""
 
     def save(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the task as a `.keras` file; see `keras.Model.save`."""
         if os.fspath(filepath).endswith((".h5", ".hdf5")):
             raise ValueError(
-                f"{filepath} could not be loaded again: Keras' HDF5 format has no place for a "
-                "tokenizer. Save to a name that ends in .keras, or with `save_to_preset`."
+                f"A task that is saved to {filepath} could not be loaded again: Keras' HDF5 format "
+                "has no place for a tokenizer. Save to a name that ends in .keras, or with "
+                "`save_to_preset`."
             )
         super().save(filepath, *args, **kwargs)
 
     def save_task_weights(self, filepath: PathLike) -> None:
-        """Saves the head alone; KerasHub would save the optimizer's state with it."""
+        """Saves the weights of the head. KerasHub would save the optimizer's state, too."""
         keras.saving.save_weights(self, filepath, objects_to_skip=self._not_task_weights())
 
     def load_task_weights(self, filepath: PathLike) -> None:
-        """Loads what `save_task_weights` saved."""
+        """Loads the file that `save_task_weights` has written."""
         keras.saving.load_weights(self, filepath, objects_to_skip=self._not_task_weights())
 
     def _not_task_weights(self):
@@ -40,7 +41,7 @@ class SavedTask:
 
     def get_config(self) -> Config:
         config = super().get_config()
-        # A `BertBackbone` says it itself.
+        # The configuration of a `BertBackbone` has its own entry for this.
         if not isinstance(self.backbone, BertBackbone):
             config["backbone_trainability"] = read_trainability(self.backbone)
         config["trainable"] = self.trainable
@@ -49,11 +50,11 @@ class SavedTask:
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
-        # What is loaded is compiled as it was saved, or not at all.
+        # A task that is loaded is compiled as it was saved, or not at all.
         config = {"compile": False, **config}
         trainability = config.pop("backbone_trainability", None)
         trainable, heads = config.pop("trainable", True), config.pop("head_trainability", {})
-        if cls.has_new_head(config):  # What the old head was does not concern it.
+        if cls.has_new_head(config):  # The new head does not take over the state of the old head.
             trainable, heads = True, {}
         task = super().from_config(config)
         if trainability is not None:

@@ -1,4 +1,4 @@
-"""Texts, or pairs of texts, to classes."""
+"""The task of giving each text, or pair of texts, a class."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -23,10 +23,9 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     """A text encoder with a classification layer on its pooled output.
 
     `fit`, `evaluate` and `predict` take raw strings: a list, an array or a pandas Series. Pairs
-    are a tuple of two of these, a DataFrame, or a dict of text columns. They also take packed
-    arrays (a dict of `token_ids`, `segment_ids` and `padding_mask`), and datasets of batches of
-    any of these with labels: `tf.data`, Grain, `keras.utils.PyDataset`, a PyTorch `DataLoader`
-    or a generator.
+    are a tuple of two such columns, a DataFrame, or a dict of text columns. They also take packed
+    arrays (a dict of `token_ids`, `segment_ids` and `padding_mask`), and datasets of batches with
+    labels: `tf.data`, Grain, `keras.utils.PyDataset`, a PyTorch `DataLoader` or a generator.
 
     Labels are class ids, or the names in `label_names`.
 
@@ -38,10 +37,10 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
             come packed.
         dropout: float, dropout rate of the pooled output.
         activation: None for logits, or "softmax" for probabilities.
-        input_names: names of the texts of a row, such as ("premise", "hypothesis"). None until
-            the first `fit`, which takes the names of a DataFrame's or a dict's columns, or
-            ("text",), or ("text_a", "text_b"). Inputs of another number are then an error.
-            Exports take the names.
+        input_names: names of the texts of a row, such as ("premise", "hypothesis"). If it is
+            None, the first `fit` sets it to the names of the columns of a DataFrame or dict, or
+            to ("text",) or ("text_a", "text_b"). After that, rows with another number of texts
+            are an error. The inputs of exports have these names.
 
     Outputs, of the model and of `predict`: float32 (B, C).
 
@@ -146,12 +145,12 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         return encode_labels(labels, self.label_names)
 
     def class_weighting(self, class_weight: Mapping[Any, float]) -> Callable[[Tensor], Tensor]:
-        """The function from labels to the weights of their classes, by label name or class id."""
+        """The function from class ids to the weights of their classes."""
         weights = read_class_weights(class_weight, self.label_names)
         return lambda labels: weight_rows(labels, weights)
 
     def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What a server answers: `probabilities` float32 (B, C) and `label_ids` int32 (B,)."""
+        """The answers of a server: `probabilities` float32 (B, C) and `label_ids` int32 (B,)."""
         return serve_classes(outputs, self.returns_logits)
 
     def get_config(self) -> Config:
@@ -165,7 +164,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
 
 
 def pool_first_token(outputs: Tensor) -> Tensor:
-    """(B, H): a backbone's `pooled_output`, or its sequence output at the first position."""
+    """float (B, H), a backbone's `pooled_output`, or its sequence output at the first position."""
     if isinstance(outputs, dict):
         if "pooled_output" in outputs:
             return outputs["pooled_output"]

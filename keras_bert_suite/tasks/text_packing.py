@@ -1,4 +1,4 @@
-"""Texts to the inputs of a backbone, by our packer or by a preprocessor of KerasHub."""
+"""Turns texts into the inputs of a backbone, by our packer or by a preprocessor of KerasHub."""
 
 import threading
 
@@ -8,7 +8,7 @@ from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.input_checks import check_preprocessor, check_segments
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
-#: KerasHub's preprocessors finish building themselves in their first call, in whichever thread.
+#: A preprocessor of KerasHub is built in its first call, so two threads must not call it at once.
 _KERAS_HUB_LOCK = threading.Lock()
 
 
@@ -16,7 +16,8 @@ def check_can_pack(task):
     """Checks that a task has a preprocessor that fits its backbone.
 
     Raises:
-        ValueError: if it has none, or one that makes other ids.
+        ValueError: if it has no preprocessor, or the preprocessor has more tokens or positions than
+            the backbone.
     """
     if task.preprocessor is None:
         raise ValueError(
@@ -38,7 +39,7 @@ def pack_texts(task, texts):
 
 
 def _pack_by_keras_hub(preprocessor, texts):
-    """Packed arrays of lists of strings, or tensors of tensors."""
+    """Packs lists of strings as arrays, or tensors of strings as tensors."""
     if any(map(is_tf_tensor, texts)):
         return preprocessor(texts if len(texts) > 1 else texts[0], y=None)
     texts = tuple(map(list, texts))

@@ -1,4 +1,4 @@
-"""Words to labels: named entities, parts of speech."""
+"""The task of giving each word a label: named entities, parts of speech."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -34,19 +34,20 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay
 class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
     """A text encoder with a classification layer on each token.
 
-    A row is a list of words, which are characters in Chinese. The labels of a row are a list with
-    one a word: names in `label_names`, or label ids. A word is labelled on its first token; its
-    other tokens count for nothing. A text longer than the packer's `sequence_length` goes through
-    the model as overlapping windows, and each word is answered for by the window that sees it with
-    the most context. A word without a token, such as a control character, is "O".
+    A row is a list of words. In Chinese a word is a character. The labels of a row are a list with
+    a label for each word: a name in `label_names`, or a label id. The first token of a word has its
+    label. The other tokens of the word do not count. A text that is longer than the packer's
+    `sequence_length` goes through the model as overlapping windows. Each word gets its label from
+    the window that sees the most context around it. A word without a token, such as a control
+    character, is "O".
 
-    `predict` finds entities: the tags of all the usual schemes (IOB1, BIO, BIOES, BMES) are read
-    as seqeval reads them. It also takes rows that are texts; the tokenizer then finds the words.
+    `predict` returns entities. It reads the tags of all the usual schemes (IOB1, BIO, BIOES, BMES)
+    as seqeval does. It also takes rows that are texts; the tokenizer then finds the words.
 
     `fit` and `evaluate` also take packed arrays, a dict of `token_ids`, `segment_ids` and
-    `padding_mask`, with integer labels (B, L), negative on tokens without a label. `predict` then
-    returns logits. Datasets bring batches of any of these. In a `tf.data` dataset the words of a
-    batch are a `tf.RaggedTensor` (B, None), and so are their labels.
+    `padding_mask`, with integer labels (B, L), negative on tokens without a label. For packed
+    arrays `predict` returns logits. Datasets have batches of such rows or arrays. In a `tf.data`
+    dataset the words of a batch are a `tf.RaggedTensor` (B, None), and so are their labels.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
@@ -127,7 +128,7 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
     ) -> tuple[dict[str, Any], list[str]]:
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         if not checkpoints.has_part(checkpoint, "pooler"):
-            # No output depends on it, so nobody needs to be warned.
+            # No output depends on the pooler, so there is no need to warn.
             new_parts = [*new_parts, "pooler/.*"]
         return arguments, new_parts
 
@@ -167,8 +168,8 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
             x, batch_size, steps, **kwargs: as for `predict`.
 
         Returns:
-            for each row a list of str, one a word. The words of a text are those of the tokenizer;
-            of packed arrays every token is one.
+            list with a list of str for each row, a tag for each word. The tokenizer finds the words
+            of a text. In packed arrays every token counts as a word.
         """
         return predict(self, x, batch_size, steps, self._decode_tags, **kwargs)
 
@@ -177,9 +178,11 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
     ) -> list[np.ndarray]:
         """The probability of each label for each word.
 
+        Args:
+            x, batch_size, steps, **kwargs: as for `predict`.
+
         Returns:
-            for each row float32 (words, C); of packed arrays float32 (N, L, C). Arguments as for
-            `predict_tags`.
+            list of float32 (words, C), one for each row; for packed arrays float32 (N, L, C).
         """
         return predict(self, x, batch_size, steps, self._decode_probabilities, **kwargs)
 
@@ -249,7 +252,8 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         places = packed["token_indices"]
 
         def spread(column):
-            values = np.concatenate([*column, np.zeros(1, column[0].dtype)])  # -1 is the last.
+            # The place -1 of special tokens and padding is the zero at the end.
+            values = np.concatenate([*column, np.zeros(1, column[0].dtype)])
             return values[places]
 
         weights = (
@@ -282,7 +286,7 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         return [[self.label_names[i] for i in row.argmax(axis=-1)] for row in probabilities]
 
     def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """What a server answers of tokens: `probabilities` float32 (B, L, C) and `label_ids`."""
+        """The answers for tokens: `probabilities` float32 (B, L, C), `label_ids` int32 (B, L)."""
         return serve_classes(outputs, from_logits=True)
 
     def get_config(self) -> Config:

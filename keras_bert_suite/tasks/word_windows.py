@@ -1,4 +1,4 @@
-"""Rows of words as windows of tokens, and back: which token answers for which word."""
+"""Cuts rows of words into windows of tokens, and joins the outputs for windows to words."""
 
 import dataclasses
 
@@ -8,6 +8,7 @@ from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.data.word_rows import as_column
 from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.preprocessing.windows import share_windows
+from keras_bert_suite.tokenizers.text_inputs import decode_text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -16,12 +17,12 @@ class TokenizedWords:
 
     Attributes:
         words: list of B lists of str.
-        spans: list of B lists of `(start, end)`, the characters of each word in its text; None for
-            rows that came as words.
+        spans: list of B lists of `(start, end)`, the characters of each word in its text; None in
+            place of the list of a row that came as words.
         ids: int32 (T,), the tokens of all rows.
-        lengths: int32 (B,), tokens of each row.
+        lengths: int32 (B,), how many tokens each row has.
         first_tokens: int64 (W,), for each word the place of its first token in `ids`; -1 for a word
-            that has none, such as a control character.
+            without a token, such as a control character.
     """
 
     words: list
@@ -33,12 +34,12 @@ class TokenizedWords:
 
 @dataclasses.dataclass(frozen=True)
 class WordWindows(Rows):
-    """N windows over rows of words. `inputs`, `labels` and `weights` have an entry a token.
+    """N windows over rows of words. `inputs`, `labels` and `weights` have an entry for each token.
 
     Attributes:
         texts: list of B rows, each a str or a list of str.
         tokenized: `TokenizedWords` of the rows.
-        own_starts, own_ends: int32 (N,), the tokens of each window that it answers for.
+        own_starts, own_ends: int32 (N,), the range of its tokens for which each window answers.
     """
 
     texts: list | None = None
@@ -48,7 +49,7 @@ class WordWindows(Rows):
 
 
 def tokenize_rows(tokenizer, rows):
-    """Tokenizes rows of words, or texts, whose words the tokenizer finds.
+    """Tokenizes rows of words, or texts. The tokenizer finds the words of a text.
 
     Args:
         tokenizer: `WordPieceTokenizer`, or another with `tokenize_words` and
@@ -69,12 +70,12 @@ def tokenize_rows(tokenizer, rows):
             row_ids = flat_ids[bounds[word_number] : bounds[last]]
             starts = bounds[word_number:last] - bounds[word_number]
             starts = np.where(piece_counts[word_number:last] > 0, starts, -1)
-            words.append([_as_text(word) for word in row])
+            words.append([decode_text(word) for word in row])
             spans.append(None)
             word_number = last
         else:
             row_ids, starts, row_spans = _split_text(tokenizer, row)
-            words.append([_as_text(row)[start:end] for start, end in row_spans])
+            words.append([decode_text(row)[start:end] for start, end in row_spans])
             spans.append(row_spans)
         first_tokens.append(np.where(starts >= 0, starts + num_tokens, -1))
         ids.append(np.asarray(row_ids, "int32"))
@@ -91,18 +92,19 @@ def tokenize_rows(tokenizer, rows):
 def cut_word_windows(packer, rows):
     """Cuts rows of words into windows that the packer has room for.
 
-    Each word has its label on its first token, in the one window that answers for that token;
-    every other token has the weight 0.
+    The first token of a word has its label, in the one window that answers for this token. All
+    other tokens have the weight 0.
 
     Args:
         packer: `SegmentPacker`.
-        rows: `Rows`, as of `read_word_rows`, with encoded labels.
+        rows: `Rows` from `read_word_rows`, with encoded labels.
 
     Returns:
         `WordWindows`.
 
     Raises:
-        ValueError: if a row has another number of labels than of words, naming it.
+        ValueError: if a row has more or fewer labels than words, or is a text with labels, naming
+            the row.
     """
     (column,) = rows.inputs
     tokenized = tokenize_rows(packer.tokenizer, column)
@@ -120,7 +122,7 @@ def cut_word_windows(packer, rows):
 
     windows = WordWindows(
         (cut(tokenized.ids),),
-        texts=[row if spans is None else _as_text(row) for row, spans in rows_and_spans],
+        texts=[row if spans is None else decode_text(row) for row, spans in rows_and_spans],
         tokenized=tokenized,
         own_starts=own_starts,
         own_ends=own_ends,
@@ -138,12 +140,12 @@ def cut_word_windows(packer, rows):
 
 
 def join_windows(outputs, windows, missing):
-    """The outputs for words, from those for the tokens of windows.
+    """Takes the outputs for words from the outputs for the tokens of windows.
 
     Args:
-        outputs: N arrays (L, C), whose lengths differ; the first place is the start token's.
+        outputs: list of N arrays (L, C), whose lengths differ. The first token is the start token.
         windows: `WordWindows`.
-        missing: float32 (C,), what a word without a token gets.
+        missing: float32 (C,), the output for a word without a token.
 
     Returns:
         float32 (W, C), for the words of all rows.
@@ -152,7 +154,8 @@ def join_windows(outputs, windows, missing):
         output[1 + first : 1 + end]
         for output, first, end in zip(outputs, windows.own_starts, windows.own_ends, strict=True)
     ]
-    tokens = np.concatenate([*own, missing[None]]).astype("float32")  # -1 is the last.
+    # The place -1 of a word without a token is `missing`, at the end.
+    tokens = np.concatenate([*own, missing[None]]).astype("float32")
     return tokens[windows.tokenized.first_tokens]
 
 
@@ -163,13 +166,13 @@ def _label_tokens(tokenized, rows):
     for number, (words, labels) in enumerate(zip(tokenized.words, rows.labels, strict=True)):
         if tokenized.spans[number] is not None:
             raise ValueError(
-                f"Row {number} is a text, and labels are of words. Split it into a list of words, "
-                "one for each label."
+                f"Row {number} is a text, and labels belong to words. Split it into a list of "
+                "words, with a label for each word."
             )
         if len(words) != len(labels):
             raise ValueError(
                 f"Row {number} has {len(words)} words, which begin with {words[:3]}, and "
-                f"{len(labels)} labels. Wanted a label a word."
+                f"{len(labels)} labels. Wanted a label for each word."
             )
         word_labels.append(labels)
         word_weights.append(np.full(len(words), weights[number], "float32"))
@@ -192,7 +195,3 @@ def _split_text(tokenizer, text):
         (offsets[first][0], offsets[end - 1][1]) for first, end in zip(starts, ends, strict=True)
     ]
     return ids, np.array(starts, "int64"), spans
-
-
-def _as_text(text):
-    return text if isinstance(text, str) else text.decode("utf-8", "ignore")

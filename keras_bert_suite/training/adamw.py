@@ -1,4 +1,4 @@
-"""The optimizer BERT was trained with."""
+"""The optimizer that BERT was trained with."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -18,22 +18,24 @@ class AdamW(BertOptimizer):
     m = beta_1 m + (1 - beta_1) g;  v = beta_2 v + (1 - beta_2) g^2
     p = p - learning_rate (m / (sqrt(v) + epsilon) + weight_decay p)
 
-    `keras.optimizers.AdamW` corrects the bias of m and v, decays every variable and
-    does not clip; a BERT fine-tuned with it follows another path.
+    `keras.optimizers.AdamW` corrects the bias of m and v, decays every variable and does not clip,
+    so a BERT that is fine-tuned with it gets other weights.
 
     Args:
         learning_rate: float or `keras.optimizers.schedules.LearningRateSchedule`.
         weight_decay: float.
         beta_1, beta_2, epsilon: float.
         global_clipnorm: float, bound of the norm of all gradients together, or None.
-        bias_correction: bool. BERT was trained without the correction. With a few thousand examples
-            it is better on. Without it, the first hundreds of steps are three to six times as long
-            (Zhang et al., 2021, https://arxiv.org/abs/2006.05987).
+        bias_correction: bool. BERT was trained without the correction. Fine-tuning on a few
+            thousand examples is better with it. Without it, the updates of the first hundreds of
+            steps are three to six times as large (Zhang et al., 2021,
+            https://arxiv.org/abs/2006.05987).
         no_decay: regular expressions searched in `variable.path`. A variable is not decayed if one
             of them finds it. Defaults to biases and norms.
         no_decay_names: regular expressions searched in `variable.name`, for further variables
             that are not decayed. `exclude_from_weight_decay(var_names=...)` adds to them.
-        gradient_accumulation_steps: int or None, batches whose mean gradient makes a step.
+        gradient_accumulation_steps: int or None, how many batches make a step. The step takes the
+            mean of their gradients.
         **kwargs: other arguments of `keras.optimizers.Optimizer`.
 
     Raises:

@@ -23,14 +23,14 @@ class BertOptimizer(keras.optimizers.Optimizer):
     A step whose gradients have a norm that is not finite is skipped: weights, moments and
     `iterations` stay as they are. If gradients are accumulated, the whole group is dropped.
 
-    A step is an update of the weights: a learning rate schedule counts the updates, also when
-    each of them takes the gradients of several batches.
+    A step is an update of the weights. A learning rate schedule counts the updates, also when each
+    update takes the gradients of several batches.
 
     Args: see `AdamW`.
 
     Attributes:
         decay: float, the argument `weight_decay`. The attribute `weight_decay` is Keras' and is
-            None, since Keras would decay by it as well.
+            None, because Keras would decay by it a second time.
     """
 
     #: During a step: bool scalar tensor, whether the gradients are finite.
@@ -56,7 +56,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
             gradient_accumulation_steps=gradient_accumulation_steps,
             **kwargs,
         )
-        # A variable, so that a compiled step sees when it is set. Below 0 the schedule holds.
+        # It is a variable, so that a compiled step reads its value. Below 0 the schedule holds.
         self._held_rate = None
         self._held_by_callbacks = False
         if isinstance(learning_rate, LinearWarmupDecay) and learning_rate.total_steps is None:
@@ -84,7 +84,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
 
     @property
     def weight_decay(self) -> None:
-        """None: Keras would decay by it as well. Ours is `decay`."""
+        """None, because Keras would decay by it a second time. Our attribute is `decay`."""
         return None
 
     @weight_decay.setter
@@ -100,7 +100,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         var_list: Sequence[keras.Variable] | None = None,
         var_names: Sequence[str] | None = None,
     ) -> None:
-        """Adds to the variables that are not decayed.
+        """Excludes further variables from weight decay.
 
         Args:
             var_list: list of `keras.Variable`.
@@ -143,7 +143,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         schedule = self._learning_rate
         if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
             return super().learning_rate
-        # Keras would hand over the number of batches, also of accumulated ones.
+        # Keras would pass the number of batches, also if several batches make an update.
         rate = schedule(self.iterations)
         if self._held_rate is None:
             return rate
@@ -182,7 +182,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         return float(ops.convert_to_numpy(self._held_rate)) >= 0
 
     def step(self) -> Tensor:
-        """The number of the coming update, from 1, float32 scalar."""
+        """float32 scalar, the number of the coming update, from 1."""
         return ops.cast(self.iterations + 1, "float32")
 
     def adam_update(self, gradient: Tensor, variable: keras.Variable) -> Tensor:
@@ -224,7 +224,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def update_all(
         self, gradients: list[Tensor], variables: Sequence[keras.Variable], learning_rate: Tensor
     ) -> None:
-        """Makes the update of each variable; none if the gradients are not finite."""
+        """Updates each variable. Nothing is updated if the gradients are not finite."""
         learning_rate = ops.where(self.finite, ops.convert_to_tensor(learning_rate), 0.0)
         super()._backend_update_step(gradients, variables, learning_rate)
 

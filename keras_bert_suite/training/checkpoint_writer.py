@@ -41,11 +41,13 @@ class CheckpointWriter:
             self._thread.shutdown()
 
     def write(self, progress: Progress, arrays: Arrays) -> None:
-        """Writes a checkpoint. Call `wait` before `arrays` are copied, to hold one copy at most.
+        """Writes a checkpoint.
+
+        Call `wait` before you copy `arrays`. Memory then holds one copy at most.
 
         Args:
             progress: `Progress`.
-            arrays: dict of name -> array, which nobody changes any more.
+            arrays: dict of name -> array, which must not change any more.
         """
         self.wait()
         self._writing = self._thread.submit(

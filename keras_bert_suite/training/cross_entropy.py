@@ -1,6 +1,6 @@
-"""The cross-entropy over a vocabulary, in as few passes over the logits as a backend can.
+"""The cross-entropy over a vocabulary, in as few passes over the logits as the backend allows.
 
-The logits of a step are larger than the rest of a small BERT together, so every pass counts.
+The logits of a step are larger than all other arrays of a small BERT, so every pass takes time.
 """
 
 import functools
@@ -31,7 +31,7 @@ def sparse_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
 
 
 def _torch_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
-    """PyTorch's kernel; Keras would make a one-hot array as large as the logits."""
+    """Calls PyTorch's kernel. Keras would make a one-hot array as large as the logits."""
     import torch
 
     flat = torch.nn.functional.cross_entropy(
@@ -44,7 +44,7 @@ def _torch_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
 
 @functools.cache
 def _jax_cross_entropy() -> Callable[[Tensor, Tensor], Tensor]:
-    """Makes function(logits, labels), whose gradient, softmax less one-hot, is one fused pass."""
+    """Makes a function of (logits, labels). Its gradient, softmax - one_hot, is one fused pass."""
     import jax
     import jax.numpy as jnp
 

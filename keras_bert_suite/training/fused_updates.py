@@ -23,11 +23,11 @@ def torch_adamw(
     """Updates PyTorch parameters in place.
 
     Args:
-        variables, gradients, momentums, velocities: lists of tensors, one to one.
+        variables, gradients, momentums, velocities: lists of tensors, one of each for a parameter.
         learning_rate: float scalar tensor.
-        decay: float, weight decay of all of these.
-        finite: bool scalar tensor, false to leave all as it is.
-        optimizer: the `AdamW` whose settings hold.
+        decay: float, weight decay of all these parameters.
+        finite: bool scalar tensor. If it is false, nothing changes.
+        optimizer: the `AdamW` whose settings are used.
     """
     import torch
 
@@ -69,9 +69,9 @@ def tensorflow_adamw(
         gradient: dense tensor of that shape.
         learning_rate: float scalar tensor.
         decay: float, weight decay of this variable.
-        finite: bool scalar tensor, false to leave all as it is; the gradient and the learning
-            rate are then 0.
-        optimizer: the `AdamW` whose settings hold.
+        finite: bool scalar tensor. If it is false, nothing changes; the gradient and the learning
+            rate must then be 0.
+        optimizer: the `AdamW` whose settings are used.
     """
     import tensorflow as tf
 
@@ -121,7 +121,7 @@ def torch_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tenso
 
 
 def tensorflow_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
-    """The same for gradients of TensorFlow. Gradients that are not finite come back as zeros."""
+    """As `torch_clip`, for TensorFlow. It returns zeros for gradients that are not finite."""
     import tensorflow as tf
 
     norm = tf.linalg.global_norm(gradients)
@@ -131,7 +131,7 @@ def tensorflow_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[
 
 
 def jax_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
-    """The same for gradients of JAX, which come back as new arrays."""
+    """As `torch_clip`, for JAX. It returns new arrays."""
     norm = ops.sqrt(sum(ops.sum(ops.square(ops.cast(g, "float32"))) for g in gradients))
     if bound:
         scale = ops.minimum(bound / norm, 1.0)

@@ -11,17 +11,17 @@ from keras_bert_suite.training.bert_optimizer import BertOptimizer
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Lamb(BertOptimizer):
-    """Adam with decoupled weight decay whose steps are in proportion to the weights.
+    """Adam with decoupled weight decay, whose steps are in proportion to the weights.
 
-    u = m / (sqrt(v) + epsilon) + weight_decay p, m and v with their bias corrected
+    u = m / (sqrt(v) + epsilon) + weight_decay p, where the bias of m and v is corrected
     p = p - learning_rate |p| / |u| u
 
-    Each variable has a ratio of norms of its own. The ratio is 1 where one of the norms is 0, and
-    for variables that `no_decay` finds, as in the authors' code. (`keras.optimizers.Lamb` leaves
-    the decay out of u, and scales every variable.)
+    Each variable has a ratio |p| / |u| of its own. The ratio is 1 if one of the norms is 0, and for
+    variables that `no_decay` finds, as in the authors' code. (`keras.optimizers.Lamb` leaves the
+    decay out of u, and scales every variable.)
 
-    Args: as for `AdamW`. `bias_correction` is on. The default learning rate is the rate of the
-        authors for batches of 512. It grows with the square root of the batch size.
+    Args: as for `AdamW`, but `bias_correction` is True by default. The default learning rate is the
+        authors' for batches of 512. For other batches it grows with the square root of their size.
 
     Source: You et al., 2020 (https://arxiv.org/abs/1904.00962), algorithm 2 and table 4.
     """

@@ -11,19 +11,19 @@ from keras_bert_suite.training.cross_entropy import sparse_cross_entropy
 class MaskedLMLoss(keras.losses.Loss):
     """The mean cross-entropy of the predictions that count.
 
-    sum(w CE) / (sum(w) + 1e-5), in float32 under every policy. The guard keeps a batch without
-    predictions finite.
+    The loss is sum(w CE) / (sum(w) + 1e-5), in float32 under every policy. With the term 1e-5 the
+    loss of a batch without predictions is 0.
 
     `y_true` int (B, P), the tokens; `y_pred` float (B, P, V), logits; `sample_weight` float
     (B, P), 0 in slots that hold no prediction, or None.
 
     Args:
         name: str.
-        reduction: "sum_over_batch_size", Keras' name of the mean; no other.
+        reduction: "sum_over_batch_size", Keras' name of the mean. Other values are refused.
         dtype: as in Keras.
 
     Raises:
-        ValueError: if `reduction` is another.
+        ValueError: if `reduction` has another value.
 
     Source: google-research/bert, run_pretraining.py, `get_masked_lm_output`.
     """
@@ -37,8 +37,8 @@ class MaskedLMLoss(keras.losses.Loss):
         if reduction != "sum_over_batch_size":
             raise ValueError(
                 "MaskedLMLoss is always the mean over the predictions that count, got "
-                f"reduction={reduction!r}. Leave `reduction` out. For one value a prediction, call "
-                "`keras.losses.sparse_categorical_crossentropy(..., from_logits=True)`."
+                f"reduction={reduction!r}. Leave `reduction` out. For the loss of each prediction, "
+                "call `keras.losses.sparse_categorical_crossentropy(..., from_logits=True)`."
             )
         super().__init__(name=name, reduction=reduction, dtype=dtype)
 

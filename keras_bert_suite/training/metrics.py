@@ -8,13 +8,13 @@ from keras_bert_suite.annotations import Config, Dtype, Tensor
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class MaskedLMAccuracy(keras.metrics.MeanMetricWrapper):
-    """The share of masked tokens that are guessed: a weighted mean over the predictions that count.
+    """The share of masked tokens that are guessed, over the predictions that count.
 
     The guess is the token with the highest score. Of several such tokens it is the first, as in
     `SparseCategoricalAccuracy`. A model whose scores are all the same guesses token 0.
 
     `y_true` int (B, P); `y_pred` float (B, P, V), logits or probabilities; `sample_weight`
-    float (B, P).
+    float (B, P), the weights of the mean.
     """
 
     def __init__(self, name: str = "accuracy", dtype: Dtype | None = None) -> None:
@@ -26,7 +26,7 @@ class MaskedLMAccuracy(keras.metrics.MeanMetricWrapper):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class FiniteMean(keras.metrics.Mean):
-    """The weighted mean of the finite values; NaN if there are none.
+    """The weighted mean of the finite values, or NaN if no value is finite.
 
     Our optimizers skip a step whose loss is not finite. With the plain mean, a single such batch
     would make the loss of the whole epoch NaN.

@@ -1,4 +1,4 @@
-"""All the variables of a compiled model as arrays, and back."""
+"""Copies all variables of a compiled model to arrays, and assigns arrays to them."""
 
 import collections
 import re
@@ -21,8 +21,8 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     """The state of a compiled model, under names that do not depend on what was built before.
 
     Returns:
-        dict of name -> variable: weights and random states as `model/...`, the optimizer's
-        variables as `optimizer/...`, the metrics' as `metrics/...`.
+        dict of name -> variable: weights and random states as `model/...`, the variables of the
+        optimizer as `optimizer/...`, and of the metrics as `metrics/...`.
     """
     groups = {
         "metrics": model.metrics_variables,
@@ -57,9 +57,9 @@ def copy_variables(model: keras.Model) -> Arrays:
         array = np.array(ops.convert_to_numpy(variable), dtype, order="C")
         if name.startswith("model/") and not np.isfinite(array).all():
             raise FloatingPointError(
-                f"{variable.path} holds values that are not finite. Nothing was saved; the last "
-                "checkpoint is as it was. Train with `AdamW` or `Lamb` of keras_bert_suite, which "
-                "skip such steps, or lower the learning rate."
+                f"{variable.path} holds values that are not finite. Nothing was saved, and the "
+                "last checkpoint is intact. Train with `AdamW` or `Lamb` of keras_bert_suite, "
+                "which skip steps that are not finite, or lower the learning rate."
             )
         arrays[name] = array
     return arrays
@@ -74,7 +74,7 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
         source: the path of the arrays, for the error.
 
     Raises:
-        ValueError: if names, shapes or dtypes are not the model's; nothing is assigned then.
+        ValueError: if names, shapes or dtypes differ from the model's. Nothing is assigned then.
     """
     variables = named_variables(model)
     wanted = {name: _kind(v.shape, v.dtype) for name, v in variables.items()}
@@ -92,14 +92,14 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
         more = f" and {len(differences) - 5} more" if len(differences) > 5 else ""
         raise ValueError(
             f"{source} holds the state of another model or optimizer: "
-            f"{'; '.join(differences[:5])}{more}. Build and compile the one it was saved from, or "
-            "choose another directory."
+            f"{'; '.join(differences[:5])}{more}. Build and compile the model that it was saved "
+            "from, or choose another directory."
         )
     for name, variable in variables.items():
         variable.assign(arrays[name].astype(keras.backend.standardize_dtype(variable.dtype)))
 
 
 def _kind(shape: Sequence[int], dtype: Any) -> str:
-    """Shape and dtype. All integers are one dtype, since the backends count in different widths."""
+    """Dtype and shape as text. All integers are "int", since backends count in different widths."""
     dtype = re.sub(r"^u?int\d+$", "int", keras.backend.standardize_dtype(dtype))
     return f"{dtype} {tuple(shape)}"

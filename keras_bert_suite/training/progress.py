@@ -1,15 +1,15 @@
-"""Where a run stands."""
+"""The progress of a run."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class Progress:
-    """Where a run stands. A run is all the calls of `fit` that share a checkpoint directory.
+    """How far a run has got. A run is all calls of `fit` that share a checkpoint directory.
 
     Args:
-        first_step: int, optimizer steps before the run began; its schedule counts from there.
-        seed: int, of the order in which rows in memory come.
+        first_step: int, optimizer steps before the run began. The schedule counts from there.
+        seed: int, the seed of the order of rows in memory.
         batches: int, batches trained on since the run began.
         steps_per_epoch: int, or None before the run has begun.
     """
@@ -21,7 +21,7 @@ class Progress:
 
     @property
     def epoch(self) -> int:
-        """Number of complete epochs."""
+        """int, how many epochs are complete."""
         if not self.batches or self.steps_per_epoch is None:
             return 0
         return self.batches // self.steps_per_epoch

@@ -23,15 +23,16 @@ def check_resumable(
     """Checks that a run can go on with these data.
 
     Args:
-        dataset: the batches of an epoch, as `fit` has them.
+        dataset: the dataset of the batches of an epoch, which `fit` was given or has made.
         steps_per_epoch: int or None.
         steps_per_execution: int, batches that Keras hands to a compiled step at once.
         progress: `Progress` of the run.
         path: path of the checkpoint that `progress` was read from, or None.
 
     Raises:
-        ValueError: if the data cannot be entered in the middle, or have no end, or an epoch had
-            another number of batches before.
+        ValueError: if the data cannot be entered in the middle, or have no end; if an epoch had
+            another number of batches before; or if `steps_per_execution` does not divide the
+            batches of an epoch or the batches that are done.
     """
     if not isinstance(dataset, grain.MapDataset):
         raise ValueError(
@@ -39,7 +40,7 @@ def check_resumable(
             f"grain.MapDataset of batches, got {type(dataset).__name__}."
         )
     if steps_per_epoch is None:
-        raise ValueError("The dataset does not end. Pass `steps_per_epoch`.")
+        raise ValueError("The dataset has no end. Pass `steps_per_epoch`.")
     if progress.steps_per_epoch not in (None, steps_per_epoch):
         raise ValueError(
             f"{path} is of a run with {progress.steps_per_epoch} batches an epoch, got "
@@ -49,7 +50,8 @@ def check_resumable(
     if steps_per_epoch % steps_per_execution or progress.batches % steps_per_execution:
         raise ValueError(
             f"steps_per_execution={steps_per_execution} must divide the {steps_per_epoch} batches "
-            f"of an epoch and the {progress.batches} that are done."
+            f"of an epoch and the {progress.batches} batches that are done. Compile with "
+            "steps_per_execution=1."
         )
 
 

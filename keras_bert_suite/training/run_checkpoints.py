@@ -1,10 +1,12 @@
-"""The checkpoints of a run. Each is a folder with checksums, which is there whole or not at all.
+"""Writes and finds the checkpoints of a run.
+
+A checkpoint is a folder with checksums. It is there whole or not at all.
 
 ```
 checkpoints/
   step-00001000/
     SHA256SUMS              of the two files below; `sha256sum -c SHA256SUMS` checks them
-    manifest.json           where the run stood, and the backend and the Keras that wrote it
+    manifest.json           the progress of the run, and the backend and Keras that wrote it
     variables.safetensors   weights, random states, optimizer, metrics
   step-00002000/
 ```
@@ -87,7 +89,9 @@ def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | 
             damages.append(f"{path}: {error}")
             continue
         for damage in damages:
-            warnings.warn(f"Checkpoint passed over, {damage}. {path} is used.", stacklevel=2)
+            warnings.warn(
+                f"A damaged checkpoint was passed over: {damage}. {path} is used.", stacklevel=2
+            )
         return path, progress
     if damages:
         raise ValueError(
@@ -105,7 +109,7 @@ def read_arrays(path: pathlib.Path) -> Arrays:
 
 
 def _read_progress(path: pathlib.Path) -> Progress:
-    """The `Progress` of a checkpoint; OSError or ValueError if anything is wrong with it."""
+    """The `Progress` of a checkpoint. Raises OSError or ValueError if the checkpoint is damaged."""
     missing = [name for name in (MANIFEST, VARIABLES, CHECKSUMS) if not (path / name).is_file()]
     if missing:
         raise ValueError(f"{', '.join(missing)} missing")
@@ -122,7 +126,7 @@ def _read_progress(path: pathlib.Path) -> Progress:
 
 
 def _checksums(folder: pathlib.Path) -> str:
-    """What `sha256sum` prints of the files of a checkpoint."""
+    """The checksums of the files of a checkpoint, as `sha256sum` prints them."""
     lines = []
     for name in (MANIFEST, VARIABLES):
         with open(folder / name, "rb") as file:
@@ -136,7 +140,7 @@ def _list_checkpoints(directory: pathlib.Path) -> list[pathlib.Path]:
 
 
 def _remove(path: pathlib.Path) -> None:
-    """Removes a checkpoint; renames it first, so that a kill leaves no damaged checkpoint."""
+    """Removes a checkpoint. It is renamed first, so that a kill leaves no damaged checkpoint."""
     hidden = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     path.rename(hidden)
     shutil.rmtree(hidden, ignore_errors=True)

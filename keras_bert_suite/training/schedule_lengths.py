@@ -1,4 +1,4 @@
-"""Sets the length of a schedule that has left it open, from the steps that `fit` will take."""
+"""Sets the length of a schedule of open length, from the steps that `fit` will take."""
 
 import math
 from collections.abc import Sequence

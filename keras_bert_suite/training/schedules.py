@@ -12,18 +12,18 @@ from keras_bert_suite.annotations import Config, Tensor
 class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     """A linear rise to the peak, then a linear fall to 0.
 
-    The fall is counted from step 0 and replaced by the rise while step < warmup, as
-    Google's code has it: right after the warm-up the rate is peak (1 - warmup_steps / total_steps),
-    and not the peak.
+    As in Google's code, the fall is counted from step 0, and the rise replaces it while step <
+    warmup_steps. So right after the warm-up the rate is peak (1 - warmup_steps / total_steps), and
+    not the peak.
 
-    A step is an update of the weights. `AdamW` and `Lamb` count the updates, also when each of
-    them takes the gradients of several batches, and so does the `fit` of this package's tasks.
-    (In the `fit` of a plain `keras.Model`, Keras' own optimizers count batches instead.)
+    A step is an update of the weights. `AdamW`, `Lamb` and the `fit` of this package's tasks count
+    updates, also when each update takes the gradients of several batches. (In the `fit` of a plain
+    `keras.Model`, Keras' own optimizers count batches instead.)
 
     Args:
         peak_learning_rate: float.
         total_steps: int, optimizer steps until the rate is 0. None leaves the length open: the
-            `fit` of one of this package's tasks lays the schedule over the steps it will take.
+            `fit` of this package's tasks lays the schedule over the steps that it will take.
             `LearningRateScheduler` and `ReduceLROnPlateau` replace the schedule in their `fit`: the
             rate is the peak until they set another. A number that is assigned to the optimizer's
             `learning_rate`, by hand or by another callback, replaces the schedule in every
@@ -31,7 +31,7 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
             optimizers of Keras refuse the number and the callbacks.) In `train_on_batch`, which
             cannot know how many steps follow, the rate rises over `warmup_steps`, if given, and
             stays at the peak.
-        warmup_steps: int, steps of the rise. Defaults to `warmup_ratio` of all.
+        warmup_steps: int, steps of the rise. Defaults to `warmup_ratio` of all steps.
         warmup_ratio: float in [0, 1).
 
     Example:

@@ -1,4 +1,4 @@
-"""SIGTERM: its sender will not wait for long."""
+"""Notes SIGTERM, so that a training can save before it ends."""
 
 import contextlib
 import signal
@@ -18,9 +18,9 @@ class SigtermFlag:
 
     @contextlib.contextmanager
     def listen(self) -> Iterator[None]:
-        """Takes SIGTERM until the block ends. Python allows this in the main thread only.
+        """Handles SIGTERM until the block ends. Python allows this in the main thread only.
 
-        In another thread the block runs, and the signal does what it did before.
+        In another thread the block runs, and the handling of the signal does not change.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -1,4 +1,4 @@
-"""A watch over steps that the optimizer skips."""
+"""Counts the steps that an optimizer skips."""
 
 import math
 
@@ -6,7 +6,7 @@ import keras
 
 
 class StepWatchdog:
-    """Counts the steps that an optimizer skips, and stops a training that takes no step any more.
+    """Counts the steps that an optimizer skips, and stops a training that takes no more steps.
 
     An optimizer skips a step whose loss or gradient is not finite.
 
@@ -48,14 +48,15 @@ class StepWatchdog:
     def check(self, batches: int) -> None:
         """Checks that a step was taken within the last `max_skipped`.
 
-        Reads the optimizer, which the accelerator must finish for, only once in so many steps.
+        To read the optimizer, the accelerator must finish its work. So it is read only once in
+        `max_skipped` steps.
 
         Args:
             batches: int, batches of the run that are done.
 
         Raises:
-            FloatingPointError: if none was taken, unless a `LossScaleOptimizer` still lowers its
-                scale to 1.
+            FloatingPointError: if no step was taken, unless a `LossScaleOptimizer` still lowers
+                its scale to 1.
         """
         if batches - self._batches_then < self._max_batches:
             return

@@ -1,4 +1,4 @@
-"""The states of PyTorch's own random generators.
+"""Copies and restores the states of PyTorch's own random generators.
 
 Keras' dropout draws from these generators under the PyTorch backend, unless its layer was given a
 seed. PyTorch's attention kernel draws from them too, and so does each new iterator of a

@@ -91,7 +91,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._writer: CheckpointWriter | None = None
         self._watchdog: StepWatchdog | None = None
         self._sigterm = SigtermFlag()
-        # What `on_epoch_begin` and `on_train_batch_begin` give back to the model.
+        # Arrays that `on_epoch_begin` and `on_train_batch_begin` give back to the model.
         self._metrics: Arrays = {}
         self._generators: Arrays = {}
 
@@ -101,7 +101,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         return 0 if self._watchdog is None else self._watchdog.skipped
 
     def find_progress(self, new: Progress) -> Progress:
-        """Where the run stands: as the newest valid checkpoint has it, or else `new`."""
+        """The `Progress` of the newest valid checkpoint, or `new` if there is no checkpoint."""
         self._path, self.progress = find_checkpoint(self.directory) or (None, new)
         return self.progress
 
@@ -128,7 +128,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             dataset, steps_per_epoch, model.steps_per_execution, self.progress, self._path
         )
         if not model.optimizer.built:
-            # TensorFlow would give the variables of an inner optimizer other names in a step.
+            # Built within a step, the variables of an inner optimizer would have other names under
+            # TensorFlow.
             model.optimizer.build(model.trainable_variables)
         self._metrics, self._generators = {}, {}
         if self._path is not None:

@@ -163,7 +163,7 @@ def test_configuration_under_another_name(toy_copy):
     (toy_copy / "bert_config.json").rename(toy_copy / "bert_config_rbt3.json")
     assert open_checkpoint(toy_copy).backbone_config == expected
     shutil.copy(toy_copy / "bert_config_rbt3.json", toy_copy / "bert_config_rbt4.json")
-    with pytest.raises(ValueError, match="rbt3.json, bert_config_rbt4.json. Rename the one"):
+    with pytest.raises(ValueError, match="rbt3.json, bert_config_rbt4.json. Rename the file"):
         open_checkpoint(toy_copy)
 
 

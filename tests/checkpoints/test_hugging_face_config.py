@@ -86,7 +86,7 @@ def test_no_encoder_at_all(save_peer):
     _, path = save_peer()
     edit_config(path, model_type=None)
     save_file({"weight": np.zeros(3, "float32")}, path / "model.safetensors")
-    with pytest.raises(ValueError, match="not one of a BERT: it has no tensor .* but weight"):
+    with pytest.raises(ValueError, match="holds no BERT: it has no tensor .* but weight"):
         open_checkpoint(path)
 
 

@@ -87,7 +87,7 @@ def test_other_activation_is_refused(keras_hub_backbone, tmp_path):
         keras_hub_backbone, num_classes=3, activation="sigmoid"
     )
     peer.save_to_preset(str(tmp_path))
-    with pytest.raises(ValueError, match="with the activation 'sigmoid', wanted none or"):
+    with pytest.raises(ValueError, match="with the activation 'sigmoid', wanted no activation or"):
         classifier_arguments(open_checkpoint(tmp_path))
 
 

@@ -91,7 +91,7 @@ def test_a_model_of_pairs_remembers(preset, tmp_path):
         lambda: classifier.fit(TEXTS, LABELS),
         lambda: classifier.predict_on_batch(TEXTS),
     ):
-        with pytest.raises(ValueError, match="2 texts a row, premise, hypothesis; got 1"):
+        with pytest.raises(ValueError, match="rows of 2 texts, premise, hypothesis; got rows of 1"):
             use()
     with pytest.raises(ValueError, match="named a, b, .* trained on premise, hypothesis"):
         classifier.predict({"a": TEXTS, "b": TEXTS})

@@ -288,7 +288,7 @@ def test_hostile_texts():
         (TEXTS, ["maybe"] * 48, "'maybe' at row 0 is not one of"),
         (None, None, "x is of type NoneType"),
         (TEXTS, LABELS[:3], "got 48 and 3 rows"),
-        (TEXTS, None, "a label for each: pass them as `y`"),
+        (TEXTS, None, "a label for each row, got"),
         (tuple(TEXTS), LABELS, "a tuple is a pair of columns"),
         ([*TEXTS[:-1], None], LABELS, r"got None \(NoneType\) at row 47"),
         ("good", ["yes"], "list of strings"),

@@ -237,7 +237,7 @@ def test_any_kerashub_encoder():
         ([["a", None]], [["O", "O"]], r"got None \(NoneType\) at row 0, word 1"),
         ([["a"], None], [["O"], ["O"]], r"got None \(NoneType\) at row 1"),
         ([["a"]], ["O"], "must be a list with a label for each word, got 'O'"),
-        (["a text"], [["O", "O"]], "Row 0 is a text, and labels are of words"),
+        (["a text"], [["O", "O"]], "Row 0 is a text, and labels belong to words"),
         ("a text", [["O"]], "Put it in a list"),
         ([["a"]], None, "a label for each"),
         ([["a"], ["b"]], [["O"]], "lists of tags for 2 rows"),
