@@ -66,9 +66,11 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         head_length: int, for "head_tail". None is a quarter of `sequence_length`: 128 of 512, as
             Sun et al. have it.
         padding_lengths: "auto", ascending ints, or None. The lengths a batch may be
-            padded to; `sequence_length` is always one of them. "auto" is 16, 24, 32, 48,
-            64, 96 and so on. None pads to the longest row. `(sequence_length,)` pads
-            every batch to the same length.
+            padded to; `sequence_length` is always one of them. None pads to the longest row.
+            `(sequence_length,)` pads every batch to the same length. "auto" is None where a
+            step takes batches of any length (PyTorch, TensorFlow on a CPU). Where each length is
+            compiled (JAX, TensorFlow on an accelerator), "auto" is 16, 24, 32, 48, 64, 96
+            and so on.
 
     Example:
     ```python
@@ -288,6 +290,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             return None
         lengths = self.padding_lengths
         if lengths == "auto":
+            if not _compiles_each_length():
+                return None
             powers = [1 << n for n in range(4, self.sequence_length.bit_length())]
             lengths = sorted(powers + [power * 3 // 2 for power in powers])
         return (*(n for n in lengths if n < self.sequence_length), self.sequence_length)
@@ -406,3 +410,13 @@ class RobertaSegmentPacker(SegmentPacker):
                 names = ("sequence_length", "truncation", "head_length", "padding_lengths")
                 kwargs = {**{name: saved["config"][name] for name in names}, **kwargs}
         return super()._add_missing_kwargs(loader, kwargs)
+
+
+def _compiles_each_length() -> bool:
+    """Whether Keras, by default, compiles a step anew for each length of a batch."""
+    backend = keras.config.backend()
+    if backend != "tensorflow":
+        return backend == "jax"
+    import tensorflow as tf
+
+    return any(device.device_type != "CPU" for device in tf.config.list_physical_devices())
