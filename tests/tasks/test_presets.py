@@ -100,7 +100,7 @@ def test_a_model_of_pairs_remembers(preset, tmp_path):
     np.testing.assert_allclose(straight, turned, atol=1e-6)
     single = make_classifier()
     single.fit(TEXTS, LABELS, verbose=0)
-    with pytest.raises(ValueError, match="single texts, text; got 2"):
+    with pytest.raises(ValueError, match="single texts, text; got rows of 2"):
         single.predict(PAIRS)
     single.save(tmp_path / "single.keras")
     assert keras.saving.load_model(tmp_path / "single.keras").input_names == ("text",)
@@ -159,7 +159,7 @@ def test_a_kerashub_preprocessor_is_as_good_as_ours(pairs):
 
 
 def test_a_backbone_alone_says_that_the_head_is_new(preset):
-    with pytest.warns(UserWarning, match="holds no Pretrainer.* new"):
+    with pytest.warns(UserWarning, match="holds a backbone, but no Pretrainer.* new"):
         Pretrainer.from_preset(preset)
 
 
@@ -180,9 +180,9 @@ def test_what_does_not_fit_the_backbone():
     classifier = make_classifier()
     with pytest.raises(ValueError, match="sequence_length=512 .* positions for 64"):
         classifier.preprocessor = SegmentPacker(WordPieceTokenizer(VOCABULARY))
-    with pytest.raises(ValueError, match="embeddings for 2 segments, got 3"):
+    with pytest.raises(ValueError, match="embeddings for 2 segments, got rows of 3"):
         classifier.predict((TEXTS, TEXTS, TEXTS))
-    with pytest.raises(ValueError, match="embeddings for 1 segments, got 2"):
+    with pytest.raises(ValueError, match="embeddings for 1 segments, got rows of 2"):
         TextClassifier(
             BertBackbone(**TINY, num_segments=1), 2, preprocessor=classifier.preprocessor
         ).predict(PAIRS)
