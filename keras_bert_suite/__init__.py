@@ -1,4 +1,4 @@
-"""Pretrain, fine-tune, compress and serve BERT-family encoders with Keras 3."""
+"""Pretrain, fine-tune and serve BERT and RoBERTa with Keras 3."""
 
 from keras_bert_suite.layers import (
     BertEmbeddings,

@@ -1,4 +1,4 @@
-"""Names of types, for annotations."""
+"""Types for annotations."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -14,10 +14,10 @@ Tensor: TypeAlias = Any
 #: Names of arrays and the arrays.
 Arrays: TypeAlias = Mapping[str, np.ndarray]
 
-#: Sizes of a tensor: an int each, or None for a size that is not known.
+#: Sizes of a tensor. A size is an int, or None if it is unknown.
 Shape: TypeAlias = tuple[Any, ...]
 
-#: The configuration of a Keras object: what `get_config` returns and JSON can hold.
+#: The configuration of a Keras object, from `get_config`. JSON can hold it.
 Config: TypeAlias = dict[str, Any]
 
 #: An activation function, or its name.
@@ -26,7 +26,7 @@ Activation: TypeAlias = str | Callable[[Tensor], Tensor]
 #: A precision, such as "float32" or "mixed_bfloat16".
 Dtype: TypeAlias = str | keras.DTypePolicy
 
-#: A learning rate, or the schedule of one.
+#: A learning rate, or a schedule of learning rates.
 LearningRate: TypeAlias = float | keras.optimizers.schedules.LearningRateSchedule
 
 #: A file or a folder. Where a function says so, also an address such as "hf://owner/name".
@@ -35,8 +35,9 @@ PathLike: TypeAlias = str | os.PathLike[str]
 #: A regular expression, or several.
 Patterns: TypeAlias = str | Sequence[str]
 
-#: What `fit` takes as `x`: texts, rows of words, columns by name, packed arrays or a dataset.
+#: The argument `x` of `fit`: texts, rows of words, columns by name, packed arrays or a dataset.
 Inputs: TypeAlias = Any
 
-#: What `fit` takes as `y` or as `sample_weight`: one value a row, an array, or a dict of arrays.
+#: The arguments `y` and `sample_weight` of `fit`: a value for each row, an array, or a dict of
+#: arrays.
 Labels: TypeAlias = Any

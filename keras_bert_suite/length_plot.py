@@ -1,4 +1,4 @@
-"""A picture of how long texts are."""
+"""Draws the lengths of texts."""
 
 import numpy as np
 
@@ -16,11 +16,11 @@ ROWS_COLOR, ADVICE_COLOR, GRID_COLOR = "#4477aa", "#cc3311", "#dddddd"
 
 
 def plot_lengths(lengths: np.ndarray, sequence_length: int, path: PathLike) -> None:
-    """Draws how many rows have which length, and the share of rows that each length keeps, as PNG.
+    """Draws the number of rows of each length, and the share of rows up to each length, as PNG.
 
     Args:
         lengths: int (B,), the tokens of each row, ascending.
-        sequence_length: int, which the picture marks.
+        sequence_length: int, the length that the picture marks.
         path: str or path of the file.
     """
     kept = np.arange(1, len(lengths) + 1) / len(lengths)
@@ -28,7 +28,8 @@ def plot_lengths(lengths: np.ndarray, sequence_length: int, path: PathLike) -> N
     # A few very long rows would press all others against the axis.
     end = min(max(lengths[-1], 1.5 * sequence_length), 2 * sequence_length)
     hidden = np.count_nonzero(lengths > end)
-    # Bars of a whole number of tokens each, or some would hold more lengths than others.
+    # A bar is a whole number of tokens wide. Otherwise some bars would hold more lengths than
+    # others.
     bar = int(np.ceil(end / 60))
 
     figure = Figure(figsize=(7, 5.2), layout="constrained")

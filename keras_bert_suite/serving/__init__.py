@@ -1,4 +1,4 @@
-"""A fitted task as a service."""
+"""Exports fitted tasks: SavedModel, ONNX, LiteRT."""
 
 from keras_bert_suite.serving.portable_formats import export_litert, export_onnx
 from keras_bert_suite.serving.saved_model import check_export, export_saved_model

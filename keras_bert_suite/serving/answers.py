@@ -1,4 +1,4 @@
-"""What the signatures of a SavedModel answer: classes of texts, or entities in them."""
+"""The answers of a SavedModel's signatures: classes of texts, or entities in texts."""
 
 from keras_bert_suite.data.tag_schemes import entity_tables
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -8,14 +8,14 @@ from keras_bert_suite.tasks import TokenClassifier
 
 
 def make_answers(task):
-    """The function from texts to answers, and the one from token ids to answers, of a task.
+    """Makes the functions from texts to answers, and from token ids to answers, of a task.
 
     Args:
         task: `TextClassifier` or `TokenClassifier` under the TensorFlow backend.
 
     Returns:
-        `(answer_texts, answer_ids)`: functions, of a tuple of string tensors (B,), and of a dict
-        of int32 (B, L), to a dict of tensors.
+        `(answer_texts, answer_ids)`. `answer_texts` takes a tuple of string tensors (B,),
+        `answer_ids` a dict of int32 (B, L). Both return a dict of tensors.
     """
     pack = make_packer(task)
 
@@ -28,10 +28,13 @@ def make_answers(task):
 
 
 def make_packer(task):
-    """The task's `pack_texts` for a graph; where the packer is ours, without a ladder of lengths.
+    """Makes the task's `pack_texts` for a graph. Our packer then pads to the longest row.
+
+    Args:
+        task: `TextClassifier` or `TokenClassifier` under the TensorFlow backend.
 
     Returns:
-        function(tuple of string tensors (B,)) to a dict of int32 (B, L), the inputs of the
+        function from a tuple of string tensors (B,) to a dict of int32 (B, L), the inputs of the
         backbone.
     """
     import tensorflow as tf
@@ -52,9 +55,10 @@ def make_packer(task):
 
 
 def _without_ladder(packer):
-    """The same packer that pads to the longest row.
+    """A copy of a packer that pads to the longest row.
 
-    TensorFlow compiles nothing here, so that a ladder would only be padding.
+    TensorFlow does not compile the graph for each length, so a ladder of lengths would only add
+    padding.
     """
     config = {**packer.get_config(), "padding_lengths": None}
     return type(packer).from_config({**config, "tokenizer": packer.tokenizer})
@@ -77,7 +81,7 @@ def _find_entities(task, texts):
     """
     import tensorflow as tf
 
-    # The characters that Python's decoder keeps are counted.
+    # Only characters that Python's decoder keeps are counted.
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
     ids, starts, ends, word_starts = task.preprocessor.tokenizer.tokenize_with_offsets(texts)
     probabilities = _classify_tokens(task, ids)

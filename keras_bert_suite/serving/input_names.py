@@ -1,22 +1,22 @@
-"""What a served model calls the texts of a row."""
+"""The names of the text inputs of a served model."""
 
 import keyword
 import re
 
 
 def choose_input_names(task, inputs=None):
-    """Chooses the names of the texts of a row: the names in `inputs`, or else the task's.
+    """Chooses the names of the texts of a row: `inputs`, or else the names of the task.
 
     Args:
         task: a task with `input_names`.
-        inputs: a name, several, or None.
+        inputs: str, several str, or None.
 
     Returns:
         tuple of str.
 
     Raises:
-        ValueError: if the task was trained on more or fewer texts a row, or a name is not one
-            that a SavedModel can have.
+        ValueError: if the task was trained on rows of more or fewer texts, or a SavedModel cannot
+            have a name.
     """
     known = task.input_names
     names = check_signature_names(inputs if inputs is not None else known or ("text",))
@@ -29,10 +29,16 @@ def choose_input_names(task, inputs=None):
 
 
 def check_signature_names(inputs):
-    """A name, or several, as a tuple.
+    """Checks the names of the inputs of a SavedModel.
+
+    Args:
+        inputs: str, or several str.
+
+    Returns:
+        tuple of str.
 
     Raises:
-        ValueError: if there are none, two are the same, or a SavedModel cannot have one of them.
+        ValueError: if there is no name, two names are the same, or a SavedModel cannot have a name.
     """
     names = (inputs,) if isinstance(inputs, str) else tuple(inputs)
     if not names or len(set(names)) != len(names) or not all(map(_is_input_name, names)):

@@ -1,4 +1,4 @@
-"""What tf2onnx needs help with: TensorFlow's ops, and memory."""
+"""Helps tf2onnx with an op of TensorFlow, and with memory."""
 
 import contextlib
 import gc
@@ -31,7 +31,7 @@ def register_erfc():
 
 
 def check_ops(file):
-    """Raises ValueError if an ONNX file has ops that are not ONNX's.
+    """Raises ValueError if an ONNX file has ops that ONNX does not define.
 
     tf2onnx copies an op that it does not know, and only logs that it did.
     """
@@ -55,13 +55,14 @@ def check_ops(file):
 def frequent_garbage_collection():
     """Frees tf2onnx' discarded copies of a model soon, while the block runs.
 
-    Each of its optimizers works on a deep copy of the whole graph, whose cycles only the garbage
-    collector frees. Python puts off a full collection until enough objects are new, and a few
-    objects hold all the weights: a model of 90 MB took 5.2 GB, and takes 2.3 GB here.
+    Each optimizer of tf2onnx works on a deep copy of the whole graph. The copy has cycles, which
+    only the garbage collector frees. Python puts off a full collection until there are enough new
+    objects, but few objects hold all the weights. So a model of 90 MB took 5.2 GB. In this block it
+    takes 2.3 GB.
     """
     thresholds = gc.get_threshold()
     gc.collect()
-    gc.freeze()  # Objects from before need no looking at. The collections are quick then.
+    gc.freeze()  # Collections then skip the objects from before, and are quick.
     gc.set_threshold(10_000, 1, 1)
     try:
         yield

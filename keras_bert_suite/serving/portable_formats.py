@@ -1,4 +1,4 @@
-"""A task as one file for other runtimes, with what turns texts into its inputs beside it."""
+"""Writes a task as one file for other runtimes, with the tokenizer's files beside it."""
 
 import json
 import pathlib
@@ -20,17 +20,18 @@ from keras_bert_suite.serving.tensorflow_process import check_installed, write_u
 
 
 def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
-    """Writes a folder with `model.onnx`, for ONNX Runtime and its kin.
+    """Writes a folder with `model.onnx`, for ONNX Runtime and other runtimes of ONNX.
 
-    ONNX has no ops for a WordPiece tokenizer, so the model takes the int32 (B, L) arrays
-    that `task.preprocessor` makes, `token_ids`, `segment_ids` and `padding_mask`, of any B
-    and L, and returns `probabilities` float32 (B, C); of a `TokenClassifier` (B, L, C). Beside it
-    lie
+    ONNX has no ops for the tokenizer. So the model takes the int32 (B, L) arrays that
+    `task.preprocessor` makes, `token_ids`, `segment_ids` (not for RoBERTa) and `padding_mask`, of
+    any B and L. It returns `probabilities`, float32 (B, C), or (B, L, C) for a `TokenClassifier`.
+    The folder also has:
 
-    - `vocab.txt` and `tokenizer_config.json`, as Hugging Face writes them;
+    - the tokenizer's files, such as `vocab.txt`, and `tokenizer_config.json`, as Hugging Face
+      writes them;
     - `packing.json`: the packer's `sequence_length`, `truncation` and `head_length`, and
-      `input_names`, the names of the texts of a row, null if the task has not learned them;
-    - `label_names.txt`: the classes, a line each, in the order of the probabilities.
+      `input_names`, the names of the texts of a row, or null if the task does not know them;
+    - `label_names.txt`: the classes, one in each line, in the order of the probabilities.
 
     Args:
         task: `TextClassifier` or `TokenClassifier` with a `SegmentPacker`, computing in float32.
@@ -52,9 +53,9 @@ def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
 def export_litert(task: keras_hub.models.Task, path: PathLike) -> None:
     """Writes a folder with `model.tflite`, for LiteRT (TensorFlow Lite) on small devices.
 
-    As `export_onnx`, but L is the packer's `sequence_length`: with an open L the converter
-    leaves ops in the graph that a LiteRT runtime without TensorFlow lacks. Pad all rows to
-    it: `SegmentPacker(..., padding_lengths=(sequence_length,))`.
+    The folder is as from `export_onnx`, but L is the packer's `sequence_length`. With an open L the
+    converter leaves ops in the graph that a LiteRT runtime without TensorFlow lacks. Pad all rows
+    to this length: `SegmentPacker(..., padding_lengths=(sequence_length,))`.
 
     Args, Raises: as for `export_onnx`, without tf2onnx.
     """
@@ -65,7 +66,7 @@ def export_litert(task: keras_hub.models.Task, path: PathLike) -> None:
 
 
 def write_onnx(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
-    """Writes the files, under the TensorFlow backend."""
+    """Writes the files of `export_onnx`, under the TensorFlow backend."""
     register_erfc()
     file = str(directory / "model.onnx")
     with frequent_garbage_collection():
@@ -77,7 +78,7 @@ def write_onnx(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
 
 
 def write_litert(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
-    """Writes the files, under the TensorFlow backend."""
+    """Writes the files of `export_litert`, under the TensorFlow backend."""
     import tensorflow as tf
 
     make_served_model(task).export(
@@ -85,7 +86,7 @@ def write_litert(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
         format="litert",
         input_signature=_make_signature(task, task.preprocessor.sequence_length),
         verbose=False,
-        # Fail here rather than on the device.
+        # With other ops the conversion fails here, and not on the device.
         target_spec={"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]},
     )
     _write_companions(task, directory)

@@ -1,4 +1,4 @@
-"""A task as a SavedModel that takes text."""
+"""Writes a task as a SavedModel that takes text."""
 
 import pathlib
 from collections.abc import Sequence
@@ -24,44 +24,44 @@ def export_saved_model(
 ) -> pathlib.Path:
     """Writes a SavedModel with the tokenizer inside its graph, for TensorFlow Serving.
 
-    Its signatures are those of `make_signatures`: `serving_default` from texts and
-    `serve_ids` from token ids and `serve_examples` from `tf.train.Example`s to classes (of a
-    `TokenClassifier` from texts to entities),
-    `embed` from texts to vectors. Each batch is padded to its own longest row. Beside the
-    graph lie
+    `make_signatures` describes its signatures. `serving_default` takes texts, `serve_ids` token
+    ids, and `serve_examples` `tf.train.Example`s. They return classes; for a `TokenClassifier`,
+    those that take texts return entities. `embed` takes texts and returns vectors. Each batch is
+    padded to its longest row. Beside the graph there are:
 
-    - `assets.extra/label_names.txt`: the classes, a line each, in the order of the
+    - `assets.extra/label_names.txt`: the classes, one in each line, in the order of the
       probabilities;
-    - `assets.extra/tf_serving_warmup_requests`: what a server asks itself when it loads
-      the version;
-    - `batching_params.pbtxt`: how it joins requests, if it is started with batching.
+    - `assets.extra/tf_serving_warmup_requests`: requests that a server answers when it loads the
+      version;
+    - `batching_params.pbtxt`: how a server joins requests, if it is started with batching.
 
-    The version appears when it is complete: written aside, flushed to disk, renamed.
+    The version is written beside its place, flushed to disk and then renamed, so a server sees it
+    only when it is complete.
 
-    A task of the JAX or PyTorch backend is rebuilt under TensorFlow in a process of its
-    own, from a temporary `.keras` file; its layers must be ones that process can import.
+    Under JAX and PyTorch the task is saved to a temporary `.keras` file, and rebuilt under
+    TensorFlow in a process of its own. This process must be able to import its layers.
 
     Args:
         task: `TextClassifier` or `TokenClassifier` with a preprocessor, ours or KerasHub's.
-        path: the model's folder, as in "saved_models/sentiment", for the next version
-            there; or a version's, whose name is a whole number, as in
+        path: the folder of the model, such as "saved_models/sentiment", for its next version; or
+            the folder of a version, whose name is a whole number, such as
             "saved_models/sentiment/1".
-        inputs: names of the text inputs, one for each text of a row. Defaults to the names
-            that the task has learned, its `input_names`, or to "text".
-        max_batch_size: int, the most rows a server with batching puts in a batch.
-        model_name: str, what the warm-up requests call the model. Defaults to the name of
+        inputs: names of the text inputs, one for each text of a row. Defaults to the task's
+            `input_names`, or to "text" if it has none.
+        max_batch_size: int, how many rows a server with batching puts in a batch at most.
+        model_name: str, the name of the model in the warm-up requests. Defaults to the name of
             the model's folder.
 
     Returns:
         `pathlib.Path` of the version.
 
     Raises:
-        FileExistsError: if the version exists; it is left as it is.
+        FileExistsError: if the version exists. It is not changed.
         ImportError: if TensorFlow, tensorflow-text or tensorflow-serving-api is not
             installed.
         ValueError: if the task has no preprocessor or no answers to serve, `inputs` are not
             names or not as many as the texts of a row, or `max_batch_size` is not positive.
-        RuntimeError: if the process that rebuilds the task fails, with what it said.
+        RuntimeError: if the process that rebuilds the task fails, with its last lines.
 
     Example:
     ```python
@@ -95,13 +95,13 @@ def write_saved_model(
     max_batch_size: int,
     model_name: str,
 ) -> None:
-    """Writes the files, under the TensorFlow backend."""
+    """Writes the files of `export_saved_model`, under the TensorFlow backend."""
     import tensorflow as tf
 
     module = tf.Module()
-    # What the graph reads must hang on what is saved.
+    # The variables that the graph reads must be attributes of the saved module.
     module.weights = [weight.value for weight in task.weights]
-    # A tokenizer of KerasHub reads tables.
+    # So must the tables of KerasHub's tokenizers.
     module.preprocessor = task.preprocessor
     signatures = make_signatures(task, inputs)
     tf.saved_model.save(module, str(directory), signatures=signatures)
@@ -113,10 +113,10 @@ def write_saved_model(
 
 
 def check_export(inputs: Sequence[str] = ("text",)) -> tuple[str, ...]:
-    """Finds out before hours of training that `export_saved_model` would refuse.
+    """Checks before hours of training that `export_saved_model` can be called after them.
 
     Args:
-        inputs: a name, or several.
+        inputs: str, or several str, the names of the text inputs.
 
     Returns:
         tuple of the names.

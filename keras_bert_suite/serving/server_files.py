@@ -1,4 +1,4 @@
-"""What TensorFlow Serving reads beside the graph."""
+"""Writes the files that TensorFlow Serving reads beside the graph."""
 
 from keras_bert_suite.serving.answers import make_packer
 
@@ -9,16 +9,16 @@ BATCHING_FILE = "batching_params.pbtxt"
 def write_warmup_requests(task, directory, input_names, signature_names, model_name):
     """Writes requests that a server answers before it takes real ones.
 
-    The first run of a graph takes many times as long as the next. Each signature is asked
-    about a short text, then about a batch that has one as long as a row can be, so that
-    the memory is there too.
+    The first run of a graph takes many times as long as the next. Each signature gets a request
+    with a short text, then a request with a batch in which one text fills a row, so that memory is
+    allocated too.
 
     Args:
         task: `TextClassifier` or `TokenClassifier` under the TensorFlow backend.
         directory: `pathlib.Path` of the SavedModel's `assets.extra`.
         input_names: names of the texts of a row.
-        signature_names: of those that `make_signatures` makes.
-        model_name: str, what the server calls the model.
+        signature_names: names of signatures from `make_signatures`.
+        model_name: str, the name of the model in the server.
     """
     import tensorflow as tf
     from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
@@ -39,7 +39,7 @@ def write_warmup_requests(task, directory, input_names, signature_names, model_n
 
 
 def _make_inputs(task, texts, input_names):
-    """dict, name of a signature -> its inputs: all of them ask about `texts`."""
+    """dict of the name of a signature -> its inputs, which all hold `texts`."""
     import tensorflow as tf
 
     strings = {name: tf.constant(texts) for name in input_names}
@@ -58,15 +58,15 @@ def _make_inputs(task, texts, input_names):
 
 
 def write_batching_parameters(directory, max_batch_size):
-    """Writes how a server is to join requests into batches.
+    """Writes the parameters by which a server joins requests into batches.
 
-    A batch is filled up to the next allowed size with copies of a row. Inputs of unequal
-    length are not padded (`pad_variable_length_inputs`): the server pads with the first
-    element of a tensor, which for a padding mask is 1, so that padding would count as text.
+    The server fills a batch up to the next allowed size with copies of a row. It does not pad
+    inputs of unequal length (`pad_variable_length_inputs`), because it would pad with the first
+    element of a tensor. For a padding mask this is 1, so padding would count as text.
 
     Args:
         directory: `pathlib.Path` of the SavedModel.
-        max_batch_size: int, at least 1. A larger request is refused by the server.
+        max_batch_size: int, at least 1. The server refuses a larger request.
 
     Source: `session_bundle_config.proto` and `batching_util.cc` of tensorflow/serving.
     """

@@ -1,4 +1,4 @@
-"""The shapes a signature takes, checked inside its graph."""
+"""Checks the shapes of a signature's inputs inside its graph."""
 
 
 def check_inputs(tensors, rank):
@@ -18,7 +18,7 @@ def check_inputs(tensors, rank):
     """
     import tensorflow as tf
 
-    # An op, unlike `assert_rank`, which would believe the signature and check nothing.
+    # `ensure_shape` is an op. `assert_rank` would rely on the signature, and check nothing.
     tensors = {name: tf.ensure_shape(tensor, [None] * rank) for name, tensor in tensors.items()}
     shapes = [tf.shape(tensor) for tensor in tensors.values()]
     is_equal = [tf.reduce_all(tf.equal(shapes[0], shape)) for shape in shapes[1:]]

@@ -1,30 +1,29 @@
-"""The functions a SavedModel offers."""
+"""Makes the signatures of a SavedModel."""
 
 from keras_bert_suite.serving.answers import make_answers, make_packer
 from keras_bert_suite.serving.shape_checks import check_inputs
 
 
 def make_signatures(task, input_names):
-    """The signatures of a task.
+    """Makes the signatures of a task.
 
     | name | inputs | outputs |
     | --- | --- | --- |
     | `serving_default` | string (B,), each named as in `input_names` | answers |
-    | `serve_ids` | int32 (B, L), those of the backbone | classes |
+    | `serve_ids` | int32 (B, L), the inputs of the backbone | classes |
     | `serve_examples` | `examples` string (B,): `tf.train.Example` with the texts | answers |
     | `embed` | as `serving_default` | vectors |
 
     Classes are the task's `serving_outputs`, `probabilities` float32 (B, C) and `label_ids`
-    int32 (B,), and `labels` string (B,); of a `TokenClassifier` they have an axis L after B.
+    int32 (B,), and `labels` string (B,). For a `TokenClassifier` they have an axis L after B.
 
-    Answers of a `TextClassifier` are classes. Answers of a `TokenClassifier` are entities, padded
-    to the most of a text, E: `labels` string (B, E), "" beyond the last; `starts` and `ends` int32
-    (B, E), in characters (code points, as Python counts), -1 beyond the last; `scores` float32
-    (B, E), and `num_entities` int32 (B,).
+    Answers of a `TextClassifier` are classes. Answers of a `TokenClassifier` are entities. E is the
+    largest number of entities in a text. They are `labels` string (B, E), "" after the last entity;
+    `starts` and `ends` int32 (B, E), in characters (code points, as Python counts), -1 after the
+    last entity; `scores` float32 (B, E), 0 after the last entity; and `num_entities` int32 (B,).
 
-    Vectors are `sequence_output` float32 (B, L, H),
-    `pooled_output` float32 (B, H) if the backbone has one, and the `token_ids` and
-    `padding_mask` int32 (B, L) they belong to.
+    Vectors are `sequence_output` float32 (B, L, H), `pooled_output` float32 (B, H) if the backbone
+    has this output, and their `token_ids` and `padding_mask`, int32 (B, L).
 
     Args:
         task: `TextClassifier` or `TokenClassifier` with a preprocessor, under the TensorFlow

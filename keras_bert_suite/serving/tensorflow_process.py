@@ -1,6 +1,6 @@
-"""Runs an export under the TensorFlow backend, whichever one the task was trained with.
+"""Runs an export under the TensorFlow backend, whichever backend the task was trained with.
 
-A process of another backend starts one of its own for it:
+A process with another backend starts a new process for it:
 `python -m keras_bert_suite.serving.tensorflow_process WRITER TASK.keras DIRECTORY OPTIONS`
 """
 
@@ -19,8 +19,8 @@ def check_installed(what, packages):
     """Raises ImportError unless all modules are installed.
 
     Args:
-        what: str, what is to be written.
-        packages: dict, name of a module -> what to install for it.
+        what: str, the format to write, for the message.
+        packages: dict of the name of a module -> the package to install for it.
     """
     missing = {
         module: package
@@ -35,20 +35,19 @@ def check_installed(what, packages):
 
 
 def write_under_tensorflow(write, task, directory, **options):
-    """Calls `write(task, directory, **options)`.
+    """Calls `write(task, directory, **options)` under TensorFlow.
 
-    Under JAX and PyTorch the task is saved to a temporary `.keras` file and rebuilt in a
-    process that has TensorFlow as its backend; its layers must be ones that process can
-    import.
+    Under JAX and PyTorch the task is saved to a temporary `.keras` file, and rebuilt in a process
+    that has TensorFlow as its backend. This process must be able to import its layers.
 
     Args:
-        write: function of a module.
+        write: function at the top of a module.
         task: `keras_hub.models.Task`.
         directory: `pathlib.Path`, an existing directory.
-        **options: what JSON can hold.
+        **options: values that JSON can hold.
 
     Raises:
-        RuntimeError: if that process fails, with what it said.
+        RuntimeError: if the process fails, with its last lines.
     """
     if keras.config.backend() == "tensorflow":
         write(task, directory, **options)
@@ -77,7 +76,7 @@ def write_under_tensorflow(write, task, directory, **options):
 
 
 def main(writer, file, directory, options):
-    """The other end of `write_under_tensorflow`."""
+    """Runs in the process that `write_under_tensorflow` starts."""
     from pathlib import Path
 
     module, _, name = writer.partition(":")

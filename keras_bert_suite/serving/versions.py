@@ -1,4 +1,4 @@
-"""Version folders, as TensorFlow Serving finds them."""
+"""The folders of versions, as TensorFlow Serving finds them."""
 
 import os
 from pathlib import Path
@@ -13,8 +13,9 @@ def version_path(path: str | os.PathLike[str]) -> Path:
     PosixPath('saved_models/sentiment/8')
 
     Args:
-        path: str or path. If its name is a whole number it is a version's; if not, a
-            model's, and the version is the number after the highest one there.
+        path: str or path. If its name is a whole number, it is the folder of a version.
+            Otherwise it is the folder of a model, and the version is the highest number in it
+            plus 1.
 
     Returns:
         `pathlib.Path`.
