@@ -46,8 +46,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
 
     A row is `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` and so on, for RoBERTa
     `<s> A </s></s> B </s>`. It is truncated to `sequence_length`, then padded. A batch is padded to
-    its longest row, rounded up to one of a small set of lengths: short batches cost little, and a
-    compiler sees few shapes.
+    its longest row, so short batches cost little. Where each length is compiled, this length is
+    rounded up to one of a small set of lengths, so the compiler sees few shapes.
 
     Python strings are packed in NumPy, without TensorFlow. A TensorFlow string tensor is packed by
     TensorFlow ops, also inside a graph. Both give the same arrays.
