@@ -57,14 +57,16 @@ class AdamW(BertOptimizer):
     def update_step(
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
     ) -> None:
-        if keras.config.backend() == "tensorflow":
+        # The kernel computes in the variable's own dtype, and in bfloat16 its 1 - 0.999 is 0.
+        if keras.config.backend() == "tensorflow" and variable.dtype in ("float32", "float64"):
             index = self._get_variable_index(variable)
             m, v = self._momentums[index].value, self._velocities[index].value
             decay = self.decay_of(variable)
             tensorflow_adamw(variable, gradient, m, v, learning_rate, decay, self.finite, self)
             return
-        learning_rate = ops.cast(learning_rate, variable.dtype)
-        self.assign_sub(variable, learning_rate * self.adam_update(gradient, variable))
+        update = self.adam_update(gradient, variable)
+        update = ops.cast(learning_rate, update.dtype) * update
+        self.assign_sub(variable, ops.cast(update, variable.dtype))
 
     def update_all(
         self, gradients: list[Tensor], variables: Sequence[keras.Variable], learning_rate: Tensor

@@ -186,20 +186,27 @@ class BertOptimizer(keras.optimizers.Optimizer):
         return ops.cast(self.iterations + 1, "float32")
 
     def adam_update(self, gradient: Tensor, variable: keras.Variable) -> Tensor:
-        """Updates the moments; returns m / (sqrt(v) + epsilon) + weight_decay p."""
+        """Updates the moments; returns m / (sqrt(v) + epsilon) + weight_decay p.
+
+        The update of a variable of 16 bits is computed in float32: 0.999 is 1 in bfloat16.
+        """
         index = self._get_variable_index(variable)
-        m, v = self._momentums[index], self._velocities[index]
-        gradient = ops.cast(gradient, variable.dtype)
+        dtype = keras.backend.result_type(variable.dtype, "float32")
+        moments = self._momentums[index], self._velocities[index]
+        m, v = (ops.cast(moment, dtype) for moment in moments)
+        gradient = ops.cast(gradient, dtype)
         momentum = self.beta_1 * m + (1 - self.beta_1) * gradient
         velocity = self.beta_2 * v + (1 - self.beta_2) * ops.square(gradient)
-        self.assign(m, ops.where(self.finite, momentum, m.value))
-        self.assign(v, ops.where(self.finite, velocity, v.value))
-        momentum, velocity = m.value, v.value
+        momentum, velocity = (
+            ops.where(self.finite, new, old) for new, old in ((momentum, m), (velocity, v))
+        )
+        for moment, value in zip(moments, (momentum, velocity), strict=True):
+            self.assign(moment, ops.cast(value, moment.dtype))
         if self.bias_correction:
             momentum = momentum / (1.0 - ops.power(self.beta_1, self.step()))
             velocity = velocity / (1.0 - ops.power(self.beta_2, self.step()))
         update = momentum / (ops.sqrt(velocity) + self.epsilon)
-        return update + self.decay_of(variable) * variable
+        return update + self.decay_of(variable) * ops.cast(variable, dtype)
 
     def _clip_gradients(self, gradients: list[Tensor]) -> list[Tensor]:
         backend = keras.config.backend()

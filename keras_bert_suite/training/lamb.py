@@ -41,14 +41,14 @@ class Lamb(BertOptimizer):
     def update_step(
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
     ) -> None:
-        learning_rate = ops.cast(learning_rate, variable.dtype)
         update = self.adam_update(gradient, variable)
+        learning_rate = ops.cast(learning_rate, update.dtype)
         if not self.is_excluded(variable):
-            learning_rate = learning_rate * _trust_ratio(variable, update)
-        self.assign_sub(variable, learning_rate * update)
+            learning_rate = learning_rate * _trust_ratio(ops.cast(variable, update.dtype), update)
+        self.assign_sub(variable, ops.cast(learning_rate * update, variable.dtype))
 
 
-def _trust_ratio(variable: keras.Variable, update: Tensor) -> Tensor:
+def _trust_ratio(variable: Tensor, update: Tensor) -> Tensor:
     weight_norm = ops.sqrt(ops.sum(ops.square(variable)))
     update_norm = ops.sqrt(ops.sum(ops.square(update)))
     both = ops.logical_and(weight_norm > 0, update_norm > 0)

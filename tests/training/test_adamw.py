@@ -161,3 +161,25 @@ def test_keras_is_not_told_of_the_decay(optimizer_cls):
     assert optimizer.get_config()["weight_decay"] == DECAY
     with pytest.raises(AttributeError, match="cannot be set to 0.3 .* Set `decay`"):
         optimizer.weight_decay = 0.3
+
+
+@pytest.mark.parametrize("kind", [AdamW, Lamb])
+def test_weights_in_bfloat16(kind):
+    """In bfloat16 0.999 is 1, so that the kernel of TensorFlow would divide by epsilon alone."""
+    optimizer = kind(1e-2, weight_decay=0.0)
+    variable = keras.Variable(np.ones(4), dtype="bfloat16", name="kernel")
+    optimizer.build([variable])
+    momentum = velocity = 0.0
+    weight = np.ones(4)
+    for step in range(1, 5):
+        optimizer.apply([ops.full((4,), 0.25, dtype="bfloat16")], [variable])
+        momentum, velocity = 0.9 * momentum + 0.1 * 0.25, 0.999 * velocity + 0.001 * 0.25**2
+        first, second = momentum, velocity
+        if optimizer.bias_correction:
+            first, second = first / (1 - 0.9**step), second / (1 - 0.999**step)
+        update = np.full(4, first / (np.sqrt(second) + 1e-6))
+        ratio = np.linalg.norm(weight) / np.linalg.norm(update) if kind is Lamb else 1.0
+        weight = weight - 1e-2 * ratio * update
+    np.testing.assert_allclose(
+        ops.convert_to_numpy(ops.cast(variable, "float32")), weight, atol=0.02
+    )
