@@ -60,18 +60,24 @@ def encode_tags(rows, label_names):
     """
     id_of = {name: i for i, name in enumerate(label_names)}
     id_of.update({i: i for i in range(len(label_names))})
+
+    def is_known(tag):
+        try:
+            return tag in id_of
+        except TypeError:  # It is a list, or another thing that no dict has as a key.
+            return False
+
     encoded = np.empty(len(rows), dtype=object)
     for row, tags in enumerate(rows):
-        tags = [tag.decode() if isinstance(tag, bytes) else tag for tag in tags]
-        try:
-            encoded[row] = np.array([id_of[tag] for tag in tags], "int32")
-        except KeyError as error:
-            tag = error.args[0]
-            raise ValueError(
-                f"Label {tag!r} at row {row}, word {tags.index(tag)} is not one of the labels "
-                f"{_list_names(label_names)}, nor a label id. Correct it, or build the task with "
-                "`label_names` that include it."
-            ) from None
+        tags = [tag.decode("utf-8", "replace") if isinstance(tag, bytes) else tag for tag in tags]
+        for word, tag in enumerate(tags):
+            if not is_known(tag):
+                raise ValueError(
+                    f"Label {repr(tag)[:40]} at row {row}, word {word} is not one of the labels "
+                    f"{_list_names(label_names)}, nor a label id. Correct it, or build the task "
+                    "with `label_names` that include it."
+                )
+        encoded[row] = np.array([id_of[tag] for tag in tags], "int32")
     return encoded
 
 
@@ -89,30 +95,32 @@ def check_token_labels(labels, label_names):
         ValueError: if the shape or the dtype is another, or an id is C or more.
     """
     labels = np.asarray(labels)
-    if (
-        labels.ndim != 2
-        or labels.dtype.kind not in "iu"
-        or labels.max(initial=0) >= len(label_names)
-    ):
+    are_integers = labels.ndim == 2 and labels.dtype.kind in "iu"
+    if not are_integers or labels.max(initial=0) >= len(label_names):
+        most = f", at most {labels.max(initial=0)}" if are_integers else ""
         raise ValueError(
             "The labels of packed arrays must be integers (N, L), for each token a label id in "
             f"[0, {len(label_names)}), or -100 for a token without a label, got "
-            f"{labels.dtype} of shape {labels.shape}, at most {labels.max(initial=0)}. Correct "
+            f"{labels.dtype} of shape {labels.shape}{most}. Correct "
             "them, or build the task with more `label_names`."
         )
     return labels.astype("int32")
 
 
-def weigh_token_labels(labels):
+def weigh_token_labels(labels, sample_weight=None):
     """Replaces negative label ids by 0, and gives them the weight 0.
 
     Args:
         labels: array of integers (N, L).
+        sample_weight: float (N,), weights of rows; float (N, L), weights of tokens; or None.
 
     Returns:
-        (labels, float32 weights, 0 or 1), both (N, L).
+        (labels, float32 weights), both (N, L).
     """
-    return np.maximum(labels, 0), (labels >= 0).astype("float32")
+    weights = (labels >= 0).astype("float32")
+    if sample_weight is not None:
+        weights *= np.reshape(sample_weight, (len(labels), -1))
+    return np.maximum(labels, 0), weights
 
 
 def _encode_names(labels, label_names):

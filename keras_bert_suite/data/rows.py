@@ -147,7 +147,7 @@ def read_labels(y):
     """Reads labels or weights as arrays. A tuple of numbers or names is one column, as a list is.
 
     Raises:
-        ValueError: if `y` is a single string.
+        ValueError: if `y` is a single string, or its entries have different lengths.
     """
     if isinstance(y, (str, bytes)):
         raise ValueError(
@@ -156,7 +156,13 @@ def read_labels(y):
         )
     if isinstance(y, tuple) and y and all(np.isscalar(label) for label in y):
         y = list(y)
-    return map_arrays(as_array, y)
+    try:
+        return map_arrays(as_array, y)
+    except ValueError as error:
+        raise ValueError(
+            "Labels and weights must have one entry for each row, or arrays of one shape, got "
+            f"entries of different lengths ({str(error)[:80]}...)."
+        ) from error
 
 
 def check_weights(weights):

@@ -4,6 +4,7 @@ import numpy as np
 
 from keras_bert_suite.data.rows import (
     Rows,
+    as_array,
     check_weights,
     map_arrays,
     name_columns,
@@ -21,7 +22,7 @@ def read_word_rows(x, y=None, sample_weight=None):
             TensorFlow are taken too.
         y: N lists of tags or label ids, one for each word; for packed arrays an array (N, L); or
             None.
-        sample_weight: a number for each row; for packed arrays an array (N, L); or None.
+        sample_weight: a number for each row; for packed arrays also an array (N, L); or None.
 
     Returns:
         `Rows`. Its `inputs` are a tuple of one object array (N,) of lists of str, or of str; its
@@ -29,7 +30,8 @@ def read_word_rows(x, y=None, sample_weight=None):
 
     Raises:
         ValueError: if a row is neither a list of words nor a str, naming row and word; if there are
-            several columns; if the numbers of rows differ.
+            several columns; if the numbers of rows differ; if the labels or weights of packed
+            arrays have another shape.
     """
     x, y = _leave_tensorflow(x), _leave_tensorflow(y)
     sample_weight = read_labels(_leave_tensorflow(sample_weight))
@@ -38,7 +40,7 @@ def read_word_rows(x, y=None, sample_weight=None):
     names = None
     if isinstance(columns, dict):
         if not any(_holds_words(column) for column in columns.values()):
-            return Rows.read(x, y, sample_weight)
+            return _check_shapes(Rows.read(x, y, sample_weight))
         names = tuple(columns)
         columns = tuple(columns.values())
     if isinstance(columns, tuple):
@@ -89,10 +91,27 @@ def read_words(column):
     return rows
 
 
+def _check_shapes(rows):
+    """Checks that packed tokens have a label each, and a weight for each token or each row."""
+    tokens = np.shape(next(iter(rows.inputs.values())))[:2]
+    for name, array, wanted in (
+        ("labels", rows.labels, [tokens]),
+        ("sample weights", rows.weights, [tokens[:1], tokens]),
+    ):
+        if array is not None and np.shape(array) not in wanted:
+            raise ValueError(
+                f"The {name} of packed arrays of shape {tokens} must have the shape "
+                f"{' or '.join(map(str, wanted))}, got {np.shape(array)}."
+            )
+    return rows
+
+
 def _read_tags(y):
     rows = as_column(y)
     for number, row in enumerate(rows):
-        if isinstance(row, (str, bytes)) or not hasattr(row, "__len__"):
+        if hasattr(row, "__array__"):
+            rows[number] = row = as_array(row).tolist()
+        if not isinstance(row, (list, tuple)):
             raise ValueError(
                 "The labels of a row must be a list with a label for each word, got "
                 f"{str(row)[:40]!r} ({type(row).__name__}) at row {number}."

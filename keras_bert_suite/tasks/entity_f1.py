@@ -4,6 +4,8 @@ from typing import Any
 
 import keras
 
+from keras_bert_suite.tasks.batch_sources import read_data
+
 
 class EntityF1(keras.callbacks.Callback):
     """Scores the entities that a `TokenClassifier` finds in held-out rows after each epoch.
@@ -25,6 +27,11 @@ class EntityF1(keras.callbacks.Callback):
     def __init__(self, rows: Any, tags: Any, batch_size: int | None = None) -> None:
         super().__init__()
         self._rows, self._tags, self._batch_size = rows, tags, batch_size
+
+    def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
+        # A wrong tag is found before an epoch is spent.
+        data = read_data(self.model, self._rows, self._tags, labelled=True)
+        self.model.cut_windows(data)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
         scores = self.model.score(self._rows, self._tags, self._batch_size)

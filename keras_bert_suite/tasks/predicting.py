@@ -7,7 +7,6 @@ from keras_bert_suite.data.input_dataset import (
     evaluation_batches,
     is_dataset,
     num_batches,
-    unpack_batch,
 )
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.tasks.batch_sources import (
@@ -72,7 +71,7 @@ def _predict_dataset(task, dataset, steps, decode, **kwargs):
 
     def pack_batches():
         for batch in read_batches(dataset):
-            windows = task.cut_windows(read_samples(task, unpack_batch(batch)[0]))
+            windows = task.cut_windows(read_samples(task, task.unpack_batch(batch)[0]))
             if not len(windows):
                 continue
             read.append(windows)

@@ -7,6 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Dtype, Inputs, Labels, PathLike, Patterns, Tensor
+from keras_bert_suite.data.input_dataset import unpack_batch
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.tasks.batch_sources import (
     evaluation_source,
@@ -314,6 +315,10 @@ class RowTask(SavedTask):
     def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         """Reads rows in memory, the arguments of `fit`."""
         return Rows.read(x, y, sample_weight)
+
+    def unpack_batch(self, batch: Any) -> tuple[Any, Any, Any]:
+        """The (x, y, sample_weight) of an element of a dataset that `predict` was given."""
+        return unpack_batch(batch)
 
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         """Reads one batch of a dataset, which may be tensors in a graph of TensorFlow."""

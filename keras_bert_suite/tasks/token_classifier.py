@@ -196,9 +196,14 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         Returns:
             dict, see `score_entities`.
         """
-        labels = self.encode_labels(self.read_rows(rows, labels).labels)
+        read = self.read_rows(rows, labels)
+        labels = self.encode_labels(read.labels)
+        tags = self.predict_tags(rows, batch_size, verbose=0)
+        if isinstance(read.inputs, dict):  # A negative label marks a token that does not count.
+            tags = [np.array(row)[ids >= 0] for row, ids in zip(tags, labels, strict=True)]
+            labels = [ids[ids >= 0] for ids in labels]
         true_tags = [[self.label_names[label] for label in row] for row in labels]
-        return score_entities(true_tags, self.predict_tags(rows, batch_size, verbose=0))
+        return score_entities(true_tags, tags)
 
     def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         return read_word_rows(x, y, sample_weight)
@@ -211,7 +216,21 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
                 f"A {type(self).__name__} reads words outside of graphs of TensorFlow. Pass the "
                 "tf.data dataset itself to `fit`, without mapping `preprocess_samples` over it."
             )
+        if isinstance(x, list) and x and isinstance(x[0], tuple):
+            raise ValueError(
+                "A row of a batch must be a list of words, got a tuple. The `default_collate` of "
+                "PyTorch makes such tuples, of the first words of all rows and so on. Pass the "
+                "DataLoader a `collate_fn` that returns a list of rows and a list of their labels."
+            )
         return read_word_rows(x, y, sample_weight)
+
+    def unpack_batch(self, batch: Any) -> tuple[Any, Any, Any]:
+        # A list of rows of words is a batch, as a list of texts is for other tasks.
+        rows = isinstance(batch, list) and all(
+            isinstance(row, list) and all(isinstance(word, (str, bytes)) for word in row)
+            for row in batch
+        )
+        return (batch, None, None) if rows else super().unpack_batch(batch)
 
     def encode_labels(self, labels: Labels) -> Labels:
         """Turns label names or ids of words into label ids."""
@@ -238,8 +257,7 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
     def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         if isinstance(x, dict):
             if y is not None:
-                y, weights = weigh_token_labels(y)
-                sample_weight = weights if sample_weight is None else weights * sample_weight
+                y, sample_weight = weigh_token_labels(y, sample_weight)
             return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
         (windows,) = x
         lengths = np.array([len(window) for window in windows], "int32")

@@ -8,6 +8,7 @@ from small_texts import TINY, VOCABULARY, make_reviews
 from keras_bert_suite import (
     AdamW,
     BertBackbone,
+    EntityF1,
     LinearWarmupDecay,
     SegmentPacker,
     TokenClassifier,
@@ -155,6 +156,28 @@ def test_packed_arrays(tagger):
     np.testing.assert_allclose(probabilities.sum(axis=-1), 1, atol=1e-6)
 
 
+def test_packed_arrays_are_weighted_and_scored(tagger):
+    """A weight for each row, of as many rows as a row has tokens, is no weight for each token."""
+    packed = tagger.preprocessor.pack(["the good film"] * 15 + ["good"])
+    labels = np.full((16, 16), -100)
+    labels[:15, 1:4], labels[15, 1] = [0, 1, 0], 1
+    rows = [["the", "good", "film"]] * 15 + [["good"]], [["O", "B-POS", "O"]] * 15 + [["B-POS"]]
+    weights = np.arange(16) / 4
+    wanted = tagger.evaluate(*rows, sample_weight=weights, verbose=0)
+    by_token = np.repeat(weights[:, None], 16, axis=1)
+    for given in (weights, by_token):
+        got = tagger.evaluate(packed, labels, sample_weight=given, verbose=0)
+        assert got == pytest.approx(wanted, abs=1e-5)
+    assert tagger.score(packed, labels) == tagger.score(*rows)
+    for y, sample_weight, error in (
+        (labels[:, :8], None, r"labels of packed arrays .* \(16, 16\), got \(16, 8\)"),
+        (labels, np.ones((16, 3)), r"weights .* \(16,\) or \(16, 16\), got \(16, 3\)"),
+        (np.full((16, 16), "O"), None, "must be integers .* <U1 of shape"),
+    ):
+        with pytest.raises(ValueError, match=error):
+            tagger.evaluate(packed, y, sample_weight=sample_weight, verbose=0)
+
+
 def test_weights(tagger):
     loss = tagger.evaluate(ROWS, TAGS, sample_weight=np.zeros(48), verbose=0)[0]
     assert loss == 0
@@ -241,6 +264,9 @@ def test_any_kerashub_encoder():
         ("a text", [["O"]], "Put it in a list"),
         ([["a"]], None, "a label for each"),
         ([["a"], ["b"]], [["O"]], "lists of tags for 2 rows"),
+        ([["a", "b"]], [{"O", "B-POS"}], r"must be a list .* \(set\) at row 0"),
+        ([["a", "b"]], [["O", ["O"]]], r"Label \['O'\] at row 0, word 1"),
+        ([["a"]], [[b"\xff"]], "at row 0, word 0 is not one of"),
         (({"a": 1}, {"b": 2}), [["O"]], "x has 2 columns"),
     ],
 )
@@ -276,3 +302,35 @@ def test_wrong_words_of_tensorflow(tagger):
         tagger.fit(dataset, verbose=0)
     with pytest.raises(ValueError, match="Pass the tf.data dataset itself to `fit`"):
         dataset.map(tagger.preprocess_samples)
+
+
+def test_batches_of_a_data_loader(tagger):
+    import torch
+
+    def column(rows):
+        return [row for row, _ in rows]
+
+    def collate(rows):
+        return column(rows), [torch.tensor([LABELS.index(tag) for tag in tags]) for _, tags in rows]
+
+    rows = list(zip(ROWS, TAGS, strict=True))
+    loader = torch.utils.data.DataLoader(rows, 16, collate_fn=collate)
+    wanted = tagger.evaluate(ROWS, TAGS, verbose=0)
+    assert tagger.evaluate(loader, verbose=0)[1] == pytest.approx(wanted[1], abs=1e-5)
+    tags = tagger.predict_tags(ROWS[:7], verbose=0)
+    loader = torch.utils.data.DataLoader(rows[:7], 3, collate_fn=column)
+    assert tagger.predict_tags(loader, verbose=0) == tags
+    # Its own function makes columns of first words, second words and so on.
+    loader = torch.utils.data.DataLoader([(["a", "good"], ["O", "B-POS"])] * 4, 2)
+    with pytest.raises(ValueError, match="Pass the DataLoader a `collate_fn`"):
+        tagger.evaluate(loader, verbose=0)
+
+
+@pytest.mark.parametrize(
+    ("tags", "error"), [([["B-NEG"]], "'B-NEG' at row 0"), ([["O", "O"]], "1 words, .* 2 labels")]
+)
+def test_entity_f1_checks_its_tags_before_training(tagger, tags, error):
+    before = tagger.get_weights()
+    with pytest.raises(ValueError, match=error):
+        tagger.fit(ROWS[:16], TAGS[:16], verbose=0, callbacks=[EntityF1([["good"]], tags)])
+    assert all(map(np.array_equal, before, tagger.get_weights()))
