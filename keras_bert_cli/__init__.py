@@ -1,8 +1,8 @@
 """The command line, `keras-bert COMMAND --flags`.
 
-This package stands beside keras_bert_suite and is no part of it. Importing keras_bert_suite imports
-Keras, and no module of this package imports Keras before the flags are read. So help comes at once,
-and the backend can still be chosen.
+This package is beside keras_bert_suite, and not a part of it. To import keras_bert_suite is to
+import Keras. No module of this package imports Keras before the flags are read. So help comes at
+once, and the backend can still be chosen.
 """
 
 import difflib
@@ -44,7 +44,7 @@ def main(argv=None):
     """Runs a command.
 
     Args:
-        argv: list of str, the command and its flags. Defaults to the process's.
+        argv: list of str, the command and its flags. Defaults to the arguments of the process.
 
     Returns:
         int, the exit status: 0; 1 for an error; 2 if the command line itself is wrong;
@@ -98,7 +98,7 @@ def find_command(name):
     """The module of a command.
 
     Raises:
-        UsageError: if there is none.
+        UsageError: if there is no such command.
     """
     if name in COMMANDS:
         return COMMANDS[name]

@@ -107,7 +107,7 @@ class SavedModel:
 
 
 def load_text_ops(tf):
-    """Loads the ops of TensorFlow Text alone: the package itself imports Keras."""
+    """Loads the ops of TensorFlow Text without its Python package, which imports Keras."""
     package = importlib.util.find_spec("tensorflow_text")
     if package is None:
         raise ModuleNotFoundError(

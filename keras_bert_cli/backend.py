@@ -1,4 +1,4 @@
-"""The backend Keras is imported with."""
+"""Chooses the backend that Keras is imported with."""
 
 import os
 import sys
@@ -10,8 +10,8 @@ def choose_backend(name):
     """Chooses the backend before Keras is imported.
 
     Args:
-        name: one of `BACKENDS`, or None for what the environment or Keras' own
-            configuration says.
+        name: one of `BACKENDS`, or None for the backend of the environment or of Keras'
+            configuration.
 
     Raises:
         ValueError: if Keras is loaded already, with another backend.

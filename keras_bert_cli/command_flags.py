@@ -1,4 +1,4 @@
-"""The flags of one command: defined, parsed, explained."""
+"""Defines, parses and explains the flags of a command."""
 
 import inspect
 import os
@@ -11,7 +11,7 @@ from .backend import BACKENDS
 
 
 class UsageError(Exception):
-    """The command line itself is wrong: exit status 2."""
+    """An error in the command line itself. The exit status is 2."""
 
 
 class PathParser(absl_flags.ArgumentParser):
@@ -46,8 +46,8 @@ def make_flags(command):
         "backend",
         None,
         BACKENDS,
-        "What Keras computes with. Default: the environment variable KERAS_BACKEND, or Keras' "
-        "own configuration.",
+        "The backend of Keras. Default: the environment variable KERAS_BACKEND, or Keras' own "
+        "configuration.",
         flag_values=values,
     )
     absl_flags.DEFINE_boolean(
@@ -65,7 +65,7 @@ def parse_flags(name, command, arguments):
     """Parses the flags of a command.
 
     Args:
-        name: str, of the command.
+        name: str, the name of the command.
         command: module with `define_flags(values)` and `REQUIRED`, names of flags.
         arguments: list of str.
 
@@ -73,7 +73,7 @@ def parse_flags(name, command, arguments):
         `absl.flags.FlagValues`.
 
     Raises:
-        UsageError: if a flag is unknown, missing or has a value it cannot have.
+        UsageError: if a flag is unknown, missing or has a wrong value.
     """
     values = make_flags(command)
     values.set_gnu_getopt(True)

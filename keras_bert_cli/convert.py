@@ -1,10 +1,10 @@
 """Convert a checkpoint to the format of Hugging Face, of Google, or of Keras.
 
-Reads what --checkpoint of finetune reads: a folder of Hugging Face, of Google's TF1
-code or of a preset, a .keras file, or hf://owner/name. The heads of
-pretraining and a classification layer are kept, with the label names if the format has a
-place for them; Google's has none. A checkpoint with another head, such as a head that
-answers questions, is refused. --encoder_only leaves all heads out.
+Reads a folder of Hugging Face, of Google's TF1 code or of a preset, a .keras file, or
+hf://owner/name. The heads of pretraining and a classification layer are kept. The label
+names are kept too, except in Google's format, which has no place for them. A checkpoint
+with another head, such as a head that answers questions, is refused. --encoder_only leaves
+all heads out.
 
 Example:
   keras-bert convert --input uncased_L-12_H-768_A-12 --to huggingface --output bert-base
@@ -30,7 +30,7 @@ REQUIRED = ("input", "output", "to")
 
 def define_flags(values):
     """Defines the flags of this command."""
-    define_path(values, "input", None, "What to convert.")
+    define_path(values, "input", None, "Model or checkpoint to convert.")
     define_path(values, "output", None, "Folder to write.")
     formats = ("huggingface", "google_tf1", "preset")
     flags.DEFINE_enum("to", None, formats, "Format to write.", flag_values=values)
@@ -74,7 +74,7 @@ def open_model(path):
 
 
 def check_heads(path, kept):
-    """Raises a `ValueError` if a checkpoint has other heads than those that are kept."""
+    """Raises a `ValueError` if a checkpoint has a head that is not in `kept`."""
     from keras_bert_suite.checkpoints import find_other_heads, open_checkpoint
 
     checkpoint = None if path.endswith(".keras") else open_checkpoint(path)

@@ -1,4 +1,4 @@
-"""What the commands that read a corpus of plain text have in common."""
+"""The common part of the commands that read a corpus of plain text."""
 
 import time
 
@@ -12,8 +12,9 @@ def define_input_flags(values):
     explanation = "Files, folders, or patterns in quotes, separated by commas; .gz is unpacked."
     flags.DEFINE_list("input", None, explanation, flag_values=values)
     explanation = (
-        "How files hold documents: a sentence a line and blank lines between documents, a document "
-        "a file, or a JSON object a line. auto takes the first, and the last for .jsonl."
+        "How files hold documents. sentences: each line is a sentence, and a blank line ends a "
+        "document. files: each file is a document. jsonl: each line is a JSON object with a "
+        "document. auto: jsonl for .jsonl files, otherwise sentences."
     )
     formats = ("auto", "sentences", "files", "jsonl")
     flags.DEFINE_enum("format", "auto", formats, explanation, flag_values=values)
@@ -25,13 +26,13 @@ def define_input_flags(values):
     )
     flags.DEFINE_string("encoding", "utf-8", explanation, flag_values=values)
     explanation = (
-        "What becomes of bytes that are not of the encoding. strict: the document cannot be read; "
-        "see --on_error. replace: U+FFFD is read for them, which the tokenizer drops."
+        "What to do with bytes that are not of the encoding. strict: the document cannot be read; "
+        "see --on_error. replace: read U+FFFD in place of them, which the tokenizer drops."
     )
     choices = ("strict", "replace")
     flags.DEFINE_enum("errors", "strict", choices, explanation, flag_values=values)
     explanation = (
-        "What becomes of documents that cannot be read: bytes that are not of the encoding, lines "
+        "What to do with documents that cannot be read: bytes that are not of the encoding, lines "
         "that are not JSON or have no text, files that cannot be unpacked. stop: list them, and "
         "write nothing. skip: leave them out, and count and list them at the end."
     )
@@ -54,12 +55,12 @@ def describe_left_out(skipped_documents, replaced_texts, faults):
 
 
 def make_progress(on_terminal):
-    """The way to show progress: a context manager with a method `show`."""
+    """Makes a context manager with a method `show`, which shows progress."""
     return Bar() if on_terminal else Lines()
 
 
 class Lines:
-    """A line now and then, for logs.
+    """Shows progress by a line every ten seconds, for logs.
 
     Attributes:
         done, kept, total: int, the bytes of input that are done, the bytes that an earlier run has
@@ -83,7 +84,7 @@ class Lines:
 
     @property
     def rate(self):
-        """float, bytes of input a second that this run has done."""
+        """float, how many bytes of input this run does in a second."""
         return (self.done - self.kept) / max(self.seconds, 1e-9)
 
     def show(self, done, kept, total):
@@ -100,7 +101,7 @@ class Lines:
 
 
 class Bar(Lines):
-    """A bar, for a terminal."""
+    """Shows progress by a bar, for a terminal."""
 
     def __enter__(self):
         from rich import progress

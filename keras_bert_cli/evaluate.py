@@ -1,7 +1,7 @@
 """Evaluate a classifier on labelled texts, or on sentences with tagged words.
 
-Prints the accuracy, a table of precision, recall and F1 of every class, and how often
-each class was taken for each other; also as JSON and as a picture.
+Prints the accuracy, a table of precision, recall and F1 of every class, and the confusion
+matrix. Writes them as JSON and as a picture, too.
 
 Example:
   keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\
@@ -94,7 +94,7 @@ def run(values):
 
 
 def print_scores(scores):
-    """Prints what `score` returned."""
+    """Prints the scores of `score`."""
     from rich.console import Console
     from rich.table import Table
 

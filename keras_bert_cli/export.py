@@ -1,7 +1,7 @@
 """Export a classifier for TensorFlow Serving, ONNX Runtime or LiteRT.
 
 A SavedModel takes strings: the tokenizer is inside the graph. An ONNX or LiteRT model takes
-token ids, and the vocabulary lies beside it. TensorFlow is needed, whatever backend the
+token ids, and the vocabulary is beside it. TensorFlow is needed, whatever backend the
 model was trained with.
 
 Example:
@@ -31,20 +31,21 @@ def define_flags(values):
     """Defines the flags of this command."""
     explanation = "A .keras file, or the folder of a preset or of a checkpoint with a classifier."
     define_path(values, "model", None, explanation)
-    flags.DEFINE_enum("format", "saved_model", FORMATS, "What to write.", flag_values=values)
+    flags.DEFINE_enum("format", "saved_model", FORMATS, "Format to write.", flag_values=values)
     explanation = (
-        "Folder to write. For a SavedModel that of the model, saved_models/sentiment, which gets "
-        "its next version, or of a version, saved_models/sentiment/1."
+        "Folder to write. For a SavedModel it is the folder of the model, such as "
+        "saved_models/sentiment, which gets its next version, or the folder of a version, such as "
+        "saved_models/sentiment/1."
     )
     define_path(values, "output", None, explanation)
     explanation = (
-        "Names of a SavedModel's inputs, in the order the model takes the texts in. Default: as "
-        "the model calls its texts."
+        "Names of a SavedModel's inputs, in the order in which the model takes the texts. Default: "
+        "the names of the texts in the model."
     )
     flags.DEFINE_list("inputs", None, explanation, flag_values=values)
     explanation = "Most rows that a server with batching puts in a batch of a SavedModel."
     flags.DEFINE_integer("max_batch_size", 32, explanation, 1, flag_values=values)
-    flags.DEFINE_boolean("overwrite", False, "Replace what is there.", flag_values=values)
+    flags.DEFINE_boolean("overwrite", False, "Replace the folder.", flag_values=values)
 
 
 def run(values):
@@ -88,7 +89,7 @@ def choose_inputs(values, input_names):
     if input_names is not None and len(inputs) != len(input_names):
         raise ValueError(
             f"--inputs={','.join(inputs)} names {len(inputs)}, but {values.model} was trained "
-            f"with {len(input_names)} texts a row, {', '.join(input_names)}. Name as many, or "
+            f"with rows of {len(input_names)} texts, {', '.join(input_names)}. Name as many, or "
             "leave out --inputs."
         )
     return standalone.input_names.check_signature_names(inputs)

@@ -1,12 +1,12 @@
 """Fine-tune a checkpoint on labelled texts, or on sentences with tagged words.
 
-Texts come in a TSV or CSV file. With --task ner the files have a word and its tag a line, and an
-empty line between sentences; the tags may be of IOB1, BIO, BIOES or BMES.
+Texts come in a TSV or CSV file. With --task ner, each line of a file has a word and its tag, and an
+empty line ends a sentence. The tags may be of IOB1, BIO, BIOES or BMES.
 
-The label names are those of the training file, sorted. Progress and a table of the
-epochs are printed; the model is written when training is done. A run that was killed is
-continued by the same command, from checkpoints that are removed at the end. If SIGTERM stops
-the run, the exit status is 143 and no model is written.
+The label names are the labels of the training file, sorted. Progress and a table of the epochs are
+printed. The model is written when training is done. If a run was killed, the same command goes on
+with it, from checkpoints that are removed at the end. If SIGTERM stops the run, the exit status is
+143 and no model is written.
 
 Example:
   keras-bert finetune --checkpoint hf://google-bert/bert-base-uncased \\
@@ -42,7 +42,7 @@ from .text_examples import TextExamples
 
 REQUIRED = ("checkpoint", "train", "output")
 
-#: What --task may be, and what reads its files.
+#: The values of --task, and the classes that read its files.
 TASKS = {"texts": TextExamples, "ner": TaggedSentences}
 
 #: Flags that may change from one start of a run to the next.
@@ -73,19 +73,20 @@ def define_flags(values):
     path("test", None, "File to evaluate on at the end.")
     define_table_flags(values)
     define_sentence_flags(values)
-    path("output", None, "Where the model goes: a .keras file, or the folder of a preset.")
-    path("export", None, "Where a SavedModel goes: saved_models/sentiment, or .../sentiment/1.")
-    flags.DEFINE_boolean("overwrite", False, "Replace what is there.", flag_values=values)
+    path("output", None, "Model to write: a .keras file, or the folder of a preset.")
+    path("export", None, "SavedModel to write: saved_models/sentiment, or .../sentiment/1.")
+    flags.DEFINE_boolean("overwrite", False, "Replace the output.", flag_values=values)
     integer("epochs", 3, "Passes over the training file.", 1)
     integer("batch_size", 32, "Texts in a training step.", 1)
-    integer("sequence_length", None, "Most tokens in a text. Default: 128, or the model's most.", 4)
+    explanation = "Most tokens in a text. Default: 128, or fewer if the model has fewer positions."
+    integer("sequence_length", None, explanation, 4)
     number("learning_rate", 5e-5, "Learning rate at its peak.", 1)
     number("warmup_ratio", 0.1, "Share of the steps in which the learning rate rises.", 1)
-    number("weight_decay", 0.01, "Weight decay; not of biases and norms.")
-    explanation = "Correct the bias of Adam, better with less than some ten thousand texts."
+    number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
+    explanation = "Correct the bias of Adam. This is better with fewer than about 10,000 texts."
     flags.DEFINE_boolean("bias_correction", False, explanation, flag_values=values)
     explanation = (
-        "balanced: every class counts as much as each other in the loss, however many texts it has."
+        "balanced: every class has the same weight in the loss, however many texts it has."
     )
     flags.DEFINE_enum("class_weight", "none", ("none", "balanced"), explanation, flag_values=values)
     path("checkpoint_dir", None, "Folder for the checkpoints. Default: OUTPUT.training.")
@@ -139,7 +140,7 @@ def run(values):
 
 
 def find_state_folder(values):
-    """`pathlib.Path` of the folder for checkpoints, or None if there are to be none."""
+    """`pathlib.Path` of the folder for checkpoints, or None if no checkpoint is to be written."""
     if not values.checkpoint_every:
         return None
     folder = values.checkpoint_dir or f"{values.output.rstrip(os.sep)}.training"
@@ -147,7 +148,7 @@ def find_state_folder(values):
 
 
 def settings_of(values):
-    """dict of what makes a run what it is: flags, and the content of the training file."""
+    """dict of the settings that a run must keep: flags, and the hash of the training file."""
     settings = {name: values[name].value for name in values if name not in MAY_CHANGE}
     return {**settings, "train (SHA-256)": find_digest(values.train)}
 
@@ -164,12 +165,12 @@ def train_classifier(values, examples, train, dev, label_names, state):
     Args:
         values: the flags.
         examples: `TextExamples` or `TaggedSentences`.
-        train, dev: what it has read; `dev` may be None.
+        train, dev: the data that `examples` has read; `dev` may be None.
         label_names: list of str.
         state: `pathlib.Path` of the folder for checkpoints, or None.
 
     Returns:
-        the task; None if SIGTERM has ended the training, to be continued.
+        the task, or None if SIGTERM has stopped the training.
     """
     import keras
 
@@ -213,7 +214,7 @@ def train_classifier(values, examples, train, dev, label_names, state):
             callbacks=callbacks,
         )
     except OSError as error:
-        # The last checkpoint is of no use to a run that is at its end.
+        # A run that is at its end does not need its last checkpoint.
         if checkpoints is None or not has_finished(checkpoints.progress, values.epochs):
             raise
         warnings.warn(f"the last checkpoint could not be written: {error}", stacklevel=2)
@@ -224,14 +225,14 @@ def train_classifier(values, examples, train, dev, label_names, state):
 
 
 def has_finished(progress, epochs):
-    """Whether a `Progress` is that of a run at its end."""
+    """Whether a run with this `Progress` is at its end."""
     if progress is None or progress.steps_per_epoch is None:
         return False
     return progress.batches >= epochs * progress.steps_per_epoch
 
 
 def set_sequence_length(classifier, length):
-    """Sets the most tokens in a row: `length`, or 128 as far as the model has positions.
+    """Sets `sequence_length` of the packer: `length`, or at most 128 if it is None.
 
     Raises:
         ValueError: if the model has fewer positions than `length`.

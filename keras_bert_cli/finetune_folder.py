@@ -15,11 +15,12 @@ def claim_folder(folder, settings):
 
     Args:
         folder: `pathlib.Path`.
-        settings: dict of flag name -> what JSON can hold. A run that goes on needs the same.
+        settings: dict of flag name -> value that JSON can hold. A run that goes on needs the same
+            settings.
 
     Raises:
         ValueError: if the folder holds a run with other settings.
-        FileExistsError: if the folder holds something else.
+        FileExistsError: if the folder holds other files.
     """
     made = [path for path in (folder, *folder.parents) if not path.exists()]
     before = read_settings(folder)

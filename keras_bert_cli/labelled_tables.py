@@ -5,7 +5,7 @@ import warnings
 from .standalone import tables
 from .table_flags import read_columns
 
-#: More different labels than this are looked at with suspicion.
+#: More different labels than this may come from a wrong column.
 MANY_LABELS = 20
 
 #: How programs write a text that is missing.
@@ -18,7 +18,7 @@ def read_examples(values, path, text_columns):
     Args:
         values: the flags.
         path: str.
-        text_columns: dict, as of `choose_text_columns`.
+        text_columns: dict from `choose_text_columns`.
 
     Returns:
         `Table`.
@@ -42,7 +42,7 @@ def check_labels(values, table, label_names, source):
         values: the flags.
         table: `Table`.
         label_names: list of str.
-        source: str, where the model has them from: the training file, or the model.
+        source: str, the source of `label_names`: the training file, or the model.
     """
     known = set(label_names)
     for row, label in enumerate(table.columns[values.label_column]):
@@ -60,8 +60,8 @@ def find_label_names(values, train):
     """The label names of the training table: two or more, sorted.
 
     Raises:
-        ValueError: if there are fewer, if some differ only in spaces or case, or if
-            they are the numbers of a regression, with an example and its line.
+        ValueError: if there are fewer than two, if two differ only in spaces or case, or if
+            they are the numbers of a regression, with an example.
     """
     labels = train.columns[values.label_column]
     label_names = tables.list_label_names(labels)
@@ -85,13 +85,13 @@ def find_label_names(values, train):
 
 
 def columns_of(table):
-    """(texts, labels), or ((first texts, second texts), labels) of pairs."""
+    """(texts, labels), or for pairs ((first texts, second texts), labels)."""
     *texts, labels = table.columns.values()
     return tuple(texts) if len(texts) > 1 else texts[0], labels
 
 
 def list_labels(label_names):
-    """The labels as a line names them, or the first of them.
+    """The first labels as text for a line, and how many more there are.
 
     >>> list_labels(["no", "yes"])
     'no, yes'
@@ -102,7 +102,7 @@ def list_labels(label_names):
 
 
 def shorten_label(label):
-    """The label, or its beginning: a wrong column may hold whole texts."""
+    """The label, or the beginning of a long label. A wrong column may hold whole texts."""
     return label if len(label) < 60 else label[:57] + "..."
 
 

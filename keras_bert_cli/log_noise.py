@@ -1,4 +1,4 @@
-"""Keeping the frameworks' start-up messages off the terminal."""
+"""Hides the frameworks' start-up messages."""
 
 import contextlib
 import logging
@@ -22,7 +22,7 @@ NOISE = re.compile(
 def hide_log_noise(enabled=True):
     """Drops the lines of `NOISE` from standard error, also the lines of C++ and of child processes.
 
-    Warnings of Python are shown as one plain line each, and only `UserWarning`s.
+    Of Python's warnings only `UserWarning`s are shown, each as one plain line.
     """
     if not enabled or sys.stderr is None:
         yield

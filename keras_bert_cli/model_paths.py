@@ -24,8 +24,8 @@ def check_model(path):
             SavedModel, the prefix of a TensorFlow checkpoint, or `hf://owner/name`.
 
     Raises:
-        FileNotFoundError: if there is nothing at `path`, or a folder without a model;
-            naming the model that was meant, if one is near.
+        FileNotFoundError: if there is nothing at `path`, or a folder without a model. The
+            message names a model nearby that may be meant.
     """
     if "://" in path:
         return
@@ -34,14 +34,14 @@ def check_model(path):
         if any(any(place.glob(pattern)) for pattern in (*MODEL_FILES, "*.index")):
             return
         models = [folder for folder in sorted(place.glob("*")) if _is_model(folder)]
-        # Of the versions of a SavedModel the newest comes first.
+        # The newest version of a SavedModel comes first.
         models.sort(key=lambda folder: -int(folder.name) if folder.name.isdecimal() else 0)
         if models:
             hint = f"Did you mean {os.path.join(path, models[0].name)}?"
         elif (place / "checkpoints").is_dir() and (place / "settings.json").is_file():
             hint = "It is a run that has not finished. The command that began it goes on with it."
         else:
-            hint = "Pass the folder that the files of the model are in."
+            hint = "Pass the folder that directly holds the files of the model."
         raise FileNotFoundError(f"{path} holds no model. {hint}")
     if place.is_file() or place.with_name(place.name + ".index").is_file():
         return
@@ -57,7 +57,7 @@ def check_corpus(path):
     """Checks that there is a prepared corpus at a path, before a framework is imported.
 
     Raises:
-        FileNotFoundError: if there is none, or `keras-bert prepare` has not finished it.
+        FileNotFoundError: if there is no corpus, or `keras-bert prepare` has not finished it.
     """
     if not (Path(path) / "manifest.json").is_file():
         raise FileNotFoundError(
@@ -82,7 +82,7 @@ def find_input_names(path):
 
 
 def find_class(path):
-    """The class of a saved task, as its configuration has it, or None.
+    """The class of a saved task, from its configuration, or None.
 
     Args:
         path: as for `check_model`.

@@ -1,4 +1,4 @@
-"""Writes the results of commands: aside first, then renamed to their place."""
+"""Writes the results of commands: beside their place first, then renamed."""
 
 import fnmatch
 import os
@@ -7,7 +7,7 @@ import tempfile
 import uuid
 from pathlib import Path
 
-#: What tokenizers write.
+#: The files that tokenizers write.
 TOKENIZER_FILES = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json")
 
 #: The kinds of folder that commands write, and the files a folder of that kind may hold.
@@ -32,7 +32,7 @@ FOLDERS = {
     ),
 }
 
-#: Bytes that are written as a trial. A disk that is almost full has no room for them.
+#: How many bytes are written as a trial. An almost full disk has no room for them.
 TRIAL_BYTES = 1 << 20
 
 
@@ -43,7 +43,7 @@ def check_output(path, overwrite=False, kind=None):
 
     Args:
         path: str or path.
-        overwrite: bool, whether what is at `path` may be replaced.
+        overwrite: bool, whether a file or folder at `path` may be replaced.
         kind: a key of `FOLDERS`, or None for a file.
 
     Raises:
@@ -55,7 +55,9 @@ def check_output(path, overwrite=False, kind=None):
     _check_replaceable(path, overwrite, kind)
     folder = next(parent for parent in path.parents if os.path.lexists(parent))
     if not folder.is_dir():
-        raise NotADirectoryError(f"{path} cannot be written, for {folder} is not a folder.")
+        raise NotADirectoryError(
+            f"{path} cannot be written: {folder} is not a folder. Choose another path."
+        )
     aside = folder / _name_aside(path)
     try:
         aside.mkdir()
@@ -78,16 +80,16 @@ def write_output(path, write, overwrite=False, kind=None):
 
     Args:
         path: str or path.
-        write: function that makes the file or folder at the path it is given, which
-            has the same name.
-        overwrite: bool, whether to replace what is at `path`.
+        write: function that makes the file or folder at a path that it is given. This path has
+            the same name as `path`.
+        overwrite: bool, whether to replace a file or folder at `path`.
         kind: as for `check_output`.
 
     Returns:
         `path`, as a `pathlib.Path`.
 
     Raises:
-        OSError: if it could not be written to its place.
+        OSError: if the result could not be written to its place.
     """
     path = Path(path)
     try:
@@ -113,7 +115,7 @@ def _write_in_place(path, write, overwrite, kind):
         if os.path.lexists(path) and overwrite:
             path.rename(aside / "replaced")
         try:
-            # Not `replace`, which would overwrite a file that another process has just written.
+            # `replace` would overwrite a file that another process has just written.
             _check_replaceable(path, False, kind)
             (aside / path.name).rename(path)
         except OSError:
@@ -125,7 +127,7 @@ def _write_in_place(path, write, overwrite, kind):
 
 
 def _write_elsewhere(path, write):
-    """Writes the result elsewhere. Returns the path, or None if there is no place either."""
+    """Writes the result elsewhere. Returns its path, or None if it cannot be written anywhere."""
     for place in dict.fromkeys([path.absolute().parent, Path.cwd(), Path(tempfile.gettempdir())]):
         try:
             folder = Path(tempfile.mkdtemp(prefix="keras-bert-", dir=place))
@@ -162,7 +164,7 @@ def _check_replaceable(path, overwrite, kind):
     if strangers:
         more = f" and {len(strangers) - 3} more" if len(strangers) > 3 else ""
         raise FileExistsError(
-            f"{path} holds what keras-bert did not write: {', '.join(strangers[:3])}{more}. "
+            f"{path} holds files that keras-bert did not write: {', '.join(strangers[:3])}{more}. "
             "--overwrite would delete it. Move it, or choose another path."
         )
 

@@ -1,4 +1,4 @@
-"""Pictures of a training: curves and a confusion matrix."""
+"""Draws a training: curves and a confusion matrix."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ except ImportError as error:
 
 from .scores import count_confusions
 
-#: A confusion matrix of more classes shows colours alone.
+#: A confusion matrix of more classes shows colours only.
 MOST_CLASSES_WITH_NUMBERS = 30
 
 TRAIN_COLOR, HELD_OUT_COLOR, GRID_COLOR = "#4477aa", "#cc3311", "#dddddd"
@@ -24,7 +24,7 @@ def plot_training_curves(history, path, held_out_name="test"):
     Args:
         history: dict of lists, the `history` of Keras' `History`.
         path: str or path of the file.
-        held_out_name: str, what the validation data is called.
+        held_out_name: str, the name of the validation data.
     """
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     for axes, name in zip(figure.subplots(1, 2), ("loss", "accuracy"), strict=True):

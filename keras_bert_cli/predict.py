@@ -40,11 +40,15 @@ def define_flags(values):
 
     path("model", None, "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
     define_task_flag(values)
-    path("input", "-", "File of one text a line, table (.tsv, .csv or --delimiter), or -.")
+    explanation = (
+        "File with a text in each line, or table (.tsv, .csv or --delimiter), or - for standard "
+        "input."
+    )
+    path("input", "-", explanation)
     define_table_flags(values, text_column=None, label_column=None)
-    path("output", "-", "File to write, or -.")
+    path("output", "-", "File to write, or - for standard output.")
     formats = ("tsv", "jsonl")
-    explanation = "What a line looks like. Default: tsv, and jsonl for entities."
+    explanation = "Format of a line. Default: tsv, and jsonl for entities."
     flags.DEFINE_enum("format", None, formats, explanation, flag_values=values)
     flags.DEFINE_boolean("overwrite", False, "Replace the file.", flag_values=values)
     flags.DEFINE_integer("batch_size", 32, "Texts in a step.", 1, flag_values=values)
@@ -82,11 +86,11 @@ def answer(values, columns):
     if saved_model is None or values.task:
         labels_words = find_data_kind(values) == "ner"
     else:
-        labels_words = saved_model.labels_words  # Its files do not say.
+        labels_words = saved_model.labels_words  # Only the loaded model knows.
     if labels_words:
         if values.format == "tsv":
             raise UsageError(
-                "--format tsv has a label a text. The entities of a text are --format jsonl"
+                "--format tsv has one label for each text. Choose --format jsonl for entities"
             )
         return format_entities(columns, find_entities(values, columns, saved_model))
     predictor = open_predictor(values.model, saved_model)
@@ -100,7 +104,7 @@ def _are_same(first, second):
 
 
 def check_table_flags(values):
-    """Raises a `UsageError` if a flag of tables is given with an input that is no table."""
+    """Raises a `UsageError` if a flag of tables is given with an input that is not a table."""
     if is_table(values):
         return
     if values.text_column or values.text_pair_column or not values.header:

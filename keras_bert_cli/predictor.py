@@ -1,4 +1,4 @@
-"""Classifiers that answer, whatever they were saved as."""
+"""Opens classifiers of any format to label texts."""
 
 import dataclasses
 from collections.abc import Callable
@@ -14,7 +14,7 @@ class Predictor:
     """A classifier that was saved.
 
     Attributes:
-        label_names: list of C strings; None of a SavedModel that does not say.
+        label_names: list of C str, or None for a SavedModel without `label_names.txt`.
         answer: function, (dict of name -> N texts, batch size) to (N labels, probabilities,
             float32 (N, C)).
     """
@@ -38,7 +38,7 @@ def open_predictor(path, saved_model=None):
     def answer(columns, batch_size):
         names = classifier.input_names
         _check_columns(path, names, columns)
-        # Columns called as the model calls its texts may be named in any order.
+        # Columns with the names of the model's texts may come in any order.
         in_order = names if set(names or ()) == set(columns) else columns
         texts = tuple(columns[name] for name in in_order)
         texts = texts if len(texts) > 1 else texts[0]
@@ -68,12 +68,12 @@ def _check_columns(path, input_names, columns):
         else "Leave out --text_pair_column."
     )
     raise ValueError(
-        f"{path} was trained with {len(input_names)} texts a row, {', '.join(input_names)}, and "
-        f"got {len(columns)}, {', '.join(columns)}. {remedy}"
+        f"{path} was trained with rows of {len(input_names)} texts, {', '.join(input_names)}, and "
+        f"got rows of {len(columns)}, {', '.join(columns)}. {remedy}"
     )
 
 
 def _read_label_names(saved_model):
-    """The class names that `export_saved_model` leaves beside the graph, or None."""
+    """The class names that `export_saved_model` has written beside the graph, or None."""
     file = Path(saved_model) / "assets.extra" / "label_names.txt"
     return file.read_text(encoding="utf-8").splitlines() if file.is_file() else None

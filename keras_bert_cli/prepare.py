@@ -1,10 +1,10 @@
 """Tokenize a corpus of plain text once, for pretraining.
 
-Reads files of a sentence a line with blank lines between documents, files of one document each, or
-files of a JSON object a line. The texts of the last two kinds are split into sentences, English and
-Chinese. The output is the same for any number of workers. If a run was stopped, the same command
-goes on with it, and repairs damaged shards. Before anything is written, everything is read once,
-and all places that cannot be read are listed.
+Reads files with a sentence in each line and blank lines between documents, files with one document
+each, or files with a JSON object in each line. English and Chinese texts of the last two kinds are
+split into sentences. The output is the same for any number of workers. If a run was stopped, the
+same command goes on with it, and repairs damaged shards. Before anything is written, all files are
+read once, and all places that cannot be read are listed.
 
 Example:
   keras-bert prepare --input 'corpus/*.jsonl' --vocab vocab.txt --output shards --workers 8
@@ -44,7 +44,7 @@ def define_flags(values):
 
 
 def run(values):
-    """Tokenizes, shows the progress, sums up."""
+    """Tokenizes, shows the progress, prints a summary."""
     from keras_bert_suite.corpus.preparation import prepare_corpus
     from keras_bert_suite.corpus.preparation_plan import list_faults
 
@@ -100,8 +100,9 @@ def advise_on_pairs(manifest):
         return None
     return (
         f"{single:,} of the {documents:,} documents have a single sentence, of which no pair can "
-        "be made: pretrain with --mode full_sentences or doc_sentences. If they have more, look "
-        "at --format: 'sentences' wants a sentence a line and a blank line between documents."
+        "be made: pretrain with --mode full_sentences or doc_sentences. If the documents have more "
+        "sentences, check --format: in 'sentences' each line is a sentence, and a blank line ends "
+        "a document."
     )
 
 

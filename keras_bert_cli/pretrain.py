@@ -53,7 +53,7 @@ def define_flags(values):
 
     path("corpus", None, "Folder that keras-bert prepare wrote.")
     path("output", None, "Folder of the run, new or to go on with.")
-    integer("steps", None, "Training steps in all, a batch each. More may be asked for later.")
+    integer("steps", None, "Training steps of the whole run. A step takes one batch.")
     choice("size", "base", SIZES, "Size of a new model.")
     number("dropout", 0.1, "Dropout of a new model, of hidden states and of attention.", 1)
     number("initializer_range", 0.02, "Standard deviation of a new model's weights.", 1)
@@ -64,13 +64,15 @@ def define_flags(values):
     integer("sequence_length", 128, "Tokens in a sequence.", 16)
     integer("max_predictions", 20, "Most masked tokens in a sequence.")
     number("masking_rate", 0.15, "Share of tokens to mask.", 1)
-    choice("unit", "token", ("token", "word", "span", "ngram"), "What is masked as one.")
-    choice("mode", "pairs", MODES, "What a sequence is made of; sop is pairs, swapped or not.")
+    units = ("token", "word", "span", "ngram")
+    choice("unit", "token", units, "The tokens that are masked together.")
+    choice("mode", "pairs", MODES, "The texts of a sequence. sop: pairs, in order or swapped.")
     number("short_seq_prob", 0.1, "How often to aim at a shorter sequence.", 1)
     choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
     number("learning_rate", 1e-4, "Learning rate at its peak.")
-    integer("warmup_steps", None, "Steps in which it rises. Default: a hundredth of all.", 0)
-    number("weight_decay", 0.01, "Weight decay; not of biases and norms.")
+    explanation = "Steps in which the learning rate rises. Default: a hundredth of all."
+    integer("warmup_steps", None, explanation, 0)
+    number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     dtypes = ("float32", "mixed_bfloat16", "mixed_float16")
     choice("dtype", "float32", dtypes, "Precision.")
     number("held_out", 0.02, "Share of the documents to evaluate on.", 0.5)
@@ -146,7 +148,7 @@ def begin_run(values, output):
 
 
 def build_pretrainer(values, tokenizer):
-    """A `Pretrainer` from --checkpoint, or a new one of --size."""
+    """Loads the `Pretrainer` of --checkpoint, or makes a new one of --size."""
     import keras_bert_suite as kbs
 
     from .saved_tasks import open_pretrainer
@@ -222,7 +224,7 @@ def check_tensorboard():
 
 
 def settings_of(values):
-    """dict of the flags that make a run what it is."""
+    """dict of the flags that a run must keep."""
     return {name: values[name].value for name in values if name not in MAY_CHANGE}
 
 

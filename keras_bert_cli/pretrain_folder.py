@@ -21,7 +21,7 @@ def read_run(output):
 
 
 def claim_folder(output, before, settings):
-    """Writes the settings of a new run, or compares them with those of the run in the folder.
+    """Writes the settings of a new run, or compares them with the run in the folder.
 
     Args:
         output: `pathlib.Path`.
@@ -33,7 +33,7 @@ def claim_folder(output, before, settings):
 
     Raises:
         ValueError: if the folder holds a run with other settings.
-        FileExistsError: if the folder holds something else.
+        FileExistsError: if the folder holds other files.
     """
     settings = {**settings, "finished": before.get("finished", 0)}
     if before:
@@ -48,8 +48,7 @@ def claim_folder(output, before, settings):
     else:
         if output.exists() and any(output.iterdir()):
             raise FileExistsError(
-                f"{output} holds something that is no run of keras-bert pretrain. Choose another "
-                "path."
+                f"{output} holds files, but no run of keras-bert pretrain. Choose another path."
             )
         output.mkdir(parents=True, exist_ok=True)
     if settings != before:

@@ -26,7 +26,7 @@ def write_settings(folder, settings):
 
     Args:
         folder: `pathlib.Path`.
-        settings: dict of flag name -> what JSON can hold.
+        settings: dict of flag name -> value that JSON can hold.
     """
     atomic_file.write_json(folder / FILE_NAME, settings)
 
@@ -57,8 +57,8 @@ def report_stop():
     """Says that SIGTERM has stopped a training.
 
     Returns:
-        int, the exit status 143, which a shell reports for a process that SIGTERM has ended. A
-        command after `&&` then does not run, since no model was written.
+        int, the exit status 143, which a shell reports for a process that SIGTERM has ended. So a
+        command after `&&` does not run. No model was written.
     """
     print("stopped; the same command goes on")
     return 128 + signal.SIGTERM

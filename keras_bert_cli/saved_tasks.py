@@ -37,7 +37,10 @@ def open_classifier(path, task="TextClassifier"):
     if not path.endswith(".keras"):
         return getattr(kbs, task).from_preset(path)
     if not zipfile.is_zipfile(path):
-        raise ValueError(f"{path} is damaged, or was not written by Keras: it is no archive.")
+        raise ValueError(
+            f"{path} is damaged, or was not written by Keras: it is not a zip archive. Write it "
+            "again, or pass another model."
+        )
     try:
         classifier = keras.saving.load_model(path, compile=False)
     except TypeError as error:
@@ -51,7 +54,7 @@ def open_classifier(path, task="TextClassifier"):
 
 
 def open_labelled(path):
-    """Loads a `TextClassifier` or a `TokenClassifier`, whichever it is; see `open_classifier`."""
+    """Loads a `TextClassifier` or a `TokenClassifier`; see `open_classifier`."""
     task = find_task(path)
     return open_classifier(path, task if task in CLASSIFIERS else CLASSIFIERS[0])
 
@@ -87,9 +90,9 @@ def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=No
 
 
 def find_task(path):
-    """The class of the task that is saved at a path, or None, if it is a backbone.
+    """The class of the task that is saved at a path: one of `CLASSIFIERS`, or "Pretrainer".
 
-    That is one of `CLASSIFIERS` or "Pretrainer".
+    It is None if there is a backbone without a head.
 
     Args:
         path: as for `open_classifier`.
@@ -115,7 +118,7 @@ def find_task(path):
         # KerasHub's classifiers are read as ours.
         known = ("Pretrainer", "TokenClassifier")
         return find_class(path) if find_class(path) in known else "TextClassifier"
-    # KerasHub finds out what a preset at an address holds.
+    # The class of a preset at an address is found when KerasHub loads it.
     return "TextClassifier" if "://" in path else None
 
 
@@ -134,7 +137,8 @@ def check_version(path, overwrite=False):
     missing = [name for module, name in packages.items() if not importlib.util.find_spec(module)]
     if missing:
         raise ImportError(
-            f"A SavedModel needs what is not installed here: pip install {' '.join(missing)}"
+            "A SavedModel needs packages that are not installed here: pip install "
+            f"{' '.join(missing)}"
         )
 
 
@@ -142,11 +146,11 @@ def export_version(classifier, path, inputs, overwrite=False, max_batch_size=32)
     """Writes a version of a SavedModel.
 
     Args:
-        classifier: `TextClassifier`.
-        path: str, folder of the model or of a version, as `export_saved_model` takes it.
+        classifier: `TextClassifier` or `TokenClassifier`.
+        path: str, folder of the model or of a version, as for `export_saved_model`.
         inputs: names of the text inputs.
         overwrite: bool, whether to replace the version.
-        max_batch_size: int, of a server.
+        max_batch_size: int, as for `export_saved_model`.
 
     Returns:
         `pathlib.Path` of the version.

@@ -22,7 +22,7 @@ def score_classes(confusions):
     Without such rows the score is 0.
 
     Args:
-        confusions: int (C, C), as of `count_confusions`.
+        confusions: int (C, C), from `count_confusions`.
 
     Returns:
         dict of `precision`, `recall` and `f1`, float (C,).
@@ -37,16 +37,16 @@ def score_classes(confusions):
 
 
 def score(confusions, label_names):
-    """All scores, as JSON can hold them.
+    """All scores, as values that JSON can hold.
 
     Args:
-        confusions: int (C, C), as of `count_confusions`.
-        label_names: list of C strings.
+        confusions: int (C, C), from `count_confusions`.
+        label_names: list of C str.
 
     Returns:
-        dict of `rows`, `accuracy`, `macro_f1`, the mean over the classes, `classes`, a dict
-        label name -> dict of `precision`, `recall`, `f1` and `rows`, and `confusion_matrix`,
-        C lists, for each label how often it was taken for each.
+        dict of `rows`; `accuracy`; `macro_f1`, the mean over the classes; `classes`, a dict of
+        label name -> dict of `precision`, `recall`, `f1` and `rows`; `label_names`; and
+        `confusion_matrix`, `confusions` as lists.
     """
     by_class = score_classes(confusions)
     classes = {

@@ -1,8 +1,8 @@
 """The modules of keras_bert_suite that a command needs before Keras is imported.
 
-Importing a module of a package imports the package, and keras_bert_suite imports Keras. These
-modules need only the standard library, so they are loaded from their files. A command then reports
-a missing file at once, and not after ten seconds.
+To import a module is to import its package, and keras_bert_suite imports Keras. These modules need
+only the standard library, so they are loaded from their files. A command then reports a missing
+file at once, and not after ten seconds.
 """
 
 import importlib.util

@@ -5,7 +5,7 @@ from absl import flags
 from .command_flags import UsageError
 from .standalone import tables
 
-#: What a shell makes it hard to type.
+#: Names of delimiters that are hard to type in a shell.
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -20,7 +20,7 @@ def define_table_flags(values, text_column="text", label_column="label"):
     def text(name, default, explanation):
         flags.DEFINE_string(name, default, explanation, flag_values=values)
 
-    ask_model = "" if text_column else " Default: as the model calls its texts, or text."
+    ask_model = "" if text_column else " Default: the name of the texts in the model, or text."
     text("text_column", text_column, f"Column of the texts.{ask_model}")
     text("text_pair_column", None, "Column of second texts, for pairs.")
     if label_column is not None:
@@ -31,8 +31,8 @@ def define_table_flags(values, text_column="text", label_column="label"):
     )
     flags.DEFINE_boolean("header", True, explanation, flag_values=values)
     explanation = (
-        "What separates the fields: one character, or tab. Default: a tab in a .tsv file, a "
-        "comma in a .csv file."
+        "The separator of fields: one character, or the word tab. Default: a tab in a .tsv file, "
+        "a comma in a .csv file."
     )
     text("delimiter", None, explanation)
     text("encoding", "utf-8", "Encoding of the files.")
@@ -43,7 +43,7 @@ def choose_text_columns(values, input_names=None):
 
     Args:
         values: the flags.
-        input_names: names of the model's texts, or None if it does not say.
+        input_names: names of the model's texts, or None if they are unknown.
 
     Returns:
         dict, name of a flag -> the column.
@@ -72,8 +72,8 @@ def read_columns(values, path, columns):
         `Table`.
 
     Raises:
-        UsageError: if two flags name the same column, or a flag does not name a number
-            where one is wanted.
+        UsageError: if two flags name the same column, or with --noheader a flag does not name a
+            number.
     """
     for flag, column in columns.items():
         if not values.header and not column.isdecimal():

@@ -1,4 +1,4 @@
-"""Sentences with a tag on each word: read from files of CoNLL's form, for a `TokenClassifier`."""
+"""Reads sentences with a tag on each word from files of CoNLL's form, for a `TokenClassifier`."""
 
 import dataclasses
 
@@ -10,20 +10,20 @@ from .model_paths import labels_words
 from .standalone import conll, tag_schemes
 from .text_examples import weigh_labels
 
-#: Flags of tables, which a file of sentences has no use for.
+#: Flags of tables, which do not go with a file of sentences.
 _TABLE_FLAGS = ("text_pair_column", "delimiter")
 
 
 def define_task_flag(values):
-    """Defines the flag of a command that asks a model, which says itself what it labels."""
+    """Defines the flag --task of a command that opens a model. By default the model decides."""
     explanation = (
-        "texts: a label for each text. ner: one for each word. Default: as the model has it."
+        "texts: a label for each text. ner: a label for each word. Default: the task of the model."
     )
     flags.DEFINE_enum("task", None, ("texts", "ner"), explanation, flag_values=values)
 
 
 def find_data_kind(values):
-    """ "texts" or "ner": what the flag says, or else the model."""
+    """ "texts" or "ner": the value of --task, or else the task of the model."""
     return values.task or ("ner" if labels_words(values.model) else "texts")
 
 
@@ -33,13 +33,13 @@ def define_sentence_flags(values):
     flags.DEFINE_integer("word_column", 1, explanation, flag_values=values)
     explanation = "Column of the tags with --task ner, -1 for the last."
     flags.DEFINE_integer("tag_column", -1, explanation, flag_values=values)
-    explanation = "Scheme to turn the tags into with --task ner. Default: as they are."
+    explanation = "Scheme that tags are converted to with --task ner. Default: no conversion."
     flags.DEFINE_enum("tag_scheme", None, tag_schemes.SCHEMES, explanation, flag_values=values)
 
 
 @dataclasses.dataclass(frozen=True)
 class Sentences:
-    """The words of sentences and their tags, and the file they are from."""
+    """The words of sentences and their tags, and the path of their file."""
 
     path: str
     words: list
@@ -56,8 +56,8 @@ def read_sentences(values, path):
         `Sentences`.
 
     Raises:
-        UsageError: if there is a flag that is for tables.
-        ValueError: if the file is not what it must be, naming the line.
+        UsageError: if a flag is for tables only.
+        ValueError: as `read_conll`.
     """
     for name in _TABLE_FLAGS:
         if values[name].value is not None:
@@ -69,7 +69,7 @@ def read_sentences(values, path):
 
 
 class TaggedSentences:
-    """What `finetune` needs to know of sentences with a tag on each word, see `TextExamples`.
+    """Sentences with a tag on each word, for `finetune`. The methods are those of `TextExamples`.
 
     Args:
         values: the flags.

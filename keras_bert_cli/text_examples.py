@@ -1,4 +1,4 @@
-"""Labelled texts for `finetune`: read from tables, learned by a `TextClassifier`."""
+"""Reads labelled texts from tables for `finetune`, which trains a `TextClassifier`."""
 
 import collections
 
@@ -7,7 +7,7 @@ from .table_flags import choose_text_columns
 
 
 class TextExamples:
-    """What `finetune` needs to know of texts with a label each.
+    """Texts with a label each, for `finetune`.
 
     Args:
         values: the flags.
@@ -22,7 +22,7 @@ class TextExamples:
 
     @property
     def input_names(self):
-        """The names of the model's texts: those of the columns of pairs, if these have names."""
+        """The names of the model's texts. For pairs they are the names of the columns."""
         if not self._values.text_pair_column:
             return ("text",)
         if not self._values.header:
@@ -30,7 +30,7 @@ class TextExamples:
         return (self._values.text_column, self._values.text_pair_column)
 
     def read(self, path):
-        """`Table` of a file, whose rows all have texts and a label."""
+        """Reads a `Table`, in which every row has its texts and a label."""
         return read_examples(self._values, path, self._columns)
 
     def find_label_names(self, train):
@@ -46,7 +46,7 @@ class TextExamples:
         return columns_of(examples)
 
     def balance(self, train):
-        """The argument of `fit` with which every label counts as much as each other."""
+        """The argument of `fit` that gives every label the same weight in the loss."""
         import numpy as np
 
         labels = columns_of(train)[1]
@@ -54,17 +54,17 @@ class TextExamples:
         return {"sample_weight": np.array([weights[label] for label in labels], "float32")}
 
     def callbacks(self, dev):
-        """The callbacks of `fit` that score the held-out data beside Keras."""
+        """The callbacks of `fit` that score the held-out data."""
         return []
 
     def describe(self, classifier, examples):
-        """How well a classifier does, in a line."""
+        """A line with the scores of a classifier."""
         scores = classifier.evaluate(*columns_of(examples), verbose=0, return_dict=True)
         return f"accuracy {scores['accuracy']:.4f}, loss {scores['loss']:.4f}"
 
 
 def weigh_labels(labels):
-    """dict of label -> weight, with which every label counts as much as each other.
+    """dict of label -> weight that gives every label the same weight in the loss.
 
     >>> weigh_labels(["no", "no", "no", "yes"])
     {'no': 0.6666666666666666, 'yes': 2.0}

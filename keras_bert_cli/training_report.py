@@ -42,7 +42,7 @@ class EpochLog(keras.callbacks.Callback):
 
 
 def fit(classifier, x, y, callbacks=(), **kwargs):
-    """Trains a classifier, with Keras' bar on a terminal and a line per epoch elsewhere.
+    """Trains a classifier, with Keras' bar on a terminal, and otherwise a line for each epoch.
 
     Args:
         classifier: `TextClassifier`, compiled.
@@ -53,11 +53,11 @@ def fit(classifier, x, y, callbacks=(), **kwargs):
 
 
 def print_epochs(rows, held_out_name):
-    """Prints a table with a row per epoch.
+    """Prints a table with a row for each epoch.
 
     Args:
         rows: list of dicts, the `rows` of an `EpochLog`.
-        held_out_name: str, what the validation data is called: "dev" or "test".
+        held_out_name: str, the name of the validation data: "dev" or "test".
     """
     columns = {
         "loss": "loss",

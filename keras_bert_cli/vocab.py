@@ -1,8 +1,8 @@
 """Learn the vocabulary of a new BERT from plain-text files.
 
-Writes a vocab.txt for WordPieceTokenizer, laid out as Google's. Reads the files that keras-bert
-prepare reads, once, a document at a time. Memory holds only their different words. Prints how well
-the pieces cover the texts.
+Writes a vocab.txt for WordPieceTokenizer, in the order of Google's vocabularies. Reads the same
+files as keras-bert prepare, once, a document at a time. Memory holds only their different words.
+Prints how well the pieces cover the texts.
 
 Example:
   keras-bert vocab --input 'corpus/*.txt' --output vocab.txt
@@ -19,7 +19,7 @@ from .outputs import check_output, write_output
 
 REQUIRED = ("input", "output")
 
-#: Bytes that are read from one look at the progress to the next.
+#: Bytes of input from one update of the progress to the next.
 SLICE_BYTES = 1 << 20
 
 
@@ -38,11 +38,11 @@ def define_flags(values):
     integer("size", 30522, "Most pieces.", 1)
     switch("lowercase", True, "Lower case, as for an uncased BERT.")
     switch("strip_accents", None, "Drop accents, or --nostrip_accents. Default: as --lowercase.")
-    integer("min_frequency", 2, "How often at least the texts have a piece.", 1)
+    integer("min_frequency", 2, "Least number of times that a piece occurs in the texts.", 1)
     integer("num_unused", 99, "Pieces to set aside, [unused0] and so on.", 0)
     explanation = (
-        "Keep so many different characters, the most frequent. Default: all. About 1000 are enough "
-        "for English from the web, 6000 to 8000 for Chinese."
+        "How many different characters to keep, the most frequent ones. Default: all. About 1000 "
+        "are enough for English from the web, 6000 to 8000 for Chinese."
     )
     integer("limit_alphabet", None, explanation, 1)
 
@@ -98,7 +98,7 @@ def run(values):
 
 
 def read_texts(slices, options, faults, progress):
-    """Yields the sentences of a corpus, and shows how far it is.
+    """Yields the sentences of a corpus, and shows the progress.
 
     After a fault that stops the command, it only looks for further faults.
     """

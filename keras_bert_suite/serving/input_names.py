@@ -22,7 +22,7 @@ def choose_input_names(task, inputs=None):
     names = check_signature_names(inputs if inputs is not None else known or ("text",))
     if known is not None and len(names) != len(known):
         raise ValueError(
-            f"{task.name} was trained with {len(known)} texts a row, {', '.join(known)}, and "
+            f"{task.name} was trained with rows of {len(known)} texts, {', '.join(known)}, and "
             f"inputs={names} names {len(names)}. Name as many, or leave `inputs` out."
         )
     return names

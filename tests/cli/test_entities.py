@@ -82,7 +82,7 @@ def test_a_saved_model_finds_entities(tagged, run, tmp_path):
     status, _, err = run("predict", "--model", tagged / "saved/1", *arguments, "--task=texts")
     assert status == 1 and "answers with entities, not with a label for each text" in err
     status, _, err = run("predict", "--model", tagged / "saved/1", *arguments, "--format=tsv")
-    assert status == 2 and "--format tsv has a label a text" in err
+    assert status == 2 and "--format tsv has one label for each text" in err
     status, _, err = run(
         "evaluate", "--model", tagged / "saved/1", "--input", tagged / "dev.txt", "--task=ner"
     )

@@ -21,7 +21,7 @@ def test_versions(run, finetuned, tmp_path):
     (output / "1" / "notes.txt").touch()
     flags = ["--overwrite", "--inputs=sentence", "--max_batch_size=6"]
     status, _, err = run(*arguments, output / "1", *flags)
-    assert status == 1 and "holds what keras-bert did not write: notes.txt." in err
+    assert status == 1 and "holds files that keras-bert did not write: notes.txt." in err
     (output / "1" / "notes.txt").unlink()
     assert run(*arguments, output / "1", *flags)[0] == 0
     assert not (output / "1" / "keras_metadata.pb").exists()

@@ -109,7 +109,10 @@ def test_pairs(run, pairs, tmp_path):
     status, _, err = run(*arguments, tmp_path / "pairs/1")
     assert status == 1 and "are hypothesis, premise, got premise." in err
     status, _, err = run(*arguments, pairs)
-    assert status == 1 and "trained with 2 texts a row, premise, hypothesis, and got 1, " in err
+    assert (
+        status == 1
+        and "trained with rows of 2 texts, premise, hypothesis, and got rows of 1, " in err
+    )
     status, _, err = run(*export, tmp_path / "text/1", "--inputs=text")
     assert status == 1 and "--inputs=text names 1, but " in err
 
@@ -121,7 +124,7 @@ def test_a_model_of_single_texts_takes_no_pairs(run, finetuned, tmp_path):
     model = ["--model", finetuned / "model.keras"]
     columns = ["--input", table, "--text_column=a", "--text_pair_column=b"]
     status, _, err = run("predict", *model, *columns)
-    assert status == 1 and "with 1 texts a row, text, and got 2, a, b. Leave out" in err
+    assert status == 1 and "with rows of 1 texts, text, and got rows of 2, a, b. Leave out" in err
     status, _, err = run("export", *model, "--output", tmp_path / "1", "--inputs=a,b")
     assert status == 1 and "--inputs=a,b names 2, but " in err
 
@@ -153,7 +156,7 @@ def test_a_table_of_standard_input(run, finetuned, expected, monkeypatch):
 )
 def test_bad_input(run, finetuned, workshop, tmp_path, monkeypatch, flags, message):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "texts.keras").write_text("no archive")
+    (tmp_path / "texts.keras").write_text("not a zip archive")
     (tmp_path / "texts.txt").write_text("a film\n")
     (tmp_path / "empty.txt").write_text("")
     (tmp_path / "table.tsv").write_text("film\na\n")

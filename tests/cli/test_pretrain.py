@@ -284,7 +284,7 @@ def test_two_phases(run, corpus, tmp_path):
         (["--report_every=4"], 2, "--report_every=4 does not divide --steps=6"),
         (["--corpus=absent"], 1, "absent"),
         (["--batch_size=100000"], 1, "batch_size=100000 is more than"),
-        (["--output=full"], 1, "is no run of keras-bert pretrain"),
+        (["--output=full"], 1, "but no run of keras-bert pretrain"),
     ],
 )
 def test_bad_input(run, corpus, tmp_path, monkeypatch, flags, status, message):

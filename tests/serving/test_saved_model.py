@@ -130,8 +130,8 @@ def test_batching_parameters(saved_model, tmp_path):
         (None, ("a", "b"), ("a", "b")),
         (("text",), "sentence", ("sentence",)),
         (("premise", "hypothesis"), None, ("premise", "hypothesis")),
-        (("premise", "hypothesis"), ("text",), "trained with 2 texts a row, premise, hypothesis"),
-        (("text",), ("a", "b"), "trained with 1 texts a row, text, and .* names 2"),
+        (("premise", "hypothesis"), ("text",), "trained with rows of 2 texts, premise, hypothesis"),
+        (("text",), ("a", "b"), "trained with rows of 1 texts, text, and .* names 2"),
         (("sentence 1",), None, "got \\('sentence 1',\\). Pass such names as `inputs`"),
     ],
 )
