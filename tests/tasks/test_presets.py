@@ -7,7 +7,7 @@ import keras_hub
 import numpy as np
 import pytest
 from kerashub_models import MODELS
-from small_texts import TINY, VOCABULARY, make_reviews
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     BertBackbone,
@@ -24,7 +24,7 @@ PAIRS = (TEXTS, make_reviews(16, seed=1)[0])
 def make_classifier(**kwargs):
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16, padding_lengths=(16,))
     kwargs = {"label_names": ["no", "yes"], "preprocessor": packer, **kwargs}
-    return TextClassifier(BertBackbone(**TINY), **kwargs)
+    return TextClassifier(BertBackbone(**ONE_LAYER), **kwargs)
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ def test_what_does_not_fit_the_backbone():
         classifier.predict((TEXTS, TEXTS, TEXTS))
     with pytest.raises(ValueError, match="embeddings for 1 segments, got rows of 2"):
         TextClassifier(
-            BertBackbone(**TINY, num_segments=1), 2, preprocessor=classifier.preprocessor
+            BertBackbone(**ONE_LAYER, num_segments=1), 2, preprocessor=classifier.preprocessor
         ).predict(PAIRS)
     packed = classifier.preprocessor(TEXTS)
     with pytest.raises(ValueError, match=r"segment_ids must be in \[0, 2\).* got 2 to 2"):

@@ -3,7 +3,7 @@ import keras_hub
 import numpy as np
 import pandas
 import pytest
-from small_texts import TINY, VOCABULARY, make_reviews
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     AdamW,
@@ -39,7 +39,7 @@ def make_tagger(sequence_length=16, **kwargs):
     # One length, so that JAX compiles each step once.
     packer = SegmentPacker(tokenizer, sequence_length, padding_lengths=(sequence_length,))
     kwargs.setdefault("label_names", LABELS)
-    return TokenClassifier(BertBackbone(**TINY), preprocessor=packer, **kwargs)
+    return TokenClassifier(BertBackbone(**ONE_LAYER), preprocessor=packer, **kwargs)
 
 
 @pytest.fixture(scope="module")
