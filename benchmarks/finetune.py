@@ -1,13 +1,13 @@
-"""Fine-tuning speed: ours, KerasHub's and transformers', in turn in one run.
+"""Measures the speed of fine-tuning: ours, KerasHub's and transformers', in turn in one run.
 
     python benchmarks/finetune.py                        # all backends, 480 rows, 3 rounds
     python benchmarks/finetune.py --rows 2400 --epochs 3 --rounds 1 --sides ours transformers
 
 Every side fine-tunes the same MiniLM (six layers, 384 wide) on the same sentences of
-examples/data, batches of 32, at most 128 tokens, in a process of its own. `fit` counts
-the epochs after the first, in which graphs are compiled; `first epoch` is in seconds.
-KerasHub pads every batch to 128 tokens, which is all it can do; transformers pads to the
-longest row of a batch, and again with rows grouped by length ("grouped").
+examples/data, in batches of 32 rows of at most 128 tokens, in a process of its own. Graphs are
+compiled in the first epoch, so `fit` counts the epochs after it; `first epoch` is in seconds.
+KerasHub can only pad every batch to 128 tokens. transformers pads to the longest row of a batch. A
+second side of transformers groups rows by length ("grouped").
 """
 
 import argparse

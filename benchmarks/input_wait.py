@@ -1,10 +1,10 @@
-"""How long a pretraining step waits for its batch, for tiny at length 128.
+"""Measures how long a pretraining step waits for its batch, for tiny at length 128.
 
     python benchmarks/input_wait.py --corpus shards --backend jax
 
-`fit` takes batches that `PretrainingBatches` cuts and masks while it runs, and the same
-batches from memory, in turn. What the first takes longer is waiting, or cores that the input
-takes from the step. The time to make a batch, alone on one thread, stands beside it.
+`fit` takes batches that `PretrainingBatches` cuts and masks while it runs, and the same batches
+from memory, in turn. The difference is time in which a step waits, or time that the input takes
+from the cores of the step. The table also has the time to make a batch, alone on one thread.
 """
 
 import argparse

@@ -1,10 +1,10 @@
-"""The loss of pretraining in bfloat16 and float16, beside that of float32 and its noise.
+"""Compares the loss of pretraining in bfloat16 and float16 with float32, and with its noise.
 
     python benchmarks/precision.py --corpus shards --backends tensorflow torch
 
-Tiny is trained on the same batches with each policy. What another seed of weights and dropout
-does to float32 is the noise that a policy is to stay within. Losses are those of the masked
-tokens on held-out text, at each tenth of the run.
+A tiny BERT is trained on the same batches with each policy. Another seed of weights and dropout
+changes the loss in float32, too. This noise is the bound for a policy. The losses are those of the
+masked tokens in held-out text, at each tenth of the run.
 """
 
 import argparse

@@ -3,12 +3,12 @@
     git clone https://github.com/google-research/bert
     python benchmarks/prepare.py --google=bert --corpus=enwiki.jsonl --vocabulary=vocab.txt
 
-Both read the same file, a sentence a line and an empty line between documents, which is made
-from the corpus first, and end with every batch of one pass at 128 tokens with 20 predictions:
-ours by `prepare_corpus` with one worker and then all batches of an epoch, on one core;
-Google's script, a process of its own under TensorFlow 2's compat.v1, with dupe_factor 1, by
-writing TFRecords. `start` is what a script takes that does nothing but import. Our shards
-serve every pass; Google's TFRecords are one.
+Both read the same file, which is made from the corpus first: a sentence in each line, and an empty
+line between documents. Both make all batches of one pass, at 128 tokens with 20 predictions, on one
+core. Ours runs `prepare_corpus` with one worker, and then reads all batches of an epoch. Google's
+script runs in a process of its own under TensorFlow 2's compat.v1, with dupe_factor 1, and writes
+TFRecords. `start` is the time of a script that only imports. Our shards serve every pass, Google's
+TFRecords serve one.
 """
 
 import argparse
@@ -33,7 +33,7 @@ runpy.run_path("create_pretraining_data.py", run_name="__main__")
 
 
 def write_sentences(corpus, path):
-    """The documents of a jsonl file, a sentence a line."""
+    """Writes the documents of a jsonl file, with a sentence in each line."""
     from keras_bert_suite.corpus.sentence_splitter import split_sentences
 
     with open(corpus, encoding="utf-8") as file, open(path, "w", encoding="utf-8") as out:
@@ -105,7 +105,7 @@ def main():
     parser.add_argument("--text", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        # One core, for what the libraries do in threads too.
+        # The threads of the libraries run on this core, too.
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
         measure = {"ours": measure_ours, "google": measure_google}[options.child]

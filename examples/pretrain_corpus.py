@@ -4,10 +4,10 @@
 
     python examples/pretrain_corpus.py
 
-From plain text to a BERT that fills in masked words: a vocabulary, tokens, sentence pairs,
-training. The text is 59 addresses of presidents. Stop it and run it again: it goes on.
-It takes some 3 minutes on 2 CPU cores, in which so small a text teaches little more than
-which words are frequent; `benchmarks/results/pretraining_run.md` is a longer run.
+This script goes from plain text to a BERT that fills in masked words: a vocabulary, tokens,
+sentence pairs, training. The text is 59 addresses of presidents. If you stop the script and run it
+again, it goes on. It takes about 3 minutes on 2 CPU cores. From so small a text the model learns
+little more than which words are frequent. `benchmarks/results/pretraining_run.md` is a longer run.
 """
 
 # %%
