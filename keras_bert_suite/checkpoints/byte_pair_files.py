@@ -1,6 +1,12 @@
 """Reads the byte-pair tokenizer of a checkpoint from its files."""
 
-from keras_bert_suite.checkpoints.config_values import read_json
+from keras_bert_suite.checkpoints.tokenizer_settings import (
+    CONFIG_FILE,
+    FAST_FILE,
+    check_settings,
+    read_settings,
+    read_special_tokens,
+)
 from keras_bert_suite.files.messages import shorten
 
 #: Hugging Face's classes that split text as RoBERTa does, or as tokenizer.json says.
@@ -10,6 +16,15 @@ _CLASSES = (
     "RobertaTokenizerFast",
     "RobertaTokenizer",
 )
+
+#: Settings of the model in tokenizer.json, each with the values that we support.
+_MODEL_SETTINGS = {
+    "dropout": (None, 0.0),
+    "ignore_merges": (None, False),
+    "byte_fallback": (None, False),
+    "continuing_subword_prefix": (None, ""),
+    "end_of_word_suffix": (None, ""),
+}
 
 #: Hugging Face's name of a special token -> (our name, RoBERTa's piece).
 _SPECIAL_TOKENS = {
@@ -37,10 +52,8 @@ def read_hugging_face_byte_pairs(directory):
         FileNotFoundError: if there are neither the two files nor a tokenizer.json.
         ValueError: if the tokenizer does not split text as RoBERTa's does.
     """
-    config_path, fast_path = directory / "tokenizer_config.json", directory / "tokenizer.json"
     files = directory / "vocab.json", directory / "merges.txt"
-    config = read_json(config_path) if config_path.is_file() else {}
-    fast = read_json(fast_path) if fast_path.is_file() else {}
+    config, fast = read_settings(directory)
     has_files = all(file.is_file() for file in files)
     if not has_files and not fast:
         raise FileNotFoundError(
@@ -48,47 +61,28 @@ def read_hugging_face_byte_pairs(directory):
             "from the source of the weights, or pass a tokenizer of your own."
         )
     model, splitter = fast.get("model") or {}, fast.get("pre_tokenizer") or {}
-    for path, what, got, wanted in (
-        (config_path, "tokenizer_class", config.get("tokenizer_class"), (None, *_CLASSES)),
-        (fast_path, "model type", model.get("type"), ("BPE",) if fast else (None,)),
-        (fast_path, "dropout", model.get("dropout"), (None, 0.0)),
-        (fast_path, "ignore_merges", model.get("ignore_merges"), (None, False)),
-        (fast_path, "byte_fallback", model.get("byte_fallback"), (None, False)),
-        (
-            fast_path,
-            "continuing_subword_prefix",
-            model.get("continuing_subword_prefix"),
-            (None, ""),
-        ),
-        (fast_path, "end_of_word_suffix", model.get("end_of_word_suffix"), (None, "")),
-        (fast_path, "normalizer", fast.get("normalizer"), (None,)),
-        (fast_path, "pre_tokenizer", splitter.get("type"), ("ByteLevel",) if fast else (None,)),
-        (fast_path, "use_regex", splitter.get("use_regex"), (None, True)),
-    ):
-        if got not in wanted:
-            raise ValueError(
-                f"The tokenizer in {directory} is not RoBERTa's, and its token ids would differ: "
-                f"{what} in {path.name} is {shorten(repr(got))}, wanted {wanted[-1]!r}. Pass a "
-                "tokenizer of your own."
-            )
+    settings = (
+        (CONFIG_FILE, "tokenizer_class", config.get("tokenizer_class"), (None, *_CLASSES)),
+        (FAST_FILE, "model type", model.get("type"), ("BPE",) if fast else (None,)),
+        *((FAST_FILE, name, model.get(name), values) for name, values in _MODEL_SETTINGS.items()),
+        (FAST_FILE, "normalizer", fast.get("normalizer"), (None,)),
+        (FAST_FILE, "pre_tokenizer", splitter.get("type"), ("ByteLevel",) if fast else (None,)),
+        (FAST_FILE, "use_regex", splitter.get("use_regex"), (None, True)),
+    )
+    check_settings(directory, "RoBERTa", settings)
     if has_files:
         arguments = {"vocabulary": str(files[0]), "merges": str(files[1])}
     else:
-        arguments = _read_fast(fast, fast_path)
+        arguments = _read_fast(fast, directory / FAST_FILE)
     add_prefix_space = config.get("add_prefix_space", splitter.get("add_prefix_space", False))
     if not isinstance(add_prefix_space, bool):
         raise ValueError(
-            f"'add_prefix_space' of {config_path} must be true or false, got "
+            f"'add_prefix_space' of {directory / CONFIG_FILE} must be true or false, got "
             f"{shorten(repr(add_prefix_space))}."
         )
     if add_prefix_space:
         arguments["add_prefix_space"] = True
-    for theirs, (ours, usual) in _SPECIAL_TOKENS.items():
-        token = config.get(theirs) or usual
-        token = token.get("content") if isinstance(token, dict) else token
-        if token != usual:
-            arguments[ours] = token
-    return arguments
+    return {**arguments, **read_special_tokens(config, _SPECIAL_TOKENS)}
 
 
 def refuse_sentence_pieces(directory):

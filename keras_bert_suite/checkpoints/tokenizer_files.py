@@ -1,6 +1,13 @@
 """Reads the WordPiece tokenizer of a checkpoint from its files, and writes tokenizers."""
 
 from keras_bert_suite.checkpoints.config_values import read_json
+from keras_bert_suite.checkpoints.tokenizer_settings import (
+    CONFIG_FILE,
+    FAST_FILE,
+    check_settings,
+    read_settings,
+    read_special_tokens,
+)
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import shorten
 
@@ -65,41 +72,29 @@ def read_hugging_face_tokenizer(directory):
         FileNotFoundError: if there is neither a vocab.txt nor a tokenizer.json.
         ValueError: if the tokenizer does not split text as BERT's does.
     """
-    config_path = directory / "tokenizer_config.json"
-    fast_path = directory / "tokenizer.json"
     vocabulary_path = directory / "vocab.txt"
-    config = read_json(config_path) if config_path.is_file() else {}
-    fast = read_json(fast_path) if fast_path.is_file() else {}
+    config, fast = read_settings(directory)
     if not vocabulary_path.is_file() and not fast:
         raise _no_vocabulary(directory, "vocab.txt or tokenizer.json")
 
     model, normalizer = fast.get("model") or {}, fast.get("normalizer") or {}
     cleans_cjk = normalizer.get("handle_chinese_chars", True)
-    for path, what, got, wanted in (
-        (config_path, "tokenizer_class", config.get("tokenizer_class"), (None, *_BERT_CLASSES)),
-        (
-            config_path,
-            "tokenize_chinese_chars",
-            config.get("tokenize_chinese_chars", cleans_cjk),
-            (True,),
-        ),
-        (config_path, "do_basic_tokenize", config.get("do_basic_tokenize", True), (True,)),
-        (config_path, "never_split", config.get("never_split") or None, (None,)),
-        (config_path, "wordpieces_prefix", config.get("wordpieces_prefix", "##"), ("##",)),
-        (fast_path, "model type", model.get("type"), (None, "WordPiece")),
-        (fast_path, "normalizer", normalizer.get("type"), ("BertNormalizer",) if fast else (None,)),
-    ):
-        if got not in wanted:
-            raise ValueError(
-                f"The tokenizer in {directory} is not BERT's, and its token ids would differ: "
-                f"{what} in {path.name} is {shorten(repr(got))}, wanted {wanted[-1]!r}. Pass a "
-                "tokenizer of your own."
-            )
+    splits_cjk = config.get("tokenize_chinese_chars", cleans_cjk)
+    settings = (
+        (CONFIG_FILE, "tokenizer_class", config.get("tokenizer_class"), (None, *_BERT_CLASSES)),
+        (CONFIG_FILE, "tokenize_chinese_chars", splits_cjk, (True,)),
+        (CONFIG_FILE, "do_basic_tokenize", config.get("do_basic_tokenize", True), (True,)),
+        (CONFIG_FILE, "never_split", config.get("never_split") or None, (None,)),
+        (CONFIG_FILE, "wordpieces_prefix", config.get("wordpieces_prefix", "##"), ("##",)),
+        (FAST_FILE, "model type", model.get("type"), (None, "WordPiece")),
+        (FAST_FILE, "normalizer", normalizer.get("type"), ("BertNormalizer",) if fast else (None,)),
+    )
+    check_settings(directory, "BERT", settings)
 
     if vocabulary_path.is_file():
         vocabulary, pieces = str(vocabulary_path), _read_lines(vocabulary_path)
     else:
-        vocabulary = pieces = _pieces_of(fast, fast_path)
+        vocabulary = pieces = _pieces_of(fast, directory / FAST_FILE)
     lowercase = config.get("do_lower_case", normalizer.get("lowercase"))
     lowercase = _is_lowercase(pieces) if lowercase is None else lowercase
     strip_accents = config.get("strip_accents", normalizer.get("strip_accents"))
@@ -107,18 +102,13 @@ def read_hugging_face_tokenizer(directory):
         lowercase, strip_accents = True, strip_accents or False
     if not isinstance(lowercase, bool) or strip_accents not in (None, True, False):
         raise ValueError(
-            f"'do_lower_case' and 'strip_accents' of {config_path} must be true or false, got "
-            f"{shorten(repr(lowercase))} and {shorten(repr(strip_accents))}."
+            f"'do_lower_case' and 'strip_accents' of {directory / CONFIG_FILE} must be true or "
+            f"false, got {shorten(repr(lowercase))} and {shorten(repr(strip_accents))}."
         )
     arguments = {"vocabulary": vocabulary, "lowercase": lowercase}
     if strip_accents not in (None, lowercase):
         arguments["strip_accents"] = strip_accents
-    for theirs, (ours, usual) in SPECIAL_TOKENS.items():
-        token = config.get(theirs) or usual
-        token = token.get("content") if isinstance(token, dict) else token
-        if token != usual:
-            arguments[ours] = token
-    return arguments
+    return {**arguments, **read_special_tokens(config, SPECIAL_TOKENS)}
 
 
 def check_vocabulary(tokenizer_size, backbone_size):
@@ -160,7 +150,7 @@ def write_tokenizer(tokenizer, max_length, directory):
         "model_max_length": max_length,
         **{theirs: getattr(tokenizer, ours) for theirs, (ours, _) in SPECIAL_TOKENS.items()},
     }
-    write_json(directory / "tokenizer_config.json", config)
+    write_json(directory / CONFIG_FILE, config)
     tokenizer.save_assets(directory)
 
 
