@@ -1,4 +1,4 @@
-"""Look at what a pretrained model guesses for masked tokens.
+"""Show the guesses of a pretrained model for masked tokens.
 
 Example:
   keras-bert fill-mask --model run/model --text 'Paris is the [MASK] of France.'

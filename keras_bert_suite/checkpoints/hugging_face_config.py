@@ -7,8 +7,8 @@ from keras_bert_suite.files.messages import list_names, shorten
 
 #: Configuration fields that change the computation, each with the values that our backbones
 #: support. BERT's own fields come first, then fields of models that call themselves BERT. (Other
-#: fields change what is returned, how fast, or with what rate of dropout, but no value:
-#: `use_cache`, `output_attentions`, `chunk_size_feed_forward` and so on.)
+#: fields, such as `use_cache`, `output_attentions` and `chunk_size_feed_forward`, change the
+#: outputs that are returned, the speed or the dropout, but no value of an output.)
 DIALS: tuple[tuple[str, tuple], ...] = (
     ("position_embedding_type", ("absolute",)),
     ("is_decoder", (False,)),

@@ -64,7 +64,7 @@ def encode_tags(rows, label_names):
     def is_known(tag):
         try:
             return tag in id_of
-        except TypeError:  # It is a list, or another thing that no dict has as a key.
+        except TypeError:  # A list, for example, cannot be the key of a dict.
             return False
 
     encoded = np.empty(len(rows), dtype=object)

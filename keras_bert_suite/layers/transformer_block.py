@@ -1,4 +1,4 @@
-"""One layer of the encoder."""
+"""A layer of the encoder."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ MULTIPLE = 8
 
 
 class LengthCut(NamedTuple):
-    """What a sequence length cuts off.
+    """The rows and tokens that a sequence length cuts off.
 
     Attributes:
         sequence_length: int.
