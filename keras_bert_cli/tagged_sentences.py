@@ -11,7 +11,7 @@ from .standalone import conll, tag_schemes
 from .text_examples import weigh_labels
 
 #: Flags of tables, which do not go with a file of sentences.
-_TABLE_FLAGS = ("text_pair_column", "delimiter")
+_TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter")
 
 
 def define_task_flag(values):
@@ -60,7 +60,7 @@ def read_sentences(values, path):
         ValueError: as `read_conll`.
     """
     for name in _TABLE_FLAGS:
-        if values[name].value is not None:
+        if values[name].present:
             raise UsageError(f"--{name} is for tables of texts, not for --task ner")
     words, tags = conll.read_conll(path, values.word_column, values.tag_column, values.encoding)
     if values.tag_scheme:

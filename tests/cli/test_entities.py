@@ -112,6 +112,8 @@ def test_entities_of_a_model_of_texts(finetuned, run, tmp_path):
         ("good\n", [], "line 1: got 1 fields"),
         ("good B-NEG\n", [], "sentence 1, word 1 ('good'): the tag 'B-NEG' does not occur in"),
         ("good B-POS\n", ["--delimiter=tab"], "--delimiter is for tables of texts"),
+        ("good B-POS\n", ["--text_column=text"], "--text_column is for tables of texts"),
+        ("good B-POS\n", ["--noheader"], "--header is for tables of texts"),
         ("good B-POS\n", ["--png=a.png"], "--png is a picture of classes of texts"),
     ],
 )

@@ -85,6 +85,7 @@ def test_mask_takes_the_space_before_it(tokenizer):
     ("vocabulary", "merges", "message"),
     [
         (["<s>"], [], "must be a dict of pieces and their ids, got list.*WordPieceTokenizer"),
+        ({}, [], "must be a dict of pieces and their ids, got dict"),
         ({"a": 1}, [], "must count up from 0 to 0"),
         ({"a": "0"}, [], "must count up from 0.*'a'"),
         (make_vocabulary(), ["a b c"], "two pieces with one space.*'a b c'"),
@@ -102,9 +103,20 @@ def test_files_of_another_kind(tmp_path):
     path.write_text("\n".join(SPECIAL))
     with pytest.raises(ValueError, match="is not JSON .*WordPieceTokenizer"):
         BytePairTokenizer(path, [])
+    path.write_text("null")
+    with pytest.raises(ValueError, match="must be a dict .* got NoneType"):
+        BytePairTokenizer(path, [])
     path.write_bytes(b'{"\xff": 0}')
     with pytest.raises(ValueError, match="is not UTF-8"):
         BytePairTokenizer(path, [])
+
+
+def test_merges_that_were_cut_off(files):
+    """Without them every word is bytes, which are other ids, and no error."""
+    files[1].write_text("\n".join(MERGES[:6]))
+    with pytest.warns(UserWarning, match="8 of the 12 pieces .* none of the 6 merges.*'Ġgood'"):
+        tokenizer = BytePairTokenizer(*files)
+    assert tokenizer.tokenize(" good") != [tokenizer.token_to_id("Ġgood")]
 
 
 def test_lowercase_is_of_word_pieces(tokenizer):

@@ -101,7 +101,8 @@ class BytePairTokenizer(TextTokenizer):
                 f"A BytePairTokenizer needs vocabulary and merges, got no {lacking}. They lie "
                 "beside each other, as vocab.json and merges.txt."
             )
-        self._use_vocabulary(vocabulary and BytePairVocabulary.read(vocabulary, merges))
+        read = None if vocabulary is None else BytePairVocabulary.read(vocabulary, merges)
+        self._use_vocabulary(read)
 
     def tokenize_words(self, words: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
         """As `tokenize_flat`, for words that are parts of a text: each has a space before it."""

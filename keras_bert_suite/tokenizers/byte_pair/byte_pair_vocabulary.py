@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import warnings
 
 from keras_bert_suite.files.messages import list_names, shorten
 
@@ -69,6 +70,7 @@ class BytePairVocabulary:
                     f"{shorten(repr(missing[0]))}, which the {source} of {len(self.ids)} pieces "
                     "lacks. Use the merges that came with the vocabulary."
                 )
+        self._warn_of_unmade()
 
     @classmethod
     def read(cls, vocabulary, merges):
@@ -83,6 +85,20 @@ class BytePairVocabulary:
             lines = [line.rstrip("\r") for line in lines]
             merges = [line for line in lines if line and not line.startswith("#version")]
         return cls(vocabulary, merges, source)
+
+    def _warn_of_unmade(self):
+        """Warns if words have pieces that no merge makes, as those of a file that was cut off."""
+        made = {"".join(merge) for merge in self.merges}
+        words = [piece for piece in self.tokens if piece.startswith(SPACE) and piece != SPACE]
+        unmade = [piece for piece in words if piece not in made]
+        if unmade:
+            warnings.warn(
+                f"{len(unmade)} of the {len(words)} pieces of the {self.source} that begin with a "
+                f"space are made by none of the {len(self.merges)} merges, such as "
+                f"{shorten(repr(unmade[0]))}. No text gets these pieces. Check that merges.txt is "
+                "whole, and that it came with the vocabulary.",
+                stacklevel=2,
+            )
 
     def files(self, names):
         """dict of the two names in `names` -> bytes: the ids as JSON, the merges a line each."""
@@ -109,8 +125,8 @@ class BytePairVocabulary:
 def _check_ids(ids, source):
     if not isinstance(ids, dict) or not ids:
         raise ValueError(
-            f"The {source} must be a dict of pieces and their ids, got {type(ids).__name__} of "
-            f"length {len(ids)}. A vocab.txt belongs to WordPieceTokenizer."
+            f"The {source} must be a dict of pieces and their ids, got {type(ids).__name__} "
+            f"{shorten(repr(ids), 60)}. A vocab.txt belongs to WordPieceTokenizer."
         )
     wrong = [piece for piece, index in ids.items() if type(index) is not int or not piece]
     if wrong or sorted(ids.values()) != list(range(len(ids))):
