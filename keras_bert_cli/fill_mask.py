@@ -17,7 +17,10 @@ def define_flags(values):
     """Defines the flags of this command."""
     explanation = "Folder of a preset or of a checkpoint with its head, or hf://..."
     define_path(values, "model", None, explanation)
-    explanation = "Text with [MASK] in the place of tokens. The flag may be given more than once."
+    explanation = (
+        "Text with [MASK] or, for RoBERTa, <mask> in the place of tokens. The flag may be given "
+        "more than once."
+    )
     flags.DEFINE_multi_string("text", None, explanation, flag_values=values)
     flags.DEFINE_integer("top_k", 5, "Guesses for each mask.", 1, flag_values=values)
 

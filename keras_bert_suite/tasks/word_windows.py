@@ -1,6 +1,7 @@
 """Cuts rows of words into windows of tokens, and joins the outputs for windows to words."""
 
 import dataclasses
+import re
 
 import numpy as np
 
@@ -188,10 +189,14 @@ def _label_tokens(tokenized, rows):
 def _split_text(tokenizer, text):
     """(ids, places of the words' first tokens, spans of the words) of a text."""
     ids, offsets, word_starts = tokenizer.tokenize_with_offsets(text)
-    # In byte-pair encoding a word begins with a space, and the first word of a text has none.
-    starts = [place for place, begins in enumerate(word_starts) if begins or place == 0]
+    starts = [place for place, begins in enumerate(word_starts) if begins]
     ends = [*starts[1:], len(ids)][: len(starts)]  # A text may have no word.
-    spans = [
-        (offsets[first][0], offsets[end - 1][1]) for first, end in zip(starts, ends, strict=True)
+    words = [
+        (first, (offsets[first][0], offsets[end - 1][1]))
+        for first, end in zip(starts, ends, strict=True)
     ]
-    return ids, np.array(starts, "int64"), spans
+    if tokenizer.blank_words is not None:
+        blank = re.compile(tokenizer.blank_words)
+        characters = decode_text(text)
+        words = [word for word in words if not blank.fullmatch(characters, *word[1])]
+    return ids, np.array([first for first, _ in words], "int64"), [span for _, span in words]

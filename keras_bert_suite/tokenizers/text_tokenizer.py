@@ -44,6 +44,8 @@ class TextTokenizer(Tokenizer):
     has_cjk_pieces = True
     #: The names of the tokenizer's files.
     asset_names: tuple[str, ...] = ()
+    #: str, a regular expression of Python and of RE2 for words that are no text, or None.
+    blank_words: str | None = None
     eager_engine: Callable
     graph_engine: Callable
 
@@ -168,11 +170,7 @@ class TextTokenizer(Tokenizer):
             return self._graph_engine().tokenize_with_offsets(inputs)
         texts, batched = canonicalize_texts(inputs)
         engine = self._eager_engine()
-        continues = self._made.get("continuations", lambda: self.find_continuations().tolist())
-        rows = []
-        for text in texts:
-            ids, offsets = engine.tokenize_with_offsets(text)
-            rows.append((ids, offsets, [not continues[id] for id in ids]))
+        rows = list(map(engine.tokenize_with_offsets, texts))
         return rows if batched else rows[0]
 
     def split_at_masks(self, text: str) -> list[str]:

@@ -18,6 +18,7 @@ from keras_bert_suite import (
     RobertaBackbone,
     SegmentPacker,
     TextClassifier,
+    TokenClassifier,
     WordPieceTokenizer,
 )
 from keras_bert_suite.checkpoints import open_checkpoint, save_google_tf1, save_hugging_face
@@ -119,6 +120,20 @@ def test_classifier(save_peer, inputs, tmp_path):
     assert sorted(packed) == ["padding_mask", "token_ids"]
     np.testing.assert_array_equal(packed["token_ids"], theirs["input_ids"])
     np.testing.assert_array_equal(packed["padding_mask"], theirs["attention_mask"])
+
+
+def test_token_classifier(save_peer, inputs, tmp_path):
+    labels = {0: "O", 1: "B-PER", 2: "I-PER"}
+    peer, path = save_peer("RobertaForTokenClassification", id2label=labels)
+    tagger = TokenClassifier.from_preset(path)
+    assert type(tagger.backbone) is RobertaBackbone
+    assert tagger.label_names == ["O", "B-PER", "I-PER"]
+    check_close(tagger(inputs), run_peer(peer, inputs).logits)
+    save_hugging_face(tagger, tmp_path / "again", tagger.preprocessor.tokenizer)
+    again = transformers.AutoModelForTokenClassification.from_pretrained(tmp_path / "again")
+    assert type(again) is transformers.RobertaForTokenClassification
+    assert again.config.id2label == labels
+    check_close(tagger(inputs), run_peer(again, inputs).logits)
 
 
 def test_pretrainer(save_peer, inputs, tmp_path):

@@ -4,10 +4,13 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
+from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     BertBackbone,
+    BytePairTokenizer,
+    RobertaBackbone,
     SegmentPacker,
     TokenClassifier,
     WordPieceTokenizer,
@@ -23,20 +26,26 @@ TEXTS = [
     *make_reviews(20)[0],
     *("", " ", "GOOD\u200b film, filmsly!", "好 good 电影", "👩‍👩‍👧 good", "e\u0301 g\u0301ood"),
     "good " * 100,  # many windows
+    "  it's  good,\n\tfilm.\u3000\xa0 filmsly ",  # spaces that are words to byte pairs
     "\x00\ufffdgood\u0301\u0301 \U0001f1e9 film",
 ]
 BROKEN_UTF8 = [b"good \xff\xc3 film", b"\xed\xa0\x80good"]
 
 
-@pytest.fixture(scope="module")
-def tagger():
-    """A task with entities in most texts. Not to be changed."""
+def make_tagger(backbone, tokenizer):
+    """A task with entities in most texts."""
     keras.utils.set_random_seed(2)
-    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
+    packer = SegmentPacker(tokenizer, sequence_length=16)
     names = ["O", "B-A", "I-A", "E-A", "S-B", "I-B", "NN"]
-    task = TokenClassifier(BertBackbone(**ONE_LAYER), label_names=names, preprocessor=packer)
+    task = TokenClassifier(backbone, label_names=names, preprocessor=packer)
     randomize(task)
     return task
+
+
+@pytest.fixture(scope="module")
+def tagger():
+    """Not to be changed."""
+    return make_tagger(BertBackbone(**ONE_LAYER), WordPieceTokenizer(VOCABULARY))
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +54,18 @@ def saved_tagger(tagger, tmp_path_factory):
 
 
 def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
+    check_entities(tagger, saved_tagger)
+
+
+def test_byte_pairs(tmp_path):
+    vocabulary = make_vocabulary()
+    backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
+    tagger = make_tagger(backbone, BytePairTokenizer(vocabulary, MERGES))
+    check_entities(tagger, export_saved_model(tagger, tmp_path / "tagger"))
+
+
+def check_entities(tagger, saved_tagger):
+    """The SavedModel answers with the entities of `predict`."""
     serve = tf.saved_model.load(str(saved_tagger)).signatures["serving_default"]
     texts = [*(text.encode() for text in TEXTS), *BROKEN_UTF8]
     wanted = tagger.predict([text.decode("utf-8", "ignore") for text in texts], verbose=0)

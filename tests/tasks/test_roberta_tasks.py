@@ -19,7 +19,9 @@ from keras_bert_suite import (
     TokenMasker,
 )
 from keras_bert_suite.corpus import open_corpus, prepare_corpus, read_tokenizer
+from keras_bert_suite.data.word_rows import as_column
 from keras_bert_suite.instances import PretrainingBatches
+from keras_bert_suite.tasks.word_windows import tokenize_rows
 
 TEXTS, LABELS = make_reviews(8)
 SIZES = {**TINY, "num_layers": 1, "vocabulary_size": len(make_vocabulary())}
@@ -100,3 +102,22 @@ def test_words(packer):
     classifier.fit(words, labels, verbose=0)
     answers = classifier.predict(words, verbose=0)
     assert len(answers) == 2
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("add_prefix_space", [False, True])
+def test_words_of_a_text(add_prefix_space):
+    """Spaces are no words, however many, and punctuation marks are."""
+    tokenizer = BytePairTokenizer(make_vocabulary(), MERGES, add_prefix_space)
+    texts = ["it's  good,\n\tlow film. ", " ", "", "\u3000é\xa0 low", b"the\xff  low\r\n"]
+    tokenized = tokenize_rows(tokenizer, as_column(texts))
+    assert tokenized.words == [
+        ["it", "'s", "good", ",", "low", "film", "."],
+        *([], [], ["é", "low"], ["the", "low"]),
+    ]
+    assert tokenized.spans[0] == [
+        *((0, 2), (2, 4), (6, 10), (10, 11), (13, 16), (17, 21), (21, 22)),
+    ]
+    assert len(tokenized.first_tokens) == 11
+    pieces = [tokenizer.id_to_token(tokenized.ids[i]) for i in tokenized.first_tokens]
+    assert [pieces[i] for i in (2, 5, 6, 10)] == ["Ġgood", "Ġfilm", ".", "Ġ"]

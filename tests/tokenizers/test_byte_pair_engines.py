@@ -141,14 +141,26 @@ def test_pieces(run_engine, text, pieces):
     assert run_engine(tokenizer, [text]) == [[tokenizer.token_to_id(piece) for piece in pieces]]
 
 
-def test_offsets_leave_the_space_out_and_word_starts_have_one():
+def test_offsets_leave_the_space_out_and_the_first_of_two_spaces_is_a_word():
     tokenizer = BytePairTokenizer(make_vocabulary(), MERGES)
     text = "low bad  é 一"
     ids, offsets, word_starts = tokenizer.tokenize_with_offsets(text)
     assert [tokenizer.id_to_token(id) for id in ids][:4] == ["low", "Ġbad", "Ġ", "Ġ"]
     spans = [text[start:end] for start, end in offsets]
     assert spans == ["low", "bad", "", "", "é", "", "一", "一", "一"]
-    assert word_starts == [False, True, True, True, False, True, False, False, False]
+    assert word_starts == [True, True, True, True, False, True, False, False, False]
+
+
+def test_word_starts_are_those_of_the_rust_library(pair):
+    ours, theirs = pair
+    texts = ["it's good, low.", " the  good\n\nfilm\t12ab ", "lower!?\u3000\xa0 \xe9t\xe9"]
+    rows = ours.tokenize_with_offsets(texts)
+    graph_rows = in_graph(ours, texts)[3]
+    for text, (_, _, word_starts), in_a_graph in zip(texts, rows, graph_rows, strict=True):
+        words = theirs.pre_tokenizer.pre_tokenize_str(text)
+        lengths = [len(theirs.model.tokenize(word)) for word, _ in words]
+        wanted = [place == 0 for length in lengths for place in range(length)]
+        assert word_starts == in_a_graph == wanted
 
 
 def test_what_is_no_text_vanishes(run_engine):

@@ -15,9 +15,11 @@ from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
     decode_bytes,
 )
 from keras_bert_suite.tokenizers.byte_pair.cached_byte_pair import CachedBytePair
+from keras_bert_suite.tokenizers.byte_pair.character_classes import SPACES
 from keras_bert_suite.tokenizers.byte_pair.graph_byte_pair import GraphBytePair
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
+from keras_bert_suite.tokenizers.unicode_rules import parse_ranges
 
 VOCABULARY_FILE, MERGES_FILE = "vocab.json", "merges.txt"
 
@@ -58,6 +60,8 @@ class BytePairTokenizer(TextTokenizer):
     num_separators = 2
     has_segment_ids = False
     has_cjk_pieces = False
+    # The first of two spaces is a word.
+    blank_words = "[" + "".join(f"{chr(r[0])}-{chr(r[-1])}" for r in parse_ranges(SPACES)) + "]*"
     asset_names = (VOCABULARY_FILE, MERGES_FILE)
     eager_engine = CachedBytePair
     graph_engine = GraphBytePair

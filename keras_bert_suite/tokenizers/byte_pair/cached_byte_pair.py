@@ -48,8 +48,12 @@ class CachedBytePair(CachedEngine):
 
     def _tokenize(self, text):
         """str -> bytes, int32 ids."""
+        return b"".join(self._tokenize_by_word(text))
+
+    def _tokenize_by_word(self, text):
+        """str -> for each word bytes, int32 ids."""
         words = word_pattern().findall(self._begin(_SURROGATES.sub("", text)))
-        return b"".join(map(self._word_ids.__getitem__, words))
+        return map(self._word_ids.__getitem__, words)
 
     def _begin(self, text):
         needs_space = self._add_prefix_space and text and not text.startswith(" ")
@@ -60,7 +64,10 @@ class CachedBytePair(CachedEngine):
         return array("i", [token.id for token in tokens]).tobytes()
 
     def tokenize_with_offsets(self, text):
-        """str -> (ids, offsets): list of int, list of (start, end) in characters of `text`."""
+        """str -> (ids, offsets, word_starts).
+
+        They are a list of int, a list of (start, end) in characters of `text`, and a list of bool.
+        """
         kept = [index for index, c in enumerate(text) if not "\ud800" <= c <= "\udfff"]
         begun = self._begin("".join(map(text.__getitem__, kept)))
         # For each character its index in `text`; last the length of `text`.
@@ -68,7 +75,11 @@ class CachedBytePair(CachedEngine):
         known = self._known_bytes
         # For each byte the index of its character.
         indices = [i for i, c in enumerate(begun) for byte in c.encode() if byte in known]
-        ids, offsets, place = self.tokenize(text), [], 0
+        ids, offsets, word_starts, place = [], [], [], 0
+        for word_ids in self._tokenize_by_word(text):
+            of_word = array("i", word_ids)
+            ids += of_word
+            word_starts += [number == 0 for number in range(len(of_word))]
         for id in ids:
             piece = self._bytes[id]
             start, end = indices[place], indices[place + len(piece) - 1] + 1
@@ -76,4 +87,4 @@ class CachedBytePair(CachedEngine):
             end = max(end - len(piece) + len(piece.rstrip(b" ")), start)
             offsets.append((origins[start], origins[end]))
             place += len(piece)
-        return ids, offsets
+        return ids, offsets, word_starts

@@ -6,7 +6,6 @@ It needs no table and no state, only constants, so that any SavedModel can hold 
 import numpy as np
 
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
-    SPACE,
     byte_characters,
     decode_bytes,
 )
@@ -50,7 +49,6 @@ class GraphBytePair:
             self._keys, self._ranks, self._products = map(tf.constant, (keys, ranks, products))
             self._leading = tf.constant([len(p) - len(p.lstrip(b" ")) for p in pieces], tf.int64)
             self._trailing = tf.constant([len(p) - len(p.rstrip(b" ")) for p in pieces], tf.int64)
-            self._begins_word = tf.constant([t.startswith(SPACE) for t in vocabulary.tokens])
 
     def tokenize(self, inputs):
         """Texts of any rank, dense or ragged -> ids, int32, ragged, of one rank more.
@@ -73,6 +71,7 @@ class GraphBytePair:
         known = ids >= 0
         ids, byte, owner = (tf.boolean_mask(values, known) for values in (ids, byte, owner))
         ids, first, last = self._merge(ids, byte, tf.gather(words, owner))
+        word = tf.gather(words, tf.gather(owner, first))
 
         first_owner, last_owner = tf.gather(owner, first), tf.gather(owner, last)
         start, end = tf.gather(starts, first_owner), tf.gather(ends, last_owner)
@@ -82,7 +81,7 @@ class GraphBytePair:
         nrows = tf.shape(texts, tf.int64)[0]
         return tuple(
             tf.RaggedTensor.from_value_rowids(values, row, nrows, validate=False)
-            for values in (ids, start, end, tf.gather(self._begins_word, ids))
+            for values in (ids, start, end, word != _neighbour(word, row, -1, -1))
         )
 
     def _read_characters(self, texts):

@@ -48,19 +48,23 @@ class CachedWordPiece(CachedEngine):
         return b"".join(map(self._segment_ids.__getitem__, segments))
 
     def tokenize_with_offsets(self, text):
-        """str -> (ids, offsets): list of int, list of (start, end) in characters of `text`."""
-        ids, offsets = [], []
+        """str -> (ids, offsets, word_starts).
+
+        They are a list of int, a list of (start, end) in characters of `text`, and a list of bool.
+        """
+        ids, offsets, word_starts = [], [], []
         for match in self._splitter.segment_pattern(text).finditer(text):
             base = match.start()
             pieces = self._segment_pieces[match.group()]
-            leading = pieces[0][1] if pieces else len(match.group())
+            leading = pieces[0][2] if pieces else len(match.group())
             if leading and offsets and offsets[-1][1] == base:
                 # Deleted characters belong to the piece before them.
                 offsets[-1] = (offsets[-1][0], base + leading)
-            for id, start, end in pieces:
+            for id, begins_word, start, end in pieces:
                 ids.append(id)
+                word_starts.append(begins_word)
                 offsets.append((base + start, base + end))
-        return ids, offsets
+        return ids, offsets, word_starts
 
     def _analyse_ids(self, segment):
         ids = array("i")
@@ -73,10 +77,10 @@ class CachedWordPiece(CachedEngine):
         return ids.tobytes()
 
     def _analyse(self, segment):
-        """Segment -> tuple of (id, start, end), offsets in characters of the segment.
+        """Segment -> tuple of (id, whether it begins a word, start, end).
 
-        The span of a piece has every character that the piece has a part of, and the deleted
-        characters behind it.
+        Offsets are in characters of the segment. The span of a piece has every character that the
+        piece has a part of, and the deleted characters behind it.
         """
         normalized, origins = self._splitter.normalize(segment)
         origins.append(len(segment))
@@ -94,6 +98,6 @@ class CachedWordPiece(CachedEngine):
                 after = end
                 while origins[after] == origins[end - 1]:
                     after += 1
-                pieces.append((token.id, origins[start], origins[after]))
+                pieces.append((token.id, start == word.start(), origins[start], origins[after]))
                 start = end
         return tuple(pieces)
