@@ -56,11 +56,15 @@ class BertOptimizer(keras.optimizers.Optimizer):
             gradient_accumulation_steps=gradient_accumulation_steps,
             **kwargs,
         )
-        # It is a variable, so that a compiled step reads its value. Below 0 the schedule holds.
-        self._held_rate = None
+        # They are variables, so that a compiled step reads their values. JAX may keep a step after
+        # Keras has dropped it. A rate below 0 says that the schedule holds.
+        self._held_rate = self._schedule_numbers = None
         self._held_by_callbacks = False
         if isinstance(learning_rate, LinearWarmupDecay) and learning_rate.total_steps is None:
             self._held_rate = self.add_variable((), Constant(-1.0), name="held_rate")
+            self._schedule_numbers = self.add_variable(
+                (4,), "ones", dtype="float32", name="schedule_numbers"
+            )
         self.decay = weight_decay or 0.0
         self.beta_1 = beta_1
         self.beta_2 = beta_2
@@ -144,9 +148,11 @@ class BertOptimizer(keras.optimizers.Optimizer):
         if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
             return super().learning_rate
         # Keras would pass the number of batches, also if several batches make an update.
-        rate = schedule(self.iterations)
-        if self._held_rate is None:
-            return rate
+        if not self.reads_schedule:
+            return schedule(self.iterations)
+        schedule.check_length()
+        numbers = ops.unstack(ops.convert_to_tensor(self._schedule_numbers), 4)
+        rate = schedule.rate_at(self.iterations, *numbers)
         held = ops.convert_to_tensor(self._held_rate)
         return ops.where(held < 0, rate, held)
 
@@ -154,9 +160,22 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def learning_rate(self, value: LearningRate) -> Tensor:
         if self._held_rate is None or callable(value):
             keras.optimizers.Optimizer.learning_rate.fset(self, value)
+            if self.reads_schedule and value.has_length:
+                self.read_schedule()
             value, self._held_by_callbacks = -1.0, False
         if self._held_rate is not None:
             self._held_rate.assign(value)
+
+    @property
+    def reads_schedule(self) -> bool:
+        """bool, whether compiled steps read the numbers of the schedule from a variable."""
+        return self._schedule_numbers is not None and isinstance(
+            self._learning_rate, LinearWarmupDecay
+        )
+
+    def read_schedule(self) -> None:
+        """Hands the numbers of the schedule, which may have changed, to compiled steps."""
+        self._schedule_numbers.assign(self._learning_rate.numbers)
 
     def lay_schedule(self, by_callbacks: bool) -> None:
         """Chooses who sets the rate: the schedule, or callbacks.

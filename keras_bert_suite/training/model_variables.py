@@ -16,6 +16,9 @@ from keras_bert_suite.annotations import Arrays
 #: before.
 _AUTOMATIC_NUMBER = re.compile(r"(?<=seed_generator)_\d+|(?<=loss_scale_optimizer)_\d+")
 
+#: Each `fit` writes these variables before its first step.
+_OF_A_FIT = re.compile(r"(^|/)schedule_numbers$")
+
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     """The state of a compiled model, under names that do not depend on what was built before.
@@ -33,7 +36,7 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     for group, variables in groups.items():
         repeats: collections.Counter[str] = collections.Counter()
         for variable in variables:
-            if id(variable) in known:
+            if id(variable) in known or _OF_A_FIT.search(variable.path):
                 continue
             known.add(id(variable))
             name = f"{group}/{_AUTOMATIC_NUMBER.sub('', variable.path)}"

@@ -55,9 +55,7 @@ def lay_schedule(
             "schedule. Pass `steps_per_epoch`, or compile with "
             "LinearWarmupDecay(..., total_steps=...)."
         )
-    schedule.span(first_step, num_steps)
-    # The compiled step holds the former length.
-    model.train_function = None
+    _span(model, first_step, num_steps)
 
 
 def lay_schedule_without_end(model: keras.Model) -> None:
@@ -69,8 +67,19 @@ def lay_schedule_without_end(model: keras.Model) -> None:
     optimizer, schedule = _find_schedule(model)
     if schedule is None or schedule.total_steps is not None or schedule.is_endless:
         return
-    schedule.span(int(optimizer.iterations), math.inf)
-    model.train_function = None
+    _span(model, int(optimizer.iterations), math.inf)
+
+
+def _span(model: keras.Model, first_step: int, num_steps: float) -> None:
+    """Lays the schedule of a model over some steps, and has compiled steps know it."""
+    optimizer, schedule = _find_schedule(model)
+    assert schedule is not None
+    schedule.span(first_step, num_steps)
+    if isinstance(optimizer, BertOptimizer) and optimizer.reads_schedule:
+        optimizer.read_schedule()
+    else:
+        # The compiled step holds the former length.
+        model.train_function = None
 
 
 def _find_schedule(

@@ -88,21 +88,46 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         """Says that calls pass the number of batches, and how many batches a step takes."""
         self._batches_per_step = batches_per_step
 
-    def __call__(self, step: Tensor) -> Tensor:
-        if self._num_steps is None:
+    @property
+    def has_length(self) -> bool:
+        """bool, whether the number of steps is known."""
+        return self._num_steps is not None
+
+    def check_length(self) -> None:
+        """Raises a ValueError if the number of steps is not known yet."""
+        if not self.has_length:
             raise ValueError(
                 "This LinearWarmupDecay does not know its length. Give it `total_steps`, or "
                 "train through the `fit` of a keras_bert_suite task, which sets it."
             )
-        if self._batches_per_step > 1:
-            step = ops.floor_divide(step, self._batches_per_step)
-        step = ops.cast(step, "float32") - self._first_step
+
+    @property
+    def numbers(self) -> tuple[float, float, float, float]:
+        """(peak, first step, number of steps, steps of the rise), the arguments of `rate_at`.
+
+        Raises:
+            ValueError: if the number of steps is not known yet.
+        """
+        self.check_length()
         warmup = self.warmup_steps
         if warmup is None:
             warmup = 0 if self.is_endless else int(self._num_steps * self.warmup_ratio)
-        rise = step / max(warmup, 1)
-        fall = ops.maximum(0.0, 1.0 - step / self._num_steps)
-        return self.peak_learning_rate * ops.where(step < warmup, rise, fall)
+        return self.peak_learning_rate, self._first_step, self._num_steps, warmup
+
+    def __call__(self, step: Tensor) -> Tensor:
+        if self._batches_per_step > 1:
+            step = ops.floor_divide(step, self._batches_per_step)
+        return self.rate_at(step, *self.numbers)
+
+    @staticmethod
+    def rate_at(
+        step: Tensor, peak: Tensor, first_step: Tensor, num_steps: Tensor, warmup: Tensor
+    ) -> Tensor:
+        """float32 scalar, the learning rate. The arguments are the step and `numbers`."""
+        step = ops.cast(step, "float32") - first_step
+        rise = step / ops.maximum(warmup, 1.0)
+        fall = ops.maximum(0.0, 1.0 - step / num_steps)
+        return peak * ops.where(step < warmup, rise, fall)
 
     def get_config(self) -> Config:
         return {

@@ -91,6 +91,23 @@ def test_callbacks_take_over_a_schedule_of_open_length(model):
     assert fit(model, 1, epochs=3, callbacks=[plateau]) == decays_by([PEAK, PEAK, PEAK / 10])
 
 
+def test_a_compiled_step_sees_another_length(model):
+    """It is not compiled anew. JAX would take the old step from its cache as long as it is held."""
+    optimizer = AdamW(LinearWarmupDecay(PEAK, warmup_steps=0), weight_decay=1.0)
+    compile_for_decay(model, optimizer)
+    lay_schedule(model, 0, 4)
+    assert fit(model, 4) == decays_by(rates_of(4, 0))
+    step = model.train_function
+    lay_schedule(model, 4, 10)
+    assert fit(model, 10) == decays_by(rates_of(10, 0))
+    assert model.train_function is step
+    optimizer.learning_rate = LinearWarmupDecay(PEAK / 2, total_steps=18, warmup_steps=16)
+    lay_schedule(model, 14, 4)
+    assert fit(model, 4) == decays_by(
+        [PEAK / 2 * rate for rate in (14 / 16, 15 / 16, 1 / 9, 1 / 18)]
+    )
+
+
 def test_an_assigned_rate_holds_for_the_following_fits(model):
     """Until a schedule is assigned. The length of the dataset then does not matter either."""
     optimizer = AdamW(LinearWarmupDecay(PEAK, warmup_steps=0), weight_decay=1.0)
@@ -148,7 +165,7 @@ def test_without_an_end_the_rate_stays_at_the_peak(model):
     assert fit(model, 3) == decays_by([PEAK] * 3)
     step = model.train_function
     lay_schedule_without_end(model)
-    assert model.train_function is step, "it would be compiled anew for each batch"
+    assert model.train_function is step
     optimizer.learning_rate = PEAK / 2
     lay_schedule_without_end(model)
     assert fit(model, 1) == decays_by([PEAK / 2])
