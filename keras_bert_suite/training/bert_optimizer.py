@@ -58,7 +58,8 @@ class BertOptimizer(keras.optimizers.Optimizer):
         )
         # They are variables, so that a compiled step reads their values. JAX may keep a step after
         # Keras has dropped it. A rate below 0 says that the schedule holds.
-        self._held_rate = self._schedule_numbers = None
+        self._held_rate: Any = None
+        self._schedule_numbers: Any = None
         self._held_by_callbacks = False
         if isinstance(learning_rate, LinearWarmupDecay) and learning_rate.total_steps is None:
             self._held_rate = self.add_variable((), Constant(-1.0), name="held_rate")
@@ -160,7 +161,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def learning_rate(self, value: LearningRate) -> Tensor:
         if self._held_rate is None or callable(value):
             keras.optimizers.Optimizer.learning_rate.fset(self, value)
-            if self.reads_schedule and value.has_length:
+            if self.reads_schedule and self._learning_rate.has_length:
                 self.read_schedule()
             value, self._held_by_callbacks = -1.0, False
         if self._held_rate is not None:

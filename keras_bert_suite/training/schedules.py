@@ -93,13 +93,14 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         """bool, whether the number of steps is known."""
         return self._num_steps is not None
 
-    def check_length(self) -> None:
-        """Raises a ValueError if the number of steps is not known yet."""
-        if not self.has_length:
+    def check_length(self) -> float:
+        """Returns the number of steps; raises a ValueError if it is not known yet."""
+        if self._num_steps is None:
             raise ValueError(
                 "This LinearWarmupDecay does not know its length. Give it `total_steps`, or "
                 "train through the `fit` of a keras_bert_suite task, which sets it."
             )
+        return self._num_steps
 
     @property
     def numbers(self) -> tuple[float, float, float, float]:
@@ -108,11 +109,11 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         Raises:
             ValueError: if the number of steps is not known yet.
         """
-        self.check_length()
+        num_steps = self.check_length()
         warmup = self.warmup_steps
         if warmup is None:
-            warmup = 0 if self.is_endless else int(self._num_steps * self.warmup_ratio)
-        return self.peak_learning_rate, self._first_step, self._num_steps, warmup
+            warmup = 0 if self.is_endless else int(num_steps * self.warmup_ratio)
+        return self.peak_learning_rate, self._first_step, num_steps, warmup
 
     def __call__(self, step: Tensor) -> Tensor:
         if self._batches_per_step > 1:
