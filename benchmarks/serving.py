@@ -86,11 +86,12 @@ def measure_preprocessing(folder):
     import keras
     import tensorflow as tf
 
-    from keras_bert_suite.serving.signatures import preprocess_in_graph
+    from keras_bert_suite.serving.answers import make_packer
 
     task = keras.saving.load_model(folder / "task.keras", compile=False)
+    pack = make_packer(task)
     preprocess = tf.function(
-        preprocess_in_graph(task), input_signature=[tf.TensorSpec([None], tf.string)]
+        lambda texts: pack((texts,)), input_signature=[tf.TensorSpec([None], tf.string)]
     )
     model = tf.saved_model.load(str(folder / "saved_model" / "1"))
     texts = read_texts()

@@ -1,0 +1,29 @@
+"""Benchmarks, examples and scripts import only what exists; they are run by hand."""
+
+import ast
+import importlib
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.backend_free
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SCRIPTS = sorted(
+    path.relative_to(REPOSITORY)
+    for folder in ("benchmarks", "examples", "scripts")
+    for path in (REPOSITORY / folder).rglob("*.py")
+)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_imports(script):
+    tree = ast.parse((REPOSITORY / script).read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("keras_bert_"):
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                assert hasattr(module, alias.name) or importlib.util.find_spec(
+                    f"{node.module}.{alias.name}"
+                ), f"line {node.lineno}: {node.module} has no {alias.name}"
