@@ -4,9 +4,12 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
+import keras
+import keras_hub
 from keras import ops
 
 from keras_bert_suite.annotations import Config, PathLike, Tensor
+from keras_bert_suite.layers import Dropout
 from keras_bert_suite.tasks.row_task import RowTask
 
 
@@ -88,6 +91,28 @@ class LabelledTask(RowTask):
         if config.get("num_classes") not in (None, len(config.get("label_names") or ())):
             config = {**config, "label_names": None}
         return super().from_config(config)
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "label_names": list(self.label_names),
+            "dropout": self.dropout,
+            "input_names": self.input_names and list(self.input_names),
+        }
+
+
+def make_head(
+    backbone: keras_hub.models.Backbone, num_classes: int, dropout: float, name: str
+) -> tuple[Dropout, keras.layers.Dense]:
+    """The layers of a head: the dropout of its input, and the dense layer (..., H) to (..., C)."""
+    policy = backbone.dtype_policy
+    classifier = keras.layers.Dense(
+        num_classes,
+        kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.02),
+        dtype=policy,
+        name=name,
+    )
+    return Dropout(dropout, dtype=policy, name="classifier_dropout"), classifier
 
 
 def serve_classes(outputs: Tensor, from_logits: bool) -> dict[str, Tensor]:

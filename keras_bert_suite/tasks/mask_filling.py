@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
+from keras_bert_suite.tasks.predicting import softmax
 
 
 def fill_masks(pretrainer, packer, texts, top_k):
@@ -34,9 +35,7 @@ def fill_masks(pretrainer, packer, texts, top_k):
     positions[slots] = np.nonzero(masked)[1]
 
     logits = pretrainer.predict({**packed, "mask_positions": positions}, verbose=0)["mlm"]
-    logits = np.asarray(logits, "float32")
-    probabilities = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    probabilities /= probabilities.sum(axis=-1, keepdims=True)
+    probabilities = softmax(np.asarray(logits, "float32"))
     best = np.argsort(-probabilities, axis=-1, kind="stable")[..., :top_k]
     return [
         [

@@ -121,3 +121,12 @@ def _has_open_outputs(task):
 def _no_rows(output):
     """The array of an output of the model for no rows."""
     return np.zeros([size or 0 for size in output.shape], output.dtype)
+
+
+def softmax(logits):
+    """float32 (..., C), the probabilities of logits (..., C).
+
+    It is NumPy's, since JAX would compile it for each shape.
+    """
+    scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return scores / scores.sum(axis=-1, keepdims=True)

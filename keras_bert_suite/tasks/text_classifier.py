@@ -10,11 +10,15 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Labels, Tensor
 from keras_bert_suite.data.class_weights import read_class_weights, weight_rows
 from keras_bert_suite.data.label_encoding import encode_labels
-from keras_bert_suite.layers import Dropout
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.input_checks import check_input_names
-from keras_bert_suite.tasks.labelled_task import LabelledTask, resolve_label_names, serve_classes
+from keras_bert_suite.tasks.labelled_task import (
+    LabelledTask,
+    make_head,
+    resolve_label_names,
+    serve_classes,
+)
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
 
@@ -76,14 +80,8 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
-        self.classifier_dropout = Dropout(
-            dropout, dtype=backbone.dtype_policy, name="classifier_dropout"
-        )
-        self.classifier = keras.layers.Dense(
-            len(label_names),
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.02),
-            dtype=backbone.dtype_policy,
-            name=self.head_name,
+        self.classifier_dropout, self.classifier = make_head(
+            backbone, len(label_names), dropout, self.head_name
         )
         # The loss is computed in float32 under every policy.
         self.output_activation = keras.layers.Activation(
@@ -156,10 +154,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     def get_config(self) -> Config:
         return {
             **super().get_config(),
-            "label_names": list(self.label_names),
-            "dropout": self.dropout,
             "activation": keras.activations.serialize(self.activation),
-            "input_names": self.input_names and list(self.input_names),
         }
 
 

@@ -9,21 +9,25 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite import checkpoints
-from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.annotations import Inputs, Labels, Tensor
 from keras_bert_suite.data.class_weights import read_class_weights
 from keras_bert_suite.data.entity_scores import score_entities
 from keras_bert_suite.data.label_encoding import check_token_labels, encode_tags, weigh_token_labels
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.data.tag_schemes import OUTSIDE
 from keras_bert_suite.data.word_rows import read_word_rows
-from keras_bert_suite.layers import Dropout
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.entities import read_entities
 from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
 from keras_bert_suite.tasks.input_checks import check_input_names
-from keras_bert_suite.tasks.labelled_task import LabelledTask, resolve_label_names, serve_classes
-from keras_bert_suite.tasks.predicting import predict
+from keras_bert_suite.tasks.labelled_task import (
+    LabelledTask,
+    make_head,
+    resolve_label_names,
+    serve_classes,
+)
+from keras_bert_suite.tasks.predicting import predict, softmax
 from keras_bert_suite.tasks.text_packing import check_can_pack
 from keras_bert_suite.tasks.word_windows import WordWindows, cut_word_windows, join_windows
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
@@ -92,14 +96,8 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
-        self.classifier_dropout = Dropout(
-            dropout, dtype=backbone.dtype_policy, name="classifier_dropout"
-        )
-        self.token_classifier = keras.layers.Dense(
-            len(label_names),
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=0.02),
-            dtype=backbone.dtype_policy,
-            name=self.head_name,
+        self.classifier_dropout, self.token_classifier = make_head(
+            backbone, len(label_names), dropout, self.head_name
         )
         # The loss is computed in float32 under every policy.
         self.output_activation = keras.layers.Activation(None, dtype="float32", name="predictions")
@@ -292,10 +290,10 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
 
     def _decode_probabilities(self, outputs, rows):
         if not isinstance(rows, WordWindows):
-            return _softmax(outputs)
+            return softmax(outputs)
         missing = np.full(self.num_classes, -np.inf, "float32")
         missing[self.label_names.index(OUTSIDE) if OUTSIDE in self.label_names else 0] = 0
-        probabilities = _softmax(join_windows(outputs, rows, missing))
+        probabilities = softmax(join_windows(outputs, rows, missing))
         ends = np.cumsum([len(words) for words in rows.tokenized.words])
         return np.split(probabilities, ends[:-1]) if len(ends) else []
 
@@ -306,16 +304,3 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
     def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The answers for tokens: `probabilities` float32 (B, L, C), `label_ids` int32 (B, L)."""
         return serve_classes(outputs, from_logits=True)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "label_names": list(self.label_names),
-            "dropout": self.dropout,
-            "input_names": self.input_names and list(self.input_names),
-        }
-
-
-def _softmax(logits):
-    scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return scores / scores.sum(axis=-1, keepdims=True)

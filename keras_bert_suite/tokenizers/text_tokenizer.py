@@ -27,8 +27,8 @@ class TextTokenizer(Tokenizer):
     files), `settings` and `hugging_face_config`.
 
     A subclass sets `eager_engine` and `graph_engine`, classes that take `_engine_arguments()`, and
-    calls `_use_vocabulary` with a vocabulary that has `tokens`, `ids`, `source`,
-    `check_special_tokens` and `files`.
+    calls `_use_vocabulary` with a vocabulary that has `tokens`, `ids`, `source`
+    and `files`.
 
     Args:
         unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
@@ -283,7 +283,7 @@ class TextTokenizer(Tokenizer):
         """Sets the vocabulary, None for none, and the ids of the special tokens."""
         if vocabulary is not None:
             needed = ("unknown_token", "start_token", "end_token", "pad_token")
-            vocabulary.check_special_tokens({name: getattr(self, name) for name in needed})
+            _check_special_tokens(vocabulary, {name: getattr(self, name) for name in needed})
         ids = {} if vocabulary is None else vocabulary.ids
         self.unknown_token_id = ids.get(self.unknown_token)
         self.start_token_id = ids.get(self.start_token)
@@ -329,6 +329,18 @@ class _MadeOnce:
                 if name not in self._made:
                     self._made[name] = make()
         return self._made[name]
+
+
+def _check_special_tokens(vocabulary, special_tokens):
+    """Raises ValueError if a value of `special_tokens` (argument name -> piece) is absent."""
+    missing = {name: piece for name, piece in special_tokens.items() if piece not in vocabulary.ids}
+    if missing:
+        wanted = ", ".join(f"{piece!r} ({name})" for name, piece in missing.items())
+        names = " or ".join(f"{name}=..." for name in missing)
+        raise ValueError(
+            f"The {vocabulary.source} of {len(vocabulary.tokens)} pieces lacks {wanted}. Add the "
+            f"missing pieces, or name the pieces that play these parts with {names}."
+        )
 
 
 def _restore_tokenizer(cls, config, vocabulary):

@@ -62,17 +62,6 @@ class Vocabulary:
         with open(path, "wb") as file:
             file.write(self.files(("vocab.txt",))["vocab.txt"])
 
-    def check_special_tokens(self, special_tokens):
-        """Raises ValueError if a value of `special_tokens` (argument name -> piece) is absent."""
-        missing = {name: token for name, token in special_tokens.items() if token not in self.ids}
-        if missing:
-            wanted = ", ".join(f"{token!r} ({name})" for name, token in missing.items())
-            names = " or ".join(f"{name}=..." for name in missing)
-            raise ValueError(
-                f"The {self.source} of {len(self.tokens)} pieces lacks {wanted}. Add the missing "
-                f"lines, or name the pieces that play these parts with {names}."
-            )
-
     def __len__(self):
         return len(self.tokens)
 
