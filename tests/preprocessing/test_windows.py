@@ -131,7 +131,7 @@ def test_a_long_query_is_cut_to_leave_room(tokenizer):
 
 
 def test_padding_follows_the_longest_window(tokenizer):
-    packer = SegmentPacker(tokenizer, sequence_length=64)
+    packer = SegmentPacker(tokenizer, sequence_length=64, padding_lengths=(16,))
     assert packer.pack_windows(["good"], stride=9)["token_ids"].shape == (1, 16)
     assert packer.pack_windows(["good " * 70], stride=9)["token_indices"].shape == (2, 64)
 
