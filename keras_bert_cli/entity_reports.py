@@ -16,8 +16,9 @@ def evaluate_entities(values):
         raise UsageError("--png is a picture of classes of texts. Leave it out with --task ner")
     if is_saved_model(values.model):
         raise UsageError(
-            f"--model {values.model} is a SavedModel, which takes texts and finds other words than "
-            "those of the tags. Evaluate the model that it was exported from"
+            f"--model {values.model} is a SavedModel. It splits texts into words of its own, "
+            "which may differ from the words of the file. Evaluate the model that it was exported "
+            "from"
         )
     sentences = read_sentences(values, values.input)
     tagger = open_classifier(values.model, "TokenClassifier")

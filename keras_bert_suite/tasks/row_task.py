@@ -139,8 +139,7 @@ class RowTask(SavedTask):
     def compile_from_config(self, config: Config) -> None:
         """Compiles with the saved arguments. Keras does not, if a class has its own `compile`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
-        if self.optimizer is not None and not self.optimizer.built:
-            self.optimizer.build(self.trainable_variables)
+        self._build_optimizer()
 
     def fit(
         self,

@@ -8,6 +8,7 @@ import keras
 
 from keras_bert_suite.training.bert_optimizer import BertOptimizer
 from keras_bert_suite.training.schedules import LinearWarmupDecay
+from keras_bert_suite.training.step_watchdog import unwrap_optimizer
 
 #: Keras' callbacks that assign `optimizer.learning_rate`.
 RATE_SETTERS = (keras.callbacks.LearningRateScheduler, keras.callbacks.ReduceLROnPlateau)
@@ -55,7 +56,8 @@ def lay_schedule(
             "schedule. Pass `steps_per_epoch`, or compile with "
             "LinearWarmupDecay(..., total_steps=...)."
         )
-    _span(model, first_step, num_steps)
+    schedule.span(first_step, num_steps)
+    _hand_over(model, optimizer)
 
 
 def lay_schedule_without_end(model: keras.Model) -> None:
@@ -67,14 +69,12 @@ def lay_schedule_without_end(model: keras.Model) -> None:
     optimizer, schedule = _find_schedule(model)
     if schedule is None or schedule.total_steps is not None or schedule.is_endless:
         return
-    _span(model, int(optimizer.iterations), math.inf)
+    schedule.span(int(optimizer.iterations), math.inf)
+    _hand_over(model, optimizer)
 
 
-def _span(model: keras.Model, first_step: int, num_steps: float) -> None:
-    """Lays the schedule of a model over some steps, and has compiled steps know it."""
-    optimizer, schedule = _find_schedule(model)
-    assert schedule is not None
-    schedule.span(first_step, num_steps)
+def _hand_over(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> None:
+    """Has the steps of a model follow the new length of its schedule."""
     if isinstance(optimizer, BertOptimizer) and optimizer.reads_schedule:
         optimizer.read_schedule()
     else:
@@ -86,7 +86,7 @@ def _find_schedule(
     model: keras.Model,
 ) -> tuple[keras.optimizers.Optimizer, LinearWarmupDecay | None]:
     """(optimizer, its `LinearWarmupDecay` or None)."""
-    optimizer = getattr(model.optimizer, "inner_optimizer", model.optimizer)
+    optimizer = unwrap_optimizer(model.optimizer)
     schedule = getattr(optimizer, "_learning_rate", None)
     return optimizer, schedule if isinstance(schedule, LinearWarmupDecay) else None
 

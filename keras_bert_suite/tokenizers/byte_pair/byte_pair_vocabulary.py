@@ -87,7 +87,7 @@ class BytePairVocabulary:
         return cls(vocabulary, merges, source)
 
     def _warn_of_unmade(self):
-        """Warns if words have pieces that no merge makes, as those of a file that was cut off."""
+        """Warns if no merge makes some of the pieces, as when a merges.txt was cut off."""
         made = {"".join(merge) for merge in self.merges}
         words = [piece for piece in self.tokens if piece.startswith(SPACE) and piece != SPACE]
         unmade = [piece for piece in words if piece not in made]
