@@ -86,7 +86,7 @@ def measure_preprocessing(folder):
     import keras
     import tensorflow as tf
 
-    from keras_bert_suite.serving.answers import make_packer
+    from keras_bert_suite.serving.text_packing import make_packer
 
     task = keras.saving.load_model(folder / "task.keras", compile=False)
     pack = make_packer(task)

@@ -31,7 +31,7 @@ def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
       writes them;
     - `packing.json`: the packer's `sequence_length`, `truncation` and `head_length`, and
       `input_names`, the names of the texts of a row, or null if the task does not know them;
-    - `label_names.txt`: the classes, one in each line, in the order of the probabilities.
+    - `label_names.txt`, if the task has labels: their names, one in each line, in the order of the probabilities.
 
     Args:
         task: `TextClassifier` or `TokenClassifier` with a `SegmentPacker`, computing in float32.
@@ -111,7 +111,8 @@ def _write_companions(task, directory):
         "head_length": packer.head_length,
     }
     (directory / "packing.json").write_text(json.dumps(packing, indent=2) + "\n", "utf-8")
-    (directory / "label_names.txt").write_text("\n".join(task.label_names), "utf-8")
+    if hasattr(task, "label_names"):
+        (directory / "label_names.txt").write_text("\n".join(task.label_names), "utf-8")
 
 
 def _check_portable(task):

@@ -29,8 +29,8 @@ def export_saved_model(
     those that take texts return entities. `embed` takes texts and returns vectors. Each batch is
     padded to its longest row. Beside the graph there are:
 
-    - `assets.extra/label_names.txt`: the classes, one in each line, in the order of the
-      probabilities;
+    - `assets.extra/label_names.txt`, if the task has labels: their names, one in each line, in the
+      order of the probabilities;
     - `assets.extra/tf_serving_warmup_requests`: requests that a server answers when it loads the
       version;
     - `batching_params.pbtxt`: how a server joins requests, if it is started with batching.
@@ -107,7 +107,8 @@ def write_saved_model(
     tf.saved_model.save(module, str(directory), signatures=signatures)
     extra = directory / "assets.extra"
     extra.mkdir()
-    (extra / "label_names.txt").write_text("\n".join(task.label_names), encoding="utf-8")
+    if hasattr(task, "label_names"):
+        (extra / "label_names.txt").write_text("\n".join(task.label_names), encoding="utf-8")
     write_warmup_requests(task, extra, inputs, signatures, model_name)
     write_batching_parameters(directory, max_batch_size)
 

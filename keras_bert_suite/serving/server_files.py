@@ -1,6 +1,6 @@
 """Writes the files that TensorFlow Serving reads beside the graph."""
 
-from keras_bert_suite.serving.answers import make_packer
+from keras_bert_suite.serving.text_packing import make_packer
 
 WARMUP_FILE = "tf_serving_warmup_requests"
 BATCHING_FILE = "batching_params.pbtxt"
@@ -14,7 +14,7 @@ def write_warmup_requests(task, directory, input_names, signature_names, model_n
     allocated too.
 
     Args:
-        task: `TextClassifier` or `TokenClassifier` under the TensorFlow backend.
+        task: a task under the TensorFlow backend.
         directory: `pathlib.Path` of the SavedModel's `assets.extra`.
         input_names: names of the texts of a row.
         signature_names: names of signatures from `make_signatures`.

@@ -1,7 +1,8 @@
 """Makes the signatures of a SavedModel."""
 
-from keras_bert_suite.serving.answers import make_answers, make_packer
+from keras_bert_suite.serving.answers import make_answers
 from keras_bert_suite.serving.shape_checks import check_inputs
+from keras_bert_suite.serving.text_packing import make_packer
 
 
 def make_signatures(task, input_names):
