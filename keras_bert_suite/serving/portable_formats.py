@@ -31,7 +31,8 @@ def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
       writes them;
     - `packing.json`: the packer's `sequence_length`, `truncation` and `head_length`, and
       `input_names`, the names of the texts of a row, or null if the task does not know them;
-    - `label_names.txt`, if the task has labels: their names, one in each line, in the order of the probabilities.
+    - `label_names.txt`, if the task has labels: their names, one in each line, in the order of
+      the probabilities.
 
     Args:
         task: `TextClassifier` or `TokenClassifier` with a `SegmentPacker`, computing in float32.
