@@ -19,6 +19,7 @@ class SavedModel:
         path: str or path of a folder that `export_saved_model` wrote.
 
     Attributes:
+        output_names: list of str, the outputs of `serving_default`.
         labels_words: bool, whether it answers with entities, and not with a label for each text.
     """
 
@@ -30,7 +31,8 @@ class SavedModel:
         # The signature does not keep the model's variables alive; this does.
         self._model = tf.saved_model.load(str(path))
         self._signature = self._model.signatures["serving_default"]
-        self.labels_words = "num_entities" in self._signature.structured_outputs
+        self.output_names = list(self._signature.structured_outputs)
+        self.labels_words = "num_entities" in self.output_names
 
     def classify(self, columns, batch_size=32):
         """(N labels, probabilities float32 (N, C)).
@@ -47,7 +49,7 @@ class SavedModel:
                 "exported from, a .keras file or a preset."
             )
         labels, probabilities = [], []
-        for outputs in self._answer(columns, batch_size):
+        for outputs in self.answer(columns, batch_size):
             labels += [label.decode() for label in outputs["labels"]]
             probabilities.append(outputs["probabilities"])
         return labels, np.concatenate(probabilities)
@@ -65,7 +67,7 @@ class SavedModel:
             )
         texts = next(iter(columns.values()))
         rows = []
-        for outputs in self._answer(columns, batch_size):
+        for outputs in self.answer(columns, batch_size):
             names = ("labels", "starts", "ends", "scores", "num_entities")
             for labels, starts, ends, scores, number in zip(
                 *(outputs[name].tolist() for name in names), strict=True
@@ -86,8 +88,8 @@ class SavedModel:
                 )
         return rows
 
-    def _answer(self, columns, batch_size):
-        """Yields a dict of arrays for each batch."""
+    def answer(self, columns, batch_size):
+        """Yields the outputs for each batch, a dict of arrays."""
         import tensorflow as tf
 
         input_names = sorted(self._signature.structured_input_signature[1])

@@ -15,15 +15,10 @@ from absl import flags
 from .command_flags import define_path
 from .model_paths import check_model
 from .outputs import check_output, write_output
-from .saved_tasks import find_task, open_labelled, open_pretrainer
+from .saved_tasks import TASKS, find_task, open_pretrainer, open_task
 
 #: The heads that each task keeps.
-KEPT_HEADS = {
-    "TextClassifier": ("classifier",),
-    "TokenClassifier": ("token_classifier",),
-    "Pretrainer": ("masked_lm", "next_sentence"),
-    None: (),
-}
+KEPT_HEADS = {**TASKS, "Pretrainer": ("masked_lm", "next_sentence"), None: ()}
 
 REQUIRED = ("input", "output", "to")
 
@@ -69,7 +64,7 @@ def open_model(path):
     check_heads(path, KEPT_HEADS[task])
     if task is None:
         return open_encoder(path)
-    model = open_pretrainer(path) if task == "Pretrainer" else open_labelled(path)
+    model = open_pretrainer(path) if task == "Pretrainer" else open_task(path)
     return model, model.preprocessor
 
 
@@ -93,6 +88,6 @@ def open_encoder(path):
     from keras_bert_suite.models import open_backbone
 
     if path.endswith(".keras"):
-        classifier = open_labelled(path)
+        classifier = open_task(path)
         return classifier.backbone, classifier.preprocessor
     return open_backbone(path), kbs.SegmentPacker.from_preset(path)

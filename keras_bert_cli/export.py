@@ -17,11 +17,7 @@ from . import standalone
 from .command_flags import define_path
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
-from .saved_tasks import (
-    check_version,
-    export_version,
-    open_labelled,
-)
+from .saved_tasks import check_version, export_version, open_task
 
 REQUIRED = ("model", "output")
 FORMATS = ("saved_model", "onnx", "litert")
@@ -54,7 +50,7 @@ def run(values):
     if values.format == "saved_model":
         check_version(values.output, values.overwrite)
         choose_inputs(values, find_input_names(values.model))
-        classifier = open_labelled(values.model)
+        classifier = open_task(values.model)
         inputs = choose_inputs(values, classifier.input_names)
         path = export_version(
             classifier, values.output, inputs, values.overwrite, values.max_batch_size
@@ -62,7 +58,7 @@ def run(values):
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")
         return
     check_output(values.output, values.overwrite, values.format)
-    classifier = open_labelled(values.model)
+    classifier = open_task(values.model)
 
     import keras_bert_suite as kbs
 

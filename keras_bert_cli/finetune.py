@@ -30,20 +30,15 @@ from absl import flags
 
 from .command_flags import define_path
 from .finetune_folder import claim_folder, drop_folder
-from .labelled_tables import list_labels
+from .kinds import KINDS, define_kind_flags, define_task_flag
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .run_settings import report_stop
 from .saved_tasks import check_version, export_version
 from .standalone import input_names
 from .table_flags import define_table_flags
-from .tagged_sentences import TaggedSentences, define_sentence_flags
-from .text_examples import TextExamples
 
 REQUIRED = ("checkpoint", "train", "output")
-
-#: The values of --task, and the classes that read its files.
-TASKS = {"texts": TextExamples, "ner": TaggedSentences}
 
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
@@ -65,14 +60,13 @@ def define_flags(values):
         flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
 
     path("checkpoint", None, "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://...")
-    explanation = "texts: a label for each text. ner: a tag for each word."
-    flags.DEFINE_enum("task", "texts", list(TASKS), explanation, flag_values=values)
+    define_task_flag(values, default="classify")
     explanation = "Training file: .tsv or .csv, or another with --delimiter or --task ner."
     path("train", None, explanation)
     path("dev", None, "File to evaluate on after every epoch.")
     path("test", None, "File to evaluate on at the end.")
     define_table_flags(values)
-    define_sentence_flags(values)
+    define_kind_flags(values)
     path("output", None, "Model to write: a .keras file, or the folder of a preset.")
     path("export", None, "SavedModel to write: saved_models/sentiment, or .../sentiment/1.")
     flags.DEFINE_boolean("overwrite", False, "Replace the output.", flag_values=values)
@@ -104,38 +98,36 @@ def run(values):
     """
     kind = None if values.output.endswith(".keras") else "preset"
     check_output(values.output, values.overwrite, kind)
-    examples = TASKS[values.task](values)
-    inputs = examples.input_names
+    data = KINDS[values.task](values)
+    inputs = data.input_names
     if values.export:
         input_names.check_signature_names(inputs)
         check_version(values.export, values.overwrite)
     check_model(values.checkpoint)
-    train = examples.read(values.train)
-    label_names = examples.find_label_names(train)
+    train = data.read(values.train)
+    arguments = data.find_arguments(train)
     held_out = {
-        name: examples.read(path)
-        for name, path in (("dev", values.dev), ("test", values.test))
-        if path
+        name: data.read(path) for name, path in (("dev", values.dev), ("test", values.test)) if path
     }
-    for rows in held_out.values():
-        examples.check_labels(rows, label_names, source=values.train)
+    for examples in held_out.values():
+        data.check(examples, arguments, source=values.train)
     state = find_state_folder(values)
     claimed = contextlib.nullcontext()
     if state is not None:
         claimed = claim_folder(state, settings_of(values))
     with claimed:
         dev = held_out.get("dev")
-        classifier = train_classifier(values, examples, train, dev, label_names, state)
-        if classifier is None:
+        task = train_task(values, data, train, dev, arguments, state)
+        if task is None:
             return report_stop()
         if "test" in held_out:
-            print(f"test {examples.describe(classifier, held_out['test'])}")
-        save = classifier.save_to_preset if kind else classifier.save
+            print(f"test {data.describe(task, held_out['test'])}")
+        save = task.save_to_preset if kind else task.save
         print(f"wrote {write_output(values.output, save, values.overwrite, kind)}")
     if state is not None:
         drop_folder(state)
     if values.export:
-        path = export_version(classifier, values.export, inputs, values.overwrite)
+        path = export_version(task, values.export, inputs, values.overwrite)
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")
 
 
@@ -159,14 +151,14 @@ def find_digest(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def train_classifier(values, examples, train, dev, label_names, state):
+def train_task(values, data, train, dev, arguments, state):
     """Fine-tunes, and prints a table of the epochs.
 
     Args:
         values: the flags.
-        examples: `TextExamples` or `TaggedSentences`.
-        train, dev: the data that `examples` has read; `dev` may be None.
-        label_names: list of str.
+        data: `Kind`.
+        train, dev: examples that `data` has read; `dev` may be None.
+        arguments: dict, the arguments of the task that `data` has found.
         state: `pathlib.Path` of the folder for checkpoints, or None.
 
     Returns:
@@ -179,25 +171,22 @@ def train_classifier(values, examples, train, dev, label_names, state):
     from .training_report import EpochLog, fit, print_epochs
 
     keras.utils.set_random_seed(values.seed)
-    classifier = getattr(kbs, examples.task).from_preset(
-        values.checkpoint,
-        label_names=label_names,
-        input_names=examples.input_names,
-        dtype=values.dtype,
+    task = getattr(kbs, data.task).from_preset(
+        values.checkpoint, input_names=data.input_names, dtype=values.dtype, **arguments
     )
-    set_sequence_length(classifier, values.sequence_length)
+    set_sequence_length(task, values.sequence_length)
     schedule = kbs.LinearWarmupDecay(values.learning_rate, warmup_ratio=values.warmup_ratio)
-    classifier.compile(
+    task.compile(
         optimizer=kbs.AdamW(
             schedule,
             weight_decay=values.weight_decay,
             bias_correction=values.bias_correction,
         )
     )
-    print(f"{len(train)} training {examples.unit}, labels {list_labels(label_names)}")
+    print(data.introduce(train, arguments))
     log = EpochLog(state and state / "epochs.json")
     # The scores come before the log that shows them.
-    callbacks, checkpoints = [*examples.callbacks(dev), log], None
+    callbacks, checkpoints = [*data.callbacks(dev), log], None
     if state is not None:
         checkpoints = kbs.TrainingCheckpoint(
             state / "checkpoints", every=values.checkpoint_every, keep=1
@@ -205,10 +194,10 @@ def train_classifier(values, examples, train, dev, label_names, state):
         callbacks.append(checkpoints)
     try:
         fit(
-            classifier,
-            *examples.columns_of(train),
-            **(examples.balance(train) if values.class_weight == "balanced" else {}),
-            validation_data=examples.columns_of(dev) if dev is not None else None,
+            task,
+            *data.columns_of(train),
+            **(data.balance(train) if values.class_weight == "balanced" else {}),
+            validation_data=data.columns_of(dev) if dev is not None else None,
             batch_size=values.batch_size,
             epochs=values.epochs,
             callbacks=callbacks,
@@ -221,7 +210,7 @@ def train_classifier(values, examples, train, dev, label_names, state):
     if checkpoints is not None and checkpoints.terminated:
         return None
     print_epochs(log.rows, held_out_name="dev")
-    return classifier
+    return task
 
 
 def has_finished(progress, epochs):
@@ -231,16 +220,16 @@ def has_finished(progress, epochs):
     return progress.batches >= epochs * progress.steps_per_epoch
 
 
-def set_sequence_length(classifier, length):
+def set_sequence_length(task, length):
     """Sets `sequence_length` of the packer: `length`, or at most 128 if it is None.
 
     Raises:
         ValueError: if the model has fewer positions than `length`.
     """
-    most = getattr(classifier.backbone, "max_sequence_length", None) or 128
+    most = getattr(task.backbone, "max_sequence_length", None) or 128
     if length is not None and length > most:
         raise ValueError(
             f"--sequence_length={length} is more than the {most} positions of the checkpoint. "
             f"Choose at most {most}."
         )
-    classifier.preprocessor.sequence_length = length or min(128, most)
+    task.preprocessor.sequence_length = length or min(128, most)

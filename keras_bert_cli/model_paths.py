@@ -1,5 +1,6 @@
 """Checks the paths of models and corpora before a framework is imported."""
 
+import dataclasses
 import difflib
 import json
 import os
@@ -14,6 +15,12 @@ MODEL_FILES = (
     "*.ckpt.index",
     "*.ckpt-*.index",
 )
+
+#: The endings of the architectures of Hugging Face, and the classes of ours that open them.
+ARCHITECTURES = {
+    "ForSequenceClassification": "TextClassifier",
+    "ForTokenClassification": "TokenClassifier",
+}
 
 
 def check_model(path):
@@ -71,13 +78,50 @@ def is_saved_model(path):
     return (Path(path) / "saved_model.pb").is_file()
 
 
+@dataclasses.dataclass(frozen=True)
+class SavedTask:
+    """What a saved task says of itself.
+
+    Attributes:
+        class_name: str, such as "TextClassifier". It is the class of ours that opens it.
+        config: dict, the arguments of the class; of a checkpoint its `config.json`.
+    """
+
+    class_name: str
+    config: dict
+
+
+def read_saved_task(path):
+    """Reads the `SavedTask` of a `.keras` file, a preset or a checkpoint of Hugging Face.
+
+    Args:
+        path: as for `check_model`.
+
+    Returns:
+        `SavedTask`, or None if there is no such file, or a backbone without a head.
+    """
+    if path.endswith(".keras"):
+        content = _read_archive(path, "config.json")
+    else:
+        content = _read_json(Path(path) / "task.json")
+    if content is not None:
+        return SavedTask(content.get("class_name"), content.get("config") or {})
+    config = _read_json(Path(path) / "config.json") or {}
+    for name in config.get("architectures") or ():
+        for ending, class_name in ARCHITECTURES.items():
+            if str(name).endswith(ending):
+                return SavedTask(class_name, config)
+    return None
+
+
 def find_input_names(path):
     """The names of the texts of a saved task, from its configuration, or None.
 
     Args:
         path: as for `check_model`.
     """
-    names = (_read_config(path) or {}).get("config", {}).get("input_names")
+    saved = read_saved_task(path)
+    names = saved.config.get("input_names") if saved else None
     return tuple(names) if names else None
 
 
@@ -87,27 +131,12 @@ def find_class(path):
     Args:
         path: as for `check_model`.
     """
-    return (_read_config(path) or {}).get("class_name")
+    saved = read_saved_task(path)
+    return saved.class_name if saved else None
 
 
-def labels_words(path):
-    """Whether the model at a path labels words, and not texts.
-
-    Args:
-        path: as for `check_model`.
-    """
-    file = Path(path) / "config.json"
-    if find_class(path) is None and not path.endswith(".keras") and file.is_file():
-        architectures = json.loads(file.read_bytes()).get("architectures") or []
-        return any(str(name).endswith("ForTokenClassification") for name in architectures)
-    return find_class(path) == "TokenClassifier"
-
-
-def _read_config(path):
-    """The configuration of a task, as Keras writes it, or None."""
-    if path.endswith(".keras"):
-        return _read_archive(path, "config.json")
-    file = Path(path) / "task.json"
+def _read_json(file):
+    """The content of a JSON file, or None if there is no such file."""
     return json.loads(file.read_bytes()) if file.is_file() else None
 
 

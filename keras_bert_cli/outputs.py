@@ -1,6 +1,7 @@
 """Writes the results of commands: beside their place first, then renamed."""
 
 import fnmatch
+import json
 import os
 import shutil
 import tempfile
@@ -102,6 +103,12 @@ def write_output(path, write, overwrite=False, kind=None):
             error, f"{path} could not be written, and the result is in {saved} instead"
         ) from error
     return path
+
+
+def write_json(path, content, overwrite=False):
+    """Writes a file of JSON as `write_output` does, and prints its path."""
+    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
+    print(f"wrote {write_output(path, lambda path: path.write_text(text, 'utf-8'), overwrite)}")
 
 
 def _write_in_place(path, write, overwrite, kind):

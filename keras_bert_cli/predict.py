@@ -13,7 +13,6 @@ Example:
   keras-bert predict --model tagger.keras --input texts.txt
 """
 
-import json
 import os
 import sys
 
@@ -21,13 +20,11 @@ from absl import flags
 
 from .ask_saved_model import SavedModel
 from .command_flags import UsageError, define_path
-from .entity_reports import find_entities, format_entities
+from .kinds import define_task_flag, find_kind, find_served_kind
 from .model_paths import check_model, find_input_names, is_saved_model
 from .outputs import check_output, write_output
-from .predictor import open_predictor
 from .standalone import tables
 from .table_flags import choose_text_columns, define_table_flags, read_columns
-from .tagged_sentences import define_task_flag, find_data_kind
 
 REQUIRED = ("model",)
 
@@ -82,20 +79,10 @@ def answer(values, columns):
         values: the flags.
         columns: dict, column name -> texts.
     """
-    saved_model = SavedModel(values.model) if is_saved_model(values.model) else None
-    if saved_model is None or values.task:
-        labels_words = find_data_kind(values) == "ner"
-    else:
-        labels_words = saved_model.labels_words  # Only the loaded model knows.
-    if labels_words:
-        if values.format == "tsv":
-            raise UsageError(
-                "--format tsv has one label for each text. Choose --format jsonl for entities"
-            )
-        return format_entities(columns, find_entities(values, columns, saved_model))
-    predictor = open_predictor(values.model, saved_model)
-    answers = predictor.answer(columns, values.batch_size)
-    return format_lines(values.format or "tsv", columns, *answers, predictor.label_names)
+    if not is_saved_model(values.model):
+        return find_kind(values).predict(columns)
+    saved_model = SavedModel(values.model)
+    return find_served_kind(values, saved_model).predict(columns, saved_model)
 
 
 def _are_same(first, second):
@@ -125,20 +112,3 @@ def read_texts(values):
 def is_table(values):
     """Whether the input has columns."""
     return values.delimiter is not None or values.input.lower().endswith((".tsv", ".csv"))
-
-
-def format_lines(style, columns, labels, probabilities, label_names):
-    """Yields the lines of the output."""
-    if style == "tsv":
-        yield "label\tprobability\n"
-    for row, label in enumerate(labels):
-        rounded = [round(float(p), 6) for p in probabilities[row]]
-        if style == "tsv":
-            yield f"{label}\t{max(rounded):.6f}\n"
-            continue
-        answer = {name: texts[row] for name, texts in columns.items()}
-        answer.update(label=label, probability=max(rounded))
-        answer["probabilities"] = (
-            dict(zip(label_names, rounded, strict=True)) if label_names else rounded
-        )
-        yield json.dumps(answer, ensure_ascii=False) + "\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .ask_saved_model import SavedModel
 from .model_paths import is_saved_model
-from .saved_tasks import open_classifier
+from .saved_tasks import open_task
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,7 +33,7 @@ def open_predictor(path, saved_model=None):
     if saved_model is not None or is_saved_model(path):
         saved_model = saved_model or SavedModel(path)
         return Predictor(_read_label_names(path), saved_model.classify)
-    classifier = open_classifier(path)
+    classifier = open_task(path, "TextClassifier")
 
     def answer(columns, batch_size):
         names = classifier.input_names

@@ -9,17 +9,18 @@ from .model_paths import find_class
 from .outputs import check_output, write_output
 from .standalone import versions
 
-#: Tasks with a label for each text, or for each word.
-CLASSIFIERS = ("TextClassifier", "TokenClassifier")
+#: The tasks that can be opened to be evaluated, exported or asked, and the heads of a checkpoint
+#: that each of them keeps.
+TASKS = {"TextClassifier": ("classifier",), "TokenClassifier": ("token_classifier",)}
 
 
-def open_classifier(path, task="TextClassifier"):
-    """Loads a task with labels.
+def open_task(path, wanted=None):
+    """Loads a task.
 
     Args:
-        path: str. A `.keras` file, the folder of a preset or of a checkpoint with a
-            classification layer, or `hf://owner/name`.
-        task: str, the task that is wanted: "TextClassifier" or "TokenClassifier".
+        path: str. A `.keras` file, the folder of a preset or of a checkpoint with a head, or
+            `hf://owner/name`.
+        wanted: str, a class in `TASKS`, or None to open whatever task there is.
 
     Raises:
         FileNotFoundError: if there is nothing at `path`.
@@ -29,34 +30,29 @@ def open_classifier(path, task="TextClassifier"):
 
     import keras_bert_suite as kbs
 
-    if find_task(path) not in CLASSIFIERS:
+    found = find_task(path)
+    if found not in TASKS:
         raise ValueError(
-            f"{path} has no classification layer. Make one with keras-bert finetune "
-            f"--checkpoint {path}"
+            f"{path} has no head, such as a classification layer. Make one with keras-bert "
+            f"finetune --checkpoint {path}"
         )
     if not path.endswith(".keras"):
-        return getattr(kbs, task).from_preset(path)
+        return getattr(kbs, wanted or found).from_preset(path)
     if not zipfile.is_zipfile(path):
         raise ValueError(
             f"{path} is damaged, or was not written by Keras: it is not a zip archive. Write it "
             "again, or pass another model."
         )
     try:
-        classifier = keras.saving.load_model(path, compile=False)
+        task = keras.saving.load_model(path, compile=False)
     except TypeError as error:
         message = str(error).partition(" Full object config")[0]
         raise ValueError(f"{path} cannot be loaded. {message}") from error
-    if not isinstance(classifier, getattr(kbs, task)):
+    if not isinstance(task, getattr(kbs, wanted or found)):
         raise ValueError(
-            f"{path} holds a {type(classifier).__name__}, wanted a {task} of keras_bert_suite."
+            f"{path} holds a {type(task).__name__}, wanted a {wanted or found} of keras_bert_suite."
         )
-    return classifier
-
-
-def open_labelled(path):
-    """Loads a `TextClassifier` or a `TokenClassifier`; see `open_classifier`."""
-    task = find_task(path)
-    return open_classifier(path, task if task in CLASSIFIERS else CLASSIFIERS[0])
+    return task
 
 
 def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=None, dtype=None):
@@ -90,12 +86,12 @@ def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=No
 
 
 def find_task(path):
-    """The class of the task that is saved at a path: one of `CLASSIFIERS`, or "Pretrainer".
+    """The class of the task that is saved at a path: one of `TASKS`, or "Pretrainer".
 
     It is None if there is a backbone without a head.
 
     Args:
-        path: as for `open_classifier`.
+        path: as for `open_task`.
 
     Raises:
         FileNotFoundError: if there is nothing at `path`.
@@ -105,7 +101,7 @@ def find_task(path):
     if path.endswith(".keras"):
         if not os.path.isfile(path):
             raise FileNotFoundError(f"{path} does not exist, or is not a file.")
-        return "TokenClassifier" if find_class(path) == "TokenClassifier" else "TextClassifier"
+        return find_class(path) if find_class(path) in TASKS else "TextClassifier"
     checkpoint = open_checkpoint(path)
     if checkpoint is not None:
         if checkpoint.label_names is not None:
@@ -116,7 +112,7 @@ def find_task(path):
     file = Path(path) / "task.json"
     if file.is_file():
         # KerasHub's classifiers are read as ours.
-        known = ("Pretrainer", "TokenClassifier")
+        known = ("Pretrainer", *TASKS)
         return find_class(path) if find_class(path) in known else "TextClassifier"
     # The class of a preset at an address is found when KerasHub loads it.
     return "TextClassifier" if "://" in path else None

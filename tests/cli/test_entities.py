@@ -79,7 +79,7 @@ def test_a_saved_model_finds_entities(tagged, run, tmp_path):
         scores, others = ([e.pop("score") for e in r["entities"]] for r in (row, wanted))
         assert scores == pytest.approx(others, abs=1e-5)
         assert row == wanted
-    status, _, err = run("predict", "--model", tagged / "saved/1", *arguments, "--task=texts")
+    status, _, err = run("predict", "--model", tagged / "saved/1", *arguments, "--task=classify")
     assert status == 1 and "answers with entities, not with a label for each text" in err
     status, _, err = run("predict", "--model", tagged / "saved/1", *arguments, "--format=tsv")
     assert status == 2 and "--format tsv has one label for each text" in err

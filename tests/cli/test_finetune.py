@@ -13,7 +13,7 @@ from cli.small_files import list_files, write_reviews
 from sklearn.utils.class_weight import compute_sample_weight
 
 import keras_bert_suite as kbs
-from keras_bert_cli.text_examples import weigh_labels
+from keras_bert_cli.label_weights import weigh_labels
 from keras_bert_cli.training_report import EpochLog
 
 

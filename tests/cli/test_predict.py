@@ -148,7 +148,7 @@ def test_a_table_of_standard_input(run, finetuned, expected, monkeypatch):
         ({"model": "texts.keras"}, "texts.keras is damaged, or was not written by Keras"),
         ({"model": "cut.keras"}, "cut.keras is damaged"),
         ({"model": "other.keras"}, "other.keras holds a Sequential, wanted a TextClassifier"),
-        ({"model": "checkpoint"}, "checkpoint has no classification layer. Make one"),
+        ({"model": "checkpoint"}, "checkpoint has no head, such as a classification layer"),
         ({"input": "empty.txt"}, "empty.txt is empty"),
         ({"input": "absent.txt"}, "absent.txt: No such file or directory"),
         ({"input": "table.tsv"}, "table.tsv has no column 'text'"),

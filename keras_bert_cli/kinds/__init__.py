@@ -1,0 +1,55 @@
+"""The kinds of tasks that the command line knows: a file and a row for each."""
+
+from absl import flags
+
+from ..model_paths import read_saved_task
+from .classify import Classify
+from .ner import NamedEntities
+
+#: The values of --task, in the order of the help. A model that no kind recognizes is of the first.
+KINDS = {kind.name: kind for kind in (Classify, NamedEntities)}
+
+
+def define_task_flag(values, default=None):
+    """Defines the flag --task.
+
+    Args:
+        values: `absl.flags.FlagValues`.
+        default: str, or None: the model then decides.
+    """
+    explanation = " ".join(f"{name}: {kind.about}." for name, kind in KINDS.items())
+    if default is None:
+        explanation += " Default: the task of the model."
+    flags.DEFINE_enum("task", default, list(KINDS), explanation, flag_values=values)
+
+
+def define_kind_flags(values):
+    """Defines the flags of single kinds, for a command that reads labelled files."""
+    for kind in KINDS.values():
+        kind.define_flags(values)
+
+
+def find_kind(values):
+    """The `Kind` of a command: of --task, or else of --model.
+
+    Args:
+        values: the flags.
+    """
+    if values.task:
+        return KINDS[values.task](values)
+    saved = read_saved_task(values.model)
+    found = [kind for kind in KINDS.values() if saved is not None and kind.recognizes(saved)]
+    return (found or list(KINDS.values()))[0](values)
+
+
+def find_served_kind(values, saved_model):
+    """The `Kind` of a command whose --model is a SavedModel.
+
+    Args:
+        values: the flags.
+        saved_model: `SavedModel`.
+    """
+    if values.task:
+        return KINDS[values.task](values)
+    found = [kind for kind in KINDS.values() if kind.serves(saved_model.output_names)]
+    return (found or list(KINDS.values()))[0](values)

@@ -1,0 +1,112 @@
+"""What a value of --task means to `finetune`, `evaluate` and `predict`."""
+
+from abc import ABC, abstractmethod
+
+
+class Kind(ABC):
+    """One kind of task: its files, its task class, its scores and its answers.
+
+    A kind is made from the flags of one command, before a framework is imported.
+
+    Args:
+        values: the flags.
+    """
+
+    #: The value of --task.
+    name: str
+    #: What it is about, for the help of --task.
+    about: str
+    #: The class of keras_bert_suite.
+    task: str
+    #: The word for its rows.
+    unit: str
+
+    def __init__(self, values):
+        self.values = values
+
+    @staticmethod  # noqa: B027
+    def define_flags(values):
+        """Defines the flags of this kind alone, for commands that read its labelled files.
+
+        Most kinds have none.
+        """
+
+    @classmethod
+    def recognizes(cls, saved):
+        """Whether a `SavedTask`, see `model_paths.read_saved_task`, is of this kind."""
+        return saved.class_name == cls.task
+
+    @classmethod
+    def serves(cls, output_names):
+        """Whether a SavedModel with these outputs is of this kind."""
+        return False
+
+    @property
+    @abstractmethod
+    def input_names(self):
+        """tuple of str, the names of the texts of a row, for the model that `finetune` trains."""
+
+    @abstractmethod
+    def read(self, path):
+        """Reads a labelled file.
+
+        Returns:
+            the examples, an object with a length and a `path`. The other methods take it.
+        """
+
+    @abstractmethod
+    def find_arguments(self, train):
+        """dict of arguments of the task's `from_preset`, such as `label_names`."""
+
+    @abstractmethod
+    def check(self, examples, arguments, source):
+        """Checks held-out examples before the training.
+
+        Args:
+            examples: from `read`.
+            arguments: dict, from `find_arguments`.
+            source: str, the path of the training file.
+
+        Raises:
+            ValueError: if the examples do not fit the arguments, naming the line.
+        """
+
+    @abstractmethod
+    def introduce(self, train, arguments):
+        """str, the line that `finetune` prints before the training."""
+
+    @abstractmethod
+    def columns_of(self, examples):
+        """(x, y), as the task's `fit` takes them."""
+
+    @abstractmethod
+    def balance(self, train):
+        """dict with the argument of `fit` that weights all labels alike."""
+
+    def callbacks(self, dev):
+        """list of the callbacks that score the held-out examples after each epoch.
+
+        Args:
+            dev: from `read`, or None.
+        """
+        return []
+
+    @abstractmethod
+    def describe(self, task, examples):
+        """str, a line with the scores of a task."""
+
+    @abstractmethod
+    def evaluate(self):
+        """Scores --model on --input, prints the scores, and writes what --json and --png name."""
+
+    @abstractmethod
+    def predict(self, columns, saved_model=None):
+        """Answers texts.
+
+        Args:
+            columns: dict, name of a column -> texts.
+            saved_model: `SavedModel`, or None: --model is then a task.
+
+        Returns:
+            iterable of str, the lines of the output.
+        """

@@ -1,0 +1,180 @@
+"""A tag for each word: a `TokenClassifier`, and files of CoNLL's form."""
+
+import dataclasses
+import json
+
+from absl import flags
+
+from ..command_flags import UsageError
+from ..label_weights import weigh_labels
+from ..labelled_tables import list_labels
+from ..model_paths import is_saved_model
+from ..outputs import write_json
+from ..saved_tasks import open_task
+from ..standalone import conll, tag_schemes
+from .kind import Kind
+
+#: Flags of tables, which do not go with a file of sentences.
+_TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter")
+
+
+@dataclasses.dataclass(frozen=True)
+class Sentences:
+    """The words of sentences and their tags, and the path of their file."""
+
+    path: str
+    words: list
+    tags: list
+
+    def __len__(self):
+        return len(self.words)
+
+
+def read_sentences(values, path):
+    """Reads a file of tagged sentences, as the flags say.
+
+    Returns:
+        `Sentences`.
+
+    Raises:
+        UsageError: if a flag is for tables only.
+        ValueError: as `read_conll`.
+    """
+    for name in _TABLE_FLAGS:
+        if values[name].present:
+            raise UsageError(f"--{name} is for tables of texts, not for --task ner")
+    words, tags = conll.read_conll(path, values.word_column, values.tag_column, values.encoding)
+    if values.tag_scheme:
+        tags = [tag_schemes.convert_tags(row, values.tag_scheme) for row in tags]
+    return Sentences(path, words, tags)
+
+
+class NamedEntities(Kind):
+    """Sentences with a tag on each word."""
+
+    name = "ner"
+    about = "a tag for each word"
+    task = "TokenClassifier"
+    unit = "sentences"
+    input_names = ("text",)
+
+    @staticmethod
+    def define_flags(values):
+        explanation = "Column of the words with --task ner, 1 for the first."
+        flags.DEFINE_integer("word_column", 1, explanation, flag_values=values)
+        explanation = "Column of the tags with --task ner, -1 for the last."
+        flags.DEFINE_integer("tag_column", -1, explanation, flag_values=values)
+        explanation = "Scheme that tags are converted to with --task ner. Default: no conversion."
+        flags.DEFINE_enum("tag_scheme", None, tag_schemes.SCHEMES, explanation, flag_values=values)
+
+    @classmethod
+    def serves(cls, output_names):
+        return "num_entities" in output_names
+
+    def read(self, path):
+        """Reads `Sentences`."""
+        return read_sentences(self.values, path)
+
+    def find_arguments(self, train):
+        label_names = conll.list_tags(train.tags)
+        if len(label_names) < 2:
+            raise ValueError(
+                f"Every word of {train.path} has the tag {label_names[0]!r}. Wanted two or more "
+                "different tags; --tag_column names their column."
+            )
+        return {"label_names": label_names}
+
+    def check(self, examples, arguments, source):
+        check_tags(examples, arguments["label_names"], source)
+
+    def introduce(self, train, arguments):
+        return f"{len(train)} training sentences, labels {list_labels(arguments['label_names'])}"
+
+    def columns_of(self, examples):
+        return examples.words, examples.tags
+
+    def balance(self, train):
+        return {"class_weight": weigh_labels([tag for row in train.tags for tag in row])}
+
+    def callbacks(self, dev):
+        import keras_bert_suite as kbs
+
+        return [] if dev is None else [kbs.EntityF1(dev.words, dev.tags)]
+
+    def describe(self, task, examples):
+        scores = task.score(examples.words, examples.tags)
+        figures = (f"{kind} {scores[kind]:.4f}" for kind in ("precision", "recall"))
+        return f"entity F1 {scores['f1']:.4f}, {', '.join(figures)}"
+
+    def evaluate(self):
+        values = self.values
+        if values.png:
+            raise UsageError("--png is a picture of classes of texts. Leave it out with --task ner")
+        if is_saved_model(values.model):
+            raise UsageError(
+                f"--model {values.model} is a SavedModel. It splits texts into words of its own, "
+                "which may differ from the words of the file. Evaluate the model that it was "
+                "exported from"
+            )
+        sentences = read_sentences(values, values.input)
+        tagger = open_task(values.model, self.task)
+        check_tags(sentences, tagger.label_names, source=values.model)
+        scores = tagger.score(sentences.words, sentences.tags, values.batch_size)
+        scores = {"sentences": len(sentences), **scores}
+        print_entity_scores(scores)
+        if values.json:
+            write_json(values.json, scores, values.overwrite)
+
+    def predict(self, columns, saved_model=None):
+        if self.values.format == "tsv":
+            raise UsageError(
+                "--format tsv has one label for each text. Choose --format jsonl for entities"
+            )
+        return format_entities(columns, self._find_entities(columns, saved_model))
+
+    def _find_entities(self, columns, saved_model):
+        """For each text a list of dicts of `label`, `text`, `start`, `end` and `score`."""
+        if saved_model is not None:
+            return saved_model.find_entities(columns, self.values.batch_size)
+        tagger = open_task(self.values.model, self.task)
+        (texts, *_) = columns.values()
+        answers = tagger.predict(texts, batch_size=self.values.batch_size, verbose=0)
+        return [[dataclasses.asdict(entity) for entity in entities] for entities in answers]
+
+
+def check_tags(sentences, label_names, source):
+    """Raises a `ValueError` if a tag is not one that the model knows, naming sentence and word."""
+    known = set(label_names)
+    for row, tags in enumerate(sentences.tags):
+        for place, tag in enumerate(tags):
+            if tag not in known:
+                raise ValueError(
+                    f"{sentences.path}, sentence {row + 1}, word {place + 1} "
+                    f"({sentences.words[row][place]!r}): the tag {tag!r} does not occur in "
+                    f"{source}, whose tags are {list_labels(label_names)}. Correct it, or train "
+                    "with sentences that have it."
+                )
+
+
+def print_entity_scores(scores):
+    """Prints the scores of `TokenClassifier.score`."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False, markup=False)
+    console.print(f"entity F1 {scores['f1']:.4f}, {scores['sentences']} sentences")
+    table = Table("type", "precision", "recall", "F1", "entities")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for name, row in [*scores["types"].items(), ("all", scores)]:
+        figures = (f"{row[kind]:.4f}" for kind in ("precision", "recall", "f1"))
+        table.add_row(name, *figures, str(row["entities"]))
+    console.print(table)
+
+
+def format_entities(columns, answers):
+    """Yields a line of JSON for each text, with its entities."""
+    (texts, *_) = columns.values()
+    for text, entities in zip(texts, answers, strict=True):
+        entities = [{**entity, "score": round(entity["score"], 6)} for entity in entities]
+        yield json.dumps({"text": text, "entities": entities}, ensure_ascii=False) + "\n"
