@@ -1,21 +1,24 @@
 """Named entities: the entity F1 of our TokenClassifier and of transformers, same recipe.
 
     python benchmarks/token_classification.py                      # 3,000 sentences, 1 epoch
-    python benchmarks/token_classification.py --num_sentences 14041 --dev_sentences 3250 --epochs 3
+    python benchmarks/token_classification.py --num_sentences 14041 --dev_sentences 3250 \\
+        --epochs 3 --seeds 0 1 2
 
-Every side fine-tunes the same MiniLM (six layers, 384 wide, uncased) on the same first sentences
-of CoNLL-2003 in English, whose IOB1 tags are turned into BIO. Batches of 32 sentences of random
-order, at most 128 tokens, labels on the first token of a word, AdamW with bias correction, weight
-decay 0.01, gradients clipped to norm 1, linear warm-up over a tenth of the steps and linear decay.
-Each side runs in a process of its own; seqeval's count of entities scores them all. The data is the
-folder of CoNLL's eng.train and eng.testa, `--data`.
+Every side fine-tunes the same MiniLM (six layers, 384 wide, uncased) on the same first sentences of
+CoNLL-2003 in English, whose IOB1 tags are turned into BIO. Batches of 32 sentences of random order,
+at most 128 tokens, labels on the first token of a word, AdamW with bias correction, weight decay
+0.01, gradients clipped to norm 1, linear warm-up over a tenth of the steps and Google's linear
+decay. Each side runs in a process of its own; seqeval's count of entities scores them all. The data
+is the folder of CoNLL's eng.train and eng.testa, `--data`.
 """
 
 import argparse
 import json
+import statistics
 import time
 from pathlib import Path
 
+from peer_recipes import lay_google_schedule
 from side_processes import describe_run, find_minilm, measure_in_turn
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "ner" / "conll2003_en"
@@ -30,12 +33,12 @@ def read_sentences(path, number):
     return words[:number], [convert_tags(row, "BIO") for row in tags[:number]]
 
 
-def run_ours(train, dev, label_names, epochs, learning_rate):
+def run_ours(train, dev, label_names, epochs, learning_rate, seed):
     import keras
 
     import keras_bert_suite as kbs
 
-    keras.utils.set_random_seed(0)
+    keras.utils.set_random_seed(seed)
     tagger = kbs.TokenClassifier.from_preset(
         find_minilm(), label_names=label_names, sequence_length=SEQUENCE_LENGTH
     )
@@ -46,18 +49,14 @@ def run_ours(train, dev, label_names, epochs, learning_rate):
     return seconds, tagger.predict_tags(dev[0], batch_size=BATCH_SIZE, verbose=0)
 
 
-def run_transformers(train, dev, label_names, epochs, learning_rate):
+def run_transformers(train, dev, label_names, epochs, learning_rate, seed):
     import numpy as np
     import torch
-    from transformers import (
-        AutoModelForTokenClassification,
-        AutoTokenizer,
-        get_linear_schedule_with_warmup,
-    )
+    from transformers import AutoModelForTokenClassification, AutoTokenizer
 
     from keras_bert_suite.data.row_orders import shuffled_by_length
 
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     tokenizer = AutoTokenizer.from_pretrained(find_minilm())
     model = AutoModelForTokenClassification.from_pretrained(
         find_minilm(), num_labels=len(label_names)
@@ -69,7 +68,7 @@ def run_transformers(train, dev, label_names, epochs, learning_rate):
     ]
     optimizer = torch.optim.AdamW(groups, lr=learning_rate, eps=1e-6, fused=True)
     steps = -(-len(train[0]) // BATCH_SIZE) * epochs
-    schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
+    schedule = lay_google_schedule(optimizer, steps)
 
     def pack(rows):
         return tokenizer(
@@ -94,7 +93,7 @@ def run_transformers(train, dev, label_names, epochs, learning_rate):
 
     lengths = [len(row) for row in tokenizer(train[0], is_split_into_words=True)["input_ids"]]
     # Rows of similar length share a batch, as on our side.
-    order = shuffled_by_length(lengths, BATCH_SIZE, seed=0)
+    order = shuffled_by_length(lengths, BATCH_SIZE, seed=seed)
 
     begin = time.perf_counter()
     model.train()
@@ -138,11 +137,10 @@ def run_side(side, options):
     train = read_sentences(Path(options.data) / "eng.train", options.num_sentences)
     dev = read_sentences(Path(options.data) / "eng.testa", options.dev_sentences)
     seconds, tags = SIDES[side](
-        train, dev, list_tags(train[1]), options.epochs, options.learning_rate
+        train, dev, list_tags(train[1]), options.epochs, options.learning_rate, options.seed
     )
     scores = score_entities(dev[1], tags)
-    names = ("f1", "precision", "recall")
-    print(json.dumps({"seconds": seconds, **{name: scores[name] for name in names}}))
+    print(json.dumps({"seconds": seconds, "f1": scores["f1"]}))
 
 
 def main():
@@ -154,6 +152,8 @@ def main():
     parser.add_argument("--dev_sentences", type=int, default=1000)
     parser.add_argument("--epochs", type=int, default=1)
     parser.add_argument("--learning_rate", type=float, default=1e-4)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
@@ -167,15 +167,23 @@ def main():
     ]
     flags = ("data", "num_sentences", "dev_sentences", "epochs", "learning_rate")
     arguments = [part for flag in flags for part in (f"--{flag}", getattr(options, flag))]
-    measured = measure_in_turn(__file__, pairs, 1, arguments)
+    measured = {
+        seed: measure_in_turn(__file__, pairs, 1, [*arguments, "--seed", seed])
+        for seed in options.seeds
+    }
 
     print(f"{describe_run(1)} Entities of the dev sentences; seconds of the training.\n")
-    print("| side | backend | entity F1 | precision | recall | seconds |")
+    print("| side | backend | entity F1 of each seed | mean | spread | seconds |")
     print("| --- | --- | --- | --- | --- | --- |")
-    for side, backend in pairs:
-        row = measured[side, backend]
-        scores = " | ".join(f"{row[name]:.4f}" for name in ("f1", "precision", "recall"))
-        print(f"| {side} | {backend} | {scores} | {row['seconds']:.0f} |")
+    for pair in pairs:
+        f1 = [measured[seed][pair]["f1"] for seed in options.seeds]
+        seconds = statistics.median(measured[seed][pair]["seconds"] for seed in options.seeds)
+        scores = ", ".join(f"{score:.4f}" for score in f1)
+        spread = f"{statistics.stdev(f1):.4f}" if len(f1) > 1 else ""
+        print(
+            f"| {' | '.join(pair)} | {scores} | {statistics.mean(f1):.4f} | {spread} | "
+            f"{seconds:.0f} |"
+        )
 
 
 if __name__ == "__main__":
