@@ -17,9 +17,6 @@ from keras_bert_suite.tasks.input_checks import (
     check_held_out,
     check_packed,
     check_preprocessor,
-    check_segments,
-    default_names,
-    order_columns,
 )
 
 DEFAULT_BATCH_SIZE = 32
@@ -64,9 +61,9 @@ def training_source(task, data, batch_size, shuffle, seed, class_weight=None):
         `BatchSource`.
     """
     if not isinstance(data, Rows):
-        preprocess = weighted(task, task.preprocess_samples, class_weight)
+        preprocess = weighted(task, task.preprocess_training_samples, class_weight)
         return BatchSource(data, preprocess, task.preprocesses_in_graphs)
-    preprocess = weighted(task, task.preprocess, class_weight, given=data.weights)
+    preprocess = weighted(task, task.preprocess_training, class_weight, given=data.weights)
     windows = task.cut_windows(data)
     batches = training_batches(windows, choose_size(batch_size), shuffle, seed)
     return BatchSource(batches, preprocess)
@@ -83,9 +80,9 @@ def evaluation_source(task, data, batch_size=None, by_length=True):
         `BatchSource`.
     """
     if not isinstance(data, Rows):
-        return BatchSource(data, task.preprocess_samples, task.preprocesses_in_graphs)
+        return BatchSource(data, task.preprocess_training_samples, task.preprocesses_in_graphs)
     batches, _ = evaluation_batches(task.cut_windows(data), choose_size(batch_size), by_length)
-    return BatchSource(batches, task.preprocess)
+    return BatchSource(batches, task.preprocess_training)
 
 
 def choose_size(batch_size):
@@ -117,7 +114,7 @@ def weighted(task, preprocess, class_weight, given=None):
             raise ValueError("Pass class_weight or sample_weight, not both.")
 
     def preprocess_weighted(x, y=None, sample_weight=None):
-        if preprocess == task.preprocess_samples:
+        if preprocess == task.preprocess_training_samples:
             check(sample_weight)
         # For rows in memory these weights say which tokens have a label.
         x, y, weights = keras.utils.unpack_x_y_sample_weight(preprocess(x, y, sample_weight))
@@ -148,7 +145,7 @@ def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=Fal
         return x
     check_preprocessor(task.preprocessor, task.backbone)
     rows = task.read_rows(x, y, sample_weight)
-    if labelled and (y is None or not len(rows)):
+    if labelled and (not len(rows) or (y is None and task.needs_labels)):
         raise ValueError(
             f"{type(task).__name__} needs at least one row, and a label for each row, got "
             f"{len(rows)} rows and y of type {type(y).__name__}. Pass the labels as `y`."
@@ -157,10 +154,7 @@ def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=Fal
         check_packed(rows.inputs, task.backbone)
         inputs = rows.inputs
     else:
-        check_segments(len(rows.inputs), task.backbone, task.input_names)
-        inputs = order_columns(rows.inputs, rows.input_names, task.input_names)
-        if labelled and task.input_names is None:
-            task.input_names = rows.input_names or default_names(len(inputs))
+        inputs = task.arrange_columns(rows.inputs, rows.input_names, labelled)
     labels = None if rows.labels is None else task.encode_labels(rows.labels)
     return Rows(inputs, labels, rows.weights)
 
@@ -176,9 +170,7 @@ def read_samples(task, x, y=None, sample_weight=None):
     if isinstance(rows.inputs, dict):
         check_packed(rows.inputs, task.backbone)
         return Rows(rows.inputs, labels, rows.weights)
-    if labels is not None and task.input_names is None:
-        task.input_names = rows.input_names or default_names(len(rows.inputs))
-    inputs = order_columns(rows.inputs, rows.input_names, task.input_names)
+    inputs = task.arrange_columns(rows.inputs, rows.input_names, labels is not None)
     return Rows(inputs, labels, rows.weights)
 
 

@@ -124,7 +124,9 @@ def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
         arguments["dtype"] = dtype
     # If the backbone is not the class' own, KerasHub's `from_preset` would look for another class.
     task = cls.load_keras_preset(get_preset_loader(preset), load_weights, **arguments)
-    if not _saved_class(preset, TASK_CONFIG_FILE, cls) and not cls.has_new_head(arguments):
+    is_new = not _saved_class(preset, TASK_CONFIG_FILE, cls)
+    has_head = len(task.weights) > len(task.backbone.weights)
+    if is_new and has_head and not cls.has_new_head(arguments):
         warnings.warn(
             f"{preset} holds a backbone, but no {cls.__name__}. The layers on top of the backbone "
             "are new. Train them before you use their output.",

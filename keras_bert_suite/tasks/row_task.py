@@ -17,7 +17,12 @@ from keras_bert_suite.tasks.batch_sources import (
     training_source,
     weighted,
 )
-from keras_bert_suite.tasks.input_checks import check_preprocessor
+from keras_bert_suite.tasks.input_checks import (
+    check_preprocessor,
+    check_segments,
+    default_names,
+    order_columns,
+)
 from keras_bert_suite.tasks.predicting import predict
 from keras_bert_suite.tasks.presets import load_preset
 from keras_bert_suite.tasks.resuming import find_progress, resume_run
@@ -43,11 +48,14 @@ class RowTask(SavedTask):
 
     A task overrides these hooks where it differs from the others:
 
-    - `read_rows(x, y, sample_weight)` and `read_batch` read the rows that the task takes;
+    - `read_rows(x, y, sample_weight)` and `read_batch` read the rows that the task takes, and
+      `arrange_columns(inputs, names, labelled)` puts their texts in order;
+    - `needs_labels` says whether `fit` and `evaluate` need labels;
     - `encode_labels(labels)` turns labels, as users write them, into labels for the loss;
     - `class_weighting(class_weight)` makes a function from labels to the weights of their classes;
     - `cut_windows(rows)` turns rows into the rows that the model sees;
-    - `preprocess(x, y, sample_weight)` turns a batch of these rows into inputs of the model;
+    - `preprocess(x, y, sample_weight)` turns a batch of these rows into inputs of the model, and
+      `preprocess_training` a batch of `fit` or `evaluate`, if it differs;
     - `decode(outputs, rows)` turns outputs of the model into the result of `predict`;
     - `serving_outputs(outputs, packed)` turns outputs of the model into the answers of a server;
     - `arguments_of(checkpoint, arguments)` completes the constructor's arguments from the heads of
@@ -58,6 +66,8 @@ class RowTask(SavedTask):
     """
 
     input_names = None
+
+    needs_labels = True
 
     preprocesses_in_graphs = True
 
@@ -285,7 +295,7 @@ class RowTask(SavedTask):
         **kwargs: Any,
     ) -> Any:
         """Trains on one batch of rows, as for `fit`; see `keras.Model.train_on_batch`."""
-        preprocess = weighted(self, self.preprocess, class_weight, given=sample_weight)
+        preprocess = weighted(self, self.preprocess_training, class_weight, given=sample_weight)
         x, y, weight = self._prepare_batch(preprocess, x, y, sample_weight, labelled=True)
         lay_schedule_without_end(self)
         self._build_optimizer()
@@ -295,7 +305,7 @@ class RowTask(SavedTask):
         self, x: Inputs, y: Labels = None, sample_weight: Labels = None, **kwargs: Any
     ) -> Any:
         """Evaluates one batch of rows, as for `fit`; see `keras.Model.test_on_batch`."""
-        batch = self._prepare_batch(self.preprocess, x, y, sample_weight, labelled=True)
+        batch = self._prepare_batch(self.preprocess_training, x, y, sample_weight, labelled=True)
         return keras.Model.test_on_batch(self, *batch, **kwargs)
 
     def predict_on_batch(self, x: Inputs) -> Any:
@@ -322,6 +332,25 @@ class RowTask(SavedTask):
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         """Reads one batch of a dataset, which may be tensors in a graph of TensorFlow."""
         return Rows.read_batch(x, y, sample_weight)
+
+    def arrange_columns(
+        self, inputs: tuple[Any, ...], names: tuple[str, ...] | None, labelled: bool
+    ) -> tuple[Any, ...]:
+        """Checks the text columns of rows, and puts them into the order of `input_names`.
+
+        Args:
+            inputs: tuple of text columns, arrays or tensors.
+            names: tuple of their names, or None.
+            labelled: bool, whether the rows are for `fit` or `evaluate`. The first such rows set
+                `input_names`.
+
+        Returns:
+            tuple of text columns.
+        """
+        check_segments(len(inputs), self.backbone, self.input_names)
+        if labelled and self.input_names is None:
+            self.input_names = names or default_names(len(inputs))
+        return order_columns(inputs, names, self.input_names)
 
     def encode_labels(self, labels: Labels) -> Labels:
         """Turns labels, as users write them, into labels for the loss."""
@@ -359,6 +388,21 @@ class RowTask(SavedTask):
         return self.preprocess(
             *self.cut_windows(read_samples(self, x, y, sample_weight)).as_batch()
         )
+
+    def preprocess_training_samples(
+        self, x: Inputs, y: Labels = None, sample_weight: Labels = None
+    ) -> Any:
+        """Turns a batch of a dataset for `fit` or `evaluate` into inputs, labels and weights."""
+        return self.preprocess_training(
+            *self.cut_windows(read_samples(self, x, y, sample_weight)).as_batch()
+        )
+
+    def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
+        """Turns a batch of `fit` or `evaluate` into inputs, labels and weights.
+
+        Args, Returns: as for `preprocess`, which it is by default.
+        """
+        return self.preprocess(x, y, sample_weight)
 
     def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         """Turns a batch with encoded labels into inputs of the model.
