@@ -9,7 +9,13 @@ from keras_bert_suite.layers import (
 from keras_bert_suite.models import BertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
 from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
-from keras_bert_suite.tasks import EntityF1, Pretrainer, TextClassifier, TokenClassifier
+from keras_bert_suite.tasks import (
+    EntityF1,
+    Pretrainer,
+    QuestionAnswerer,
+    TextClassifier,
+    TokenClassifier,
+)
 from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer, train_vocabulary
 from keras_bert_suite.training import (
     AdamW,
@@ -32,6 +38,7 @@ __all__ = [
     "MaskedLMHead",
     "MaskedLMLoss",
     "Pretrainer",
+    "QuestionAnswerer",
     "RobertaBackbone",
     "SegmentPacker",
     "SelfAttention",

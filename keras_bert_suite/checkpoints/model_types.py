@@ -76,6 +76,7 @@ BERT = ModelType(
     architectures={
         "classifier/kernel": "BertForSequenceClassification",
         "token_classifier/kernel": "BertForTokenClassification",
+        "span_labeler/kernel": "BertForQuestionAnswering",
         "next_sentence/kernel": "BertForPreTraining",
         "masked_lm/bias": "BertForMaskedLM",
         None: "BertModel",
@@ -99,6 +100,7 @@ ROBERTA = ModelType(
     architectures={
         "classifier/kernel": "RobertaForSequenceClassification",
         "token_classifier/kernel": "RobertaForTokenClassification",
+        "span_labeler/kernel": "RobertaForQuestionAnswering",
         "masked_lm/bias": "RobertaForMaskedLM",
         None: "RobertaModel",
     },

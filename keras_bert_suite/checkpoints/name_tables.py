@@ -87,10 +87,13 @@ def _within(ours, theirs, rows):
 
 
 #: Parts that a file may lack. A model that has such a part keeps its values.
-OPTIONAL = (r"pooler/.*", r"masked_lm/.*", r"next_sentence/.*")
+OPTIONAL = (r"pooler/.*", r"masked_lm/.*", r"next_sentence/.*", r"span_labeler/.*")
 
 #: Parts that a model may lack.
-HEADS = (r"classifier/.*", r"token_classifier/.*", r"masked_lm/.*", r"next_sentence/.*")
+HEADS = (
+    *(r"classifier/.*", r"token_classifier/.*", r"span_labeler/.*"),
+    *(r"masked_lm/.*", r"next_sentence/.*"),
+)
 
 GOOGLE_TF1 = NameTable(
     rows=(
@@ -139,6 +142,8 @@ GOOGLE_TF1 = NameTable(
         ("masked_lm/bias", "cls/predictions/output_bias", same),
         ("next_sentence/kernel", "cls/seq_relationship/output_weights", transposed),
         ("next_sentence/bias", "cls/seq_relationship/output_bias", same),
+        ("span_labeler/kernel", "cls/squad/output_weights", transposed),
+        ("span_labeler/bias", "cls/squad/output_bias", same),
         # run_classifier.py writes its head at the root.
         ("classifier/kernel", "output_weights", transposed),
         ("classifier/bias", "output_bias", same),
@@ -223,6 +228,8 @@ HUGGING_FACE = NameTable(
         # The heads for texts and for tokens have the same name. A checkpoint has one of them.
         ("token_classifier/kernel", "classifier.weight", transposed),
         ("token_classifier/bias", "classifier.bias", same),
+        ("span_labeler/kernel", "qa_outputs.weight", transposed),
+        ("span_labeler/bias", "qa_outputs.bias", same),
     ),
     aliases=_hugging_face_aliases("bert"),
     ignored=(r"bert\.embeddings\.(position_ids|token_type_ids)",),
@@ -238,7 +245,8 @@ HUGGING_FACE = NameTable(
     ),
 )
 
-#: The names in RobertaModel, RobertaForMaskedLM and RobertaForTokenClassification.
+#: The names in RobertaModel, RobertaForMaskedLM, RobertaForTokenClassification and
+#: RobertaForQuestionAnswering.
 ROBERTA = NameTable(
     rows=(
         *_hugging_face_encoder("roberta"),
@@ -249,11 +257,13 @@ ROBERTA = NameTable(
         ("masked_lm/bias", "lm_head.bias", same),
         ("token_classifier/kernel", "classifier.weight", transposed),
         ("token_classifier/bias", "classifier.bias", same),
+        ("span_labeler/kernel", "qa_outputs.weight", transposed),
+        ("span_labeler/bias", "qa_outputs.bias", same),
     ),
     aliases=_hugging_face_aliases("roberta"),
     ignored=(r"roberta\.embeddings\.(position_ids|token_type_ids)",),
-    optional=(r"pooler/.*", r"masked_lm/.*"),
-    heads=(r"classifier/.*", r"token_classifier/.*", r"masked_lm/.*"),
+    optional=(r"pooler/.*", r"masked_lm/.*", r"span_labeler/.*"),
+    heads=HEADS,
     copies=(
         ("lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight", r"masked_lm/.*"),
         ("lm_head.decoder.bias", "lm_head.bias", r"masked_lm/.*"),
@@ -332,7 +342,7 @@ KERAS_HUB = NameTable(
     ),
     aliases=_KERAS_HUB_ALIASES,
     ignored=(r"([^/]+/)?optimizer/.*", r".*/seed_generator.*"),
-    optional=(r"masked_lm/.*", r"next_sentence/.*"),
+    optional=tuple(pattern for pattern in OPTIONAL if not pattern.startswith("pooler")),
     heads=HEADS,
 )
 

@@ -44,7 +44,8 @@ def save_google_tf1(
 
     Args:
         model: `BertBackbone`, or a task with a `.backbone`. Beside the backbone it may have the
-            heads of a `Pretrainer`, or a layer called "classifier" on the pooled output.
+            heads of a `Pretrainer`, a layer called "classifier" on the pooled output, or the
+            "span_labeler" of a `QuestionAnswerer`.
         path: str or path of the directory, which must not exist.
         tokenizer: `WordPieceTokenizer`, or None to write no tokenizer.
 

@@ -35,8 +35,9 @@ def save_hugging_face(
     """Writes a directory that `transformers` loads as a model of the right class.
 
     The class is BertModel, BertForSequenceClassification, BertForTokenClassification,
-    BertForPreTraining or BertForMaskedLM, or for a RoBERTa RobertaModel,
-    RobertaForSequenceClassification, RobertaForTokenClassification or RobertaForMaskedLM.
+    BertForQuestionAnswering, BertForPreTraining or BertForMaskedLM, or for a RoBERTa RobertaModel,
+    RobertaForSequenceClassification, RobertaForTokenClassification, RobertaForQuestionAnswering or
+    RobertaForMaskedLM.
 
     The directory holds config.json, model.safetensors in float32, and with a tokenizer its files
     and tokenizer_config.json. If there is an error, no directory is written.
@@ -44,7 +45,8 @@ def save_hugging_face(
     Args:
         model: `BertBackbone` or `RobertaBackbone`, or a task with a `.backbone`. Beside the
             backbone it may have the heads of a `Pretrainer`, a layer called "classifier" on the
-            pooled output, or a layer called "token_classifier" on the sequence output.
+            pooled output, or a layer called "token_classifier" or "span_labeler" on the sequence
+            output.
         path: str or path of the directory, which must not exist.
         tokenizer: the tokenizer of the model, or None to write no tokenizer.
         label_names: list of str, the classes in the order of their ids. Defaults to the
@@ -76,8 +78,8 @@ def save_hugging_face(
     if "classifier/kernel" in weights_by_path(model):
         names = kind.classifier_names
     weights = collect_weights(model, names, owner)
-    if "token_classifier/kernel" in weights:
-        # The class of transformers for tokens has no pooler.
+    if any(path in weights for path in ("token_classifier/kernel", "span_labeler/kernel")):
+        # The classes of transformers for tokens have no pooler.
         weights = {path: w for path, w in weights.items() if not path.startswith("pooler/")}
     config["architectures"] = [kind.find_architecture(weights)]
     heads = [path for path in ("classifier/kernel", "token_classifier/kernel") if path in weights]

@@ -237,22 +237,27 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             "row_ids": row_ids,
         }
 
-    def pack_tokens(self, ids: Any, starts: Any, lengths: Any) -> dict[str, Tensor]:
-        """Packs single texts that are tokenized already.
+    def pack_tokens(
+        self, ids: Any, starts: Any, lengths: Any, queries: Sequence[Any] = ()
+    ) -> dict[str, Tensor]:
+        """Packs texts that are tokenized already.
 
         Args:
             ids: int32 (T,), token ids.
             starts, lengths: int32 (B,), where in `ids` each row begins, and how many tokens it
                 has. All three are NumPy arrays, or all three are TensorFlow tensors.
+            queries: triples `(ids, starts, lengths)` of the texts that stand before it in the row,
+                such as a question.
 
         Returns:
             dict of int32 (B, L), as from `pack`, and `token_indices`, the place of each token in
-            `ids`, -1 on special tokens and padding.
+            `ids`, -1 on special tokens, padding and tokens of queries.
         """
         xp = tensorflow_namespace() if is_tf_tensor(ids) else NUMPY
-        places = [(xp.cast(xp.arange(xp.size(ids))), starts, lengths)]
-        indices = self._pack(xp, places, True, **_NO_TOKENS)
-        packed = self._pack(xp, [(ids, starts, lengths)], True)
+        places = (xp.cast(xp.arange(xp.size(ids))), starts, lengths)
+        no_places = [(xp.zeros_like(query) - 1, *where) for query, *where in queries]
+        indices = self._pack(xp, [*no_places, places], True, **_NO_TOKENS)
+        packed = self._pack(xp, [*queries, (ids, starts, lengths)], True)
         return {**packed, "token_indices": indices["token_ids"]}
 
     def suggest_sequence_length(self, *segments: Any, coverage: float = 0.99) -> LengthAdvice:
@@ -296,9 +301,9 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             lengths = sorted(powers + [power * 3 // 2 for power in powers])
         return (*(n for n in lengths if n < self.sequence_length), self.sequence_length)
 
-    def count_places(self) -> int:
-        """int, the most tokens of a single text in a row."""
-        return count_places(self.sequence_length, 1)
+    def count_places(self, num_segments: int = 1) -> int:
+        """int, the most tokens of all `num_segments` texts of a row together."""
+        return count_places(self.sequence_length, num_segments, self.tokenizer.num_separators)
 
     def _pack(self, xp, ragged, batched, **special_ids):
         return pack_segments(

@@ -71,6 +71,40 @@ def share_windows(xp, starts, lengths, budget):
     return window_starts, window_lengths, row_ids, own_starts, own_ends
 
 
+def share_strided_windows(xp, begins, lengths, row_ids):
+    """Gives each token to the window that sees the most context around it, by Google's rule.
+
+    The context of a token in a window is the lesser of the numbers of tokens before and after it,
+    plus a hundredth of the window's length. Of two equal windows the earlier one has the token.
+
+    >>> share_strided_windows(NUMPY, np.array([0, 4, 8]), np.array([8, 8, 3]), np.zeros(3, int))
+    (array([0, 2, 2]), array([6, 6, 3]))
+
+    Args:
+        xp: namespace of array functions.
+        begins, lengths: int32 (N,), the index of each window's first token within its row, and the
+            number of its tokens. The windows of a row lie one after the other, and each ends after
+            the window before it.
+        row_ids: int32 (N,), the row of each window.
+
+    Returns:
+        `(own_starts, own_ends)`, int32 (N,), the first and the end of the window's tokens that it
+        has, counted from the start of the window.
+
+    Source: `_check_is_max_context` of google-research/bert's run_squad.py.
+    """
+    has_next = xp.cast(row_ids[1:] == row_ids[:-1])
+    # Where the context after a token in a window meets the context before it in the next window.
+    # Everything is multiplied by 100, so that the hundredths of lengths are whole.
+    last, bonus = begins + lengths - 1, lengths[:-1] - lengths[1:]
+    meeting = (100 * (last[:-1] + begins[1:]) + bonus) // 200 + 1
+    ends = xp.where(has_next > 0, meeting, last[:-1] + 1)
+    starts = xp.where(has_next > 0, meeting, begins[1:])
+    own_starts = xp.concat([begins[:1], starts]) - begins
+    own_ends = xp.concat([ends, last[-1:] + 1]) - begins
+    return own_starts, own_ends
+
+
 def choose_stride(sequence_length, query_length, budget, num_queries):
     """A third of the row, Google's 128 of 384, but at most half of the room for the document.
 

@@ -2,7 +2,8 @@
 
 from keras_bert_suite.tasks.entity_f1 import EntityF1
 from keras_bert_suite.tasks.pretrainer import Pretrainer
+from keras_bert_suite.tasks.question_answerer import QuestionAnswerer
 from keras_bert_suite.tasks.text_classifier import TextClassifier
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
 
-__all__ = ["EntityF1", "Pretrainer", "TextClassifier", "TokenClassifier"]
+__all__ = ["EntityF1", "Pretrainer", "QuestionAnswerer", "TextClassifier", "TokenClassifier"]

@@ -7,6 +7,8 @@ import pytest
 from small_texts import VOCABULARY, WORDS
 
 from keras_bert_suite import SegmentPacker, WordPieceTokenizer
+from keras_bert_suite.preprocessing.packing import NUMPY
+from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
 
 pytestmark = pytest.mark.backend_free
 
@@ -182,3 +184,25 @@ def test_the_default_stride_follows_the_length(tokenizer, sequence_length, queri
 def test_more_segments_than_a_row_holds(tokenizer):
     with pytest.raises(ValueError, match="sequence_length=4 cannot hold 3 segments"):
         SegmentPacker(tokenizer, sequence_length=4).pack_windows(["a"], ["a"], ["a"])
+
+
+@pytest.mark.parametrize(("room", "stride"), [(8, 3), (8, 8), (9, 1), (330, 100), (400, 90)])
+def test_strided_windows_share_tokens_by_google_s_rule(room, stride):
+    lengths = np.array([0, 1, room, room + 1, 3 * room + 2, 2 * stride + room - 1], "int32")
+    ((_, begins, sizes),), row_ids = slide_windows(
+        NUMPY, [(None, np.zeros_like(lengths), lengths)], room, stride, 0
+    )
+    starts, ends = share_strided_windows(NUMPY, begins, sizes, row_ids)
+    for row, length in enumerate(lengths):
+        windows = np.flatnonzero(row_ids == row)
+        for token in range(length):
+            context = [
+                min(token - begins[w], begins[w] + sizes[w] - 1 - token) + 0.01 * sizes[w]
+                if begins[w] <= token < begins[w] + sizes[w]
+                else -1
+                for w in windows
+            ]
+            # A hundredth may be rounded, so scores count as equal that differ by less.
+            owner = windows[np.flatnonzero(np.array(context) > max(context) - 1e-6)[0]]
+            owners = [w for w in windows if begins[w] + starts[w] <= token < begins[w] + ends[w]]
+            assert owners == [owner]

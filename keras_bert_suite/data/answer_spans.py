@@ -1,0 +1,186 @@
+"""Reads the labels of questions: where in its context each answer lies."""
+
+import numpy as np
+
+from keras_bert_suite.data.rows import as_array, name_columns
+from keras_bert_suite.data.squad import describe_misplaced
+from keras_bert_suite.data.word_rows import as_column
+from keras_bert_suite.tokenizers.text_inputs import decode_text
+
+#: The span of a question without an answer.
+NO_ANSWER = (-1, -1)
+
+_FORMS = (
+    "(start, end) in characters of the context, (-1, -1) for a question without an answer; or a "
+    'dict {"text": ..., "answer_start": ...} as SQuAD has it'
+)
+
+
+def read_answer_spans(labels, contexts):
+    """Reads the span of the answer to each question. Of several answers the first one counts.
+
+    >>> read_answer_spans([{"text": "seas", "answer_start": 4}, (-1, -1)], ["Two seas.", "A sea."])
+    array([[ 4,  8], [-1, -1]], dtype=int32)
+
+    Args:
+        labels: N entries, each `(start, end)` or a dict of SQuAD; an integer array (N, 2); a tuple
+            of two columns, starts and ends; or a DataFrame or dict with the columns `text` and
+            `answer_start`. An eager tensor is taken too.
+        contexts: N str or bytes.
+
+    Returns:
+        int32 (N, 2), the first character of each answer and the character after it, so that
+        `context[start:end]` is the answer; -1 and -1 for no answer.
+
+    Raises:
+        ValueError: if there are more or fewer labels than questions, if a label has another form,
+            or if an answer is not in its context at its place, naming the row.
+    """
+    rows = _read_rows(labels, len(contexts))
+    spans = [
+        span[0] if span else NO_ANSWER
+        for span in (
+            _read_spans(row, decode_text(context), number)
+            for number, (row, context) in enumerate(zip(rows, contexts, strict=True))
+        )
+    ]
+    return np.array(spans, "int32").reshape(-1, 2)
+
+
+def read_accepted_answers(labels, contexts):
+    """Reads all accepted answers to each question.
+
+    Args, Raises: as for `read_answer_spans`.
+
+    Returns:
+        list of N lists of str; an empty list for a question without an answer.
+    """
+    rows = _read_rows(labels, len(contexts))
+    contexts = list(map(decode_text, contexts))
+    return [
+        [context[start:end] for start, end in _read_spans(row, context, number)]
+        for number, (row, context) in enumerate(zip(rows, contexts, strict=True))
+    ]
+
+
+def check_token_spans(labels, shape):
+    """Checks the labels of packed arrays: the first and the last token of each answer.
+
+    Args:
+        labels: array of integers.
+        shape: (N, L) of the packed arrays.
+
+    Returns:
+        int32 (N, 2).
+
+    Raises:
+        ValueError: if the shape or the dtype is another, or a token is not in the row.
+    """
+    labels = np.asarray(labels)
+    if labels.shape != (shape[0], 2) or labels.dtype.kind not in "iu":
+        raise ValueError(
+            "The labels of packed arrays must be integers (N, 2), the places of the first and the "
+            f"last token of each answer, for {shape[0]} rows, got {labels.dtype} of shape "
+            f"{labels.shape}."
+        )
+    wrong = np.flatnonzero(
+        (labels[:, 0] < 0) | (labels[:, 1] < labels[:, 0]) | (labels[:, 1] >= shape[1])
+    )
+    if len(wrong):
+        raise ValueError(
+            f"Row {wrong[0]} has its answer at the tokens {labels[wrong[0]].tolist()}, wanted a "
+            f"first and a last token from 0 to {shape[1] - 1}. Place 0, [CLS], is no answer."
+        )
+    return labels.astype("int32")
+
+
+def _read_rows(labels, num_rows):
+    """Labels as a list of N entries."""
+    labels = name_columns(labels)
+    if hasattr(labels, "numpy"):  # an eager tensor of TensorFlow or PyTorch
+        labels = as_array(labels)
+    if isinstance(labels, dict):
+        if not {"text", "answer_start"} <= labels.keys():
+            raise ValueError(
+                f"Labels have the columns {', '.join(map(str, labels))}, wanted 'text' and "
+                "'answer_start', or an entry for each question: " + _FORMS + "."
+            )
+        columns = [list(as_column(_to_rows(labels[name]))) for name in ("text", "answer_start")]
+        _check_number([len(column) for column in columns], num_rows)
+        return [{"text": text, "answer_start": start} for text, start in zip(*columns, strict=True)]
+    if _are_two_columns(labels):
+        columns = [np.asarray(_to_rows(column)) for column in labels]
+        _check_number([len(column) for column in columns], num_rows)
+        return list(zip(*(column.tolist() for column in columns), strict=True))
+    if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
+        raise ValueError(f"Wanted a label for each question, got {str(labels)[:40]!r}: {_FORMS}.")
+    rows = list(as_column(labels))
+    _check_number([len(rows)], num_rows)
+    return rows
+
+
+def _are_two_columns(labels):
+    """Whether labels are a tuple of two columns. PyTorch's `default_collate` makes it a list."""
+    if not isinstance(labels, (tuple, list)) or len(labels) != 2:
+        return False
+    if isinstance(labels, tuple) and all(isinstance(column, list) for column in labels):
+        return True
+    return all(hasattr(column, "ndim") and column.ndim == 1 for column in labels) and (
+        isinstance(labels, tuple) or all(hasattr(column, "detach") for column in labels)
+    )
+
+
+def _to_rows(column):
+    if hasattr(column, "to_list"):  # a ragged tensor of TensorFlow, or a pandas Series
+        return column.to_list()
+    return as_array(column) if hasattr(column, "numpy") else column
+
+
+def _check_number(numbers, num_rows):
+    if set(numbers) != {num_rows}:
+        raise ValueError(
+            f"Wanted a label for each of {num_rows} questions, got "
+            f"{' and '.join(map(str, numbers))}: {_FORMS}."
+        )
+
+
+def _read_spans(row, context, number):
+    """The spans of the answers of a label, list of (start, end)."""
+    if isinstance(row, dict):
+        return _read_dict(row, context, number)
+    try:
+        start, end = (int(place) for place in row if place == int(place))
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"The label of row {number} is {str(row)[:60]!r}, wanted {_FORMS}."
+        ) from None
+    if (start, end) == NO_ANSWER:
+        return []
+    if not 0 <= start < end <= len(context):
+        raise ValueError(
+            f"The answer of row {number} is from character {start} to {end}, wanted "
+            f"0 <= start < end <= {len(context)}, the length of its context; (-1, -1) is no answer."
+        )
+    return [(start, end)]
+
+
+def _read_dict(row, context, number):
+    texts, starts = row.get("text"), row.get("answer_start")
+    if isinstance(texts, (str, bytes)):
+        texts, starts = [texts], [starts]
+    texts, starts = ([] if values is None else list(values) for values in (texts, starts))
+    texts = [decode_text(text) for text in texts]
+    if texts == [""] and int(starts[0]) < 0:  # a column of texts has no empty list
+        return []
+    if len(texts) != len(starts):
+        raise ValueError(
+            f"Row {number} has {len(texts)} answers in 'text' and {len(starts)} places in "
+            "'answer_start'. Give each answer its place."
+        )
+    spans = []
+    for text, start in zip(texts, starts, strict=True):
+        problem = describe_misplaced(text, int(start), context)
+        if problem:
+            raise ValueError(f"Row {number}: {problem}")
+        spans.append((int(start), int(start) + len(text)))
+    return spans
