@@ -3,12 +3,13 @@
 import functools
 
 from keras_bert_suite.serving.entity_answers import find_entities
+from keras_bert_suite.serving.span_answers import find_spans
 from keras_bert_suite.serving.text_packing import make_packer
-from keras_bert_suite.tasks import TokenClassifier
+from keras_bert_suite.tasks import QuestionAnswerer, TokenClassifier
 
 #: A class of tasks -> the function(task, *texts) from string tensors (B,) to its answers, a dict of
 #: tensors. The answers of all other tasks are their `serving_outputs`.
-TEXT_ANSWERS = {TokenClassifier: find_entities}
+TEXT_ANSWERS = {TokenClassifier: find_entities, QuestionAnswerer: find_spans}
 
 
 def make_answers(task):

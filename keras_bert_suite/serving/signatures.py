@@ -23,6 +23,11 @@ def make_signatures(task, input_names):
     `starts` and `ends` int32 (B, E), in characters (code points, as Python counts), -1 after the
     last entity; `scores` float32 (B, E), 0 after the last entity; and `num_entities` int32 (B,).
 
+    Answers of a `QuestionAnswerer` are the best span of each context: `answers` string, `starts`
+    and `ends` int32, in characters, `scores` and `null_odds` float32, all (B,); "", -1 and -1 for
+    no answer. In place of classes, `serve_ids` returns `start_logits` and `end_logits`, float32
+    (B, L).
+
     Vectors are `sequence_output` float32 (B, L, H), `pooled_output` float32 (B, H) if the backbone
     has this output, and their `token_ids` and `padding_mask`, int32 (B, L).
 

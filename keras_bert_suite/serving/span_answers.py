@@ -1,0 +1,147 @@
+"""The answers to questions in the graph of a SavedModel: the best span of each context."""
+
+from keras_bert_suite.preprocessing.packing import tensorflow_namespace
+from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
+from keras_bert_suite.serving.text_packing import without_ladder
+from keras_bert_suite.tasks.question_windows import find_stride
+
+
+def find_spans(task, questions, contexts):
+    """The answers to questions, as `QuestionAnswerer.predict` finds them.
+
+    Returns:
+        dict of `answers` string, `starts` and `ends` int32, `scores` and `null_odds` float32, all
+        (B,). For no answer they are "", -1 and -1.
+    """
+    import tensorflow as tf
+
+    # Only characters that Python's decoder keeps are counted.
+    contexts = tf.strings.unicode_transcode(contexts, "UTF-8", "UTF-8", errors="ignore")
+    ids, starts, ends, _ = task.preprocessor.tokenizer.tokenize_with_offsets(contexts)
+    starts, ends = (tf.cast(places.flat_values, tf.int32) for places in (starts, ends))
+    row_ids, tokens, is_own, scores = _score_windows(task, questions, ids)
+    is_token = (tokens >= 0) & ~_take(_find_blank(task, contexts, ids, starts, ends), tokens)
+    spans = _add_spans(
+        tf.where(is_own & is_token, scores[:, 0], -float("inf")),
+        tf.where(is_token, scores[:, 1], -float("inf")),
+        task.max_answer_length,
+    )
+    num_rows = tf.size(contexts)
+    nulls = tf.math.unsorted_segment_min(scores[:, 0, 0] + scores[:, 1, 0], row_ids, num_rows)
+    best, first, last = _find_best(spans, tokens, row_ids, num_rows)
+    null_odds = nulls - best
+    is_null = ~tf.math.is_finite(best)
+    highest = best
+    if task.no_answer_threshold is not None:
+        is_null |= null_odds > task.no_answer_threshold
+        highest = tf.maximum(best, nulls)
+    # The probability of the best span, or of no answer, among all of them.
+    highest = tf.where(tf.math.is_finite(highest), highest, 0.0)
+    powers = tf.exp(spans - tf.gather(highest, row_ids)[:, None, None])
+    total = tf.math.unsorted_segment_sum(tf.reduce_sum(powers, axis=[1, 2]), row_ids, num_rows)
+    chosen = best
+    if task.no_answer_threshold is not None:
+        total += tf.exp(nulls - highest)
+        chosen = tf.where(is_null, nulls, best)
+
+    start, end = _take(starts, first), _take(ends, last)
+
+    def count_characters(offset):
+        """Characters before an offset in bytes."""
+        before = tf.strings.substr(contexts, tf.zeros_like(offset), offset)
+        return tf.where(is_null, -1, tf.strings.length(before, unit="UTF8_CHAR"))
+
+    return {
+        "answers": tf.where(is_null, "", tf.strings.substr(contexts, start, end - start)),
+        "starts": count_characters(start),
+        "ends": count_characters(end),
+        "scores": tf.math.divide_no_nan(tf.exp(chosen - highest), total),
+        "null_odds": null_odds,
+    }
+
+
+def _score_windows(task, questions, ids):
+    """Runs the model on the windows of contexts.
+
+    Args:
+        task: `QuestionAnswerer`.
+        questions: string (B,).
+        ids: ragged int32 (B, None), the tokens of the contexts.
+
+    Returns:
+        `row_ids` int32 (N,), the row of each window; `tokens` int32 (N, L), the place of each token
+        in `ids.flat_values`, -1 for tokens that are not of the context; `is_own` bool (N, L), the
+        tokens with which answers of the window begin; scores float32 (N, 2, L).
+    """
+    import tensorflow as tf
+
+    xp = tensorflow_namespace()
+    packer = without_ladder(task.preprocessor)
+    stride, budget = find_stride(packer, task.stride, task.query_length)
+
+    def as_segment(ragged):
+        lengths = tf.cast(ragged.row_lengths(), tf.int32)
+        return ragged.flat_values, tf.cumsum(lengths) - lengths, lengths
+
+    question, context = as_segment(packer.tokenizer.tokenize(questions)), as_segment(ids)
+    (question, window), row_ids = slide_windows(
+        xp, [question, context], budget, stride, task.query_length
+    )
+    _, window_starts, lengths = window
+    begins = window_starts - tf.gather(context[1], row_ids)
+    own_starts, own_ends = share_strided_windows(xp, begins, lengths, row_ids)
+    packed = packer.pack_tokens(*window, queries=[question])
+    tokens = packed["token_indices"]
+    place = tokens - window_starts[:, None]
+    is_own = (place >= own_starts[:, None]) & (place < own_ends[:, None])
+    inputs = {name: packed[name] for name in task.backbone.input}
+    return row_ids, tokens, is_own, task(inputs, training=False)
+
+
+def _find_blank(task, contexts, ids, starts, ends):
+    """bool (T,), the tokens of white space, with which no answer begins or ends."""
+    import tensorflow as tf
+
+    blank_words = task.preprocessor.tokenizer.blank_words
+    if blank_words is None:
+        return tf.zeros_like(starts, tf.bool)
+    texts = tf.strings.substr(tf.gather(contexts, ids.value_rowids()), starts, ends - starts)
+    return tf.strings.regex_full_match(texts, blank_words)
+
+
+def _take(values, places):
+    """The values at places. The place -1 has the value 0, or False, also if there is no value."""
+    import tensorflow as tf
+
+    return tf.gather(tf.pad(values, [[1, 0]]), places + 1)
+
+
+def _add_spans(start_scores, end_scores, max_answer_length):
+    """float32 (N, L, K), the scores of spans that begin at each token, of 1 to K tokens."""
+    import tensorflow as tf
+
+    padded = tf.pad(end_scores, [[0, 0], [0, max_answer_length - 1]], constant_values=-float("inf"))
+    places = tf.range(tf.shape(start_scores)[1])[:, None] + tf.range(max_answer_length)
+    return start_scores[:, :, None] + tf.gather(padded, places, axis=1)
+
+
+def _find_best(spans, tokens, row_ids, num_rows):
+    """The best span of each row. Of equal spans it is the first one.
+
+    Returns:
+        (its score, float32 (B,); its first and last token, int32 (B,), as in `tokens`).
+    """
+    import tensorflow as tf
+
+    num_windows, max_answer_length = tf.shape(spans)[0], tf.shape(spans)[2]
+    flat = tf.reshape(spans, [num_windows, tf.shape(spans)[1] * max_answer_length])
+    of_window = tf.reduce_max(flat, axis=1)
+    best = tf.math.unsorted_segment_max(of_window, row_ids, num_rows)
+    # The segment maximum of a row without a token is the lowest finite number.
+    best = tf.where(best > of_window.dtype.min, best, -float("inf"))
+    window = tf.where(of_window == tf.gather(best, row_ids), tf.range(num_windows), num_windows - 1)
+    window = tf.math.unsorted_segment_min(window, row_ids, num_rows)
+    place = tf.argmax(tf.gather(flat, window), axis=1, output_type=tf.int32)
+    first = place // max_answer_length
+    last = tf.minimum(first + place % max_answer_length, tf.shape(tokens)[1] - 1)
+    return best, *(tf.gather_nd(tokens, tf.stack([window, p], axis=1)) for p in (first, last))

@@ -1,0 +1,127 @@
+"""The exports of a `QuestionAnswerer` give the answers of `predict`."""
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import randomize
+from small_byte_pairs import MERGES, make_vocabulary
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    BertBackbone,
+    BytePairTokenizer,
+    QuestionAnswerer,
+    RobertaBackbone,
+    SegmentPacker,
+    WordPieceTokenizer,
+    export_litert,
+    export_onnx,
+    export_saved_model,
+)
+
+tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow_text")
+
+CONTEXTS = [
+    *make_reviews(12)[0],
+    *("", " ", "\x01", "GOOD\u200b film, filmsly!", "好 good 电影", "👩‍👩‍👧 good"),
+    " ".join(text for text in make_reviews(12, seed=3)[0]),  # many windows
+    "  it's  good,\n\tfilm.\u3000\xa0 filmsly ",  # spaces that are words to byte pairs
+    "e\u0301 g\u0301ood \x00\ufffdgood\u0301\u0301 \U0001f1e9 film",
+]
+BROKEN_UTF8 = [b"good \xff\xc3 film", b"\xed\xa0\x80good"]
+QUESTIONS = [text[: 7 * (row % 4)] for row, text in enumerate(make_reviews(23, seed=5)[0])]
+
+
+def make_answerer(backbone, tokenizer, threshold):
+    keras.utils.set_random_seed(2)
+    packer = SegmentPacker(tokenizer, sequence_length=24)
+    task = QuestionAnswerer(
+        backbone, preprocessor=packer, query_length=5, max_answer_length=7, stride=6
+    )
+    randomize(task)
+    task.no_answer_threshold = threshold
+    return task
+
+
+@pytest.fixture(scope="module")
+def answerer():
+    """Not to be changed."""
+    task = make_answerer(BertBackbone(**ONE_LAYER), WordPieceTokenizer(VOCABULARY), 0.0)
+    odds = [answer.null_odds for answer in task.predict((QUESTIONS[:12], CONTEXTS[:12]), verbose=0)]
+    task.no_answer_threshold = float(np.mean(np.sort(odds)[5:7]))
+    return task
+
+
+@pytest.fixture(scope="module")
+def saved_answerer(answerer, tmp_path_factory):
+    return export_saved_model(answerer, tmp_path_factory.mktemp("saved_models") / "answerer")
+
+
+def test_a_saved_model_finds_the_answers_of_predict(answerer, saved_answerer):
+    wanted = check_answers(answerer, saved_answerer)
+    assert 5 < sum(bool(answer.text) for answer in wanted) < 18
+
+
+def test_byte_pairs(tmp_path):
+    """They always answer, unless there is no text."""
+    vocabulary = make_vocabulary()
+    backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
+    answerer = make_answerer(backbone, BytePairTokenizer(vocabulary, MERGES), None)
+    wanted = check_answers(answerer, export_saved_model(answerer, tmp_path / "answerer"))
+    assert [not answer.text for answer in wanted].count(True) == 2
+
+
+def check_answers(answerer, saved_answerer):
+    """The SavedModel answers as `predict` does."""
+    serve = tf.saved_model.load(str(saved_answerer)).signatures["serving_default"]
+    contexts = [*(text.encode() for text in CONTEXTS), *BROKEN_UTF8]
+    wanted = answerer.predict((QUESTIONS, contexts), verbose=0)
+    inputs = {"question": tf.constant(QUESTIONS), "context": tf.constant(contexts)}
+    got = {name: value.numpy() for name, value in serve(**inputs).items()}
+    assert set(got) == {"answers", "starts", "ends", "scores", "null_odds"}
+    assert [answer.decode() for answer in got["answers"]] == [answer.text for answer in wanted]
+    assert got["starts"].tolist() == [answer.start for answer in wanted]
+    assert got["ends"].tolist() == [answer.end for answer in wanted]
+    np.testing.assert_allclose(got["scores"], [answer.score for answer in wanted], atol=1e-5)
+    np.testing.assert_allclose(got["null_odds"], [a.null_odds for a in wanted], atol=1e-4)
+    nothing = serve(**{name: tf.constant([], tf.string) for name in inputs})
+    assert all(value.shape == (0,) for value in nothing.values())
+    return wanted
+
+
+def test_token_ids(answerer, saved_answerer):
+    packed = answerer.preprocessor.pack(QUESTIONS[:4], CONTEXTS[:4])
+    serve = tf.saved_model.load(str(saved_answerer)).signatures["serve_ids"]
+    answer = serve(**{name: tf.constant(array) for name, array in packed.items()})
+    outputs = answerer.predict(packed, verbose=0)
+    np.testing.assert_allclose(answer["start_logits"], outputs[:, 0], atol=1e-5)
+    np.testing.assert_allclose(answer["end_logits"], outputs[:, 1], atol=1e-5)
+
+
+def test_every_signature_in_a_server(saved_answerer, native_server):
+    read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
+    requests = read_warmup_requests(saved_answerer)
+    assert {name for _, name, _ in requests} >= {"serving_default", "serve_ids", "serve_examples"}
+    answers = native_server.ask(saved_answerer, [(name, inputs) for _, name, inputs in requests])
+    for (_, _, inputs), answer in zip(requests, answers, strict=True):
+        assert all(len(value) == len(next(iter(inputs.values()))) for value in answer.values())
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("export", [export_onnx, export_litert])
+def test_portable_formats(answerer, export, tmp_path):
+    export(answerer, tmp_path / "answerer")
+    packer = SegmentPacker(answerer.preprocessor.tokenizer, 24, padding_lengths=(24,))
+    packed = packer.pack(QUESTIONS[:4], CONTEXTS[:4])
+    if export is export_onnx:
+        onnxruntime = pytest.importorskip("onnxruntime")
+        session = onnxruntime.InferenceSession(tmp_path / "answerer" / "model.onnx")
+        got = session.run(["start_logits", "end_logits"], packed)
+    else:
+        interpreter = pytest.importorskip("ai_edge_litert.interpreter")
+        model = interpreter.Interpreter(str(tmp_path / "answerer" / "model.tflite"))
+        answer = model.get_signature_runner()(**packed)
+        got = [answer["start_logits"], answer["end_logits"]]
+    wanted = answerer.predict(packed, verbose=0)
+    np.testing.assert_allclose(np.stack(got, axis=1), wanted, atol=1e-5)
