@@ -18,7 +18,12 @@ from .outputs import check_output, write_output
 from .saved_tasks import TASKS, find_task, open_pretrainer, open_task
 
 #: The heads that each task keeps.
-KEPT_HEADS = {**TASKS, "Pretrainer": ("masked_lm", "next_sentence"), None: ()}
+KEPT_HEADS = {
+    **TASKS,
+    "Pretrainer": ("masked_lm", "next_sentence"),
+    "MaskedLM": ("masked_lm",),
+    None: (),
+}
 
 REQUIRED = ("input", "output", "to")
 
@@ -64,7 +69,12 @@ def open_model(path):
     check_heads(path, KEPT_HEADS[task])
     if task is None:
         return open_encoder(path)
-    model = open_pretrainer(path) if task == "Pretrainer" else open_task(path)
+    if task == "MaskedLM":
+        import keras_bert_suite as kbs
+
+        model = kbs.MaskedLM.from_preset(path)
+    else:
+        model = open_pretrainer(path) if task == "Pretrainer" else open_task(path)
     return model, model.preprocessor
 
 

@@ -8,7 +8,7 @@ from absl import flags
 
 from .command_flags import define_path
 from .model_paths import check_model
-from .saved_tasks import find_task, open_pretrainer
+from .saved_tasks import find_task
 
 REQUIRED = ("model", "text")
 
@@ -28,16 +28,17 @@ def define_flags(values):
 def run(values):
     """Loads, guesses, prints."""
     check_model(values.model)
-    if find_task(values.model) != "Pretrainer":
+    if find_task(values.model) not in ("Pretrainer", "MaskedLM"):
         raise ValueError(
             f"{values.model} has no head that guesses masked tokens, and a new one would guess at "
             "random. Pass a checkpoint with its head, or train one: keras-bert pretrain "
             f"--checkpoint {values.model}"
         )
-    pretrainer = open_pretrainer(values.model)
-    for text, masks in zip(
-        values.text, pretrainer.fill_mask(values.text, values.top_k), strict=True
-    ):
+    import keras_bert_suite as kbs
+
+    model = kbs.MaskedLM.from_preset(values.model)
+    answers = model.predict(values.text, top_k=values.top_k, verbose=0)
+    for text, masks in zip(values.text, answers, strict=True):
         print(text)
         for guesses in masks:
             print("  " + "  ".join(f"{token} {probability:.3f}" for token, probability in guesses))

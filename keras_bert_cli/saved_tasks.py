@@ -86,7 +86,7 @@ def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=No
 
 
 def find_task(path):
-    """The class of the task that is saved at a path: one of `TASKS`, or "Pretrainer".
+    """The class of the task that is saved at a path: one of `TASKS`, "Pretrainer" or "MaskedLM".
 
     It is None if there is a backbone without a head.
 
@@ -112,7 +112,7 @@ def find_task(path):
     file = Path(path) / "task.json"
     if file.is_file():
         # KerasHub's classifiers are read as ours.
-        known = ("Pretrainer", *TASKS)
+        known = ("Pretrainer", "MaskedLM", *TASKS)
         return find_class(path) if find_class(path) in known else "TextClassifier"
     # The class of a preset at an address is found when KerasHub loads it.
     return "TextClassifier" if "://" in path else None

@@ -11,6 +11,7 @@ from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
 from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
 from keras_bert_suite.tasks import (
     EntityF1,
+    MaskedLM,
     Pretrainer,
     QuestionAnswerer,
     TextClassifier,
@@ -35,6 +36,7 @@ __all__ = [
     "EntityF1",
     "Lamb",
     "LinearWarmupDecay",
+    "MaskedLM",
     "MaskedLMHead",
     "MaskedLMLoss",
     "Pretrainer",

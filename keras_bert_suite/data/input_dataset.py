@@ -68,7 +68,7 @@ def evaluation_batches(rows, batch_size, by_length=True):
     lengths = rows.text_lengths()
     by_length = by_length and lengths is not None
     order = longest_last(lengths) if by_length else in_order(len(rows))
-    return RowBatches(rows, batch_size, order), order(0)
+    return RowBatches(rows, batch_size, order, trains=False), order(0)
 
 
 def num_batches(dataset):

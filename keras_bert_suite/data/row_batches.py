@@ -12,12 +12,13 @@ class RowBatches(grain.MapDataset):
         rows: `Rows`. Element i of the dataset is a tuple (x, y, sample_weight) of some rows.
         batch_size: int. The last batch of an epoch may be smaller.
         order: function from the epoch to a permutation of the rows, see `row_orders`.
+        trains: bool, whether the rows are told the epoch. In an evaluation it is always 0.
 
     Raises:
         ValueError: if `batch_size` is not a whole number of at least 1.
     """
 
-    def __init__(self, rows, batch_size, order):
+    def __init__(self, rows, batch_size, order, trains=True):
         super().__init__()
         if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
             raise ValueError(
@@ -26,6 +27,7 @@ class RowBatches(grain.MapDataset):
         self._rows = rows
         self._batch_size = batch_size
         self._order = order
+        self._trains = trains
         self._num_batches = -(-len(order(0)) // batch_size)
 
     def __len__(self):
@@ -36,4 +38,4 @@ class RowBatches(grain.MapDataset):
             return self.slice(index)
         epoch, batch = divmod(index, self._num_batches)
         rows = self._order(epoch)[batch * self._batch_size : (batch + 1) * self._batch_size]
-        return self._rows.take(rows).as_batch()
+        return self._rows.batch(rows, epoch if self._trains else 0)

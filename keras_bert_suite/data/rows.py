@@ -97,6 +97,15 @@ class Rows:
             return None
         return sum(np.fromiter(map(len, column), np.int64, len(self)) for column in self.inputs)
 
+    def batch(self, rows, epoch):
+        """Some rows as one batch of a data set: (x, y, sample_weight).
+
+        Args:
+            rows: index array or slice.
+            epoch: int, the epoch of a training, or 0 for an evaluation.
+        """
+        return Rows.take(self, rows).as_batch()
+
     def as_batch(self):
         """The rows as one batch of a data set: (x, y, sample_weight)."""
         return self.inputs, self.labels, self.weights

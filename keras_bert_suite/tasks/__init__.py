@@ -1,9 +1,17 @@
 """The tasks. Each file has one task: its preprocessing, its head, its loss and metrics."""
 
 from keras_bert_suite.tasks.entity_f1 import EntityF1
+from keras_bert_suite.tasks.masked_lm import MaskedLM
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.question_answerer import QuestionAnswerer
 from keras_bert_suite.tasks.text_classifier import TextClassifier
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
 
-__all__ = ["EntityF1", "Pretrainer", "QuestionAnswerer", "TextClassifier", "TokenClassifier"]
+__all__ = [
+    "EntityF1",
+    "MaskedLM",
+    "Pretrainer",
+    "QuestionAnswerer",
+    "TextClassifier",
+    "TokenClassifier",
+]

@@ -196,7 +196,7 @@ def hold_out(task, data, validation_data, validation_split, batch_size):
     if validation_split and validation_data is None:
         return data.split(validation_split)
     if isinstance(validation_data, (tuple, list)):
-        check_held_out(validation_data)
+        check_held_out(validation_data, task.needs_labels)
         validation_data = read_data(task, *validation_data, labelled=True)
     elif validation_data is not None and batch_size and is_dataset(validation_data):
         check_dataset(task, validation_data, validation_batch_size=batch_size)

@@ -102,11 +102,16 @@ def default_names(num_segments):
     return tuple(f"text_{chr(ord('a') + i)}" for i in range(num_segments))
 
 
-def check_held_out(validation_data):
-    """Checks that rows to validate on are `(x, y)` or `(x, y, sample_weight)`."""
-    if len(validation_data) not in (2, 3) or isinstance(validation_data[0], (str, bytes)):
+def check_held_out(validation_data, needs_labels):
+    """Checks that rows to validate on are `(x, y)` or `(x, y, sample_weight)`.
+
+    They may be `(x,)` too for a task that needs no labels.
+    """
+    sizes = (2, 3) if needs_labels else (1, 2, 3)
+    if len(validation_data) not in sizes or isinstance(validation_data[0], (str, bytes)):
+        alone = "" if needs_labels else "(x,), "
         raise ValueError(
-            "validation_data must be (x, y) or (x, y, sample_weight), or a dataset, got a "
+            f"validation_data must be {alone}(x, y) or (x, y, sample_weight), or a dataset, got a "
             f"{type(validation_data).__name__} of {len(validation_data)}."
         )
 

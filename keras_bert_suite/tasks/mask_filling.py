@@ -2,13 +2,51 @@
 
 import numpy as np
 
+from keras_bert_suite.preprocessing.maskable_units import find_words
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.tasks.predicting import softmax
 
 
-def fill_masks(pretrainer, packer, texts, top_k):
+def fill_masks(pretrainer, texts, top_k):
     """See `Pretrainer.fill_mask`."""
-    tokenizer = packer.tokenizer
+    check_can_read(pretrainer)
+    packed = pack_masked_texts(pretrainer, (texts,))
+    logits = pretrainer.predict(packed, verbose=0)["mlm"]
+    tokenizer = pretrainer.preprocessor.tokenizer
+    return name_guesses(tokenizer, rank_tokens(logits, top_k), (texts,))
+
+
+def check_can_read(task):
+    """Raises a `ValueError` if a task has no preprocessor."""
+    if task.preprocessor is None:
+        raise ValueError(
+            f"{task.name} has no preprocessor to read texts with. Set `preprocessor` to a "
+            "SegmentPacker with the tokenizer of the corpus."
+        )
+
+
+def pack_masked_texts(task, segments):
+    """Packs texts in which the tokenizer's mask token stands in the place of tokens.
+
+    Args:
+        task: task with a `SegmentPacker`.
+        segments: tuple of one column of B texts.
+
+    Returns:
+        dict of the inputs of the backbone, int32 (B, L), and `mask_positions`, int32 (B, P), 0
+        after the last mask of a text.
+
+    Raises:
+        ValueError: if there are several columns, a text has no mask, or a mask is beyond
+            `sequence_length`.
+    """
+    if len(segments) != 1:
+        raise ValueError(
+            f"Masks are guessed in single texts, got rows of {len(segments)} texts. Join the texts "
+            "of a row."
+        )
+    packer, tokenizer = task.preprocessor, task.preprocessor.tokenizer
+    texts = list(segments[0])
     rows = [_tokenize(tokenizer, text) for text in texts]
     for text, row in zip(texts, rows, strict=True):
         positions = 1 + np.flatnonzero(row == tokenizer.mask_token_id)
@@ -33,20 +71,68 @@ def fill_masks(pretrainer, packer, texts, top_k):
     slots = np.arange(masked.sum(axis=1).max()) < masked.sum(axis=1)[:, None]
     positions = np.zeros(slots.shape, "int32")
     positions[slots] = np.nonzero(masked)[1]
+    return {**{name: packed[name] for name in task.backbone.input}, "mask_positions": positions}
 
-    logits = pretrainer.predict({**packed, "mask_positions": positions}, verbose=0)["mlm"]
+
+def rank_tokens(logits, top_k, allowed=None):
+    """float64 (..., top_k, 2): the ids of the best tokens, and their probabilities.
+
+    Args:
+        logits: float (..., V).
+        top_k: int.
+        allowed: bool (V,), the tokens that may be guessed, or None for all tokens.
+    """
     probabilities = softmax(np.asarray(logits, "float32"))
-    best = np.argsort(-probabilities, axis=-1, kind="stable")[..., :top_k]
+    scores = probabilities if allowed is None else np.where(allowed, probabilities, -1)
+    best = np.argsort(-scores, axis=-1, kind="stable")[..., :top_k]
+    return np.stack([best, np.take_along_axis(probabilities, best, axis=-1)], axis=-1)
+
+
+def name_guesses(tokenizer, ranked, segments):
+    """The guesses for each text: a list for each mask of pairs (token, probability).
+
+    Args:
+        tokenizer: the tokenizer.
+        ranked: for each text an array (P, K, 2), from `rank_tokens`.
+        segments: tuple of the column of the texts.
+    """
+    counts = [len(tokenizer.split_at_masks(text)) - 1 for text in segments[0]]
     return [
         [
-            [
-                (tokenizer.id_to_token(int(token)), float(probabilities[row, slot, token]))
-                for token in best[row, slot]
-            ]
-            for slot in range(slots[row].sum())
+            [(tokenizer.id_to_token(int(token)), float(probability)) for token, probability in slot]
+            for slot in slots[:count]
         ]
-        for row in range(len(rows))
+        for slots, count in zip(ranked, counts, strict=True)
     ]
+
+
+def score_texts(task, texts, batch_size, whole_words):
+    """See `MaskedLM.pseudo_perplexity`."""
+    texts = task.read_rows(texts).inputs
+    packed = task.pack_texts(texts)
+    tokenizer = task.preprocessor.tokenizer
+    ids, real = packed["token_ids"], packed["padding_mask"] != 0
+    eligible = real & ~np.isin(ids, tokenizer.special_token_ids)
+    # An unknown token is a token of the text.
+    eligible |= real & (ids == tokenizer.unknown_token_id)
+    begins = find_words(eligible, tokenizer.find_continuations()[ids] & eligible)
+    words = np.cumsum(begins, axis=1)
+    rows, places = np.nonzero(eligible)
+    surprise = np.zeros(len(ids))
+    for start in range(0, len(rows), batch_size):
+        row, place = rows[start : start + batch_size], places[start : start + batch_size]
+        copies = {name: column[row].copy() for name, column in packed.items()}
+        hidden = np.arange(ids.shape[1]) == place[:, None]
+        if whole_words:
+            same_word = words[row] == words[row, place][:, None]
+            hidden |= same_word & (np.arange(ids.shape[1]) > place[:, None])
+        copies["token_ids"][hidden] = tokenizer.mask_token_id
+        logits = task.predict_on_batch({**copies, "mask_positions": place[:, None].astype("int32")})
+        true = ids[row, place]
+        probabilities = softmax(np.asarray(logits, "float32"))[np.arange(len(row)), 0, true]
+        np.subtract.at(surprise, row, np.log(probabilities))
+    with np.errstate(invalid="ignore"):
+        return np.exp(surprise / eligible.sum(axis=1))
 
 
 def _tokenize(tokenizer, text):

@@ -18,13 +18,15 @@ from keras_bert_suite.tasks.batch_sources import (
 )
 
 
-def predict(task, x, batch_size, steps, decode, **kwargs):
+def predict(task, x, batch_size, steps, decode, condense=None, **kwargs):
     """The answers of a task for rows or a dataset.
 
     Args:
         task: `RowTask`.
         x, batch_size, steps: as for `RowTask.predict`.
         decode: function(outputs, rows), such as `RowTask.decode`.
+        condense: function from the outputs for a batch to what `decode` needs of them, for a task
+            that cuts windows and whose outputs are too large to be kept. None keeps them.
         **kwargs: `verbose` and `callbacks`, as in Keras.
 
     Returns:
@@ -32,14 +34,14 @@ def predict(task, x, batch_size, steps, decode, **kwargs):
     """
     if is_dataset(x):
         check_dataset(task, x, batch_size=batch_size)
-        return _predict_dataset(task, x, steps, decode, **kwargs)
+        return _predict_dataset(task, x, steps, decode, condense, **kwargs)
     rows = read_data(task, x)
     if steps is not None:
         rows = rows.take(slice(steps * choose_size(batch_size)))
-    return _predict_rows(task, rows, batch_size, decode, **kwargs)
+    return _predict_rows(task, rows, batch_size, decode, condense, **kwargs)
 
 
-def _predict_rows(task, rows, batch_size, decode, **kwargs):
+def _predict_rows(task, rows, batch_size, decode, condense, **kwargs):
     windows = task.cut_windows(rows)
     if not len(windows):
         outputs = keras.tree.map_structure(_no_rows, task.output)
@@ -54,13 +56,15 @@ def _predict_rows(task, rows, batch_size, decode, **kwargs):
         return decode(keras.tree.map_structure(lambda output: output[order], outputs), rows)
     outputs = [
         output
-        for batch in _run_batches(task, source.preprocessed(), source.num_batches, **kwargs)
+        for batch in _run_batches(
+            task, source.preprocessed(), source.num_batches, condense, **kwargs
+        )
         for output in batch
     ]
     return decode([outputs[place] for place in order], windows)
 
 
-def _predict_dataset(task, dataset, steps, decode, **kwargs):
+def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
     steps = steps or num_batches(dataset)
     if not _has_open_outputs(task):
         source = BatchSource(dataset, task.preprocess_samples)
@@ -80,16 +84,18 @@ def _predict_dataset(task, dataset, steps, decode, **kwargs):
 
     answers = [
         decode(outputs, read[number])
-        for number, outputs in enumerate(_run_batches(task, pack_batches(), steps, **kwargs))
+        for number, outputs in enumerate(
+            _run_batches(task, pack_batches(), steps, condense, **kwargs)
+        )
     ]
     if not answers:  # Batches without a row, or a callback that stopped it.
-        return _predict_rows(task, read_data(task, []), None, decode)
+        return _predict_rows(task, read_data(task, []), None, decode, condense)
     if isinstance(answers[0], list):
         return [answer for batch in answers for answer in batch]
     return keras.tree.map_structure(lambda *batches: np.concatenate(batches), *answers)
 
 
-def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
+def _run_batches(task, batches, steps, condense, verbose="auto", callbacks=None):
     """Yields the outputs for each batch. Arrays of different batches may differ in length.
 
     `keras.Model.predict` concatenates the outputs of batches, so all must have one length.
@@ -109,7 +115,7 @@ def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
         x = keras.tree.map_structure(np.asarray, x)
         outputs = keras.Model.predict_on_batch(task, x)
         callbacks.on_predict_batch_end(step, {"outputs": outputs})
-        yield outputs
+        yield outputs if condense is None else condense(outputs)
     callbacks.on_predict_end()
 
 

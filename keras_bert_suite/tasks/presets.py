@@ -112,7 +112,7 @@ def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
 
 def _holds_head(cls, preset, checkpoint):
     if checkpoint is None:
-        return _saved_class(preset, TASK_CONFIG_FILE, cls)
+        return holds_task(preset, cls)
     try:
         return bool(cls.head_arguments(checkpoint))
     except ValueError:
@@ -124,7 +124,7 @@ def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
         arguments["dtype"] = dtype
     # If the backbone is not the class' own, KerasHub's `from_preset` would look for another class.
     task = cls.load_keras_preset(get_preset_loader(preset), load_weights, **arguments)
-    is_new = not _saved_class(preset, TASK_CONFIG_FILE, cls)
+    is_new = not holds_task(preset, cls.preset_classes())
     has_head = len(task.weights) > len(task.backbone.weights)
     if is_new and has_head and not cls.has_new_head(arguments):
         warnings.warn(
@@ -133,6 +133,11 @@ def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
             stacklevel=5,
         )
     return task
+
+
+def holds_task(preset, classes):
+    """Whether the task of a preset is of a class, or of one of several classes."""
+    return _saved_class(preset, TASK_CONFIG_FILE, classes)
 
 
 def _saved_class(preset, file, family):

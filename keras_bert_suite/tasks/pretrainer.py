@@ -66,17 +66,10 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
-        initializer_range = getattr(backbone, "initializer_range", 0.02)
-        self.masked_lm = MaskedLMHead(
-            backbone.token_embedding,
-            activation=_find_activation(backbone),
-            layer_norm_epsilon=getattr(backbone, "layer_norm_epsilon", 1e-12),
-            initializer_range=initializer_range,
-            dtype=backbone.dtype_policy,
-            name="masked_lm",
-        )
+        self.masked_lm = make_masked_lm_head(backbone)
         self.next_sentence_head: keras.layers.Dense | None = None
         if next_sentence:
+            initializer_range = getattr(backbone, "initializer_range", 0.02)
             self.next_sentence_head = keras.layers.Dense(
                 2,
                 kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
@@ -188,9 +181,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         """dict of the metrics, with `mlm_loss` and `perplexity`."""
         results = super().get_metrics_result()
         loss = results.get("mlm_loss", results.get("loss"))
-        if loss is None:
-            return results
-        return {**results, "mlm_loss": loss, "perplexity": ops.exp(loss)}
+        return add_perplexity(results if loss is None else {**results, "mlm_loss": loss})
 
     def fill_mask(
         self, texts: Sequence[str], top_k: int = 5
@@ -213,12 +204,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             ValueError: if there is no preprocessor, a text has no mask, or a mask is beyond the
                 packer's `sequence_length`.
         """
-        if self.preprocessor is None:
-            raise ValueError(
-                f"{self.name} has no preprocessor to read texts with. Set `preprocessor` to a "
-                "SegmentPacker with the tokenizer of the corpus."
-            )
-        return fill_masks(self, self.preprocessor, texts, top_k)
+        return fill_masks(self, texts, top_k)
 
     def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
         raise ValueError(
@@ -230,7 +216,20 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         return {**super().get_config(), "next_sentence": self.next_sentence}
 
 
-def _find_activation(backbone):
-    """The activation function of the head for masked tokens."""
+def make_masked_lm_head(backbone: keras_hub.models.Backbone) -> MaskedLMHead:
+    """The head that guesses masked tokens, on the token embedding of a backbone."""
     own = getattr(backbone, "activation", gelu_tanh)
-    return getattr(backbone, "masked_lm_activation", own)
+    return MaskedLMHead(
+        backbone.token_embedding,
+        activation=getattr(backbone, "masked_lm_activation", own),
+        layer_norm_epsilon=getattr(backbone, "layer_norm_epsilon", 1e-12),
+        initializer_range=getattr(backbone, "initializer_range", 0.02),
+        dtype=backbone.dtype_policy,
+        name="masked_lm",
+    )
+
+
+def add_perplexity(results: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Adds `perplexity` to results that have the loss over masked tokens."""
+    loss = results.get("mlm_loss", results.get("loss"))
+    return results if loss is None else {**results, "perplexity": ops.exp(loss)}

@@ -130,6 +130,11 @@ class RowTask(SavedTask):
         return False
 
     @classmethod
+    def preset_classes(cls) -> tuple[type, ...]:
+        """The tasks whose presets hold the head of this task."""
+        return (cls,)
+
+    @classmethod
     def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
         """Builds the task of a preset that KerasHub's loader has opened."""
         own_head = not cls.has_new_head(arguments)

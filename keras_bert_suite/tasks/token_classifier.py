@@ -31,7 +31,7 @@ from keras_bert_suite.tasks.predicting import predict, softmax
 from keras_bert_suite.tasks.text_packing import check_can_pack
 from keras_bert_suite.tasks.word_windows import WordWindows, cut_word_windows, join_windows
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
-from keras_bert_suite.training import AdamW, LinearWarmupDecay
+from keras_bert_suite.training import AdamW, LinearWarmupDecay, TokenAccuracy
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -154,7 +154,7 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
                 from_logits=True, reduction="mean_with_sample_weight"
             )
         if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
-            weighted_metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+            weighted_metrics = [TokenAccuracy()]
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
 
     def predict_tags(

@@ -3,7 +3,12 @@
 from keras_bert_suite.training.adamw import AdamW
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import MaskedLMLoss
-from keras_bert_suite.training.metrics import FiniteMean, MaskedLMAccuracy, track_finite_losses
+from keras_bert_suite.training.metrics import (
+    FiniteMean,
+    MaskedLMAccuracy,
+    TokenAccuracy,
+    track_finite_losses,
+)
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.schedule_lengths import lay_schedule, lay_schedule_without_end
 from keras_bert_suite.training.schedules import LinearWarmupDecay
@@ -21,6 +26,7 @@ __all__ = [
     "MaskedLMAccuracy",
     "MaskedLMLoss",
     "Progress",
+    "TokenAccuracy",
     "TrainingCheckpoint",
     "WholeEpochs",
     "find_training_checkpoint",

@@ -7,21 +7,45 @@ from keras_bert_suite.annotations import Config, Dtype, Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class MaskedLMAccuracy(keras.metrics.MeanMetricWrapper):
-    """The share of masked tokens that are guessed, over the predictions that count.
+class TokenAccuracy(keras.metrics.MeanMetricWrapper):
+    """The share of tokens whose label has the highest score, over the tokens that count.
 
-    The guess is the token with the highest score. Of several such tokens it is the first, as in
-    `SparseCategoricalAccuracy`. A model whose scores are all the same guesses token 0.
+    Every token counts alike. `SparseCategoricalAccuracy` takes the mean of each row first, with the
+    padding, so a token of a long batch counts less than a token of a short batch.
 
-    `y_true` int (B, P); `y_pred` float (B, P, V), logits or probabilities; `sample_weight`
-    float (B, P), the weights of the mean.
+    Of several labels with the highest score, the first is the answer, as in
+    `SparseCategoricalAccuracy`.
+
+    `y_true` int (B, L); `y_pred` float (B, L, C), logits or probabilities; `sample_weight`
+    float (B, L), the weights of the mean.
     """
 
     def __init__(self, name: str = "accuracy", dtype: Dtype | None = None) -> None:
         super().__init__(fn=is_top_scorer, name=name, dtype=dtype)
 
+    def update_state(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> None:
+        y_pred = ops.convert_to_tensor(y_pred)
+        super().update_state(
+            ops.reshape(y_true, (-1,)),
+            ops.reshape(y_pred, (-1, y_pred.shape[-1])),
+            None if sample_weight is None else ops.reshape(sample_weight, (-1,)),
+        )
+
     def get_config(self) -> Config:
         return {"name": self.name, "dtype": self.dtype}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class MaskedLMAccuracy(TokenAccuracy):
+    """The share of masked tokens that are guessed, over the predictions that count.
+
+    A model whose scores are all the same guesses token 0.
+
+    `y_true` int (B, P); `y_pred` float (B, P, V), logits or probabilities; `sample_weight`
+    float (B, P), the weights of the mean.
+    """
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

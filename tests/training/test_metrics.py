@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert_suite.training import FiniteMean, MaskedLMAccuracy
+from keras_bert_suite.training import FiniteMean, MaskedLMAccuracy, TokenAccuracy
 from keras_bert_suite.training.metrics import is_top_scorer
 
 RNG = np.random.default_rng(0)
@@ -71,3 +71,14 @@ def test_a_finite_mean_of_nothing_finite_is_not_a_number():
     assert float(metric.result()) == 3
     metric.reset_state()
     assert np.isnan(float(metric.result()))
+
+
+def test_tokens_of_long_batches_count_as_much():
+    metric = TokenAccuracy()
+    for length, right in ((2, True), (6, False)):
+        labels = np.ones((1, length), "int32")
+        scores = np.zeros((1, length, 2), "float32")
+        scores[..., int(right)] = 1
+        weights = np.array([[1, 1, *[0] * (length - 2)]], "float32")
+        metric.update_state(labels, scores, weights)
+    assert float(metric.result()) == 0.5

@@ -1,0 +1,204 @@
+"""`MaskedLM`: training from texts, guesses of its logits, and logits beside transformers'."""
+
+import keras
+import numpy as np
+import pytest
+from input_kinds import DATASETS
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    AdamW,
+    BertBackbone,
+    MaskedLM,
+    Pretrainer,
+    SegmentPacker,
+    TrainingCheckpoint,
+    WordPieceTokenizer,
+)
+from keras_bert_suite.checkpoints import save_hugging_face
+
+TEXTS = make_reviews(12)[0]
+LENGTH = 16
+
+
+def make_model(**arguments):
+    keras.utils.set_random_seed(0)
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), LENGTH)
+    return MaskedLM(BertBackbone(**ONE_LAYER), preprocessor=packer, **arguments)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    model = make_model(masking={"unit": "word", "rate": 0.3})
+    model.compile(AdamW(1e-2))
+    model.history = model.fit(
+        TEXTS, validation_data=(TEXTS,), batch_size=4, epochs=5, verbose=0
+    ).history
+    return model
+
+
+def test_texts_alone_train_it(trained):
+    history = trained.history
+    assert {"loss", "perplexity", "mlm_accuracy", "val_perplexity"} <= set(history)
+    assert history["loss"][-1] < history["loss"][0] - 0.1
+    np.testing.assert_allclose(history["perplexity"], np.exp(history["loss"]), rtol=1e-4)
+    # An evaluation has the same masks each time, in any batches.
+    scores = trained.evaluate(TEXTS, batch_size=12, verbose=0, return_dict=True)
+    assert scores["mlm_accuracy"] == pytest.approx(history["val_mlm_accuracy"][-1], abs=1e-6)
+
+
+def test_each_epoch_has_other_masks_and_a_resume_the_same(tmp_path):
+    """A killed training ends with the weights of an uninterrupted one."""
+
+    class Stop(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if int(self.model.optimizer.iterations) == 4:
+                raise KeyboardInterrupt
+
+    weights = []
+    for callbacks in ([], [Stop()]):
+        model = make_model()
+        model.compile(AdamW(1e-2))
+        checkpoint = TrainingCheckpoint(tmp_path / f"run{len(callbacks)}", every=2)
+        arguments = dict(batch_size=4, epochs=3, verbose=0)
+        if callbacks:
+            with pytest.raises(KeyboardInterrupt):
+                model.fit(TEXTS, callbacks=[checkpoint, *callbacks], **arguments)
+            model = make_model()
+            model.compile(AdamW(1e-2))
+            checkpoint = TrainingCheckpoint(tmp_path / f"run{len(callbacks)}", every=2)
+        model.fit(TEXTS, callbacks=[checkpoint], **arguments)
+        weights.append(model.masked_lm.transform.kernel.numpy())
+    np.testing.assert_array_equal(*weights)
+    rows = model.cut_windows(model.read_rows(TEXTS))
+    masked = [model.preprocess_training(*rows.batch(slice(4), epoch))[0] for epoch in (0, 1, 0)]
+    ids = [batch["token_ids"] for batch in masked]
+    assert (ids[0] != ids[1]).any() and (ids[0] == ids[2]).all()
+
+
+def test_guesses_are_those_of_the_logits(trained):
+    tokenizer = trained.preprocessor.tokenizer
+    first, second = trained.predict(["the [MASK] was [MASK]!", "a [MASK]"], top_k=3, verbose=0)
+    assert [len(first), len(second)] == [2, 1] and all(len(guesses) == 3 for guesses in first)
+    packed = trained.preprocessor(["a x"])
+    packed["token_ids"][0, 2] = tokenizer.mask_token_id
+    logits = trained.predict({**packed, "mask_positions": np.array([[2]])}, verbose=0)[0, 0]
+    probabilities = np.exp(logits) / np.exp(logits).sum()
+    tokens = np.argsort(-probabilities)
+    assert [token for token, _ in second[0]] == [VOCABULARY[token] for token in tokens[:3]]
+    np.testing.assert_allclose([p for _, p in second[0]], probabilities[tokens[:3]], rtol=1e-4)
+    # A text by itself is one row.
+    alone = trained.predict("a [MASK]", top_k=3, verbose=0)
+    assert [token for token, _ in alone[0]] == [token for token, _ in second[0]]
+    # Every token is asked for, so the continuations would be among them.
+    whole = trained.predict("a [MASK]", top_k=len(VOCABULARY) - 2, whole_words=True, verbose=0)
+    assert [token for token, _ in whole[0]] == [
+        VOCABULARY[token] for token in tokens if not VOCABULARY[token].startswith("##")
+    ]
+
+
+@pytest.mark.parametrize("kind", ["tf.data", "grain.MapDataset", "PyDataset", "DataLoader"])
+def test_datasets_of_texts(trained, kind):
+    before = trained.get_weights()
+    dataset = DATASETS[kind]((TEXTS,), 4)
+    history = trained.fit(dataset, validation_data=dataset, epochs=2, verbose=0).history
+    trained.set_weights(before)
+    assert np.isfinite(history["val_loss"]).all()
+    masked = [f"the [MASK] was {word} [MASK]" for word in ("good", "bad", "dull")]
+    guesses = trained.predict(DATASETS[kind]((masked,), 2), top_k=2, verbose=0)
+    wanted = trained.predict(masked, top_k=2, verbose=0)
+    assert [[[t for t, _ in slot] for slot in row] for row in guesses] == [
+        [[t for t, _ in slot] for slot in row] for row in wanted
+    ]
+
+
+@pytest.mark.parametrize("whole_words", [False, True])
+def test_pseudo_perplexity(trained, whole_words):
+    """By one masked copy of the text at a time."""
+    text = "unly films was good"
+    tokens = ["un", "##ly", "film", "##s", "was", "good"]
+    ids = [VOCABULARY.index(token) for token in tokens]
+    surprise = 0
+    for place in range(len(ids)):
+        copy = [2, *ids, 3]
+        copy[place + 1] = 4
+        if whole_words and place in (0, 2):
+            copy[place + 2] = 4
+        logits = trained.predict(
+            {
+                "token_ids": np.array([copy]),
+                "segment_ids": np.zeros((1, 8), "int32"),
+                "padding_mask": np.ones((1, 8), "int32"),
+                "mask_positions": np.array([[place + 1]]),
+            },
+            verbose=0,
+        )[0, 0]
+        surprise -= logits[ids[place]] - np.log(np.exp(logits).sum())
+    got = trained.pseudo_perplexity([text, "", "good"], batch_size=4, whole_words=whole_words)
+    assert got[0] == pytest.approx(np.exp(surprise / len(ids)), rel=1e-4)
+    assert np.isnan(got[1]) and got[2] > 1
+
+
+def test_saved_and_loaded(trained, tmp_path):
+    wanted = trained.predict("a [MASK] film", verbose=0)
+    trained.save(tmp_path / "model.keras")
+    trained.save_to_preset(str(tmp_path / "preset"))
+    tokenizer = trained.preprocessor.tokenizer
+    save_hugging_face(trained, tmp_path / "huggingface", tokenizer=tokenizer)
+    for model in (
+        keras.saving.load_model(tmp_path / "model.keras"),
+        MaskedLM.from_preset(tmp_path / "preset"),
+        MaskedLM.from_preset(tmp_path / "huggingface", sequence_length=LENGTH),
+    ):
+        got = model.predict("a [MASK] film", verbose=0)
+        assert [token for token, _ in got[0]] == [token for token, _ in wanted[0]]
+        assert [p for _, p in got[0]] == pytest.approx([p for _, p in wanted[0]], abs=1e-5)
+    assert MaskedLM.from_preset(tmp_path / "preset").masking == trained.masking
+
+
+@pytest.mark.backend_free
+def test_transformers_reads_it(trained, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    torch = pytest.importorskip("torch")
+    save_hugging_face(trained, tmp_path / "model")
+    peer = transformers.AutoModelForMaskedLM.from_pretrained(tmp_path / "model").eval()
+    packed = trained.preprocessor(["a x film"])
+    packed["token_ids"][0, 2] = 4
+    with torch.no_grad():
+        logits = peer(
+            input_ids=torch.tensor(packed["token_ids"]),
+            attention_mask=torch.tensor(packed["padding_mask"]),
+        ).logits[0, 2]
+    ours = trained.predict({**packed, "mask_positions": np.array([[2]])}, verbose=0)[0, 0]
+    np.testing.assert_allclose(ours, logits.numpy(), atol=1e-4)
+
+
+def test_the_head_of_a_pretrainer(tmp_path):
+    keras.utils.set_random_seed(1)
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), LENGTH)
+    pretrainer = Pretrainer(BertBackbone(**ONE_LAYER), preprocessor=packer)
+    pretrainer.save_to_preset(str(tmp_path / "preset"))
+    model = MaskedLM.from_preset(tmp_path / "preset")
+    got = model.predict(["a [MASK]"], top_k=3, verbose=0)
+    wanted = pretrainer.fill_mask(["a [MASK]"], top_k=3)
+    assert [token for token, _ in got[0][0]] == [token for token, _ in wanted[0][0]]
+
+
+@pytest.mark.backend_free
+def test_bad_input():
+    model = make_model()
+    with pytest.raises(ValueError, match="'a film' has no \\[MASK\\]"):
+        model.predict(["a film"], verbose=0)
+    with pytest.raises(ValueError, match="is token 31, beyond sequence_length=16"):
+        model.predict("film " * 30 + "[MASK]", verbose=0)
+    with pytest.raises(ValueError, match="takes no labels"):
+        model.fit(TEXTS, [1] * len(TEXTS))
+    with pytest.raises(ValueError, match="top_k must be at least 1, got 0"):
+        model.predict("a [MASK]", top_k=0)
+    with pytest.raises(ValueError, match="single texts, got rows of 2 texts"):
+        model.predict((["a [MASK]"], ["a"]), verbose=0)
+    with pytest.raises(ValueError, match="unit"):
+        make_model(masking={"unit": "letter"})
+    model.preprocessor = None
+    with pytest.raises(ValueError, match="no preprocessor"):
+        model.predict("a [MASK]")
