@@ -4,13 +4,23 @@ from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
 from keras_bert_suite.layers.bert_embeddings import BertEmbeddings
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.masked_lm_head import MaskedLMHead
+from keras_bert_suite.layers.pooling import (
+    FirstLastPooling,
+    FirstTokenPooling,
+    MaxPooling,
+    MeanPooling,
+)
 from keras_bert_suite.layers.self_attention import SelfAttention
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 
 __all__ = [
     "BertEmbeddings",
     "Dropout",
+    "FirstLastPooling",
+    "FirstTokenPooling",
     "MaskedLMHead",
+    "MaxPooling",
+    "MeanPooling",
     "SelfAttention",
     "TransformerBlock",
     "gelu_erf",

@@ -1,0 +1,124 @@
+"""Layers that turn the hidden states of a text into one vector."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Shape, Tensor
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class MeanPooling(keras.layers.Layer):
+    """The mean of the hidden states of the tokens, without padding."""
+
+    def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
+        """Pools hidden states.
+
+        Args:
+            sequence_output: float (B, L, H).
+            padding_mask: int or bool (B, L), 0 on padding.
+
+        Returns:
+            float (B, H). The sum is computed in float32.
+        """
+        weights = ops.cast(ops.cast(padding_mask, "bool"), "float32")
+        total = ops.sum(ops.cast(sequence_output, "float32") * weights[:, :, None], axis=1)
+        # A row without a token has the vector 0.
+        number = ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0)
+        return ops.cast(total / number, self.compute_dtype)
+
+    def compute_output_shape(self, sequence_output_shape: Shape, *_: Shape) -> Shape:
+        return (sequence_output_shape[0], sequence_output_shape[-1])
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class MaxPooling(keras.layers.Layer):
+    """The maximum of each feature over the tokens, without padding."""
+
+    def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
+        """Pools hidden states. Arguments and result are those of `MeanPooling.call`."""
+        is_token = ops.cast(padding_mask, "bool")[:, :, None]
+        # It is the lowest number that float16 has, too.
+        return ops.max(ops.where(is_token, sequence_output, -65504.0), axis=1)
+
+    def compute_output_shape(self, sequence_output_shape: Shape, *_: Shape) -> Shape:
+        return (sequence_output_shape[0], sequence_output_shape[-1])
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class FirstTokenPooling(keras.layers.Layer):
+    """The hidden state of the first token, BERT's [CLS]."""
+
+    def call(self, sequence_output: Tensor, padding_mask: Tensor) -> Tensor:
+        """Pools hidden states. Arguments and result are those of `MeanPooling.call`."""
+        return sequence_output[:, 0, :]
+
+    def compute_output_shape(self, sequence_output_shape: Shape, *_: Shape) -> Shape:
+        return (sequence_output_shape[0], sequence_output_shape[-1])
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class FirstLastPooling(MeanPooling):
+    """The mean over the tokens of the first and of the last transformer layer's hidden states.
+
+    Source: Su et al., 2021 (https://arxiv.org/abs/2103.15316), section 4.1, "first-last-avg".
+    """
+
+    #: A task calls such a layer with the outputs of all transformer layers.
+    takes_hidden_states = True
+
+    def call(self, hidden_states: Sequence[Tensor], padding_mask: Tensor) -> Tensor:
+        """Pools hidden states.
+
+        Args:
+            hidden_states: list of float (B, L, H), the output of each transformer layer.
+            padding_mask: int or bool (B, L), 0 on padding.
+
+        Returns:
+            float (B, H). The sum is computed in float32.
+        """
+        first, last = (ops.cast(hidden_states[i], "float32") for i in (0, -1))
+        return super().call((first + last) / 2.0, padding_mask)
+
+    def compute_output_shape(self, hidden_states_shape: Sequence[Shape], *_: Shape) -> Shape:
+        return (hidden_states_shape[0][0], hidden_states_shape[0][-1])
+
+
+#: The names of pooling layers, and their classes.
+POOLINGS = {
+    "mean": MeanPooling,
+    "cls": FirstTokenPooling,
+    "max": MaxPooling,
+    "first_last_average": FirstLastPooling,
+}
+
+
+def get_pooling(
+    pooling: str | Mapping[str, Any] | keras.layers.Layer, **kwargs: Any
+) -> keras.layers.Layer:
+    """The pooling layer of an argument `pooling`.
+
+    Args:
+        pooling: a name in `POOLINGS`, a layer, or the configuration of a layer.
+        **kwargs: `dtype` and `name` of a layer that is given by its name.
+
+    Raises:
+        ValueError: if there is no such layer.
+    """
+    if isinstance(pooling, str) and pooling in POOLINGS:
+        return POOLINGS[pooling](**kwargs)
+    if isinstance(pooling, Mapping):
+        return keras.layers.deserialize(dict(pooling))
+    if isinstance(pooling, keras.layers.Layer):
+        return pooling
+    raise ValueError(
+        f"pooling must be one of {', '.join(POOLINGS)}, or a layer that is called with hidden "
+        f"states (B, L, H) and a padding mask (B, L), got {pooling!r}."
+    )
+
+
+def name_pooling(layer: keras.layers.Layer) -> str | None:
+    """The name of a pooling layer in `POOLINGS`, or None."""
+    return next((name for name, kind in POOLINGS.items() if type(layer) is kind), None)

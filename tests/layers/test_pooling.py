@@ -1,0 +1,49 @@
+import keras
+import numpy as np
+import pytest
+from peer_weights import to_numpy
+
+from keras_bert_suite.layers.pooling import POOLINGS, FirstLastPooling, get_pooling, name_pooling
+
+STATES = np.random.default_rng(0).normal(size=(2, 3, 4, 5)).astype("float32")
+MASK = np.array([[1, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0]], "int32")
+
+
+def pool(name, states, mask, dtype=None):
+    layer = get_pooling(name, dtype=dtype)
+    first, last = states
+    return to_numpy(layer([first, first, last] if name.startswith("first") else last, mask))
+
+
+@pytest.mark.parametrize("name", POOLINGS)
+def test_only_tokens_count(name):
+    got = pool(name, STATES, MASK)
+    assert got.shape == (3, 5) and np.isfinite(got).all()
+    first, last = STATES
+    wanted = {
+        "mean": lambda row, n: last[row, :n].mean(axis=0),
+        "cls": lambda row, n: last[row, 0],
+        "max": lambda row, n: last[row, :n].max(axis=0),
+        "first_last_average": lambda row, n: (first[row, :n] + last[row, :n]).mean(axis=0) / 2,
+    }[name]
+    for row, number in enumerate([3, 1]):
+        np.testing.assert_allclose(got[row], wanted(row, number), atol=1e-6)
+    np.testing.assert_array_equal(pool(name, STATES, MASK.astype(bool)), got)
+    low = pool(name, STATES, MASK, "mixed_bfloat16")
+    np.testing.assert_allclose(low.astype("float32")[:2], got[:2], atol=2e-2)
+
+
+def test_a_mask_may_number_its_tokens():
+    np.testing.assert_array_equal(pool("mean", STATES, 3 * MASK), pool("mean", STATES, MASK))
+
+
+@pytest.mark.backend_free
+def test_a_pooling_is_a_name_a_layer_or_its_configuration():
+    layer = get_pooling("first_last_average", name="pooling")
+    assert isinstance(layer, FirstLastPooling) and name_pooling(layer) == "first_last_average"
+    assert get_pooling(layer) is layer
+    copy = get_pooling(keras.layers.serialize(layer))
+    assert type(copy) is FirstLastPooling and copy.name == "pooling"
+    assert name_pooling(keras.layers.GlobalMaxPooling1D()) is None
+    with pytest.raises(ValueError, match="pooling must be one of mean, cls, max, .* got 'avg'"):
+        get_pooling("avg")
