@@ -46,6 +46,7 @@ TENSORFLOW = {
     "data/label_encoding.py": "encodes labels in a dataset of TensorFlow",
     "tokenizers/": "works on TensorFlow's tensors when it is handed some",
     "preprocessing/": "works on TensorFlow's tensors when it is handed some",
+    "training/gradient_cache.py": "writes a gradient of its own under that backend",
     "training/fused_updates.py": "calls TensorFlow's own optimizer kernel under that backend",
 }
 

@@ -81,7 +81,7 @@ TORCH = {
     "_foreach_mul_": "Clipping under PyTorch.",
 }
 
-#: Names of KerasHub's internal modules: module -> (name -> parameters, what breaks).
+#: Names of internal modules of Keras and KerasHub: module -> (name -> parameters, what breaks).
 INTERNAL = {
     "keras_hub.src.utils.preset_utils": (
         {
@@ -95,6 +95,10 @@ INTERNAL = {
         },
         "Presets of tasks cannot be read. KerasHub's own `Task.from_preset` takes no task of ours "
         "on a backbone of another library.",
+    ),
+    "keras.src.backend.common.variables": (
+        {"AutocastScope": ["dtype"]},
+        "Cached gradients under a mixed policy would be computed from rounded weights.",
     ),
 }
 

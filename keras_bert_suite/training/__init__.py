@@ -1,6 +1,14 @@
 """Optimizers, schedules, losses, metrics and checkpoints."""
 
 from keras_bert_suite.training.adamw import AdamW
+from keras_bert_suite.training.embedding_losses import (
+    CoSENT,
+    CosineRegression,
+    EmbeddingLoss,
+    InBatchNegatives,
+    Triplet,
+)
+from keras_bert_suite.training.gradient_cache import encode_in_parts
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import MaskedLMLoss
 from keras_bert_suite.training.metrics import (
@@ -20,7 +28,11 @@ from keras_bert_suite.training.whole_epochs import WholeEpochs
 
 __all__ = [
     "AdamW",
+    "CoSENT",
+    "CosineRegression",
+    "EmbeddingLoss",
     "FiniteMean",
+    "InBatchNegatives",
     "Lamb",
     "LinearWarmupDecay",
     "MaskedLMAccuracy",
@@ -28,7 +40,9 @@ __all__ = [
     "Progress",
     "TokenAccuracy",
     "TrainingCheckpoint",
+    "Triplet",
     "WholeEpochs",
+    "encode_in_parts",
     "find_training_checkpoint",
     "lay_schedule",
     "lay_schedule_without_end",

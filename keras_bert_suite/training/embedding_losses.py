@@ -1,0 +1,274 @@
+"""Losses of text embedders."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Config, Dtype, Tensor
+
+
+class EmbeddingLoss(keras.losses.Loss):
+    """The base of the losses of a `TextEmbedder`.
+
+    `y_pred` float (B, S, H), the vectors of the S texts of each row. `y_true` float (B,), the
+    scores of the rows; or for a loss without scores int (B, S), numbers of the texts, equal for
+    equal texts. `sample_weight` float (B,) or None.
+
+    Args:
+        name: str.
+        dtype: as in Keras.
+    """
+
+    #: The fewest and the most texts of a row. None is without limit.
+    num_texts: tuple[int, int | None] = (2, 2)
+    #: Whether each row has a score.
+    takes_scores = False
+
+    def __init__(self, name: str, dtype: Dtype | None = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+
+    def check_rows(self, num_texts: int, has_scores: bool) -> None:
+        """Checks that rows fit this loss.
+
+        Args:
+            num_texts: int, the texts of a row.
+            has_scores: bool, whether the rows have scores.
+
+        Raises:
+            ValueError: if the loss takes other rows.
+        """
+        least, most = self.num_texts
+        if num_texts < least or (most is not None and num_texts > most):
+            wanted = f"{least}" if most == least else f"at least {least}"
+            raise ValueError(
+                f"{type(self).__name__} takes rows of {wanted} texts, got rows of {num_texts}. "
+                "Pass the columns as a tuple, such as (first_texts, second_texts)."
+            )
+        if has_scores and not self.takes_scores:
+            raise ValueError(
+                f"{type(self).__name__} takes rows without scores, got scores. Drop them, and the "
+                "rows that do not match; or compile with CoSENT() or CosineRegression()."
+            )
+        if self.takes_scores and not has_scores:
+            raise ValueError(
+                f"{type(self).__name__} needs a score for each pair of texts, got none. Pass the "
+                "scores as `y`, or compile with InBatchNegatives() for pairs that all match."
+            )
+
+    def check_scores(self, scores: Any) -> None:
+        """Checks the scores of rows in memory, float32 (N,)."""
+
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        # Keras would also convert the numbers of texts to floats.
+        losses = self.call(y_true, ops.cast(y_pred, "float32"))
+        if sample_weight is None:
+            return ops.mean(losses)
+        # Keras' "sum_over_batch_size" divides by the number of rows, and not by the weights.
+        return ops.mean(losses * ops.cast(sample_weight, losses.dtype))
+
+    def get_config(self) -> Config:
+        config = super().get_config()
+        del config["reduction"]
+        return config
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class InBatchNegatives(EmbeddingLoss):
+    """Each anchor is to find its positive among all positives and negatives of the batch.
+
+    The rows are (anchor, positive), or (anchor, positive, negative, ...) with hard negatives. The
+    loss of a row is the cross-entropy of a softmax over cosine similarities, divided by the
+    temperature. It is also known as InfoNCE and as MultipleNegativesRankingLoss, whose `scale` is
+    1 / `temperature`.
+
+    A row of one text is its own positive. The encoder sees the text twice, with two dropout masks.
+    This is SimCSE without labels; rows with hard negatives are SimCSE with labels.
+
+    A text of another row is no negative if it equals the row's own anchor or positive.
+
+    Args:
+        temperature: float above 0.
+        name, dtype: as in Keras.
+
+    Sources: van den Oord et al., 2018 (https://arxiv.org/abs/1807.03748), section 2.3; Gao et al.,
+    2021, SimCSE (https://arxiv.org/abs/2104.08821), sections 3 and 4.
+    """
+
+    num_texts = (1, None)
+
+    def __init__(
+        self,
+        temperature: float = 0.05,
+        name: str = "in_batch_negatives",
+        dtype: Dtype | None = None,
+    ) -> None:
+        if not temperature > 0:
+            raise ValueError(f"temperature must be above 0, got {temperature}.")
+        super().__init__(name, dtype)
+        self.temperature = temperature
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        """float32 (B,), the losses of rows of at least two texts."""
+        anchors, candidates = y_pred[:, 0], _list_candidates(y_pred)
+        cosines = ops.matmul(normalize(anchors), ops.transpose(normalize(candidates)))
+        # The positives of all rows come first.
+        own = ops.arange(ops.shape(anchors)[0], dtype="int32")
+        is_own = own[:, None] == ops.arange(ops.shape(candidates)[0], dtype="int32")[None, :]
+        texts = _list_candidates(y_true[:, :, None])[:, 0][None, :]
+        is_equal = ops.logical_or(texts == y_true[:, :1], texts == y_true[:, 1:2])
+        is_left_out = ops.logical_and(is_equal, ops.logical_not(is_own))
+        logits = ops.where(is_left_out, -1e9, cosines / self.temperature)
+        positives = ops.sum(ops.where(is_own, logits, 0.0), axis=1)
+        return ops.logsumexp(logits, axis=1) - positives
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "temperature": self.temperature}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class CosineRegression(EmbeddingLoss):
+    """The squared difference between the cosine similarity of a pair and its score.
+
+    The rows are pairs of texts with a score in [-1, 1].
+
+    Args:
+        name, dtype: as in Keras.
+
+    Source: Reimers and Gurevych, 2019, Sentence-BERT (https://arxiv.org/abs/1908.10084),
+    section 3, "Regression Objective Function".
+    """
+
+    takes_scores = True
+
+    def __init__(self, name: str = "cosine_regression", dtype: Dtype | None = None) -> None:
+        super().__init__(name, dtype)
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        """float32 (B,), the losses of pairs."""
+        return ops.square(_cosines(y_pred[:, 0], y_pred[:, 1]) - ops.cast(y_true, "float32"))
+
+    def check_scores(self, scores: Any) -> None:
+        wrong = abs(scores) > 1
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise ValueError(
+                f"CosineRegression takes scores in [-1, 1], the range of a cosine, got "
+                f"{scores[row]} at row {row}. Scale the scores, for example from 0-5 by dividing "
+                "them by 5; or compile with CoSENT(), which only reads their order."
+            )
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class CoSENT(EmbeddingLoss):
+    """Pairs with a higher score are to have a higher cosine similarity.
+
+    The rows are pairs of texts with a score of any range. Only the order of the scores of a batch
+    counts. The loss of a batch is log(1 + sum exp(scale (cos_j - cos_i))), over all pairs i and j
+    of which i has the higher score. With sample weights, the term of i and j is weighted with the
+    product of their weights, so that a weight of 2 is as good as a second copy of the row.
+
+    Args:
+        scale: float above 0.
+        name, dtype: as in Keras.
+
+    Source: Su, 2022, CoSENT (https://kexue.fm/archives/8847); Huang et al., 2024
+    (https://doi.org/10.1109/TASLP.2024.3402087).
+    """
+
+    takes_scores = True
+
+    def __init__(
+        self, scale: float = 20.0, name: str = "cosent", dtype: Dtype | None = None
+    ) -> None:
+        if not scale > 0:
+            raise ValueError(f"scale must be above 0, got {scale}.")
+        super().__init__(name, dtype)
+        self.scale = scale
+
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        y_pred = ops.cast(y_pred, "float32")
+        cosines = _cosines(y_pred[:, 0], y_pred[:, 1]) * self.scale
+        terms = cosines[None, :] - cosines[:, None]
+        if sample_weight is not None:
+            weights = ops.cast(sample_weight, "float32")
+            # The logarithm of 0 would have no gradient.
+            terms = terms + ops.log(ops.maximum(weights[:, None] * weights[None, :], 1e-30))
+        terms = ops.where(y_true[:, None] > y_true[None, :], terms, -1e9)
+        # The 0 is the logarithm of the 1 in the sum.
+        terms = ops.concatenate([ops.zeros((1,)), ops.reshape(terms, (-1,))])
+        return ops.logsumexp(terms)
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "scale": self.scale}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class Triplet(EmbeddingLoss):
+    """The anchor is to be nearer to the positive than to the negative, by a margin.
+
+    The rows are (anchor, positive, negative).
+
+    Args:
+        margin: float, in the unit of the distance.
+        distance: "cosine", which is 1 - cosine similarity; or "euclidean".
+        name, dtype: as in Keras.
+
+    Source: Reimers and Gurevych, 2019, Sentence-BERT (https://arxiv.org/abs/1908.10084),
+    section 3, "Triplet Objective Function". There the distance is Euclidean and the margin 1.
+    """
+
+    num_texts = (3, 3)
+
+    def __init__(
+        self,
+        margin: float = 0.5,
+        distance: str = "cosine",
+        name: str = "triplet",
+        dtype: Dtype | None = None,
+    ) -> None:
+        if distance not in ("cosine", "euclidean"):
+            raise ValueError(f"distance must be 'cosine' or 'euclidean', got {distance!r}.")
+        super().__init__(name, dtype)
+        self.margin = margin
+        self.distance = distance
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        """float32 (B,), the losses of triplets."""
+        measure = _euclidean_distances if self.distance == "euclidean" else _cosine_distances
+        near = measure(y_pred[:, 0], y_pred[:, 1])
+        far = measure(y_pred[:, 0], y_pred[:, 2])
+        return ops.maximum(near - far + self.margin, 0.0)
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "margin": self.margin, "distance": self.distance}
+
+
+def normalize(vectors: Tensor) -> Tensor:
+    """Vectors (..., H) of length 1. The vector 0 stays as it is."""
+    squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
+    return vectors * ops.rsqrt(ops.maximum(squares, 1e-24))
+
+
+def _cosines(a: Tensor, b: Tensor) -> Tensor:
+    """float (B,), the cosine similarities of vectors (B, H)."""
+    return ops.sum(normalize(a) * normalize(b), axis=-1)
+
+
+def _cosine_distances(a: Tensor, b: Tensor) -> Tensor:
+    return 1.0 - _cosines(a, b)
+
+
+def _euclidean_distances(a: Tensor, b: Tensor) -> Tensor:
+    # The square root of 0 would have no gradient.
+    return ops.sqrt(ops.maximum(ops.sum(ops.square(a - b), axis=-1), 1e-24))
+
+
+def _list_candidates(texts: Tensor) -> Tensor:
+    """Of texts (B, S, ...) all but the anchors, the second texts of all rows first."""
+    rest = ops.moveaxis(texts[:, 1:], 1, 0)
+    return ops.reshape(rest, (-1, texts.shape[-1]))
