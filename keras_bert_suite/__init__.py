@@ -15,15 +15,20 @@ from keras_bert_suite.tasks import (
     Pretrainer,
     QuestionAnswerer,
     TextClassifier,
+    TextEmbedder,
     TokenClassifier,
 )
 from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer, train_vocabulary
 from keras_bert_suite.training import (
     AdamW,
+    CoSENT,
+    CosineRegression,
+    InBatchNegatives,
     Lamb,
     LinearWarmupDecay,
     MaskedLMLoss,
     TrainingCheckpoint,
+    Triplet,
 )
 
 __version__ = "0.1.0"
@@ -33,7 +38,10 @@ __all__ = [
     "BertBackbone",
     "BertEmbeddings",
     "BytePairTokenizer",
+    "CoSENT",
+    "CosineRegression",
     "EntityF1",
+    "InBatchNegatives",
     "Lamb",
     "LinearWarmupDecay",
     "MaskedLM",
@@ -45,10 +53,12 @@ __all__ = [
     "SegmentPacker",
     "SelfAttention",
     "TextClassifier",
+    "TextEmbedder",
     "TokenClassifier",
     "TokenMasker",
     "TrainingCheckpoint",
     "TransformerBlock",
+    "Triplet",
     "WordPieceTokenizer",
     "export_litert",
     "export_onnx",

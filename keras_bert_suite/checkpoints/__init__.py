@@ -15,12 +15,15 @@ from keras_bert_suite.checkpoints.load_weights import (
 from keras_bert_suite.checkpoints.model_types import check_backbone
 from keras_bert_suite.checkpoints.save_google_tf1 import save_google_tf1
 from keras_bert_suite.checkpoints.save_hugging_face import save_hugging_face
+from keras_bert_suite.checkpoints.save_sentence_transformers import save_sentence_transformers
+from keras_bert_suite.checkpoints.sentence_transformers import embedder_arguments
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
 
 __all__ = [
     "check_backbone",
     "check_vocabulary",
     "classifier_arguments",
+    "embedder_arguments",
     "find_heads",
     "find_other_heads",
     "has_part",
@@ -30,6 +33,7 @@ __all__ = [
     "preset_name",
     "save_google_tf1",
     "save_hugging_face",
+    "save_sentence_transformers",
     "token_classifier_arguments",
     "write_tokenizer",
 ]

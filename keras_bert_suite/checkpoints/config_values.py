@@ -5,20 +5,25 @@ import json
 from keras_bert_suite.files.messages import shorten
 
 
-def read_json(path):
-    """The object in a JSON file.
+def read_json(path, kind=dict):
+    """The object or the array in a JSON file.
+
+    Args:
+        path: `pathlib.Path`.
+        kind: dict or list.
 
     Raises:
-        ValueError: if the file is not JSON, or not an object.
+        ValueError: if the file is not JSON, or holds another kind of value.
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     # JSONDecodeError and UnicodeDecodeError are ValueErrors.
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} is not JSON ({error}). Download the checkpoint again.") from error
-    if not isinstance(value, dict):
+    if not isinstance(value, kind):
+        wanted = "object" if kind is dict else "array"
         raise ValueError(
-            f"{path} must hold a JSON object, got {type(value).__name__}. Download the "
+            f"{path} must hold a JSON {wanted}, got {type(value).__name__}. Download the "
             "checkpoint again."
         )
     return value

@@ -9,6 +9,7 @@ from keras_bert_suite.checkpoints.google_tf1 import GoogleCheckpoint
 from keras_bert_suite.checkpoints.hugging_face import WEIGHT_FILES, HuggingFaceCheckpoint
 from keras_bert_suite.checkpoints.keras_hub_preset import KerasHubCheckpoint, is_keras_hub_preset
 from keras_bert_suite.checkpoints.load_weights import spelled_shapes, transformed_shape
+from keras_bert_suite.checkpoints.sentence_transformers import find_encoder
 from keras_bert_suite.files.messages import list_directory, list_names, shorten
 
 _FORMATS = (
@@ -25,6 +26,9 @@ _SMALL_FILES = (
     "tokenizer.json",
     "tokenizer_config.json",
     "sentence_bert_config.json",
+    "modules.json",
+    "config_sentence_transformers.json",
+    "*_Pooling/config.json",
 )
 # The files of a preset of KerasHub.
 _KERAS_HUB_FILES = ("*.json", "*.weights.h5", "assets/tokenizer/*")
@@ -93,6 +97,9 @@ def _open_directory(path):
             return KerasHubCheckpoint(path) if is_keras_hub_preset(path) else None
         if not prefixes or has_weights:
             return HuggingFaceCheckpoint(path)
+    elif (path / "modules.json").is_file():
+        # Older files of sentence-transformers have the encoder in a folder of its own.
+        return HuggingFaceCheckpoint(find_encoder(path), modules_directory=path)
     elif has_weights and (path / "bert_config.json").is_file():
         return HuggingFaceCheckpoint(path)  # Files of 2018 have these names.
     if len(prefixes) > 1:

@@ -9,6 +9,7 @@ from keras_bert_suite.checkpoints.hugging_face_config import (
     read_token_classifier,
 )
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
+from keras_bert_suite.checkpoints.tokenizer_settings import CONFIG_FILE
 from keras_bert_suite.files.messages import list_directory, shorten
 
 #: `hidden_act` -> our name. Hugging Face's "gelu" is the exact function.
@@ -39,6 +40,8 @@ class HuggingFaceCheckpoint:
 
     Args:
         path: `pathlib.Path` of the directory.
+        modules_directory: `pathlib.Path` of the directory of sentence-transformers that the
+            checkpoint is a part of. None is `path`, if it has a modules.json.
 
     Attributes:
         path: `pathlib.Path` of the directory.
@@ -51,6 +54,7 @@ class HuggingFaceCheckpoint:
         token_classifier_config: dict of keyword arguments of `TokenClassifier` if the model
             labels tokens, else None.
         label_names: list of str in id order if the model classifies texts, else None.
+        modules_directory: `pathlib.Path` of the directory with a modules.json, or None.
         sequence_length: int, the length to which Sentence Transformers cuts texts, or None.
 
     Raises:
@@ -59,8 +63,11 @@ class HuggingFaceCheckpoint:
             weights are damaged.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, modules_directory=None):
         self.path = path
+        if modules_directory is None and (path / "modules.json").is_file():
+            modules_directory = path
+        self.modules_directory = modules_directory
         config = ConfigValues(find_config(path))
         self._tensors = _open_weights(path)
         shapes = self._tensors.shapes()
@@ -77,7 +84,7 @@ class HuggingFaceCheckpoint:
             config, classifier, kind.architectures["classifier/kernel"]
         )
         self.label_names = (self.classifier_config or {}).get("label_names")
-        self.sequence_length = _read_sequence_length(path)
+        self.sequence_length = self._read_sequence_length()
         self.token_classifier_config = read_token_classifier(config, classifier)
         if classifier is not None:
             # A layer with the name "classifier" may be a head that this package does not have.
@@ -86,6 +93,21 @@ class HuggingFaceCheckpoint:
             absent = {head for head, arguments in heads.items() if arguments is None}
             rows = [row for row in self.name_table.rows if row[0].partition("/")[0] not in absent]
             self.name_table = replace(self.name_table, rows=tuple(rows))
+
+    def _read_sequence_length(self):
+        path = self.path / "sentence_bert_config.json"
+        length = read_json(path).get("max_seq_length") if path.is_file() else None
+        if length is not None and (type(length) is not int or length <= 0):
+            raise ValueError(
+                f"'max_seq_length' in {path} must be a positive integer, got "
+                f"{shorten(repr(length))}."
+            )
+        if length is not None or self.modules_directory is None:
+            return length
+        # Without that number, it is the length of the tokenizer.
+        path, longest = self.path / CONFIG_FILE, self.backbone_config["max_sequence_length"]
+        length = read_json(path).get("model_max_length") if path.is_file() else None
+        return min(length, longest) if type(length) is int and length > 0 else None
 
     @property
     def tokenizer_config(self):
@@ -127,16 +149,6 @@ def _check_decoder(config, shapes, names):
             "Save the model again with the decoder, or if the decoder is the token embedding, set "
             '"tie_word_embeddings": true.'
         )
-
-
-def _read_sequence_length(path):
-    path = path / "sentence_bert_config.json"
-    length = read_json(path).get("max_seq_length") if path.is_file() else None
-    if length is not None and (type(length) is not int or length <= 0):
-        raise ValueError(
-            f"'max_seq_length' in {path} must be a positive integer, got {shorten(repr(length))}."
-        )
-    return length
 
 
 def _open_weights(path):

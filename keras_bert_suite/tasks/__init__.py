@@ -5,6 +5,7 @@ from keras_bert_suite.tasks.masked_lm import MaskedLM
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.question_answerer import QuestionAnswerer
 from keras_bert_suite.tasks.text_classifier import TextClassifier
+from keras_bert_suite.tasks.text_embedder import TextEmbedder
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "Pretrainer",
     "QuestionAnswerer",
     "TextClassifier",
+    "TextEmbedder",
     "TokenClassifier",
 ]

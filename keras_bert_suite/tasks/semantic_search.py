@@ -1,0 +1,177 @@
+"""What a task with vectors of texts can do with them: compare, search, score."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from keras_bert_suite.annotations import Inputs
+from keras_bert_suite.data.correlations import correlate, rank
+from keras_bert_suite.data.retrieval_scores import score_rankings
+from keras_bert_suite.tasks.vector_search import (
+    SearchHit,
+    check_widths,
+    search_vectors,
+    to_unit_length,
+)
+
+
+class SemanticSearch:
+    """A task whose `predict` turns texts into vectors.
+
+    Wherever a method takes texts, it also takes vectors, a float array (N, H), so that a corpus
+    need be encoded only once.
+    """
+
+    def similarity(self, a: Inputs, b: Inputs, batch_size: int | None = None) -> np.ndarray:
+        """Compares each text with each of other texts.
+
+        Args:
+            a: N texts or vectors.
+            b: M texts or vectors.
+            batch_size: int, as for `predict`.
+
+        Returns:
+            float32 (N, M), cosine similarities.
+        """
+        a, b = self._read_vectors(a, batch_size), self._read_vectors(b, batch_size)
+        check_widths(a, b)
+        return to_unit_length(a) @ to_unit_length(b).T
+
+    def similarity_pairwise(
+        self, a: Inputs, b: Inputs, batch_size: int | None = None
+    ) -> np.ndarray:
+        """Compares the texts of pairs.
+
+        Args:
+            a, b: N texts or vectors each.
+            batch_size: int, as for `predict`.
+
+        Returns:
+            float32 (N,), cosine similarities.
+
+        Raises:
+            ValueError: if `a` and `b` differ in their number.
+        """
+        a, b = self._read_vectors(a, batch_size), self._read_vectors(b, batch_size)
+        check_widths(a, b)
+        if len(a) != len(b):
+            raise ValueError(
+                f"Pairs need as many first texts as second texts, got {len(a)} and {len(b)}. To "
+                "compare each text with each other, call `similarity`."
+            )
+        return (to_unit_length(a) * to_unit_length(b)).sum(axis=-1)
+
+    def search(
+        self, queries: Inputs, corpus: Inputs, top_k: int = 10, batch_size: int | None = None
+    ) -> list[list[SearchHit]]:
+        """Finds the texts of a corpus that are most similar to queries.
+
+        The search is exact: each query is compared with each text. It goes block by block, so the
+        memory does not grow with the number of comparisons.
+
+        Args:
+            queries: texts or vectors.
+            corpus: texts or vectors.
+            top_k: int, how many texts are found for each query; all, if the corpus has fewer.
+            batch_size: int, as for `predict`.
+
+        Returns:
+            list with a list of `SearchHit` for each query, the best first. A hit is a named tuple
+            of `id`, the place of the text in the corpus, and `score`, the cosine similarity.
+
+        Raises:
+            ValueError: if the corpus is empty or `top_k` is less than 1.
+        """
+        # An empty corpus is an error before the queries are encoded.
+        if not len(corpus):
+            return search_vectors(np.zeros((0, 1)), np.zeros((0, 1)), top_k)
+        queries = self._read_vectors(queries, batch_size)
+        return search_vectors(queries, self._read_vectors(corpus, batch_size), top_k)
+
+    def score(
+        self, pairs: Inputs, scores: Sequence[float], batch_size: int | None = None
+    ) -> dict[str, float]:
+        """Compares the similarities of pairs of texts with scores that people gave.
+
+        Args:
+            pairs: tuple of two columns of texts or vectors; or a DataFrame or dict of two columns.
+            scores: numbers, one for each pair.
+            batch_size: int, as for `predict`.
+
+        Returns:
+            dict of `spearman` and `pearson`, the correlations of the cosine similarities with
+            the scores.
+        """
+        a, b = self._read_pairs(pairs)
+        cosines = self.similarity_pairwise(a, b, batch_size).astype("float64")
+        wanted = np.asarray(scores, "float64")
+        if wanted.shape != cosines.shape:
+            raise ValueError(
+                f"Wanted a score for each of {len(cosines)} pairs, got an array of shape "
+                f"{wanted.shape}."
+            )
+        return {
+            "spearman": correlate(rank(cosines), rank(wanted)),
+            "pearson": correlate(cosines, wanted),
+        }
+
+    def score_retrieval(
+        self,
+        queries: Mapping[Any, str],
+        corpus: Mapping[Any, str],
+        relevant: Mapping[Any, Collection[Any] | Mapping[Any, float]],
+        top_k: Sequence[int] = (1, 5, 10),
+        batch_size: int | None = None,
+    ) -> dict[str, float]:
+        """Searches a corpus for queries, and scores what is found.
+
+        Args:
+            queries: dict of query id -> text.
+            corpus: dict of document id -> text.
+            relevant: dict of query id -> the ids of its relevant documents, or a dict of document
+                id -> relevance. Queries without an entry are left out.
+            top_k: ints, the values of k in the names of scores. As many documents are searched as
+                the largest k.
+            batch_size: int, as for `predict`.
+
+        Returns:
+            dict of `mrr`, and for each k `recall@k` and `ndcg@k`; see `score_rankings`.
+
+        Raises:
+            ValueError: if the corpus is empty, no query has relevant documents, or a document is
+                not in the corpus.
+        """
+        relevant = {query: relevant[query] for query in queries if relevant.get(query)}
+        ids = list(corpus)
+        for query, documents in relevant.items():
+            for document in documents:
+                if document not in corpus:
+                    raise ValueError(
+                        f"Document {document!r} is relevant to query {query!r}, but is not in the "
+                        "corpus. Add it, or leave it out."
+                    )
+        texts = [queries[query] for query in relevant]
+        hits = self.search(texts, list(corpus.values()), max(top_k), batch_size)
+        rankings = [[ids[hit.id] for hit in row] for row in hits]
+        return score_rankings(rankings, list(relevant.values()), top_k)
+
+    def _read_pairs(self, pairs):
+        if isinstance(pairs, (tuple, list)):
+            columns = list(pairs)
+        else:  # A DataFrame or a dict.
+            columns = [pairs[name] for name in pairs]
+        if len(columns) != 2 or isinstance(columns[0], str):
+            raise ValueError(
+                f"Wanted two columns of texts, got {len(columns)}. Pass a tuple, (first_texts, "
+                "second_texts)."
+            )
+        return columns
+
+    def _read_vectors(self, x, batch_size):
+        """float32 (N, H), of texts or of vectors."""
+        if isinstance(x, np.ndarray) and x.dtype.kind == "f":
+            if x.ndim != 2:
+                raise ValueError(f"Vectors must be an array (N, H), got the shape {x.shape}.")
+            return x
+        return self.predict(x, batch_size, verbose=0)

@@ -1,0 +1,336 @@
+"""The task of giving each text a vector, so that similar texts have similar vectors."""
+
+import numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import keras
+import keras_hub
+import numpy as np
+from keras import ops
+
+from keras_bert_suite import checkpoints
+from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.layers.pooling import get_pooling, name_pooling
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.preprocessing.text_rows import interleave_texts, number_texts
+from keras_bert_suite.tasks.hidden_states import encode_layers
+from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
+from keras_bert_suite.tasks.input_checks import (
+    check_input_names,
+    default_names,
+    order_columns,
+)
+from keras_bert_suite.tasks.row_task import RowTask
+from keras_bert_suite.tasks.semantic_search import SemanticSearch
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+from keras_bert_suite.training import (
+    AdamW,
+    EmbeddingLoss,
+    InBatchNegatives,
+    LinearWarmupDecay,
+    encode_in_parts,
+)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
+    """A text encoder whose hidden states are pooled to one vector.
+
+    `predict` takes single texts, as a list, an array or a pandas Series, and returns their
+    vectors. `similarity` compares texts, and `search` finds the nearest texts of a corpus.
+
+    `fit` takes rows of one or several texts: a list; a tuple of columns, such as `(anchors,
+    positives)` or `(anchors, positives, negatives)`; a DataFrame or dict of text columns; or a
+    dataset of batches. The loss says which rows it takes:
+
+    - `InBatchNegatives` (the default): pairs that match, with further texts that do not; or single
+      texts, each its own match (SimCSE);
+    - `CoSENT` and `CosineRegression`: pairs with a score each, the labels `y`;
+    - `Triplet`: an anchor, a text that matches and a text that does not;
+    - a function or `keras.losses.Loss` of the user. Its `y_true` is the scores float32 (B,), or,
+      for rows without scores, numbers of the texts int32 (B, S), equal for equal texts. Its
+      `y_pred` is vectors float32 (B, S, H), of the S texts of each row.
+
+    Rows without scores have no `y`. A batch of a dataset is then `(x,)`, or a dict of columns;
+    `validation_data` is `(x, None)`. Packed arrays are int32 (B, S, L), or (B, L) for single texts.
+
+    Args:
+        backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
+        pooling: "mean" over the tokens, "cls" for the first token, "max", "first_last_average" for
+            the mean of the first and the last layer; or a layer that is called with the sequence
+            output (B, L, H) and the padding mask (B, L), and returns (B, H).
+        normalize: bool, whether the vectors have the length 1.
+        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None if inputs come packed.
+        input_names: the name of the text in an export, ("text",) by default.
+        column_names: names of the text columns of `fit`, such as ("question", "answer"). If it is
+            None, the first `fit` on several columns sets it to their names. Columns of these names
+            may come in any order.
+
+    Outputs, of the model and of `predict`: float32 (B, H).
+
+    Example:
+    ```python
+    embedder = TextEmbedder.from_preset("path/to/checkpoint")
+    embedder.fit((questions, answers), batch_size=64)
+    embedder.search(["how long does it take?"], answers, top_k=3)
+    ```
+
+    Source: Reimers and Gurevych, 2019, Sentence-BERT (https://arxiv.org/abs/1908.10084).
+    """
+
+    backbone_cls = BertBackbone
+    preprocessor_cls = SegmentPacker
+
+    #: int or None, see `compile`.
+    cache_batch_size: int | None = None
+
+    def __init__(
+        self,
+        backbone: keras_hub.models.Backbone,
+        *,
+        pooling: str | Mapping[str, Any] | keras.layers.Layer = "mean",
+        normalize: bool = True,
+        preprocessor: keras.layers.Layer | None = None,
+        input_names: str | Sequence[str] | None = None,
+        column_names: Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        # === Layers ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        self.pooling = get_pooling(pooling, dtype=backbone.dtype_policy.name, name="pooling")
+        # Vectors are compared in float32 under every policy.
+        self.vectors = (
+            keras.layers.UnitNormalization(dtype="float32", name="vectors")
+            if normalize
+            else keras.layers.Activation(None, dtype="float32", name="vectors")
+        )
+
+        # === Functional Model ===
+        inputs = backbone.input
+        if getattr(self.pooling, "takes_hidden_states", False):
+            encoded = encode_layers(backbone)
+            self._idle_paths = frozenset()
+        else:
+            encoded = backbone(inputs)
+            if isinstance(encoded, dict):
+                encoded = encoded["sequence_output"]
+            self._idle_paths = find_idle(backbone)
+        outputs = self.vectors(self.pooling(encoded, inputs["padding_mask"]))
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+
+        # === Config ===
+        self.normalize = normalize
+        self.input_names = check_input_names(input_names)
+        self.column_names = check_input_names(column_names)
+
+    @classmethod
+    def arguments_of(
+        cls, checkpoint: Any, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
+        arguments = {**checkpoints.embedder_arguments(checkpoint), **arguments}
+        new_parts = []
+        if not checkpoints.has_part(checkpoint, "pooler"):
+            # No vector depends on the pooler, so there is no need to warn.
+            new_parts.append("pooler/.*")
+        if isinstance(arguments.get("pooling"), keras.layers.Layer):
+            new_parts.append(f"{arguments['pooling'].name}/.*")
+        return arguments, new_parts
+
+    def compile(
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        *,
+        cache_batch_size: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Configures training.
+
+        Args:
+            optimizer: "auto" is `AdamW` at 2e-5 with linear warm-up over the first tenth of the
+                steps that `fit` takes, and linear decay over the rest.
+            loss: "auto" is `InBatchNegatives`.
+            cache_batch_size: int, how many texts go through the encoder at once in training. The
+                memory of a step is then that of these texts, whatever `batch_size` is, and the step
+                takes about a third more time. None encodes all texts of a batch at once.
+            **kwargs: see `keras.Model.compile`.
+        """
+        is_size = isinstance(cache_batch_size, numbers.Integral) and cache_batch_size >= 1
+        if cache_batch_size is not None and not is_size:
+            raise ValueError(
+                f"cache_batch_size must be a whole number of at least 1, or None, got "
+                f"{cache_batch_size!r}."
+            )
+        if isinstance(optimizer, str) and optimizer == "auto":
+            optimizer = AdamW(LinearWarmupDecay(2e-5))
+        if isinstance(loss, str) and loss == "auto":
+            loss = InBatchNegatives()
+        self.cache_batch_size = cache_batch_size
+        super().compile(optimizer=optimizer, loss=loss, **kwargs)
+
+    def get_compile_config(self) -> Config:
+        config = super().get_compile_config()
+        return {**config, "cache_batch_size": self.cache_batch_size} if config else config
+
+    def call(
+        self, inputs: dict[str, Tensor], training: bool | None = None, mask: Tensor = None
+    ) -> Tensor:
+        """float32 (N, H), the vectors of packed texts (N, L)."""
+        encode = super().call
+        if not training or self.cache_batch_size is None:
+            return encode(inputs, training=training, mask=mask)
+        return encode_in_parts(
+            self, lambda part: encode(part, training=True), inputs, self.cache_batch_size
+        )
+
+    def compute_loss(
+        self,
+        x: Tensor = None,
+        y: Tensor = None,
+        y_pred: Tensor = None,
+        sample_weight: Tensor = None,
+        training: bool = True,
+    ) -> Tensor:
+        """The loss of vectors (B S, H), which the loss object gets as (B, S, H)."""
+        vectors = _group_by_row(y_pred, y)
+        return super().compute_loss(x, y, vectors, sample_weight, training=training)
+
+    def compute_metrics(
+        self, x: Tensor, y: Tensor, y_pred: Tensor, sample_weight: Tensor = None
+    ) -> dict[str, Tensor]:
+        """The metrics of vectors (B S, H), which the metrics get as (B, S, H)."""
+        return super().compute_metrics(x, y, _group_by_row(y_pred, y), sample_weight)
+
+    @property
+    def pooling_name(self) -> str | None:
+        """The name of the pooling, or None for a layer of the user."""
+        return name_pooling(self.pooling)
+
+    @property
+    def needs_labels(self) -> bool:  # type: ignore[override]
+        """bool, whether `fit` and `evaluate` need scores."""
+        return isinstance(self.loss, EmbeddingLoss) and self.loss.takes_scores
+
+    def encode_labels(self, labels: Labels) -> Labels:
+        """Turns the scores of rows into float32 (N,)."""
+        if is_tf_tensor(labels):
+            return ops.cast(labels, "float32") if _holds_numbers(labels) else _refuse(labels)
+        scores = np.asarray(labels)
+        if scores.dtype.kind not in "biuf":
+            return _refuse(labels)
+        scores = scores.astype("float32")
+        if scores.ndim == 2 and scores.shape[1] == 1:
+            scores = scores[:, 0]
+        if scores.ndim != 1 or not np.isfinite(scores).all():
+            raise ValueError(
+                f"The scores of a TextEmbedder must be one finite number for each row, got an "
+                f"array of shape {scores.shape}"
+                + ("." if scores.ndim != 1 else " with NaN or infinite numbers.")
+            )
+        if isinstance(self.loss, EmbeddingLoss):
+            self.loss.check_scores(scores)
+        return scores
+
+    def class_weighting(self, class_weight: Mapping[Any, float]) -> Callable[[Tensor], Tensor]:
+        raise ValueError("A TextEmbedder has no classes, so class_weight must be None.")
+
+    def arrange_columns(
+        self, inputs: tuple[Any, ...], names: tuple[str, ...] | None, labelled: bool
+    ) -> tuple[Any, ...]:
+        if len(inputs) > 1 and self.column_names is None:
+            self.column_names = names or default_names(len(inputs))
+        return order_columns(inputs, names, self.column_names)
+
+    def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
+        if isinstance(x, tuple) and len(x) > 1:
+            raise ValueError(
+                f"predict takes single texts, got rows of {len(x)} texts. Call it for each column, "
+                "or compare columns with `similarity_pairwise(first_texts, second_texts)`."
+            )
+        return super().preprocess(x, y, sample_weight)
+
+    def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
+        """Packs the texts of rows one after the other.
+
+        Args:
+            x: tuple of S text columns (B,), or dict of packed arrays (B, S, L) or (B, L).
+            y: scores (B,), or None.
+            sample_weight: (B,), or None.
+
+        Returns:
+            tuple (packed arrays (B S, L), y, sample_weight). If `y` is None, it is then numbers of
+            the texts, int32 (B, S).
+
+        Raises:
+            ValueError: if the loss takes other rows.
+        """
+        columns = _split_packed(x) if isinstance(x, dict) else x
+        if isinstance(self.loss, EmbeddingLoss):
+            self.loss.check_rows(len(columns), y is not None)
+            if len(columns) == 1:
+                columns = columns * 2  # The text and its positive.
+        if isinstance(x, dict):
+            packed = {
+                name: np.stack([column[name] for column in columns], axis=1).reshape(
+                    -1, columns[0][name].shape[-1]
+                )
+                for name in columns[0]
+            }
+        else:
+            packed = self.pack_texts((interleave_texts(columns),))
+        if y is None:
+            y = number_texts(packed["token_ids"], len(columns))
+        return keras.utils.pack_x_y_sample_weight(packed, y, sample_weight)
+
+    def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The answers of a server: `embedding` float32 (B, H)."""
+        return {"embedding": outputs}
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "pooling": keras.layers.serialize(self.pooling),
+            "normalize": self.normalize,
+            "input_names": self.input_names and list(self.input_names),
+            "column_names": self.column_names and list(self.column_names),
+        }
+
+
+def _group_by_row(vectors, y):
+    """Vectors (B S, H) as (B, S, H), for `y` (B, ...)."""
+    if vectors is None or y is None:
+        return vectors
+    return ops.reshape(vectors, (ops.shape(y)[0], -1, vectors.shape[-1]))
+
+
+def _split_packed(arrays):
+    """A tuple of S dicts of arrays (B, L), for packed arrays (B, S, L) or (B, L)."""
+    arrays = {name: np.asarray(array) for name, array in arrays.items()}
+    dimensions = {array.ndim for array in arrays.values()}
+    if dimensions == {2}:
+        return (arrays,)
+    if dimensions != {3}:
+        shapes = {name: array.shape for name, array in arrays.items()}
+        raise ValueError(
+            "Packed arrays of rows of S texts must have the shape (B, S, L), or (B, L) for single "
+            f"texts, got {shapes}."
+        )
+    num_texts = next(iter(arrays.values())).shape[1]
+    return tuple({name: array[:, i] for name, array in arrays.items()} for i in range(num_texts))
+
+
+def _holds_numbers(tensor):
+    return tensor.dtype.is_floating or tensor.dtype.is_integer
+
+
+def _refuse(labels):
+    raise ValueError(
+        "The labels of a TextEmbedder are scores, numbers, got labels of type "
+        f"{getattr(labels, 'dtype', type(labels).__name__)}. If they are texts: a tuple of two is "
+        "read as (x, y). Pass columns of texts as x=(first_texts, second_texts); in datasets make "
+        "a batch a dict of columns, or ((first_texts, second_texts),); and `validation_data` "
+        "((first_texts, second_texts), None)."
+    )

@@ -1,0 +1,91 @@
+"""Exact search for the nearest vectors."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+#: How many vectors of the corpus are compared at once. The scores of a block of 256 queries then
+#: take 8 MB.
+_CORPUS_BLOCK = 8192
+_QUERY_BLOCK = 256
+
+
+class SearchHit(NamedTuple):
+    """A text that a search has found.
+
+    Attributes:
+        id: int, its place in the corpus.
+        score: float, the cosine similarity of the query and the text.
+    """
+
+    id: int
+    score: float
+
+
+def search_vectors(queries, corpus, top_k):
+    """Finds the vectors of a corpus with the highest cosine similarity, by comparing all.
+
+    Args:
+        queries: float (N, H).
+        corpus: float (M, H).
+        top_k: int, how many are found for each query, all M if there are fewer.
+
+    Returns:
+        list with a list of `SearchHit` for each query, the best first. Of equal scores the first in
+        the corpus is the first.
+
+    Raises:
+        ValueError: if the corpus is empty, `top_k` is less than 1, or the widths differ.
+    """
+    if top_k < 1:
+        raise ValueError(f"top_k must be at least 1, got {top_k}.")
+    if not len(corpus):
+        raise ValueError("The corpus is empty, so nothing can be found. Pass at least one text.")
+    check_widths(queries, corpus)
+    queries = to_unit_length(queries)
+    found = []
+    for first in range(0, len(queries), _QUERY_BLOCK):
+        found += _search_block(queries[first : first + _QUERY_BLOCK], corpus, top_k)
+    return [[SearchHit(int(i), float(s)) for i, s in zip(*hits, strict=True)] for hits in found]
+
+
+def _search_block(queries, corpus, top_k):
+    """A list of (ids, scores) for each query."""
+    found = [(np.zeros(0, "int64"), np.zeros(0, "float32"))] * len(queries)
+    for first in range(0, len(corpus), _CORPUS_BLOCK):
+        block = to_unit_length(corpus[first : first + _CORPUS_BLOCK])
+        scores = queries @ block.T
+        for row, (ids, best) in enumerate(found):
+            near = _find_largest(scores[row], top_k)
+            ids, best = np.append(ids, near + first), np.append(best, scores[row, near])
+            # The ids ascend among equal scores, and a stable order keeps them so.
+            order = np.argsort(-best, kind="stable")[:top_k]
+            found[row] = ids[order], best[order]
+    return found
+
+
+def _find_largest(scores, number):
+    """The places of the largest scores, ascending; with all that equal the smallest of them."""
+    if len(scores) <= number:
+        return np.arange(len(scores))
+    threshold = -np.partition(-scores, number - 1)[number - 1]
+    return np.flatnonzero(scores >= threshold)
+
+
+def to_unit_length(vectors):
+    """float32 vectors (..., H) of length 1. The vector 0 stays as it is."""
+    vectors = np.asarray(vectors, "float32")
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+
+
+def check_widths(a, b):
+    """Checks that the vectors of two arrays have the same width.
+
+    Raises:
+        ValueError: if they differ.
+    """
+    if len(a) and len(b) and a.shape[-1] != b.shape[-1]:
+        raise ValueError(
+            f"Vectors of {a.shape[-1]} numbers cannot be compared with vectors of {b.shape[-1]}. "
+            "Make both with the same embedder."
+        )

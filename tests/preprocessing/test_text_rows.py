@@ -1,0 +1,28 @@
+import numpy as np
+import pytest
+
+from keras_bert_suite.preprocessing.text_rows import interleave_texts, number_texts
+
+pytestmark = pytest.mark.backend_free
+
+
+def test_texts_of_a_row_are_neighbours():
+    import tensorflow as tf
+
+    columns = (["a", "b"], np.array(["c", "d"], object), ["e", "f"])
+    assert interleave_texts(columns) == ["a", "c", "e", "b", "d", "f"]
+    tensors = tuple(tf.constant(list(column)) for column in columns)
+    assert interleave_texts(tensors).numpy().tolist() == [b"a", b"c", b"e", b"b", b"d", b"f"]
+    with pytest.raises(ValueError, match="got 2 and 1 texts"):
+        interleave_texts((["a", "b"], ["c"]))
+
+
+def test_equal_texts_have_equal_numbers():
+    import tensorflow as tf
+
+    token_ids = np.array([[5, 6], [7, 8], [7, 8], [9, 0], [5, 6], [5, 7]], "int32")
+    for ids in (token_ids, tf.constant(token_ids)):
+        numbers = np.asarray(number_texts(ids, 2)).ravel()
+        assert numbers.dtype == "int32" and len(set(numbers.tolist())) == 4
+        for i, j in np.ndindex(6, 6):
+            assert (numbers[i] == numbers[j]) == (token_ids[i] == token_ids[j]).all()

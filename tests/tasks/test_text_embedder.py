@@ -1,0 +1,243 @@
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from kerashub_models import make_distil_bert
+from peer_weights import to_numpy
+from small_embedder import LENGTH, make_embedder, make_pairs
+from small_texts import make_reviews
+
+from keras_bert_suite import (
+    AdamW,
+    CoSENT,
+    CosineRegression,
+    InBatchNegatives,
+    LinearWarmupDecay,
+    TextEmbedder,
+    TrainingCheckpoint,
+    Triplet,
+)
+
+PAIRS, SCORES = make_pairs(12)
+FIRST, SECOND = PAIRS
+THIRD = make_reviews(12, seed=7)[0]
+
+
+@pytest.fixture(scope="module")
+def embedder():
+    """An untrained embedder, not to be changed."""
+    return make_embedder()
+
+
+def test_it_learns_from_raw_strings_in_bfloat16_part_by_part():
+    embedder = make_embedder(dtype="mixed_bfloat16", dropout=0.1)
+    pairs, scores = make_pairs(256, seed=3)
+    held_out = make_pairs(100, seed=9)
+    embedder.compile(AdamW(LinearWarmupDecay(3e-3)), CoSENT(), cache_batch_size=32)
+    history = embedder.fit(
+        pairs, scores, batch_size=32, epochs=10, validation_data=held_out, verbose=0
+    ).history
+    assert set(history) == {"loss", "val_loss"}
+    found = embedder.score(*held_out)
+    assert set(found) == {"spearman", "pearson"} and found["spearman"] > 0.7
+    vectors = embedder.predict(FIRST, verbose=0)
+    assert vectors.shape == (12, 16) and vectors.dtype == "float32"
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "loss, x, y",
+    [
+        (InBatchNegatives(0.1), FIRST, None),
+        (InBatchNegatives(0.1), (FIRST, SECOND, THIRD), None),
+        (CosineRegression(), PAIRS, SCORES),
+        (Triplet(), {"anchor": FIRST, "positive": SECOND, "negative": THIRD}, None),
+        (lambda y, vectors: ops.sum(vectors[:, 0] * vectors[:, 1], axis=-1), PAIRS, None),
+    ],
+    ids=["SimCSE", "hard negatives", "cosine regression", "triplets", "own function"],
+)
+def test_rows_of_each_loss(loss, x, y):
+    embedder = make_embedder()
+    embedder.compile(AdamW(1e-3), loss)
+    columns = (x, x) if isinstance(x, list) else x
+    columns = tuple(columns.values()) if isinstance(columns, dict) else columns
+    vectors = np.stack([embedder.predict(texts, verbose=0) for texts in columns], axis=1)
+    numbers = np.unique(np.stack(columns, axis=1), return_inverse=True)[1].reshape(12, -1)
+    wanted = np.mean(to_numpy(loss(numbers.astype("int32") if y is None else y, vectors)))
+    got = embedder.evaluate(x, y, batch_size=12, verbose=0)
+    assert got == pytest.approx(float(wanted), rel=1e-4)
+    packed = stack_packed(embedder, columns[:1] if isinstance(x, list) else columns)
+    assert embedder.evaluate(packed, y, batch_size=12, verbose=0) == pytest.approx(got, rel=1e-4)
+    before = embedder.get_weights()
+    embedder.fit(x, y, batch_size=4, verbose=0)
+    moved = [bool((a != b).any()) for a, b in zip(before, embedder.get_weights(), strict=True)]
+    # The pooler has no part in the vectors.
+    assert len(moved) - sum(moved) <= 3
+
+
+def stack_packed(embedder, columns):
+    """Packed arrays (B, S, L), or (B, L) of one column."""
+    packed = [embedder.preprocessor.pack(column) for column in columns]
+    stacked = {name: np.stack([arrays[name] for arrays in packed], axis=1) for name in packed[0]}
+    return packed[0] if len(columns) == 1 else stacked
+
+
+def test_columns_by_name_may_come_in_any_order():
+    embedder = make_embedder()
+    embedder.compile(AdamW(1e-3), Triplet())
+    named = {"anchor": FIRST, "positive": SECOND, "negative": THIRD}
+    embedder.fit(named, batch_size=12, verbose=0)
+    assert embedder.column_names == ("anchor", "positive", "negative")
+    assert embedder.input_names is None
+    wanted = embedder.evaluate(named, batch_size=12, verbose=0)
+    reverse = dict(reversed(named.items()))
+    assert embedder.evaluate(reverse, batch_size=12, verbose=0) == pytest.approx(wanted)
+    with pytest.raises(ValueError, match="The columns are named a, b, c"):
+        embedder.evaluate({"a": FIRST, "b": SECOND, "c": THIRD}, verbose=0)
+    vectors = embedder.predict({"text": FIRST}, verbose=0)
+    np.testing.assert_array_equal(vectors, embedder.predict(FIRST, verbose=0))
+
+
+def test_datasets_of_rows_without_scores():
+    import grain
+    import tensorflow as tf
+
+    embedder = make_embedder()
+    embedder.compile(AdamW(1e-3), InBatchNegatives())
+    named = {"anchor": FIRST, "positive": SECOND}
+    tensors = tf.data.Dataset.from_tensor_slices(named).batch(6)
+    rows = [{"anchor": a, "positive": b} for a, b in zip(FIRST, SECOND, strict=True)]
+    loss = embedder.fit(tensors, verbose=0, shuffle=False).history["loss"]
+    assert np.isfinite(loss).all() and embedder.column_names == ("anchor", "positive")
+    wanted = embedder.evaluate(tensors, verbose=0)
+    batches = grain.MapDataset.source(rows).batch(6)
+    assert embedder.evaluate(batches, verbose=0) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_comparing_and_searching(embedder):
+    vectors = embedder.predict(SECOND, verbose=0)
+    queries = embedder.predict(FIRST[:3], verbose=0)
+    cosines = queries @ vectors.T
+    np.testing.assert_allclose(embedder.similarity(FIRST[:3], vectors), cosines, atol=1e-5)
+    pairwise = embedder.similarity_pairwise(FIRST[:3], SECOND[:3])
+    np.testing.assert_allclose(pairwise, np.diag(cosines[:, :3]), atol=1e-5)
+    hits = embedder.search(FIRST[:3], SECOND, top_k=4)
+    assert [[hit.id for hit in row] for row in hits] == np.argsort(-cosines)[:, :4].tolist()
+    assert embedder.search(queries, vectors, top_k=4) == embedder.search(queries, vectors, 4)
+    corpus = {f"d{i}": text for i, text in enumerate(SECOND)}
+    relevant = {"q0": {f"d{np.argsort(-cosines[0])[1]}"}, "q1": [f"d{np.argmax(cosines[1])}"]}
+    texts = {f"q{i}": text for i, text in enumerate(FIRST[:3])}
+    found = embedder.score_retrieval(texts, corpus, relevant, top_k=(1, 2))
+    assert found["mrr"] == pytest.approx(0.75)
+    assert (found["recall@1"], found["recall@2"]) == (0.5, 1.0)
+    assert embedder.predict([], verbose=0).shape == (0, 16)
+
+
+def test_bad_input(embedder):
+    def refuses(message, function, *args, **kwargs):
+        with pytest.raises(ValueError, match=message):
+            function(*args, **kwargs)
+
+    refuses("The corpus is empty", embedder.search, ["the film"], [])
+    refuses("top_k must be at least 1, got 0", embedder.search, ["the film"], FIRST, top_k=0)
+    refuses("as many first texts as second", embedder.similarity_pairwise, FIRST, SECOND[:2])
+    refuses("rows of 2 texts. Call it for each column", embedder.predict, PAIRS, verbose=0)
+    refuses("takes rows without scores", embedder.fit, PAIRS, SCORES, verbose=0)
+    refuses("pairs|x=\\(first_texts, second_texts\\)", embedder.fit, FIRST, SECOND, verbose=0)
+    refuses("has no classes", embedder.fit, PAIRS, class_weight={0: 1.0}, verbose=0)
+    refuses("at least one row", embedder.fit, ([], []), verbose=0)
+    relevant = {"q": ["missing"]}
+    refuses(
+        "'missing' is relevant to query 'q'",
+        embedder.score_retrieval,
+        *({"q": "good"}, {"d": "bad"}, relevant),
+    )
+    refuses("no queries", embedder.score_retrieval, {"q": "good"}, {"d": "bad"}, {})
+    refuses("a score for each of 12 pairs, got .* \\(3,\\)", embedder.score, PAIRS, SCORES[:3])
+    refuses("cache_batch_size must be .* got 0", embedder.compile, cache_batch_size=0)
+    refuses("pooling must be one of", make_embedder, pooling="average")
+    embedder.compile(loss=CosineRegression())
+    refuses("got 5.0 at row 0", embedder.fit, PAIRS, 5.0 * np.ones(12), verbose=0)
+    refuses("a label for each row", embedder.fit, PAIRS, verbose=0)
+    refuses("NaN", embedder.fit, PAIRS, np.full(12, np.nan), verbose=0)
+    refuses("rows of 2 texts, got rows of 3", embedder.fit, (*PAIRS, THIRD), SCORES, verbose=0)
+    embedder.compile()
+
+
+@pytest.mark.parametrize("pooling", ["first_last_average", "learned"])
+def test_saved_embedders_are_whole(tmp_path, pooling):
+    if pooling == "learned":
+        pooling = LearnedPooling(name="learned")
+    embedder = make_embedder(pooling=pooling, normalize=False, column_names=("a", "b"))
+    embedder.compile(loss=InBatchNegatives(0.2), cache_batch_size=7)
+    wanted = embedder.predict(FIRST, verbose=0)
+    embedder.save(tmp_path / "embedder.keras")
+    again = keras.saving.load_model(tmp_path / "embedder.keras")
+    assert again.cache_batch_size == 7 and again.loss.temperature == 0.2
+    embedder.save_to_preset(tmp_path / "preset")
+    for copy in (again, TextEmbedder.from_preset(tmp_path / "preset")):
+        assert copy.pooling_name == embedder.pooling_name and not copy.normalize
+        assert copy.column_names == ("a", "b")
+        np.testing.assert_allclose(copy.predict(FIRST, verbose=0), wanted, atol=1e-6)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class LearnedPooling(keras.layers.Layer):
+    """A weighted sum of the tokens, with a weight for each feature."""
+
+    def build(self, sequence_output_shape, padding_mask_shape):
+        self.scale = self.add_weight(shape=(sequence_output_shape[-1],), name="scale")
+
+    def call(self, sequence_output, padding_mask):
+        mask = ops.cast(padding_mask, sequence_output.dtype)[:, :, None]
+        return ops.sum(sequence_output * mask, axis=1) * self.scale
+
+    def compute_output_shape(self, sequence_output_shape, padding_mask_shape):
+        return (sequence_output_shape[0], sequence_output_shape[-1])
+
+
+def test_an_encoder_of_keras_hub():
+    backbone, preprocessor = make_distil_bert()
+    for pooling in ("mean", "first_last_average"):
+        embedder = TextEmbedder(backbone, pooling=pooling, preprocessor=preprocessor)
+        vectors = embedder.predict(FIRST, verbose=0)
+        assert vectors.shape == (12, 8) and np.isfinite(vectors).all()
+    packed = preprocessor(FIRST, y=None)
+    mask = np.asarray(packed["padding_mask"])[:, :, None].astype("float32")
+    states = to_numpy(backbone({name: np.asarray(array) for name, array in packed.items()}))
+    pooled = (states * mask).sum(axis=1) / mask.sum(axis=1)
+    embedder = TextEmbedder(backbone, preprocessor=preprocessor, normalize=False)
+    np.testing.assert_allclose(embedder.predict(FIRST, verbose=0), pooled, atol=1e-5)
+
+
+def test_an_interrupted_fit_goes_on(tmp_path):
+    """With cached gradients and dropout, whose random states the checkpoint holds."""
+
+    class Stop(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            if batch == 3:
+                raise KeyboardInterrupt
+
+    def train(folder, *callbacks):
+        keras.utils.set_random_seed(1)
+        embedder = make_embedder(dropout=0.1)
+        embedder.compile(AdamW(LinearWarmupDecay(1e-2)), InBatchNegatives(), cache_batch_size=4)
+        checkpoint = TrainingCheckpoint(folder, every=2)
+        try:
+            embedder.fit(
+                PAIRS, batch_size=2, epochs=1, callbacks=[checkpoint, *callbacks], verbose=0
+            )
+        except KeyboardInterrupt:
+            return None
+        return embedder.get_weights()
+
+    wanted = train(tmp_path / "whole")
+    assert train(tmp_path / "stopped", Stop()) is None
+    for a, b in zip(train(tmp_path / "stopped"), wanted, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-5)
+
+
+def test_the_length_of_a_batch_may_change(embedder):
+    assert embedder.preprocessor.sequence_length == LENGTH
+    long = embedder.predict(["good " * 40, "good"], batch_size=1, verbose=0)
+    assert long.shape == (2, 16)
