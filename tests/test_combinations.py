@@ -40,7 +40,16 @@ PAIRS = (FIRST, make_reviews(NUM_ROWS, seed=1)[0])
 WORDS = [text.split()[:3] for text in FIRST]
 TAGS = [[int(word == "good") for word in row] for row in WORDS]
 
-TASKS = ("texts", "pairs", "words", "pretraining")
+#: (`problem_type`, labels) of the tasks whose answers are no classes.
+PROBLEMS = {
+    "label sets": (
+        "multi_label_classification",
+        np.array([[word in text for word in ("good", "bad", "plot")] for text in FIRST], "float32"),
+    ),
+    "numbers": ("regression", np.array([len(text.split()) / 4 for text in FIRST], "float32")),
+}
+
+TASKS = ("texts", "pairs", *PROBLEMS, "words", "pretraining")
 BYTE_PAIRS = "SegmentPacker of byte pairs"
 PREPROCESSORS = ("SegmentPacker", BYTE_PAIRS, "none", *(f"KerasHub's {name}" for name in MODELS))
 SAVED = ("as trained", ".keras", "preset")
@@ -89,6 +98,19 @@ EXCEPTIONS = (
             and c.kind not in ("PyDataset", "generator", "tf.data", "tf.data of named columns")
         ),
         "These make a batch of a list of words by position.",
+    ),
+    (
+        lambda c: (
+            c.task in PROBLEMS
+            and (
+                c.preprocessor != "SegmentPacker"
+                or c.kind not in (None, "list", "tf.data", "DataLoader")
+                or (c.saved != "as trained" and c.kind == "tf.data")
+                or c.format == "LiteRT"
+                or (c.task, c.format) == ("numbers", "ONNX")
+            )
+        ),
+        "These differ from classes of texts in their labels and answers only.",
     ),
     (
         lambda c: c.task == "words" and c.format is not None,
@@ -197,6 +219,16 @@ def make_task(task, preprocessor):
             return TokenClassifier(backbone, num_classes=2, dropout=0.0), (packed, labels)
         tagger = TokenClassifier(backbone, num_classes=2, preprocessor=packer, dropout=0.0)
         return tagger, (WORDS, TAGS)
+    if task in PROBLEMS:
+        problem_type, labels = PROBLEMS[task]
+        classifier = TextClassifier(
+            backbone,
+            num_classes=1 if labels.ndim == 1 else labels.shape[1],
+            problem_type=problem_type,
+            preprocessor=packer,
+            dropout=0.0,
+        )
+        return classifier, (FIRST, labels)
     if preprocessor == "none":
         segments = texts if isinstance(texts, tuple) else (texts,)
         packed = packer.pack(*segments)
@@ -322,7 +354,7 @@ def test_every_input(models, cell):
     model.set_weights(before)
     assert len(history["loss"]) == len(history["val_loss"]) == 2
     assert np.isfinite([*history["loss"], *history["val_loss"]]).all()
-    wanted = {"texts": 1, "pairs": 2, "words": 1}.get(cell.task)
+    wanted = 2 if cell.task == "pairs" else 1
     if cell.preprocessor != "none":
         assert len(model.input_names) == wanted
 
@@ -374,10 +406,23 @@ def test_every_export(models, cell, tmp_path):
     segments = texts if isinstance(texts, tuple) else (texts,)
     run = {"SavedModel": run_saved_model, "ONNX": run_onnx, "LiteRT": run_litert}[cell.format]
     got = run(tmp_path / "exported" / "1", trained.model, segments)
-    logits = trained.outputs - trained.outputs.max(axis=-1, keepdims=True)
-    wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
-    np.testing.assert_allclose(got, wanted, atol=1e-5)
+    for name, wanted in compute_answers(cell.task, trained.outputs).items():
+        np.testing.assert_allclose(got[name], wanted, atol=1e-5)
+    if cell.task == "label sets" and cell.format == "SavedModel":
+        labels = [[name for name in row if name] for row in got["labels"].astype(str)]
+        assert labels == trained.model.predict_labels(texts, verbose=0)
+        assert got["num_labels"].tolist() == list(map(len, labels))
     assert written is None or written.is_dir()
+
+
+def compute_answers(task, outputs):
+    """The answers of an export, from the logits or numbers of the model."""
+    if task == "numbers":
+        return {"scores": outputs}
+    if task == "label sets":
+        return {"probabilities": 1 / (1 + np.exp(-outputs)), "is_label": outputs > 0}
+    exponentials = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
+    return {"probabilities": exponentials / exponentials.sum(axis=-1, keepdims=True)}
 
 
 def run_saved_model(folder, model, segments):
@@ -386,21 +431,24 @@ def run_saved_model(folder, model, segments):
 
     loaded = tf.saved_model.load(str(folder))
     inputs = dict(zip(model.input_names, map(tf.constant, segments), strict=True))
-    return loaded.signatures["serving_default"](**inputs)["probabilities"].numpy()
+    answers = loaded.signatures["serving_default"](**inputs)
+    return {name: answer.numpy() for name, answer in answers.items()}
 
 
 def run_onnx(folder, model, segments):
     import onnxruntime
 
     session = onnxruntime.InferenceSession(folder / "model.onnx")
-    return session.run(["probabilities"], model.preprocessor.pack(*segments))[0]
+    names = [output.name for output in session.get_outputs()]
+    answers = session.run(names, model.preprocessor.pack(*segments))
+    return dict(zip(names, answers, strict=True))
 
 
 def run_litert(folder, model, segments):
     from ai_edge_litert.interpreter import Interpreter
 
     runner = Interpreter(str(folder / "model.tflite")).get_signature_runner()
-    return runner(**model.preprocessor.pack(*segments))["probabilities"]
+    return runner(**model.preprocessor.pack(*segments))
 
 
 @pytest.mark.backend_free

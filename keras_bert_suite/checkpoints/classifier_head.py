@@ -8,10 +8,11 @@ def classifier_arguments(checkpoint):
         checkpoint: a checkpoint from `open_checkpoint`.
 
     Returns:
-        dict: `label_names`; `dropout` and `activation`, if the checkpoint names them.
+        dict: `label_names`; `problem_type`, `dropout`, `activation` and `thresholds`, if the
+        checkpoint names them.
 
     Raises:
-        ValueError: if there is no such layer, or it does not give each text one label.
+        ValueError: if there is no such layer, or it is not the head of a `TextClassifier`.
     """
     if checkpoint.classifier_config is None:
         raise _no_head(checkpoint, checkpoint.classifier_problem)

@@ -35,6 +35,16 @@ OTHER_MODELS = (
     ("xlnet", r".*\.rel_attn\..+", ("d_inner",)),
 )
 
+#: The values of `problem_type`.
+SINGLE_LABEL, MULTI_LABEL, REGRESSION = (
+    "single_label_classification",
+    "multi_label_classification",
+    "regression",
+)
+
+#: Our field for the thresholds of the labels. transformers keeps it and does not use it.
+THRESHOLDS = "label_thresholds"
+
 #: A tensor that every BERT has, as the name table spells it.
 _BERT_TENSOR = "bert.encoder.layer.0.attention.self.query.weight"
 
@@ -133,21 +143,37 @@ def read_classifier(config, shape, architecture):
             f"has the classification layer of a {list_names(architectures)}, which does not "
             "classify texts"
         )
-    problem_type = config.get("problem_type")
-    if problem_type not in (None, "single_label_classification"):
+    problem_type, problem = _find_problem_type(config, shape)
+    if problem:
+        return None, problem
+    arguments = {
+        "label_names": _read_label_names(config, shape[0]),
+        "problem_type": problem_type,
+        "dropout": config.rate("classifier_dropout", config.get("hidden_dropout_prob")),
+    }
+    thresholds = config.get(THRESHOLDS)
+    if thresholds is not None and problem_type == MULTI_LABEL:
+        arguments["thresholds"] = thresholds
+    return arguments, None
+
+
+def _find_problem_type(config, shape):
+    """`(problem type, None)` of a classification layer, or None and why no head has its shape."""
+    num_labels = shape[0] if len(shape) == 2 else 0
+    # transformers takes one output for a regression unless the file says otherwise.
+    problem_type = config.get("problem_type") or (REGRESSION if num_labels == 1 else SINGLE_LABEL)
+    fewest = {SINGLE_LABEL: 2, MULTI_LABEL: 1, REGRESSION: 1}
+    if not isinstance(problem_type, str) or problem_type not in fewest:
         return None, (
             f"has a classification layer whose problem_type is {shorten(repr(problem_type))}, "
-            "wanted one label for each text ('single_label_classification')"
+            f"wanted one of {', '.join(fewest)}"
         )
-    if len(shape) != 2 or shape[0] < 2:
+    if num_labels < fewest[problem_type]:
         return None, (
-            f"has a classification layer of shape {shorten(shape)}, wanted two labels or more: "
-            "one output is a regression"
+            f"has a classification layer of shape {shorten(shape)}, wanted (labels, hidden_size) "
+            f"with at least {fewest[problem_type]} labels for the problem_type {problem_type!r}"
         )
-    return {
-        "label_names": _read_label_names(config, shape[0]),
-        "dropout": config.rate("classifier_dropout", config.get("hidden_dropout_prob")),
-    }, None
+    return problem_type, None
 
 
 def read_token_classifier(config, shape):

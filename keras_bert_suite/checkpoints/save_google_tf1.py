@@ -7,6 +7,7 @@ import keras_hub
 
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.checkpoints.google_tf1 import GELU_APPROXIMATE, LAYER_NORM_EPSILON
+from keras_bert_suite.checkpoints.hugging_face_config import SINGLE_LABEL
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
 from keras_bert_suite.checkpoints.tensor_bundle import write_bundle
 from keras_bert_suite.checkpoints.tokenizer_files import SPECIAL_TOKENS, check_vocabulary
@@ -74,6 +75,7 @@ def save_google_tf1(
             f"{_OWNER} normalises with an epsilon of {LAYER_NORM_EPSILON}, got layer_norm_epsilon="
             f"{backbone.layer_norm_epsilon}. Use `model.save`."
         )
+    _check_problem_type(model)
     weights = collect_weights(model, GOOGLE_TF1, _OWNER)
     if tokenizer is not None:
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
@@ -90,6 +92,16 @@ def save_google_tf1(
             "converter of transformers compute it, but Google's own code computes the tanh "
             "approximation, which differs by up to 0.0005 in each activation.",
             stacklevel=2,
+        )
+
+
+def _check_problem_type(model):
+    problem_type = getattr(model, "problem_type", SINGLE_LABEL)
+    if problem_type != SINGLE_LABEL:
+        raise ValueError(
+            f"{_OWNER} has classes that exclude each other, got a {type(model).__name__} with "
+            f"problem_type={problem_type!r}. Use `save_hugging_face` or `model.save`, or save its "
+            "`backbone` alone."
         )
 
 

@@ -6,6 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.checkpoints.hugging_face_config import THRESHOLDS
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.checkpoints.model_types import BERT, type_of_backbone
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
@@ -38,6 +39,9 @@ def save_hugging_face(
     BertForQuestionAnswering, BertForPreTraining or BertForMaskedLM, or for a RoBERTa RobertaModel,
     RobertaForSequenceClassification, RobertaForTokenClassification, RobertaForQuestionAnswering or
     RobertaForMaskedLM.
+
+    A `TextClassifier` is written with its `problem_type`. Tuned thresholds are in the field
+    `label_thresholds`, which this package reads, and transformers only keeps.
 
     The directory holds config.json, model.safetensors in float32, and with a tokenizer its files
     and tokenizer_config.json. If there is an error, no directory is written.
@@ -89,6 +93,7 @@ def save_hugging_face(
         dropout = getattr(model, "dropout", backbone.dropout)
         if dropout != backbone.dropout:
             config["classifier_dropout"] = dropout
+        config.update(_describe_problem(model))
     elif label_names is not None:
         raise ValueError(
             f"{model.name!r} has no classifier, so `label_names` must be None, got "
@@ -123,6 +128,17 @@ def _check_kind(tokenizer, kind):
             f"transformers finds the positions of a {kind.title} by padding of id {wanted}, got "
             f"a tokenizer whose pad_token_id is {tokenizer.pad_token_id}. Use `model.save`."
         )
+
+
+def _describe_problem(model):
+    """The fields that say what the outputs of a classifier of texts are."""
+    fields = {}
+    if getattr(model, "problem_type", None) is not None:
+        fields["problem_type"] = model.problem_type
+    thresholds = getattr(model, "thresholds", None) or ()
+    if any(threshold != 0.5 for threshold in thresholds):
+        fields[THRESHOLDS] = list(thresholds)
+    return fields
 
 
 def _label_maps(label_names, num_classes):

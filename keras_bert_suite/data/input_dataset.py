@@ -93,7 +93,13 @@ def num_batches(dataset):
 
 
 def preprocess_batches(
-    dataset, preprocess_samples, total=None, first=0, shuffle=False, in_graph=True
+    dataset,
+    preprocess_samples,
+    total=None,
+    first=0,
+    shuffle=False,
+    in_graph=True,
+    fixed_labels=False,
 ):
     """Maps `preprocess_samples(x, y, sample_weight)` over a dataset of batches, once.
 
@@ -109,6 +115,7 @@ def preprocess_batches(
         shuffle: bool, whether the batches of a `PyDataset` come in a fresh order each pass.
         in_graph: bool, whether the batches of a `tf.data` dataset are preprocessed in its graph,
             and not one after the other in Python.
+        fixed_labels: bool, whether the labels of all batches differ in the number of rows only.
 
     Returns:
         a dataset that Keras' own `fit` takes, and that begins again at each `iter`. For an iterator
@@ -145,7 +152,7 @@ def preprocess_batches(
         return dataset
     from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
 
-    return to_tensorflow_dataset(dataset)
+    return to_tensorflow_dataset(dataset, fixed_labels)
 
 
 def unpack_batch(batch):

@@ -12,14 +12,16 @@ def map_tensorflow_dataset(dataset, preprocess_samples):
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
-def to_tensorflow_dataset(dataset):
-    """Wraps a Grain dataset or a generator of arrays in a `tf.data.Dataset` without fixed sizes.
+def to_tensorflow_dataset(dataset, fixed_labels=False):
+    """Wraps a Grain dataset or a generator of arrays in a `tf.data.Dataset` without fixed lengths.
 
     Keras would look at the first eight batches, and take the sizes that they share for fixed. It
     would then fail at the first batch that is padded to another length.
 
     Args:
-        dataset: `grain.IterDataset`, or generator, of nested arrays.
+        dataset: `grain.IterDataset`, or generator, of batches of nested arrays.
+        fixed_labels: bool, whether the labels of all batches differ in the number of rows only.
+            Their sizes are then known in the graph.
 
     Returns:
         `tf.data.Dataset` of the same elements in the same order.
@@ -33,9 +35,20 @@ def to_tensorflow_dataset(dataset):
     first = next(batches, None)
     if first is None:
         raise ValueError("The data set has no batches.")
-    signature = tf.nest.map_structure(
-        lambda array: tf.TensorSpec([None] * array.ndim, array.dtype), first
-    )
+
+    def open_sizes(array):
+        return tf.TensorSpec([None] * array.ndim, array.dtype)
+
+    def open_rows(array):
+        return tf.TensorSpec([None, *array.shape[1:]], array.dtype)
+
+    if isinstance(first, tuple) and fixed_labels:
+        signature = (
+            tf.nest.map_structure(open_sizes, first[0]),
+            *(tf.nest.map_structure(open_rows, part) for part in first[1:]),
+        )
+    else:
+        signature = tf.nest.map_structure(open_sizes, first)
     if batches is dataset:  # A generator cannot begin again.
         batches = itertools.chain([first], batches)
         return tf.data.Dataset.from_generator(lambda: batches, output_signature=signature)

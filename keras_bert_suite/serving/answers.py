@@ -3,6 +3,7 @@
 import functools
 
 from keras_bert_suite.serving.entity_answers import find_entities
+from keras_bert_suite.serving.label_set_answers import list_labels
 from keras_bert_suite.serving.span_answers import find_spans
 from keras_bert_suite.serving.text_packing import make_packer
 from keras_bert_suite.tasks import QuestionAnswerer, TokenClassifier
@@ -38,4 +39,6 @@ def _answer_ids(task, packed):
     if "label_ids" in answers:
         labels = tf.gather(tf.constant(task.label_names), answers["label_ids"])
         answers = {**answers, "labels": labels}
+    if "is_label" in answers:
+        answers = {**answers, **list_labels(answers["is_label"], task.label_names)}
     return answers

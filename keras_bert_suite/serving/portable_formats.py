@@ -25,6 +25,8 @@ def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
     ONNX has no ops for the tokenizer. So the model takes the int32 (B, L) arrays that
     `task.preprocessor` makes, `token_ids`, `segment_ids` (not for RoBERTa) and `padding_mask`, of
     any B and L. It returns `probabilities`, float32 (B, C), or (B, L, C) for a `TokenClassifier`.
+    For sets of labels it also returns `is_label`, bool (B, C). A regression returns `scores`,
+    float32 (B, C).
     The folder also has:
 
     - the tokenizer's files, such as `vocab.txt`, and `tokenizer_config.json`, as Hugging Face

@@ -18,10 +18,14 @@ def make_signatures(task, input_names):
     Classes are the task's `serving_outputs`, `probabilities` float32 (B, C) and `label_ids`
     int32 (B,), and `labels` string (B,). For a `TokenClassifier` they have an axis L after B.
 
-    Answers of a `TextClassifier` are classes. Answers of a `TokenClassifier` are entities. E is the
-    largest number of entities in a text. They are `labels` string (B, E), "" after the last entity;
-    `starts` and `ends` int32 (B, E), in characters (code points, as Python counts), -1 after the
-    last entity; `scores` float32 (B, E), 0 after the last entity; and `num_entities` int32 (B,).
+    Answers of a `TextClassifier` are classes. For sets of labels they are `probabilities` and
+    `is_label` bool (B, C), `labels` string (B, E) for the most labels of a text, "" after its last
+    label, and `num_labels` int32 (B,); for a regression they are `scores` float32 (B, C).
+
+    Answers of a `TokenClassifier` are entities. E is the largest number of entities in a text. They
+    are `labels` string (B, E), "" after the last entity; `starts` and `ends` int32 (B, E), in
+    characters (code points, as Python counts), -1 after the last entity; `scores` float32 (B, E), 0
+    after the last entity; and `num_entities` int32 (B,).
 
     Answers of a `QuestionAnswerer` are the best span of each context: `answers` string, `starts`
     and `ends` int32, in characters, `scores` and `null_odds` float32, all (B,); "", -1 and -1 for

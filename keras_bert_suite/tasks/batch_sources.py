@@ -30,11 +30,13 @@ class BatchSource:
         dataset: `RowBatches`, or the dataset of the user.
         preprocess: function(x, y, sample_weight).
         in_graph: bool, whether `preprocess` can be part of a graph of TensorFlow.
+        fixed_labels: bool, whether the labels of all batches differ in the number of rows only.
     """
 
     dataset: object
     preprocess: Callable
     in_graph: bool = True
+    fixed_labels: bool = False
 
     @property
     def num_batches(self):
@@ -44,7 +46,13 @@ class BatchSource:
     def preprocessed(self, total=None, first=0, shuffle=False):
         """The dataset that Keras' own `fit` takes. Arguments: as for `preprocess_batches`."""
         return preprocess_batches(
-            self.dataset, self.preprocess, total, first, shuffle, self.in_graph
+            self.dataset,
+            self.preprocess,
+            total,
+            first,
+            shuffle,
+            self.in_graph,
+            self.fixed_labels,
         )
 
 
@@ -62,11 +70,11 @@ def training_source(task, data, batch_size, shuffle, seed, class_weight=None):
     """
     if not isinstance(data, Rows):
         preprocess = weighted(task, task.preprocess_training_samples, class_weight)
-        return BatchSource(data, preprocess, task.preprocesses_in_graphs)
+        return BatchSource(data, preprocess, task.preprocesses_in_graphs, task.has_fixed_labels)
     preprocess = weighted(task, task.preprocess_training, class_weight, given=data.weights)
     windows = task.cut_windows(data)
     batches = training_batches(windows, choose_size(batch_size), shuffle, seed)
-    return BatchSource(batches, preprocess)
+    return BatchSource(batches, preprocess, fixed_labels=task.has_fixed_labels)
 
 
 def evaluation_source(task, data, batch_size=None, by_length=True):
@@ -80,9 +88,10 @@ def evaluation_source(task, data, batch_size=None, by_length=True):
         `BatchSource`.
     """
     if not isinstance(data, Rows):
-        return BatchSource(data, task.preprocess_training_samples, task.preprocesses_in_graphs)
+        preprocess, in_graph = task.preprocess_training_samples, task.preprocesses_in_graphs
+        return BatchSource(data, preprocess, in_graph, task.has_fixed_labels)
     batches, _ = evaluation_batches(task.cut_windows(data), choose_size(batch_size), by_length)
-    return BatchSource(batches, task.preprocess_training)
+    return BatchSource(batches, task.preprocess_training, fixed_labels=task.has_fixed_labels)
 
 
 def choose_size(batch_size):

@@ -19,6 +19,9 @@ class LabelledTask(RowTask):
     #: The name of the layer of the head.
     head_name: str
 
+    #: Arguments of a preset's task that do not hold for a new head.
+    head_defaults: dict[str, Any] = {"input_names": None}
+
     @property
     def num_classes(self) -> int:
         """int, C."""
@@ -47,9 +50,15 @@ class LabelledTask(RowTask):
                 layer and has none.
         """
         if num_classes is not None or label_names is not None:
-            label_names = resolve_label_names(cls.__name__, num_classes, label_names)
+            fewest = cls.fewest_labels(kwargs)
+            label_names = resolve_label_names(cls.__name__, num_classes, label_names, fewest)
             kwargs.update(num_classes=len(label_names), label_names=label_names)
         return super().from_preset(preset, **kwargs)
+
+    @classmethod
+    def fewest_labels(cls, arguments: dict[str, Any]) -> int:
+        """How many labels a task with these arguments of the constructor has at least."""
+        return 2
 
     @classmethod
     def has_new_head(cls, arguments: dict[str, Any]) -> bool:
@@ -82,7 +91,7 @@ class LabelledTask(RowTask):
     def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
         if cls.has_new_head(arguments):
             # The preset's task may be for pairs of texts, and the new task for single texts.
-            arguments = {"input_names": None, **arguments}
+            arguments = {**cls.head_defaults, **arguments}
         return super().load_keras_preset(loader, load_weights, **arguments)
 
     @classmethod
@@ -130,7 +139,7 @@ def serve_classes(outputs: Tensor, from_logits: bool) -> dict[str, Tensor]:
 
 
 def resolve_label_names(
-    task: str, num_classes: int | None, label_names: Sequence[str] | None
+    task: str, num_classes: int | None, label_names: Sequence[str] | None, fewest: int = 2
 ) -> list[str]:
     """Makes the list of label names, from names or from their number.
 
@@ -138,10 +147,11 @@ def resolve_label_names(
         task: str, the class of the task, for messages.
         num_classes: int or None.
         label_names: list of str or None.
+        fewest: int, how many names there are at least.
 
     Raises:
-        ValueError: if both are None or contradict each other, or the names are not two or more
-            different strings.
+        ValueError: if both are None or contradict each other, or the names are not `fewest` or
+            more different strings.
     """
     if label_names is None:
         if num_classes is None:
@@ -161,6 +171,11 @@ def resolve_label_names(
             f"num_classes={num_classes}, but there are {len(label_names)} label_names: "
             f"{label_names}."
         )
-    if len(set(label_names)) != len(label_names) or len(label_names) < 2:
-        raise ValueError(f"A classifier needs two or more different labels, got {label_names}.")
+    if len(set(label_names)) != len(label_names) or len(label_names) < fewest:
+        number = {1: "one", 2: "two"}[fewest]
+        advice = " For a number as the answer, pass problem_type='regression'."
+        raise ValueError(
+            f"A classifier needs {number} or more different labels, got {label_names}."
+            + (advice if len(label_names) == 1 else "")
+        )
     return label_names

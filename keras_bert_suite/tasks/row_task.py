@@ -50,7 +50,8 @@ class RowTask(SavedTask):
 
     - `read_rows(x, y, sample_weight)` and `read_batch` read the rows that the task takes, and
       `arrange_columns(inputs, names, labelled)` puts their texts in order;
-    - `needs_labels` says whether `fit` and `evaluate` need labels;
+    - `needs_labels` says whether `fit` and `evaluate` need labels, and `has_fixed_labels` whether
+      the labels of two batches differ in the number of rows only;
     - `encode_labels(labels)` turns labels, as users write them, into labels for the loss;
     - `class_weighting(class_weight)` makes a function from labels to the weights of their classes;
     - `cut_windows(rows)` turns rows into the rows that the model sees;
@@ -68,6 +69,8 @@ class RowTask(SavedTask):
     input_names = None
 
     needs_labels = True
+
+    has_fixed_labels = False
 
     preprocesses_in_graphs = True
 

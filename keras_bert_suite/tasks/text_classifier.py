@@ -1,24 +1,21 @@
-"""The task of giving each text, or pair of texts, a class."""
+"""The task of giving each text, or pair of texts, a class, a set of labels, or a number."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 import keras
 import keras_hub
 
 from keras_bert_suite import checkpoints
-from keras_bert_suite.annotations import Activation, Config, Labels, Tensor
-from keras_bert_suite.data.class_weights import read_class_weights, weight_rows
-from keras_bert_suite.data.label_encoding import encode_labels
+from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
+from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.batch_sources import read_data
 from keras_bert_suite.tasks.input_checks import check_input_names
-from keras_bert_suite.tasks.labelled_task import (
-    LabelledTask,
-    make_head,
-    resolve_label_names,
-    serve_classes,
-)
+from keras_bert_suite.tasks.labelled_task import LabelledTask, make_head, resolve_label_names
+from keras_bert_suite.tasks.predicting import predict
+from keras_bert_suite.tasks.problem_types import SingleLabel, find_problem_type
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
 
@@ -31,16 +28,29 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     arrays (a dict of `token_ids`, `segment_ids` and `padding_mask`), and datasets of batches with
     labels: `tf.data`, Grain, `keras.utils.PyDataset`, a PyTorch `DataLoader` or a generator.
 
-    Labels are class ids, or the names in `label_names`.
+    `problem_type` says what the answers are, in the words of Hugging Face:
+
+    - "single_label_classification": one class for each row. Labels are class ids, or the names in
+      `label_names`.
+    - "multi_label_classification": a set of labels for each row. Labels are for each row a list of
+      names or ids, or a matrix (N, C) of 0 and 1.
+    - "regression": a number for each row, or C numbers. Labels are floats (N,), or (N, C).
+
+    Rows of C numbers are always 0 or 1 for each label. So where ids could be meant, pass names.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder.
-        num_classes: int C, at least 2. Defaults to the number of `label_names`.
+        num_classes: int C, at least 2, or at least 1 for sets of labels and for numbers. Defaults
+            to the number of `label_names`.
         label_names: list of C strings. Defaults to the class ids as strings.
+        problem_type: str, see above.
         preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None if inputs
             come packed.
         dropout: float, dropout rate of the pooled output.
-        activation: None for logits, or "softmax" for probabilities.
+        activation: None for logits, or for probabilities "softmax", and "sigmoid" for sets of
+            labels. A regression has no activation.
+        thresholds: for sets of labels, C floats. A row has a label if its probability is above the
+            threshold, 0.5 by default. `tune_thresholds` chooses them.
         input_names: names of the texts of a row, such as ("premise", "hypothesis"). If it is
             None, the first `fit` sets it to the names of the columns of a DataFrame or dict, or
             to ("text",) or ("text_a", "text_b"). After that, rows with another number of texts
@@ -61,6 +71,14 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     head_name = "classifier"
+    # Metrics of Keras such as F1Score ask for the number of labels.
+    has_fixed_labels = True
+    head_defaults = {
+        "input_names": None,
+        "problem_type": SingleLabel.name,
+        "activation": None,
+        "thresholds": None,
+    }
 
     def __init__(
         self,
@@ -68,14 +86,20 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         num_classes: int | None = None,
         *,
         label_names: Sequence[str] | None = None,
+        problem_type: str = SingleLabel.name,
         preprocessor: keras.layers.Layer | None = None,
         dropout: float = 0.1,
         activation: Activation | None = None,
+        thresholds: Sequence[float] | None = None,
         input_names: str | Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
-        label_names = resolve_label_names(type(self).__name__, num_classes, label_names)
-        activation = _check_activation(activation)
+        problem = find_problem_type(problem_type)
+        label_names = resolve_label_names(
+            type(self).__name__, num_classes, label_names, problem.fewest_labels
+        )
+        activation = _check_activation(activation, problem)
+        thresholds = problem.check_thresholds(thresholds, label_names)
 
         # === Layers ===
         self.backbone = backbone
@@ -92,12 +116,19 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         inputs = backbone.input
         pooled = self.classifier_dropout(pool_first_token(backbone(inputs)))
         outputs = self.output_activation(self.classifier(pooled))
+        self.problem = problem  # `compile`, which the next line calls, needs it.
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
         self.label_names = label_names
         self.dropout = dropout
+        self.thresholds = thresholds
         self.input_names = check_input_names(input_names)
+
+    @property
+    def problem_type(self) -> str:
+        """Hugging Face's name of the kind of answers."""
+        return self.problem.name
 
     @property
     def activation(self) -> Callable[[Tensor], Tensor]:
@@ -107,7 +138,11 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     @property
     def returns_logits(self) -> bool:
         """bool, whether outputs are logits, and not probabilities."""
-        return self.activation is not keras.activations.softmax
+        return self.activation is keras.activations.linear
+
+    @classmethod
+    def fewest_labels(cls, arguments: dict[str, Any]) -> int:
+        return find_problem_type(arguments.get("problem_type", SingleLabel.name)).fewest_labels
 
     @classmethod
     def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
@@ -126,35 +161,141 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         Args:
             optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first
                 tenth of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is sparse categorical cross-entropy.
-            metrics: "auto" is accuracy.
+            loss: "auto" is sparse categorical cross-entropy for classes, binary cross-entropy for
+                sets of labels, and the mean squared error for numbers. For classes, Keras'
+                `CategoricalCrossentropy` and `CategoricalFocalCrossentropy` take the same labels.
+            metrics: "auto" is accuracy for classes, micro and macro F1 at a threshold of 0.5 for
+                sets of labels, and the mean absolute error for numbers.
             **kwargs: see `keras.Model.compile`.
+
+        Raises:
+            ValueError: if the loss takes logits and the outputs are probabilities, or the reverse.
         """
         if isinstance(optimizer, str) and optimizer == "auto":
             optimizer = AdamW(LinearWarmupDecay(5e-5))
         if isinstance(loss, str) and loss == "auto":
-            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=self.returns_logits)
+            loss = self.problem.make_loss(self.returns_logits)
         if isinstance(metrics, str) and metrics == "auto":
-            metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+            metrics = self.problem.make_metrics(self.returns_logits)
+        loss = self.problem.wrap_loss(loss)
+        self._check_loss(loss)
         super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
 
+    def _check_loss(self, loss):
+        from_logits = getattr(loss, "from_logits", None)
+        if from_logits is not None and bool(from_logits) != self.returns_logits:
+            raise ValueError(
+                f"The outputs are {'logits' if self.returns_logits else 'probabilities'}, got the "
+                f"loss {loss.name} with from_logits={from_logits}. Build the loss with "
+                f"from_logits={self.returns_logits}."
+            )
+
+    def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
+        return super().read_rows(x, self.problem.read_labels(y), sample_weight)
+
+    def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
+        return super().read_batch(x, self.problem.read_batch(y), sample_weight)
+
     def encode_labels(self, labels: Labels) -> Labels:
-        """Turns class ids or label names into class ids."""
-        return encode_labels(labels, self.label_names)
+        """Turns labels, as users write them, into class ids, a 0/1 matrix, or floats (N, C)."""
+        return self.problem.encode_labels(labels, self.label_names)
 
     def class_weighting(self, class_weight: Mapping[Any, float]) -> Callable[[Tensor], Tensor]:
-        """The function from class ids to the weights of their classes."""
-        weights = read_class_weights(class_weight, self.label_names)
-        return lambda labels: weight_rows(labels, weights)
+        """The function from encoded labels to weights, of rows, or of the labels of rows."""
+        return self.problem.class_weighting(class_weight, self)
+
+    def predict_labels(
+        self, x: Inputs, batch_size: int | None = None, steps: int | None = None, **kwargs: Any
+    ) -> Any:
+        """The answer for each row.
+
+        Args:
+            x, batch_size, steps, **kwargs: as for `predict`.
+
+        Returns:
+            for classes a list of N names; for sets of labels a list of N lists of names, by the
+            `thresholds`; for numbers float32 (N,), or (N, C) if there are several for a row.
+        """
+
+        def decode(outputs, rows):
+            return self.problem.name_answers(outputs, self)
+
+        return predict(self, x, batch_size, steps, decode, **kwargs)
+
+    def score(self, x: Inputs, y: Labels, batch_size: int | None = None) -> dict[str, Any]:
+        """Scores the answers for rows.
+
+        Args:
+            x, y: as for `fit`, in memory.
+            batch_size: int, 32 by default.
+
+        Returns:
+            dict of floats. For classes `accuracy`, `macro_f1` and `matthews`; for sets of labels
+            `micro_f1`, `micro_precision`, `micro_recall`, `macro_f1` and `exact_match`, by the
+            `thresholds`; for numbers `pearson`, `spearman`, `mean_squared_error` and
+            `mean_absolute_error`. For labels there is also `classes`, a dict of label name ->
+            dict of `precision`, `recall`, `f1` and `rows`.
+
+        Raises:
+            ValueError: as `fit`, or if `x` is a dataset.
+        """
+        outputs, labels = self._answer(x, y, batch_size)
+        return self.problem.score(outputs, labels, self)
+
+    def tune_thresholds(
+        self, x: Inputs, y: Labels, batch_size: int | None = None
+    ) -> dict[str, float]:
+        """Sets the threshold of each label to the threshold with the highest F1.
+
+        Tune on rows that were not trained on. A label that no row has keeps the threshold 0.5. The
+        thresholds are saved with the classifier. `predict_labels`, `score` and exports made
+        afterwards use them. The metrics of `compile` do not: their threshold is 0.5.
+
+        Args:
+            x, y: as for `fit`, in memory.
+            batch_size: int, 32 by default.
+
+        Returns:
+            dict of label name -> threshold.
+
+        Raises:
+            ValueError: as `score`, or if the answers are not sets of labels.
+        """
+        outputs, labels = self._answer(x, y, batch_size)
+        self.thresholds = self.problem.tune_thresholds(outputs, labels, self)
+        return dict(zip(self.label_names, self.thresholds, strict=True))
+
+    def _answer(self, x, y, batch_size):
+        """(outputs, encoded labels) of rows in memory."""
+        rows = read_data(self, x, y, labelled=True)
+        if not isinstance(rows, Rows):
+            raise ValueError(
+                f"Wanted rows in memory, got a {type(x).__name__}. Pass texts and their labels, or "
+                "call `evaluate` for a dataset."
+            )
+        return self.predict(rows.inputs, batch_size, verbose=0), rows.labels
 
     def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """The answers of a server: `probabilities` float32 (B, C) and `label_ids` int32 (B,)."""
-        return serve_classes(outputs, self.returns_logits)
+        """The answers of a server.
+
+        For classes `probabilities` float32 (B, C) and `label_ids` int32 (B,); for sets of labels
+        `probabilities` and `is_label` bool (B, C); for numbers `scores` float32 (B, C).
+        """
+        return self.problem.serve(outputs, self)
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        # For a new head KerasHub's loader adds `num_classes` to the saved configuration.
+        if config.get("num_classes") not in (None, len(config.get("thresholds") or ())):
+            config = {**config, "thresholds": None}
+        return super().from_config(config)
 
     def get_config(self) -> Config:
         return {
             **super().get_config(),
+            "problem_type": self.problem_type,
             "activation": keras.activations.serialize(self.activation),
+            "thresholds": self.thresholds and list(self.thresholds),
         }
 
 
@@ -167,16 +308,16 @@ def pool_first_token(outputs: Tensor) -> Tensor:
     return outputs[:, 0, :]
 
 
-def _check_activation(activation):
+def _check_activation(activation, problem):
     if isinstance(activation, dict):
         activation = keras.activations.deserialize(activation)
-    names = {None: None, "linear": None, "softmax": "softmax"}
+    names = {None: None, "linear": None, **{name: name for name in problem.activations}}
     name = activation if activation is None or isinstance(activation, str) else None
     if callable(activation):
         name = getattr(activation, "__name__", repr(activation))
     if name not in names:
+        wanted = " or ".join(["None, for logits,", *map(repr, problem.activations)])
         raise ValueError(
-            f"activation must be None, for logits, or 'softmax', got {name!r}: the classes of a "
-            "TextClassifier exclude each other."
+            f"activation must be {wanted} with problem_type={problem.name!r}, got {name!r}."
         )
     return names[name]

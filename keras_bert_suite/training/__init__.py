@@ -10,9 +10,10 @@ from keras_bert_suite.training.embedding_losses import (
 )
 from keras_bert_suite.training.gradient_cache import encode_in_parts
 from keras_bert_suite.training.lamb import Lamb
-from keras_bert_suite.training.losses import MaskedLMLoss
+from keras_bert_suite.training.losses import LabelwiseLoss, MaskedLMLoss, OneHotLoss
 from keras_bert_suite.training.metrics import (
     FiniteMean,
+    LabelSetF1,
     MaskedLMAccuracy,
     TokenAccuracy,
     track_finite_losses,
@@ -33,10 +34,13 @@ __all__ = [
     "EmbeddingLoss",
     "FiniteMean",
     "InBatchNegatives",
+    "LabelSetF1",
+    "LabelwiseLoss",
     "Lamb",
     "LinearWarmupDecay",
     "MaskedLMAccuracy",
     "MaskedLMLoss",
+    "OneHotLoss",
     "Progress",
     "TokenAccuracy",
     "TrainingCheckpoint",

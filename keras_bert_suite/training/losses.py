@@ -1,9 +1,9 @@
-"""Losses of pretraining."""
+"""Losses of pretraining, and losses that wrap those of Keras."""
 
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Dtype, Tensor
+from keras_bert_suite.annotations import Config, Dtype, Tensor
 from keras_bert_suite.training.cross_entropy import sparse_cross_entropy
 
 
@@ -53,3 +53,78 @@ class MaskedLMLoss(keras.losses.Loss):
         if sample_weight is not None:
             weights = ops.cast(sample_weight, losses.dtype)
         return ops.sum(weights * losses) / (ops.sum(weights) + 1e-5)
+
+
+class WrappedLoss(keras.losses.Loss):
+    """A loss that is computed by another loss of Keras.
+
+    Args:
+        loss: `keras.losses.Loss`, or its configuration.
+        name: str.
+    """
+
+    def __init__(self, loss: keras.losses.Loss | Config, name: str | None = None) -> None:
+        if isinstance(loss, dict):
+            loss = keras.losses.deserialize(loss)
+        if not isinstance(loss, keras.losses.Loss):
+            raise ValueError(
+                f"{type(self).__name__} wraps a loss of the class keras.losses.Loss, got {loss!r}. "
+                "Pass an object, such as keras.losses.BinaryFocalCrossentropy(from_logits=True)."
+            )
+        super().__init__(name=name or loss.name, reduction=loss.reduction)
+        self.loss = loss
+
+    @property
+    def from_logits(self) -> bool | None:
+        """Whether the loss takes logits, or None if the loss does not say."""
+        return getattr(self.loss, "from_logits", None)
+
+    def get_config(self) -> Config:
+        return {"loss": keras.losses.serialize(self.loss), "name": self.name}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class OneHotLoss(WrappedLoss):
+    """A loss of one-hot labels that takes class ids.
+
+    `y_true` int (B,), class ids, or float (B, C), which pass as they are; `y_pred` float (B, C).
+
+    Args:
+        loss: `keras.losses.Loss`, such as `CategoricalCrossentropy(label_smoothing=0.1)`, or its
+            configuration.
+        name: str, the name of `loss` by default.
+    """
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        num_classes = y_pred.shape[-1]
+        if len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] == 1:
+            y_true = y_true[..., 0]
+        if len(y_true.shape) < len(y_pred.shape):
+            y_true = ops.one_hot(ops.cast(y_true, "int32"), num_classes, dtype=y_pred.dtype)
+        return self.loss.call(y_true, y_pred)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class LabelwiseLoss(WrappedLoss):
+    """A loss of sets of labels that keeps the loss of each label, so that labels can have weights.
+
+    The losses of Keras return the mean over the labels of a row. The mean of this loss is the same
+    number, but `sample_weight` may also weight the labels of a row.
+
+    `y_true` and `y_pred` float (B, C); `sample_weight` float (B,) or (B, C), or None.
+
+    Args:
+        loss: `keras.losses.Loss` that treats each label by itself, such as `BinaryCrossentropy` or
+            `BinaryFocalCrossentropy`, or its configuration.
+        name: str, the name of `loss` by default.
+    """
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        return self.loss.call(y_true[..., None], y_pred[..., None])
+
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        if sample_weight is not None and len(sample_weight.shape) == 1:
+            sample_weight = sample_weight[:, None]
+        return super().__call__(y_true, y_pred, sample_weight)

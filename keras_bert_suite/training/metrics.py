@@ -1,4 +1,4 @@
-"""Metrics of pretraining."""
+"""Metrics of pretraining and of sets of labels."""
 
 import keras
 from keras import ops
@@ -46,6 +46,43 @@ class MaskedLMAccuracy(TokenAccuracy):
     `y_true` int (B, P); `y_pred` float (B, P, V), logits or probabilities; `sample_weight`
     float (B, P), the weights of the mean.
     """
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class LabelSetF1(keras.metrics.F1Score):
+    """The F1 of sets of labels. A row has the labels whose probability is above a threshold.
+
+    `y_true` (B, C) of 0 and 1; `y_pred` float (B, C), logits or probabilities; `sample_weight`
+    float (B,), weights of rows.
+
+    Args:
+        average: "micro" counts all labels of all rows, "macro" is the mean over the labels.
+        from_logits: bool, whether `y_pred` are logits, and not probabilities.
+        threshold: float in (0, 1].
+        name: str.
+        dtype: as in Keras.
+    """
+
+    def __init__(
+        self,
+        average: str,
+        from_logits: bool = True,
+        threshold: float = 0.5,
+        name: str | None = None,
+        dtype: Dtype | None = None,
+    ) -> None:
+        super().__init__(average, threshold, name or f"{average}_f1", dtype)
+        self.from_logits = from_logits
+
+    def update_state(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> None:
+        if self.from_logits:
+            y_pred = ops.sigmoid(ops.cast(y_pred, self.dtype))
+        super().update_state(y_true, y_pred, sample_weight)
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "from_logits": self.from_logits}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

@@ -117,13 +117,15 @@ def test_dropout_of_the_layer(save_peer, tmp_path):
 @pytest.mark.parametrize(
     "changes, message",
     [
-        ({"problem_type": "multi_label_classification"}, "'multi_label_classification', want"),
-        ({"problem_type": "regression"}, "problem_type is 'regression'"),
+        ({"problem_type": "ranking"}, "problem_type is 'ranking', wanted one of single_label"),
         ({"architectures": None}, r'add "architectures": \["BertForSequenceClassification"\]'),
-        ({"id2label": {"0": "score"}}, r"of shape \(1, 8\), wanted two labels .*regression"),
+        (
+            {"id2label": {"0": "a"}, "problem_type": "single_label_classification"},
+            r"of shape \(1, 8\), wanted \(labels, hidden_size\) with at least 2 labels",
+        ),
     ],
 )
-def test_what_is_no_softmax_is_refused(save_peer, changes, message):
+def test_a_layer_that_no_classifier_has_is_refused(save_peer, changes, message):
     labels = changes.get("id2label", {"0": "a", "1": "b"})
     _, path = save_peer("BertForSequenceClassification", config={"id2label": labels})
     edit_config(path, **changes)

@@ -1,0 +1,128 @@
+"""Scores predicted labels, sets of labels and numbers. It needs NumPy only."""
+
+import numpy as np
+
+
+def score_classes(label_ids, predicted_ids, label_names):
+    """Scores predicted classes.
+
+    Args:
+        label_ids, predicted_ids: int (N,), the true and the predicted classes of the rows.
+        label_names: list of C names.
+
+    Returns:
+        dict of `accuracy`; `macro_f1`, the mean of the F1 of the classes; `matthews`, the
+        correlation coefficient, 0 if all rows have one class; and `classes`, see `score_each`.
+
+    Source: Gorodkin, 2004 (https://doi.org/10.1016/j.compbiolchem.2004.09.006), equation 8, for
+    the coefficient of more than two classes.
+    """
+    classes = np.arange(len(label_names))
+    wanted = np.asarray(label_ids)[:, None] == classes
+    predicted = np.asarray(predicted_ids)[:, None] == classes
+    each = score_each(wanted, predicted, label_names)
+    return {
+        "accuracy": float(np.mean(np.asarray(label_ids) == np.asarray(predicted_ids))),
+        "macro_f1": _mean_f1(each),
+        "matthews": _correlate_classes(wanted.astype("float64"), predicted.astype("float64")),
+        "classes": each,
+    }
+
+
+def score_label_sets(labels, predicted, label_names):
+    """Scores predicted sets of labels.
+
+    Args:
+        labels, predicted: bool (N, C), whether a row has a label.
+        label_names: list of C names.
+
+    Returns:
+        dict of `micro_f1`, `micro_precision` and `micro_recall`, over all labels of all rows;
+        `macro_f1`, the mean of the F1 of the labels; `exact_match`, the share of rows whose set is
+        right; and `classes`, see `score_each`.
+    """
+    each = score_each(labels, predicted, label_names)
+    found, guessed, true = np.sum(labels & predicted), np.sum(predicted), np.sum(labels)
+    return {
+        "micro_f1": float(2 * found / max(guessed + true, 1)),
+        "micro_precision": float(found / max(guessed, 1)),
+        "micro_recall": float(found / max(true, 1)),
+        "macro_f1": _mean_f1(each),
+        "exact_match": float(np.mean((labels == predicted).all(axis=-1))),
+        "classes": each,
+    }
+
+
+def score_each(labels, predicted, label_names):
+    """Scores each label by itself.
+
+    Args:
+        labels, predicted: bool (N, C), whether a row has a label.
+        label_names: list of C names.
+
+    Returns:
+        dict of label name -> dict of `precision`, `recall` and `f1`, each 0 where there is nothing
+        to divide by, and `rows`, the number of rows with the label.
+    """
+    columns = zip(label_names, np.asarray(labels).T, np.asarray(predicted).T, strict=True)
+    return {name: _score_label(wanted, guessed) for name, wanted, guessed in columns}
+
+
+def score_numbers(targets, predictions):
+    """Scores a regression.
+
+    Args:
+        targets, predictions: float (N, T).
+
+    Returns:
+        dict of `pearson` and `spearman`, the means of the correlations of the targets; and
+        `mean_squared_error` and `mean_absolute_error`. A correlation is 0 if one side is constant.
+    """
+    targets, predictions = (np.asarray(column, "float64") for column in (targets, predictions))
+    pairs = list(zip(targets.T, predictions.T, strict=True))
+    return {
+        "pearson": float(np.mean([correlate(a, b) for a, b in pairs])),
+        "spearman": float(np.mean([correlate(rank(a), rank(b)) for a, b in pairs])),
+        "mean_squared_error": float(np.mean((targets - predictions) ** 2)),
+        "mean_absolute_error": float(np.mean(np.abs(targets - predictions))),
+    }
+
+
+def correlate(a, b):
+    """Pearson's correlation of two float columns (N,), 0 if one of them is constant."""
+    if np.ptp(a) == 0 or np.ptp(b) == 0:  # Rounded means would leave a remainder.
+        return 0.0
+    a, b = a - np.mean(a), b - np.mean(b)
+    return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
+
+
+def rank(column):
+    """The ranks of the numbers of a column (N,), float64 (N,). Equal numbers share their mean.
+
+    >>> rank(np.array([0.5, 2.0, 0.5])).tolist()
+    [1.5, 3.0, 1.5]
+    """
+    _, places, counts = np.unique(column, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[places]
+
+
+def _score_label(wanted, guessed):
+    found, predicted, true = np.sum(wanted & guessed), np.sum(guessed), np.sum(wanted)
+    return {
+        "precision": float(found / max(predicted, 1)),
+        "recall": float(found / max(true, 1)),
+        "f1": float(2 * found / max(predicted + true, 1)),
+        "rows": int(true),
+    }
+
+
+def _mean_f1(each):
+    return float(np.mean([scores["f1"] for scores in each.values()]))
+
+
+def _correlate_classes(wanted, predicted):
+    """The correlation of two 0/1 matrices (N, C), over all rows and classes."""
+    if np.ptp(wanted, axis=0).max() == 0 or np.ptp(predicted, axis=0).max() == 0:
+        return 0.0
+    wanted, predicted = wanted - wanted.mean(axis=0), predicted - predicted.mean(axis=0)
+    return float(np.sum(wanted * predicted) / (np.linalg.norm(wanted) * np.linalg.norm(predicted)))

@@ -1,0 +1,199 @@
+"""Turns sets of labels, of texts that may have several labels, into a 0/1 matrix."""
+
+import numpy as np
+
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+
+
+def read_label_sets(labels):
+    """Reads the labels of rows in memory.
+
+    Args:
+        labels: N rows, each a list, tuple, set or array of labels, as a list, a tuple, an object
+            array or a pandas Series; or an array or a tensor (N, ...).
+
+    Returns:
+        object array (N,) of lists for rows of labels; other arrays as they are.
+    """
+    dtype = getattr(labels, "dtype", None)
+    is_column = getattr(dtype, "kind", None) == "O" and len(labels.shape) == 1
+    if not isinstance(labels, (list, tuple)) and not is_column:
+        return labels
+    rows = np.empty(len(labels), dtype=object)
+    for number, row in enumerate(labels):
+        if hasattr(row, "tolist"):  # An array, or a tensor of PyTorch.
+            row = row.tolist()
+        rows[number] = list(row) if isinstance(row, (list, tuple, set, frozenset)) else row
+    return rows
+
+
+def read_batch_of_label_sets(labels):
+    """Reads the labels of a batch of a dataset, as `read_label_sets`.
+
+    Raises:
+        ValueError: if the batch is a list of columns: the first labels of all rows, the second
+            labels, and so on.
+    """
+    if isinstance(labels, (list, tuple)) and any(
+        isinstance(row, tuple) or hasattr(row, "__array__") for row in labels
+    ):
+        raise ValueError(
+            "The labels of a batch must be a list of lists or an array (B, C), got a "
+            f"{type(labels).__name__} of {type(labels[0]).__name__}. Datasets of Grain and of "
+            "PyTorch make such batches of rows whose labels are lists: the first labels of all "
+            "rows, then the second labels. Give each row an array of C zeros and ones, or batch "
+            "the rows with a function of your own that returns a list of lists."
+        )
+    return read_label_sets(labels)
+
+
+def encode_label_sets(labels, label_names):
+    """Turns sets of labels into a 0/1 matrix.
+
+    >>> encode_label_sets(read_label_sets([["b"], [], ["a", "b"]]), ["a", "b"]).tolist()
+    [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
+
+    Args:
+        labels: N rows of label names or of label ids: an object array (N,) of lists, an array
+            (N, n), or a ragged tensor of TensorFlow (N, None). Or a matrix (N, C) of numbers in
+            [0, 1], 1 for each label of the row. Rows of C numbers are always such a matrix, and
+            never ids.
+        label_names: list of C names, in the order of the labels.
+
+    Returns:
+        float32 (N, C), a NumPy array, or a tensor for a tensor.
+
+    Raises:
+        ValueError: if a label is not one of the names or not in [0, C), naming the label and its
+            row; or if a number of the matrix is not in [0, 1]. In a TensorFlow graph the error is
+            `tf.errors.InvalidArgumentError`.
+    """
+    if is_tf_tensor(labels):
+        return _encode_tensor(labels, label_names)
+    num_classes = len(label_names)
+    if not len(labels):
+        return np.zeros((0, num_classes), "float32")
+    matrix = _find_matrix(labels, num_classes)
+    if matrix is not None:
+        return _check_matrix(matrix)
+    id_of = {name: i for i, name in enumerate(label_names)}
+    id_of.update({i: i for i in range(num_classes)})
+    encoded = np.zeros((len(labels), num_classes), "float32")
+    for row, names in enumerate(labels):
+        if not isinstance(names, (list, np.ndarray)):
+            raise ValueError(
+                f"The labels of a row must be a list of labels, got {str(names)[:40]!r} "
+                f"({type(names).__name__}) at row {row}. Put a single label in a list, and pass an "
+                f"empty list for no label. {_describe(label_names)}"
+            )
+        for name in names:
+            name = name.decode("utf-8", "replace") if isinstance(name, bytes) else name
+            if not np.isscalar(name) or name not in id_of:
+                raise ValueError(
+                    f"Label {str(name)[:40]!r} at row {row} is neither one of the labels "
+                    f"{_list_names(label_names)} nor a label id. Correct it, or build the "
+                    f"classifier with `label_names` that include it. {_describe(label_names)}"
+                )
+            encoded[row, id_of[name]] = 1.0
+    return encoded
+
+
+def choose_thresholds(labels, probabilities):
+    """Chooses for each label the threshold with the highest F1.
+
+    >>> choose_thresholds(np.array([[0], [1], [1]]), np.array([[0.1], [0.2], [0.8]])).round(2)
+    array([0.15])
+
+    Args:
+        labels: (N, C) of 0 and 1.
+        probabilities: float (N, C). A row has a label if its probability is above the threshold.
+
+    Returns:
+        float64 (C,), each in the middle between two probabilities. It is 0.5 for a label that no
+        row has. Among thresholds of equal F1 it is the highest.
+    """
+    thresholds = np.full(labels.shape[1], 0.5)
+    for label, (wanted, scores) in enumerate(zip(labels.T > 0.5, probabilities.T, strict=True)):
+        if not wanted.any():
+            continue
+        order = np.argsort(-scores, kind="stable")
+        scores = np.append(scores[order].astype("float64"), 0.0)
+        f1 = 2 * np.cumsum(wanted[order]) / (np.arange(1, len(order) + 1) + wanted.sum())
+        # There is no threshold between equal scores.
+        f1 = np.where(scores[:-1] > scores[1:], f1, -1.0)
+        last = f1.argmax()
+        middle = float(np.float32((scores[last] + scores[last + 1]) / 2))
+        # Between two neighbouring numbers of float32 there is no middle.
+        thresholds[label] = middle if middle < scores[last] else scores[last + 1]
+    return thresholds
+
+
+def _find_matrix(labels, num_classes):
+    """The rows as a matrix if all of them are `num_classes` numbers, or None."""
+    if labels.dtype == object and labels.ndim == 1:
+        if any(not isinstance(row, list) or len(row) != num_classes for row in labels):
+            return None
+        labels = np.array(labels.tolist())
+    is_matrix = labels.ndim == 2 and labels.shape[1] == num_classes and labels.dtype.kind in "biuf"
+    return labels if is_matrix else None
+
+
+def _check_matrix(matrix):
+    wrong = np.argwhere(~((matrix >= 0) & (matrix <= 1)))
+    if len(wrong):
+        row, column = wrong[0]
+        raise ValueError(
+            f"Labels of {matrix.shape[1]} numbers a row are 0 or 1 for each label, got "
+            f"{matrix[row, column]} at row {row}, label {column}. If the numbers are label ids, "
+            "pass names."
+        )
+    return matrix.astype("float32")
+
+
+def _encode_tensor(labels, label_names):
+    import tensorflow as tf
+
+    num_classes = len(label_names)
+    is_ragged = isinstance(labels, tf.RaggedTensor)
+    if not is_ragged and labels.dtype != tf.string and labels.shape[-1] == num_classes:
+        matrix = tf.cast(labels, "float32")
+        message = ["Labels must be numbers in [0, 1], got the matrix", matrix]
+        known = tf.reduce_all((matrix >= 0) & (matrix <= 1))
+        with tf.control_dependencies([tf.debugging.Assert(known, message)]):
+            return tf.identity(matrix)
+    if labels.shape.rank != 2:
+        raise ValueError(
+            f"Wanted a tensor (B, {num_classes}) of 0 and 1, or a tensor (B, None) of labels, such "
+            f"as a tf.RaggedTensor, got a tensor of shape {labels.shape}."
+        )
+    if not is_ragged:
+        labels = tf.RaggedTensor.from_tensor(labels)
+    values = labels.flat_values
+    if values.dtype == tf.string:
+        matches = tf.equal(values[:, None], tf.constant(list(label_names)))
+    else:
+        matches = tf.equal(
+            tf.cast(values, "float32")[:, None], tf.range(num_classes, dtype="float32")
+        )
+    known = tf.reduce_any(matches, axis=-1)
+    message = [
+        f"A label is neither one of {_list_names(label_names)} nor a label id:",
+        tf.boolean_mask(values, ~known),
+    ]
+    with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(known), message)]):
+        matches = tf.cast(matches, "float32")
+    sums = tf.math.unsorted_segment_sum(matches, labels.value_rowids(), labels.nrows())
+    return tf.minimum(sums, 1.0)
+
+
+def _describe(label_names):
+    return (
+        f"Wanted for each row a list of label names, or {len(label_names)} numbers, 1 for each of "
+        "its labels."
+    )
+
+
+def _list_names(label_names):
+    """The first twenty names, as text for a message."""
+    names = list(map(repr, label_names[:20]))
+    return ", ".join(names + ["..."] * (len(label_names) > 20))

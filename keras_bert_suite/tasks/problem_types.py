@@ -1,0 +1,279 @@
+"""What a `TextClassifier` does differently for classes, for sets of labels and for numbers.
+
+The names are those of `problem_type` in the configurations of Hugging Face.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_bert_suite.annotations import Labels, Tensor
+from keras_bert_suite.data.class_weights import read_class_weights, weight_rows
+from keras_bert_suite.data.label_encoding import encode_labels
+from keras_bert_suite.data.label_scores import score_classes, score_label_sets, score_numbers
+from keras_bert_suite.data.label_sets import (
+    choose_thresholds,
+    encode_label_sets,
+    read_batch_of_label_sets,
+    read_label_sets,
+)
+from keras_bert_suite.data.targets import encode_targets
+from keras_bert_suite.tasks.labelled_task import serve_classes
+from keras_bert_suite.training import LabelSetF1, LabelwiseLoss, OneHotLoss
+
+
+class ProblemType(ABC):
+    """How a classifier reads labels, is trained, and turns its outputs into answers.
+
+    The methods take the classifier as `task`, and read its `label_names`, `returns_logits`, `loss`
+    and `thresholds`.
+    """
+
+    #: Hugging Face's name.
+    name: str
+
+    #: How many labels, or targets, there are at least.
+    fewest_labels: int
+
+    #: The activations of the outputs, beside None for logits.
+    activations: tuple[str, ...] = ()
+
+    @abstractmethod
+    def make_loss(self, from_logits: bool) -> keras.losses.Loss:
+        """The loss that `compile` takes for "auto"."""
+
+    @abstractmethod
+    def make_metrics(self, from_logits: bool) -> list[keras.metrics.Metric]:
+        """The metrics that `compile` takes for "auto"."""
+
+    def wrap_loss(self, loss: Any) -> Any:
+        """Makes a loss of the user fit the encoded labels."""
+        return loss
+
+    def read_labels(self, labels: Labels) -> Labels:
+        """Reads the labels of rows in memory as a column."""
+        return labels
+
+    def read_batch(self, labels: Labels) -> Labels:
+        """Reads the labels of a batch of a dataset as a column."""
+        return labels
+
+    @abstractmethod
+    def encode_labels(self, labels: Labels, label_names: Sequence[str]) -> Labels:
+        """Turns a column of labels into labels for the loss, and checks them."""
+
+    @abstractmethod
+    def class_weighting(
+        self, class_weight: Mapping[Any, float], task: Any
+    ) -> Callable[[Tensor], Tensor]:
+        """The function from encoded labels to sample weights."""
+
+    def check_thresholds(
+        self, thresholds: Sequence[float] | None, label_names: Sequence[str]
+    ) -> list[float] | None:
+        """Checks the argument `thresholds` of a classifier, and completes it."""
+        if thresholds is not None:
+            raise ValueError(
+                f"thresholds are for problem_type='{MultiLabel.name}', got {thresholds} with "
+                f"problem_type={self.name!r}. Leave them out."
+            )
+        return None
+
+    @abstractmethod
+    def serve(self, outputs: Tensor, task: Any) -> dict[str, Tensor]:
+        """Turns outputs of the model (B, C) into the answers of a server."""
+
+    @abstractmethod
+    def name_answers(self, outputs: np.ndarray, task: Any) -> Any:
+        """Turns outputs of the model (N, C) into an answer for each row that a person reads."""
+
+    @abstractmethod
+    def score(self, outputs: np.ndarray, labels: np.ndarray, task: Any) -> dict[str, Any]:
+        """Scores outputs of the model (N, C) against encoded labels."""
+
+    def tune_thresholds(self, outputs: np.ndarray, labels: np.ndarray, task: Any) -> list[float]:
+        """The best threshold of each label for outputs of the model and encoded labels."""
+        raise ValueError(
+            f"A classifier with problem_type={self.name!r} has no thresholds. They are for "
+            f"problem_type='{MultiLabel.name}'."
+        )
+
+
+class SingleLabel(ProblemType):
+    """Each row has one class.
+
+    Labels are class ids, names, or one-hot or soft labels (N, C).
+    """
+
+    name = "single_label_classification"
+    fewest_labels = 2
+    activations = ("softmax",)
+
+    def make_loss(self, from_logits: bool) -> keras.losses.Loss:
+        return keras.losses.SparseCategoricalCrossentropy(from_logits=from_logits)
+
+    def make_metrics(self, from_logits: bool) -> list[keras.metrics.Metric]:
+        return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+
+    def wrap_loss(self, loss: Any) -> Any:
+        # The losses of Keras that smooth labels, or are focal, take one-hot labels.
+        one_hot = (keras.losses.CategoricalCrossentropy, keras.losses.CategoricalFocalCrossentropy)
+        return OneHotLoss(loss) if isinstance(loss, one_hot) else loss
+
+    def encode_labels(self, labels: Labels, label_names: Sequence[str]) -> Labels:
+        return encode_labels(labels, label_names)
+
+    def class_weighting(
+        self, class_weight: Mapping[Any, float], task: Any
+    ) -> Callable[[Tensor], Tensor]:
+        weights = read_class_weights(class_weight, task.label_names)
+        return lambda labels: weight_rows(labels, weights)
+
+    def serve(self, outputs: Tensor, task: Any) -> dict[str, Tensor]:
+        return serve_classes(outputs, task.returns_logits)
+
+    def name_answers(self, outputs: np.ndarray, task: Any) -> list[str]:
+        return [task.label_names[i] for i in outputs.argmax(axis=-1)]
+
+    def score(self, outputs: np.ndarray, labels: np.ndarray, task: Any) -> dict[str, Any]:
+        labels = labels if labels.ndim == 1 else labels.argmax(axis=-1)
+        return score_classes(labels, outputs.argmax(axis=-1), task.label_names)
+
+
+class MultiLabel(ProblemType):
+    """Each row has a set of labels, which may be empty.
+
+    Labels are a list of names or ids for each row, or a 0/1 matrix (N, C).
+    """
+
+    name = "multi_label_classification"
+    fewest_labels = 1
+    activations = ("sigmoid",)
+
+    def make_loss(self, from_logits: bool) -> keras.losses.Loss:
+        return LabelwiseLoss(keras.losses.BinaryCrossentropy(from_logits=from_logits))
+
+    def make_metrics(self, from_logits: bool) -> list[keras.metrics.Metric]:
+        return [LabelSetF1("micro", from_logits), LabelSetF1("macro", from_logits)]
+
+    def read_labels(self, labels: Labels) -> Labels:
+        return read_label_sets(labels)
+
+    def read_batch(self, labels: Labels) -> Labels:
+        return read_batch_of_label_sets(labels)
+
+    def encode_labels(self, labels: Labels, label_names: Sequence[str]) -> Labels:
+        return encode_label_sets(labels, label_names)
+
+    def class_weighting(
+        self, class_weight: Mapping[Any, float], task: Any
+    ) -> Callable[[Tensor], Tensor]:
+        """The weight of a label in the rows that have it, as PyTorch's `pos_weight`."""
+        if not isinstance(task.loss, LabelwiseLoss):
+            raise ValueError(
+                "class_weight weights the labels of a row by themselves, but the loss "
+                f"{type(task.loss).__name__} has one number for each row. Compile with "
+                "loss=LabelwiseLoss(loss), which keeps the loss of each label."
+            )
+        weights = read_class_weights(class_weight, task.label_names)
+        return lambda labels: 1.0 + labels * (weights - 1.0)
+
+    def check_thresholds(
+        self, thresholds: Sequence[float] | None, label_names: Sequence[str]
+    ) -> list[float] | None:
+        if thresholds is None:
+            return [0.5] * len(label_names)
+        numbers = np.asarray(thresholds)
+        if (
+            numbers.shape != (len(label_names),)
+            or numbers.dtype.kind not in "iuf"
+            or not ((numbers >= 0) & (numbers <= 1)).all()
+        ):
+            raise ValueError(
+                f"thresholds must be {len(label_names)} numbers in [0, 1], one for each label, got "
+                f"{str(thresholds)[:80]}."
+            )
+        return [float(number) for number in numbers]
+
+    def serve(self, outputs: Tensor, task: Any) -> dict[str, Tensor]:
+        probabilities = ops.sigmoid(outputs) if task.returns_logits else outputs
+        return {
+            "probabilities": probabilities,
+            "is_label": probabilities > np.array(task.thresholds, "float32"),
+        }
+
+    def name_answers(self, outputs: np.ndarray, task: Any) -> list[list[str]]:
+        return [
+            [task.label_names[i] for i in np.flatnonzero(row)]
+            for row in self._find_labels(outputs, task)
+        ]
+
+    def score(self, outputs: np.ndarray, labels: np.ndarray, task: Any) -> dict[str, Any]:
+        return score_label_sets(labels > 0.5, self._find_labels(outputs, task), task.label_names)
+
+    def tune_thresholds(self, outputs: np.ndarray, labels: np.ndarray, task: Any) -> list[float]:
+        return choose_thresholds(labels, _find_probabilities(outputs, task)).tolist()
+
+    def _find_labels(self, outputs, task):
+        """bool (N, C), whether a row has a label."""
+        return _find_probabilities(outputs, task) > np.array(task.thresholds, "float32")
+
+
+class Regression(ProblemType):
+    """Each row has a number, or several. Labels are floats (N,) for one target, or (N, T)."""
+
+    name = "regression"
+    fewest_labels = 1
+
+    def make_loss(self, from_logits: bool) -> keras.losses.Loss:
+        return keras.losses.MeanSquaredError()
+
+    def make_metrics(self, from_logits: bool) -> list[keras.metrics.Metric]:
+        return [keras.metrics.MeanAbsoluteError()]
+
+    def encode_labels(self, labels: Labels, label_names: Sequence[str]) -> Labels:
+        return encode_targets(labels, len(label_names))
+
+    def class_weighting(
+        self, class_weight: Mapping[Any, float], task: Any
+    ) -> Callable[[Tensor], Tensor]:
+        raise ValueError(
+            "A regression has no classes, so class_weight must be None. Pass `sample_weight`, a "
+            "weight for each row."
+        )
+
+    def serve(self, outputs: Tensor, task: Any) -> dict[str, Tensor]:
+        return {"scores": outputs}
+
+    def name_answers(self, outputs: np.ndarray, task: Any) -> np.ndarray:
+        return outputs[:, 0] if outputs.shape[1] == 1 else outputs
+
+    def score(self, outputs: np.ndarray, labels: np.ndarray, task: Any) -> dict[str, Any]:
+        return score_numbers(labels, outputs)
+
+
+def _find_probabilities(outputs, task):
+    """float32 (N, C). It computes the sigmoid as the served model does."""
+    if not task.returns_logits:
+        return outputs
+    return ops.convert_to_numpy(ops.sigmoid(outputs))
+
+
+PROBLEM_TYPES: dict[str, ProblemType] = {
+    problem.name: problem for problem in (SingleLabel(), MultiLabel(), Regression())
+}
+
+
+def find_problem_type(name: str) -> ProblemType:
+    """The `ProblemType` of a name.
+
+    Raises:
+        ValueError: if there is none of this name.
+    """
+    if name not in PROBLEM_TYPES:
+        raise ValueError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, got {name!r}.")
+    return PROBLEM_TYPES[name]
