@@ -3,6 +3,9 @@
 Texts come in a TSV or CSV file. With --task ner, each line of a file has a word and its tag, and an
 empty line ends a sentence. The tags may be of IOB1, BIO, BIOES or BMES.
 
+With --task multilabel a text has any number of labels, joined by --label_separator. The thresholds
+of the labels are those with the best F1 on --dev. With --task regress a text has a number.
+
 The label names are the labels of the training file, sorted. Progress and a table of the epochs are
 printed. The model is written when training is done. If a run was killed, the same command goes on
 with it, from checkpoints that are removed at the end. If SIGTERM stops the run, the exit status is
@@ -120,6 +123,8 @@ def run(values):
         task = train_task(values, data, train, dev, arguments, state)
         if task is None:
             return report_stop()
+        if line := data.complete(task, dev):
+            print(line)
         if "test" in held_out:
             print(f"test {data.describe(task, held_out['test'])}")
         save = task.save_to_preset if kind else task.save

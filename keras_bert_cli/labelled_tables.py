@@ -12,13 +12,14 @@ MANY_LABELS = 20
 MISSING = frozenset({"nan", "NaN", "None", "null", "NULL", "<NA>", "N/A"})
 
 
-def read_examples(values, path, text_columns):
+def read_examples(values, path, text_columns, needs_label=True):
     """Reads texts and their labels.
 
     Args:
         values: the flags.
         path: str.
         text_columns: dict from `choose_text_columns`.
+        needs_label: bool, whether an empty label is an error.
 
     Returns:
         `Table`.
@@ -30,7 +31,7 @@ def read_examples(values, path, text_columns):
     for column in text_columns.values():
         _check_texts(table, column)
     for row, label in enumerate(table.columns[values.label_column]):
-        if not label.strip():
+        if needs_label and not label.strip():
             raise ValueError(f"{table.locate(row)}: the label is empty. Give the text a label.")
     return table
 
@@ -129,8 +130,8 @@ def _check_many_labels(values, train, label_names):
     if all(map(_is_number, label_names)) and not all(map(_is_whole, label_names)):
         raise ValueError(
             f"{where} holds {len(label_names)} different numbers, such as {label_names[0]!r}: "
-            "that is a scale, and a classifier learns classes. Cut the scale into a few classes, "
-            "or name another column with --label_column."
+            "that is a scale, and a classifier learns classes. Pass --task regress, cut the "
+            "scale into a few classes, or name another column with --label_column."
         )
     if len(label_names) > len(train) / 2:
         warnings.warn(

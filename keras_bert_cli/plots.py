@@ -88,6 +88,41 @@ def plot_pretraining(rows, path):
     figure.savefig(path, dpi=150)
 
 
+def plot_glue_curves(curves, path):
+    """Draws the metrics of each task over the epochs, the mean and the range of the seeds, as PNG.
+
+    Args:
+        curves: dict of the name of a task -> dict of seed -> list of dicts of an epoch, with
+            `epoch`, `loss` and the metrics.
+        path: str or path of the file.
+    """
+    columns = min(len(curves), 3)
+    rows = -(-len(curves) // columns)
+    figure = Figure(figsize=(4 * columns, 3.2 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    for axes, (name, runs) in zip(panels, curves.items(), strict=False):
+        runs = list(runs.values())
+        epochs = [row["epoch"] for row in runs[0]]
+        metrics = [metric for metric in runs[0][0] if metric not in ("epoch", "loss")]
+        for metric, color in zip(metrics, (HELD_OUT_COLOR, TRAIN_COLOR), strict=False):
+            scores = np.array([[row[metric] for row in run] for run in runs])
+            mean = scores.mean(axis=0)
+            label = f"{metric}, {mean[-1]:.3f} at the end"
+            axes.plot(epochs, mean, marker="o", linewidth=2, color=color, label=label)
+            axes.fill_between(
+                epochs, scores.min(axis=0), scores.max(axis=0), color=color, alpha=0.2
+            )
+        axes.set(xlabel="epoch", title=name)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+        axes.margins(y=0.1)
+        axes.grid(color=GRID_COLOR)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(frameon=False, fontsize="small")
+    for axes in panels[len(curves) :]:
+        axes.set_visible(False)
+    figure.savefig(path, dpi=150)
+
+
 def plot_confusion_matrix(label_ids, predicted_ids, label_names, path):
     """Draws how often each class was predicted as each other class, as PNG.
 
@@ -118,4 +153,40 @@ def plot_confusion_matrix(label_ids, predicted_ids, label_names, path):
         axes.set_yticks(ticks, label_names, rotation=90, va="center")
     accuracy = np.trace(counts) / max(counts.sum(), 1)
     axes.set(xlabel="predicted", ylabel="true", title=f"Accuracy {accuracy:.1%}")
+    figure.savefig(path, dpi=150)
+
+
+def plot_label_scores(classes, path):
+    """Draws the F1 of each label as a bar, as PNG.
+
+    Args:
+        classes: dict of label name -> dict with `f1` and `rows`.
+        path: str or path of the file.
+    """
+    figure = Figure(figsize=(6, 1.2 + 0.3 * len(classes)), layout="constrained")
+    axes = figure.subplots()
+    names = [f"{name} ({scores['rows']})" for name, scores in classes.items()]
+    bars = axes.barh(names, [scores["f1"] for scores in classes.values()], color=TRAIN_COLOR)
+    axes.bar_label(bars, fmt="%.2f", padding=3)
+    axes.invert_yaxis()
+    axes.set(xlabel="F1", xlim=(0, 1.1), title="F1 of each label (texts)")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
+
+
+def plot_numbers(targets, predictions, title, path):
+    """Draws predicted numbers over true numbers, as PNG.
+
+    Args:
+        targets, predictions: float (N,).
+        title: str.
+        path: str or path of the file.
+    """
+    figure = Figure(figsize=(4.5, 4.5), layout="constrained")
+    axes = figure.subplots()
+    axes.scatter(targets, predictions, s=8, alpha=0.4, color=TRAIN_COLOR)
+    ends = [min(*targets, *predictions), max(*targets, *predictions)]
+    axes.plot(ends, ends, color=GRID_COLOR, zorder=0)
+    axes.set(xlabel="true", ylabel="predicted", title=title)
+    axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)

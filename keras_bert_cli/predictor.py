@@ -32,21 +32,34 @@ def open_predictor(path, saved_model=None):
     """
     if saved_model is not None or is_saved_model(path):
         saved_model = saved_model or SavedModel(path)
-        return Predictor(_read_label_names(path), saved_model.classify)
+        return Predictor(read_label_names(path), saved_model.classify)
     classifier = open_task(path, "TextClassifier")
 
     def answer(columns, batch_size):
-        names = classifier.input_names
-        _check_columns(path, names, columns)
-        # Columns with the names of the model's texts may come in any order.
-        in_order = names if set(names or ()) == set(columns) else columns
-        texts = tuple(columns[name] for name in in_order)
-        texts = texts if len(texts) > 1 else texts[0]
+        texts = order_texts(path, classifier.input_names, columns)
         probabilities = predict_probabilities(classifier, texts, batch_size)
         labels = [classifier.label_names[i] for i in probabilities.argmax(axis=-1)]
         return labels, probabilities
 
     return Predictor(classifier.label_names, answer)
+
+
+def order_texts(path, input_names, columns):
+    """The texts of columns as `predict` takes them.
+
+    Args:
+        path: str, the model.
+        input_names: names of the texts of the model, or None.
+        columns: dict, name of a column -> texts. Columns with the names of the model's texts may
+            come in any order.
+
+    Raises:
+        ValueError: if there are more or fewer columns than names.
+    """
+    _check_columns(path, input_names, columns)
+    in_order = input_names if set(input_names or ()) == set(columns) else columns
+    texts = tuple(columns[name] for name in in_order)
+    return texts if len(texts) > 1 else texts[0]
 
 
 def predict_probabilities(classifier, x, batch_size=32):
@@ -73,7 +86,7 @@ def _check_columns(path, input_names, columns):
     )
 
 
-def _read_label_names(saved_model):
+def read_label_names(saved_model):
     """The class names that `export_saved_model` has written beside the graph, or None."""
     file = Path(saved_model) / "assets.extra" / "label_names.txt"
     return file.read_text(encoding="utf-8").splitlines() if file.is_file() else None

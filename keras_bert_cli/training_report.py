@@ -62,8 +62,14 @@ def print_epochs(rows, held_out_name):
     columns = {
         "loss": "loss",
         "accuracy": "accuracy",
+        "micro_f1": "micro F1",
+        "macro_f1": "macro F1",
+        "mean_absolute_error": "error",
         "val_loss": f"{held_out_name} loss",
         "val_accuracy": f"{held_out_name} accuracy",
+        "val_micro_f1": f"{held_out_name} micro F1",
+        "val_macro_f1": f"{held_out_name} macro F1",
+        "val_mean_absolute_error": f"{held_out_name} error",
         "val_entity_f1": f"{held_out_name} entity F1",
     }
     columns = {name: title for name, title in columns.items() if any(name in row for row in rows)}

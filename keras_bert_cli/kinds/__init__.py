@@ -4,10 +4,12 @@ from absl import flags
 
 from ..model_paths import read_saved_task
 from .classify import Classify
+from .multilabel import MultiLabel
 from .ner import NamedEntities
+from .regress import Regress
 
 #: The values of --task, in the order of the help. A model that no kind recognizes is of the first.
-KINDS = {kind.name: kind for kind in (Classify, NamedEntities)}
+KINDS = {kind.name: kind for kind in (Classify, MultiLabel, Regress, NamedEntities)}
 
 
 def define_task_flag(values, default=None):

@@ -29,6 +29,13 @@ class Classify(Kind):
     task = "TextClassifier"
     unit = "texts"
 
+    #: `problem_type` of the task.
+    problem_type = "single_label_classification"
+
+    @classmethod
+    def recognizes(cls, saved):
+        return saved.class_name == cls.task and find_problem_type(saved.config) == cls.problem_type
+
     @property
     def input_names(self):
         """The names of the model's texts. For pairs they are the names of the columns."""
@@ -103,6 +110,13 @@ class Classify(Kind):
         answers = predictor.answer(columns, self.values.batch_size)
         style = self.values.format or "tsv"
         return _format_lines(style, columns, *answers, predictor.label_names)
+
+
+def find_problem_type(config):
+    """The `problem_type` in the configuration of a `TextClassifier` or of transformers."""
+    # transformers takes one output for a regression unless the file says otherwise.
+    default = "regression" if len(config.get("id2label") or ()) == 1 else Classify.problem_type
+    return config.get("problem_type") or default
 
 
 def print_scores(scores):

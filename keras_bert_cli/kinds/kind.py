@@ -91,6 +91,18 @@ class Kind(ABC):
         """
         return []
 
+    def complete(self, task, dev):
+        """Sets what a trained task learns from the held-out examples, such as thresholds.
+
+        Args:
+            task: the task.
+            dev: from `read`, or None.
+
+        Returns:
+            str, a line to print, or None.
+        """
+        return None
+
     @abstractmethod
     def describe(self, task, examples):
         """str, a line with the scores of a task."""

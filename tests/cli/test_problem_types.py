@@ -1,0 +1,101 @@
+"""`finetune`, `evaluate` and `predict` of sets of labels, and of numbers."""
+
+import json
+
+import keras
+import pytest
+from small_texts import make_reviews
+
+TEXTS, _ = make_reviews(32)
+NAMES = ["bad", "good", "plot"]
+SETS = [[name for name in NAMES if name in text.split()] for text in TEXTS]
+NUMBERS = [len(text.split()) / 4 for text in TEXTS]
+
+
+def write_table(path, labels):
+    rows = zip(TEXTS, labels, strict=True)
+    path.write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
+    return path
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tables")
+    write_table(folder / "multilabel.tsv", map("; ".join, SETS))
+    write_table(folder / "regress.tsv", NUMBERS)
+    return folder
+
+
+def finetune(run, workshop, table, task, output, *flags):
+    return run(
+        "finetune", f"--task={task}", f"--checkpoint={workshop / 'checkpoint'}",
+        f"--train={table}", f"--dev={table}", f"--output={output}", "--epochs=1",
+        "--sequence_length=16", "--learning_rate=1e-3", *flags,
+    )  # fmt: skip
+
+
+def test_sets_of_labels(run, workshop, tables, tmp_path):
+    table, model = tables / "multilabel.tsv", tmp_path / "model.keras"
+    separator = "--label_separator=;"
+    status, out, err = finetune(
+        run, workshop, table, "multilabel", model, separator, "--class_weight=balanced"
+    )
+    assert (status, err) == (0, "")
+    assert "labels in a text, labels bad, good, plot" in out and "dev micro F1" in out
+    classifier = keras.saving.load_model(model)
+    assert classifier.problem_type == "multi_label_classification"
+    assert classifier.thresholds != [0.5] * 3
+    json_file, png = tmp_path / "scores.json", tmp_path / "scores.png"
+    status, out, err = run(
+        "evaluate", f"--model={model}", f"--input={table}", separator, f"--json={json_file}",
+        f"--png={png}",
+    )  # fmt: skip
+    assert (status, err) == (0, "")
+    scores = json.loads(json_file.read_text())
+    wanted = classifier.score(TEXTS, SETS)
+    assert scores.pop("rows") == 32 and scores == wanted
+    assert png.read_bytes()[:4] == b"\x89PNG"
+
+    status, out, _ = run("predict", f"--model={model}", f"--input={table}")
+    lines = [line.split("\t") for line in out.splitlines()]
+    assert lines[0] == ["labels", "probabilities"]
+    labels = classifier.predict_labels(TEXTS, verbose=0)
+    assert [line[0] for line in lines[1:]] == list(map(",".join, labels))
+    status, out, _ = run("predict", f"--model={model}", f"--input={table}", "--format=jsonl")
+    answer = json.loads(out.splitlines()[0])
+    assert answer["text"] == TEXTS[0] and answer["labels"] == labels[0]
+    assert list(answer["probabilities"]) == NAMES
+
+    status, _, err = run("evaluate", f"--model={model}", f"--input={table}")
+    assert status == 1 and "multilabel.tsv, line " in err and "--label_separator" in err
+
+
+def test_numbers(run, workshop, tables, tmp_path):
+    table, model = tables / "regress.tsv", tmp_path / "model"
+    status, out, err = finetune(run, workshop, table, "regress", model)
+    assert (status, err) == (0, "")
+    assert "numbers from 0.75 to 3" in out and "dev error" in out
+    json_file, png = tmp_path / "scores.json", tmp_path / "scores.png"
+    status, out, err = run(
+        "evaluate", f"--model={model}", f"--input={table}", f"--json={json_file}", f"--png={png}"
+    )
+    assert (status, err) == (0, "") and "Pearson" in out
+    scores = json.loads(json_file.read_text())
+    assert scores["rows"] == 32 and png.is_file()
+    status, out, _ = run("predict", f"--model={model}", f"--input={table}")
+    lines = out.splitlines()
+    assert lines[0] == "label"
+    error = sum(abs(float(x) - y) for x, y in zip(lines[1:], NUMBERS, strict=True)) / 32
+    assert error == pytest.approx(scores["mean_absolute_error"], abs=1e-4)
+    status, out, _ = run("predict", f"--model={model}", f"--input={table}", "--format=jsonl")
+    assert json.loads(out.splitlines()[0])["scores"].keys() == {"label"}
+
+
+@pytest.mark.backend_free
+def test_wrong_tables(run, workshop, tmp_path):
+    words = write_table(tmp_path / "words.tsv", ["much"] * 32)
+    status, _, err = finetune(run, workshop, words, "regress", tmp_path / "model.keras")
+    assert status == 1 and "words.tsv, line 2: the number of the text is 'much'" in err
+    empty = write_table(tmp_path / "empty.tsv", [""] * 32)
+    status, _, err = finetune(run, workshop, empty, "multilabel", tmp_path / "model.keras")
+    assert status == 1 and "No text of" in err and "empty.tsv has a label" in err
