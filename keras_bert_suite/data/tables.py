@@ -24,11 +24,13 @@ class Table:
         path: str, the file.
         columns: dict, name -> list of N strings.
         line_numbers: list of N ints, the line in which each row begins. The header is line 1.
+        left_out: list of ints, lines with another number of fields that are not among the rows.
     """
 
     path: str
     columns: dict
     line_numbers: list
+    left_out: list = dataclasses.field(default_factory=list)
 
     def __len__(self):
         return len(self.line_numbers)
@@ -38,7 +40,9 @@ class Table:
         return f"{self.path}, line {self.line_numbers[row]}"
 
 
-def read_table(path, columns, encoding="utf-8", delimiter=None, header=True):
+def read_table(
+    path, columns, encoding="utf-8", delimiter=None, header=True, leave_out_broken=False
+):
     """Reads some columns of a file, by name or by number.
 
     A `.tsv` file has tabs between fields and no quoting. Only a line feed ends a line, so a text
@@ -56,6 +60,8 @@ def read_table(path, columns, encoding="utf-8", delimiter=None, header=True):
         delimiter: str, one character. With a tab the file is read as a `.tsv` file, whatever its
             name; with another character as a `.csv` file that has this character for a comma.
         header: bool, whether the first line names the columns.
+        leave_out_broken: bool, whether rows with more or fewer fields are left out, and not an
+            error.
 
     Returns:
         `Table` of at least one row.
@@ -80,8 +86,11 @@ def read_table(path, columns, encoding="utf-8", delimiter=None, header=True):
     if not header:
         rows = itertools.chain([first_line], rows)
 
-    values, line_numbers, empty_line = [[] for _ in columns], [], None
+    values, line_numbers, left_out, empty_line = [[] for _ in columns], [], [], None
     for line_number, fields in rows:
+        if leave_out_broken and len(fields) != len(names):
+            left_out.append(line_number)
+            continue
         if len(names) > 1 and fields == [""]:
             empty_line = empty_line or line_number
             continue
@@ -97,7 +106,7 @@ def read_table(path, columns, encoding="utf-8", delimiter=None, header=True):
         line_numbers.append(line_number)
     if not line_numbers:
         raise ValueError(f"{path} has a line of column names and no row below it.")
-    return Table(str(path), dict(zip(columns, values, strict=True)), line_numbers)
+    return Table(str(path), dict(zip(columns, values, strict=True)), line_numbers, left_out)
 
 
 def read_lines(path, encoding="utf-8"):
