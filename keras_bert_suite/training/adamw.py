@@ -34,13 +34,16 @@ class AdamW(BertOptimizer):
             of them finds it. Defaults to biases and norms.
         no_decay_names: regular expressions searched in `variable.name`, for further variables
             that are not decayed. `exclude_from_weight_decay(var_names=...)` adds to them.
+        rate_multipliers: pairs (regular expression, factor). A variable has the learning rate times
+            the factor of the first expression that is found in `variable.path`. So the transitions
+            of a CRF may learn faster than the encoder: `[("crf/", 100.0)]`.
         gradient_accumulation_steps: int or None, how many batches make a step. The step takes the
             mean of their gradients.
         **kwargs: other arguments of `keras.optimizers.Optimizer`.
 
     Raises:
-        ValueError: when the optimizer is built, if an expression given in `no_decay`
-            or `no_decay_names` finds none of the variables.
+        ValueError: when the optimizer is built, if an expression given in `no_decay`,
+            `no_decay_names` or `rate_multipliers` finds none of the variables.
 
     Source: google-research/bert, optimization.py.
     """
@@ -57,6 +60,7 @@ class AdamW(BertOptimizer):
     def update_step(
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
     ) -> None:
+        learning_rate = learning_rate * self.rate_multiplier_of(variable)
         # The kernel computes in the variable's own dtype, and in bfloat16 its 1 - 0.999 is 0.
         if keras.config.backend() == "tensorflow" and variable.dtype in ("float32", "float64"):
             index = self._get_variable_index(variable)
@@ -74,17 +78,18 @@ class AdamW(BertOptimizer):
         if keras.config.backend() != "torch":
             super().update_all(gradients, variables, learning_rate)
             return
-        by_decay: dict[float, list[tuple[Tensor, keras.Variable]]] = {}
+        groups: dict[tuple[float, float], list[tuple[Tensor, keras.Variable]]] = {}
         for gradient, variable in zip(gradients, variables, strict=True):
-            by_decay.setdefault(self.decay_of(variable), []).append((gradient, variable))
-        for decay, pairs in by_decay.items():
+            group = self.decay_of(variable), self.rate_multiplier_of(variable)
+            groups.setdefault(group, []).append((gradient, variable))
+        for (decay, multiplier), pairs in groups.items():
             indices = [self._get_variable_index(variable) for _, variable in pairs]
             torch_adamw(
                 [variable.value.detach() for _, variable in pairs],
                 [gradient.to(variable.value.dtype).contiguous() for gradient, variable in pairs],
                 [self._momentums[i].value for i in indices],
                 [self._velocities[i].value for i in indices],
-                learning_rate,
+                learning_rate * multiplier,
                 decay,
                 self.finite,
                 self,

@@ -47,6 +47,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         bias_correction: bool = False,
         no_decay: Sequence[str] = NO_DECAY,
         no_decay_names: Sequence[str] = (),
+        rate_multipliers: Sequence[tuple[str, float]] = (),
         gradient_accumulation_steps: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -73,6 +74,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self.bias_correction = bias_correction
         self.no_decay = tuple(no_decay)
         self.no_decay_names = tuple(no_decay_names)
+        self.rate_multipliers = tuple(_read_multipliers(rate_multipliers))
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
         if self.built:
@@ -86,6 +88,9 @@ class BertOptimizer(keras.optimizers.Optimizer):
             "no_decay_names", self.no_decay_names, [v.name for v in variables], "names"
         )
         self._found_by_no_decay = [path or name for path, name in zip(paths, names, strict=True)]
+        patterns = [pattern for pattern, _ in self.rate_multipliers]
+        _find_all("rate_multipliers", patterns, [v.path for v in variables], "paths")
+        self._multipliers = [self._find_multiplier(v.path) for v in variables]
 
     @property
     def weight_decay(self) -> None:
@@ -132,6 +137,14 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def decay_of(self, variable: keras.Variable) -> float:
         """float, the weight decay of a variable."""
         return 0.0 if self.is_excluded(variable) else self.decay
+
+    def rate_multiplier_of(self, variable: keras.Variable) -> float:
+        """float, the factor by which the learning rate of a variable differs from the others'."""
+        return self._multipliers[self._get_variable_index(variable)]
+
+    def _find_multiplier(self, path: str) -> float:
+        found = (factor for pattern, factor in self.rate_multipliers if re.search(pattern, path))
+        return next(found, 1.0)
 
     @property
     def learning_rate(self) -> Tensor:
@@ -265,7 +278,21 @@ class BertOptimizer(keras.optimizers.Optimizer):
             "bias_correction": self.bias_correction,
             "no_decay": list(self.no_decay),
             "no_decay_names": list(self.no_decay_names),
+            "rate_multipliers": [list(row) for row in self.rate_multipliers],
         }
+
+
+def _read_multipliers(rows: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Checks the table `rate_multipliers`, which a configuration holds as lists."""
+    table = []
+    for row in rows:
+        if isinstance(row, str) or len(row) != 2 or not isinstance(row[0], str) or not row[1] >= 0:
+            raise ValueError(
+                "rate_multipliers must be pairs (regular expression, factor of at least 0), such "
+                f"as [('crf/', 100.0)], got the entry {row!r}."
+            )
+        table.append((row[0], float(row[1])))
+    return table
 
 
 def _find_all(

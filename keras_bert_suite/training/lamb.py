@@ -42,7 +42,7 @@ class Lamb(BertOptimizer):
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
     ) -> None:
         update = self.adam_update(gradient, variable)
-        learning_rate = ops.cast(learning_rate, update.dtype)
+        learning_rate = ops.cast(learning_rate, update.dtype) * self.rate_multiplier_of(variable)
         if not self.is_excluded(variable):
             learning_rate = learning_rate * _trust_ratio(ops.cast(variable, update.dtype), update)
         self.assign_sub(variable, ops.cast(learning_rate * update, variable.dtype))

@@ -61,6 +61,38 @@ def test_steps_equal_the_formula(model, clip, bias_correction):
         np.testing.assert_allclose(ops.convert_to_numpy(variable), wanted, atol=3e-6)
 
 
+@pytest.mark.parametrize("optimizer_cls", [AdamW, Lamb])
+def test_a_rate_multiplier_is_another_learning_rate(model, optimizer_cls):
+    """The decay is part of the step, so it is multiplied as well."""
+    table = [("dense/bias", 3.0), ("dense", 10.0)]  # The first that is found holds.
+    multiplied = optimizer_cls(1e-3, DECAY, rate_multipliers=table, global_clipnorm=None)
+    multiplied = keras.optimizers.deserialize(keras.optimizers.serialize(multiplied))
+    plain = {f: optimizer_cls(1e-3 * f, DECAY, global_clipnorm=None) for f in (1, 3, 10)}
+    rng = np.random.default_rng(1)
+    variables = model.trainable_variables
+    twins = {
+        f: [keras.Variable(ops.convert_to_numpy(v), name=v.name) for v in variables] for f in plain
+    }
+    for optimizer in plain.values():
+        optimizer.no_decay = ("gamma", "beta", "bias")
+    for _ in range(3):
+        gradients = [rng.normal(size=v.shape).astype("float32") for v in variables]
+        multiplied.apply([ops.convert_to_tensor(g) for g in gradients], variables)
+        for factor, optimizer in plain.items():
+            optimizer.apply([ops.convert_to_tensor(g) for g in gradients], twins[factor])
+    for place, (variable, factor) in enumerate(zip(variables, (1, 1, 1, 10, 3), strict=True)):
+        wanted = ops.convert_to_numpy(twins[factor][place])
+        np.testing.assert_allclose(ops.convert_to_numpy(variable), wanted, atol=1e-6)
+
+
+@pytest.mark.backend_free
+def test_wrong_rate_multipliers(model):
+    with pytest.raises(ValueError, match=r"got the entry 'crf'"):
+        AdamW(rate_multipliers=["crf"])
+    with pytest.raises(ValueError, match="rate_multipliers='crf/' finds none of the 5 variables"):
+        AdamW(rate_multipliers=[("crf/", 10.0)]).build(model.trainable_variables)
+
+
 def test_a_token_that_occurs_twice_is_clipped_as_one(model):
     """TensorFlow hands an embedding's gradient over in slices, one for each occurrence."""
     x, y = np.full((2, 6), 7), np.array([0, 1])
