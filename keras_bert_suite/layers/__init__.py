@@ -2,7 +2,9 @@
 
 from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
 from keras_bert_suite.layers.bert_embeddings import BertEmbeddings
+from keras_bert_suite.layers.crf import ConditionalRandomField
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.global_pointer import EfficientGlobalPointer, GlobalPointer
 from keras_bert_suite.layers.masked_lm_head import MaskedLMHead
 from keras_bert_suite.layers.pooling import (
     FirstLastPooling,
@@ -15,9 +17,12 @@ from keras_bert_suite.layers.transformer_block import TransformerBlock
 
 __all__ = [
     "BertEmbeddings",
+    "ConditionalRandomField",
     "Dropout",
     "FirstLastPooling",
     "FirstTokenPooling",
+    "EfficientGlobalPointer",
+    "GlobalPointer",
     "MaskedLMHead",
     "MaxPooling",
     "MeanPooling",

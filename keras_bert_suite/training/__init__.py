@@ -21,6 +21,7 @@ from keras_bert_suite.training.metrics import (
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.schedule_lengths import lay_schedule, lay_schedule_without_end
 from keras_bert_suite.training.schedules import LinearWarmupDecay
+from keras_bert_suite.training.span_loss import SpanLoss
 from keras_bert_suite.training.training_checkpoint import (
     TrainingCheckpoint,
     find_training_checkpoint,
@@ -41,6 +42,7 @@ __all__ = [
     "MaskedLMAccuracy",
     "MaskedLMLoss",
     "OneHotLoss",
+    "SpanLoss",
     "Progress",
     "TokenAccuracy",
     "TrainingCheckpoint",

@@ -1,0 +1,31 @@
+"""Rotary positions: a product of a query and a key depends on how far apart they are."""
+
+from keras import ops
+
+from keras_bert_suite.annotations import Tensor
+
+
+def rotate_positions(x: Tensor, base: float = 10000.0) -> Tensor:
+    """Turns each vector by angles in proportion to its position.
+
+    The dimensions i and i + D/2 are a plane, which is turned by the angle
+    position * base^(-2i / D). The paper pairs the dimensions 2i and 2i + 1; this is the same up to
+    the order of the dimensions.
+
+    Args:
+        x: float (B, L, ..., D), D even.
+        base: float.
+
+    Returns:
+        float32 (B, L, ..., D).
+
+    Source: Su et al., 2021 (https://arxiv.org/abs/2104.09864), section 3.2.2.
+    """
+    length, dim = ops.shape(x)[1], x.shape[-1]
+    frequencies = base ** (-ops.arange(0, dim, 2, dtype="float32") / dim)
+    angles = ops.arange(length, dtype="float32")[:, None] * frequencies
+    angles = ops.reshape(angles, (length, *[1] * (len(x.shape) - 3), dim // 2))
+    x = ops.cast(x, "float32")
+    first, second = x[..., : dim // 2], x[..., dim // 2 :]
+    cos, sin = ops.cos(angles), ops.sin(angles)
+    return ops.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
