@@ -2,6 +2,9 @@
 
 from keras_bert_suite.layers import (
     BertEmbeddings,
+    ConditionalRandomField,
+    EfficientGlobalPointer,
+    GlobalPointer,
     MaskedLMHead,
     SelfAttention,
     TransformerBlock,
@@ -10,7 +13,9 @@ from keras_bert_suite.models import BertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
 from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
 from keras_bert_suite.tasks import (
+    CrfTokenClassifier,
     EntityF1,
+    EntitySpanClassifier,
     MaskedLM,
     Pretrainer,
     QuestionAnswerer,
@@ -41,7 +46,12 @@ __all__ = [
     "BytePairTokenizer",
     "CoSENT",
     "CosineRegression",
+    "ConditionalRandomField",
+    "CrfTokenClassifier",
+    "EfficientGlobalPointer",
     "EntityF1",
+    "EntitySpanClassifier",
+    "GlobalPointer",
     "InBatchNegatives",
     "LabelwiseLoss",
     "Lamb",

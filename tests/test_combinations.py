@@ -19,6 +19,8 @@ from keras_bert_suite import (
     AdamW,
     BertBackbone,
     BytePairTokenizer,
+    CrfTokenClassifier,
+    EntitySpanClassifier,
     Pretrainer,
     RobertaBackbone,
     SegmentPacker,
@@ -49,7 +51,11 @@ PROBLEMS = {
     "numbers": ("regression", np.array([len(text.split()) / 4 for text in FIRST], "float32")),
 }
 
-TASKS = ("texts", "pairs", *PROBLEMS, "words", "pretraining")
+SPANS = [[(i, i + 1, 0) for i, tag in enumerate(row) if tag] for row in TAGS]
+
+TASKS = ("texts", "pairs", *PROBLEMS, "words", "chains", "spans", "pretraining")
+#: The tasks whose rows are lists of words.
+OF_WORDS = ("words", "chains", "spans")
 BYTE_PAIRS = "SegmentPacker of byte pairs"
 PREPROCESSORS = ("SegmentPacker", BYTE_PAIRS, "none", *(f"KerasHub's {name}" for name in MODELS))
 SAVED = ("as trained", ".keras", "preset")
@@ -87,7 +93,7 @@ TRACED = (("pairs", "as trained", "tf.data"), ("pairs", "as trained", None))
 #: (what it is about, why it is no combination).
 EXCEPTIONS = (
     (
-        lambda c: c.task == "words" and c.preprocessor.startswith("KerasHub"),
+        lambda c: c.task in OF_WORDS and c.preprocessor.startswith("KerasHub"),
         "Only our packer says which token belongs to which word.",
     ),
     (
@@ -113,7 +119,14 @@ EXCEPTIONS = (
         "These differ from classes of texts in their labels and answers only.",
     ),
     (
-        lambda c: c.task == "words" and c.format is not None,
+        lambda c: (
+            c.task in ("chains", "spans")
+            and (c.preprocessor != "SegmentPacker" or c.kind not in ("list", "generator"))
+        ),
+        "They read rows as words do. Packed arrays are in the tests of the two tasks.",
+    ),
+    (
+        lambda c: c.task in OF_WORDS and c.format is not None,
         "tests/serving/test_entities.py compares the entities of the exports.",
     ),
     (
@@ -211,6 +224,12 @@ def make_task(task, preprocessor):
     if task == "pretraining":
         x, y, weights = to_pretraining_batch(TokenMasker(packer.tokenizer), packer.pack(*PAIRS))
         return Pretrainer(backbone), (x, y, weights)
+    if task == "chains":
+        tagger = CrfTokenClassifier(backbone, num_classes=2, preprocessor=packer, dropout=0.0)
+        return tagger, (WORDS, TAGS)
+    if task == "spans":
+        finder = EntitySpanClassifier(backbone, num_classes=1, preprocessor=packer, dropout=0.0)
+        return finder, (WORDS, SPANS)
     if task == "words":
         if preprocessor == "none":
             packed = packer.pack([" ".join(row) for row in WORDS])
@@ -468,6 +487,9 @@ def predict(model, **arguments):
     """Arrays, also of a task that answers with entities."""
     if isinstance(model, TokenClassifier):
         return model.predict_probabilities(**arguments, verbose=0)
+    if isinstance(model, EntitySpanClassifier):
+        answers = model.predict(**arguments, verbose=0)
+        return [[(e.start, e.end, e.score) for e in entities] for entities in answers]
     return model.predict(**arguments, verbose=0)
 
 

@@ -2,7 +2,7 @@
 
 import collections
 
-from keras_bert_suite.data.tag_schemes import find_entities
+from keras_bert_suite.data.span_labels import tags_to_spans
 
 
 def score_entities(true_tags, predicted_tags):
@@ -26,16 +26,29 @@ def score_entities(true_tags, predicted_tags):
             f"Wanted the tags of the same sentences, got {len(true_tags)} and "
             f"{len(predicted_tags)} sentences."
         )
-    true, predicted, found = (collections.Counter() for _ in range(3))
     for row, (wanted, got) in enumerate(zip(true_tags, predicted_tags, strict=True)):
         if len(wanted) != len(got):
             raise ValueError(
                 f"Row {row} has {len(wanted)} true tags and {len(got)} predicted tags. Wanted one "
                 "of each for every word."
             )
-        wanted, got = set(find_entities(wanted)), set(find_entities(got))
-        for counter, entities in ((true, wanted), (predicted, got), (found, wanted & got)):
-            counter.update(kind for kind, _, _ in entities)
+    return score_spans(map(tags_to_spans, true_tags), map(tags_to_spans, predicted_tags))
+
+
+def score_spans(true_spans, predicted_spans):
+    """Scores predicted spans. A span counts as found if its type, its start and its end are right.
+
+    Args:
+        true_spans, predicted_spans: for each row an iterable of `(start, end, type)`.
+
+    Returns:
+        dict, as from `score_entities`.
+    """
+    true, predicted, found = (collections.Counter() for _ in range(3))
+    for wanted, got in zip(true_spans, predicted_spans, strict=True):
+        wanted, got = set(wanted), set(got)
+        for counter, spans in ((true, wanted), (predicted, got), (found, wanted & got)):
+            counter.update(kind for _, _, kind in spans)
     kinds = sorted({*true, *predicted})
     return {
         **_score(found.total(), predicted.total(), true.total()),

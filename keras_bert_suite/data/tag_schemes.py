@@ -86,6 +86,76 @@ def find_entities(tags):
     return entities
 
 
+def infer_scheme(label_names):
+    """The scheme that the names of labels belong to, or None.
+
+    Labels with the prefixes B and I alone may also be IOB1. They count as BIO.
+
+    >>> infer_scheme(["O", "B-PER", "I-PER"]), infer_scheme(["NOUN", "VERB"])
+    ('BIO', None)
+
+    Args:
+        label_names: list of str.
+
+    Returns:
+        "BIO", "BIOES", "BMES", or None if a label has no prefix, or the prefixes are of no scheme.
+    """
+    prefixes = set()
+    for name in label_names:
+        prefix, dash, kind = name.partition("-")
+        if name == OUTSIDE:
+            continue
+        if prefix not in _PREFIXES or not (dash or not kind):
+            return None
+        prefixes.add(prefix)
+    if prefixes == {"B", "I"}:
+        return "BIO"
+    if "B" in prefixes and prefixes <= {*"BMES"} and prefixes & {*"MES"}:
+        return "BMES"
+    if "B" in prefixes and prefixes <= {*"BIESLU"} and prefixes & {*"ESLU"}:
+        return "BIOES"
+    return None
+
+
+def allowed_neighbours(label_names, scheme):
+    """Says which label may follow which, in a scheme.
+
+    In BIO an I follows a B or an I of its type. In BIOES and BMES an entity that has begun goes on
+    until its E, and only B, S and O come between entities.
+
+    Args:
+        label_names: list of C tags. The id C stands for the border of a sentence.
+        scheme: "BIO", "BIOES" or "BMES".
+
+    Returns:
+        C + 1 lists of C + 1 bools; `allowed[a][b]` says whether label b may follow label a.
+
+    Raises:
+        ValueError: if the scheme is another, or a label is not of the scheme.
+    """
+    prefixes = {"BIO": "BI", "BIOES": "BIESLU", "BMES": "BMES"}
+    if scheme not in prefixes:
+        raise ValueError(f"scheme must be one of {', '.join(prefixes)}, got {scheme!r}.")
+    strangers = [
+        name for name in label_names if name != OUTSIDE and name[0] not in prefixes[scheme]
+    ]
+    if strangers or infer_scheme(label_names) is None:
+        raise ValueError(
+            f"The labels {list(label_names)[:12]} are not of the scheme {scheme}. Correct "
+            "`label_names`, or pass scheme=None, which allows every label after every other."
+        )
+    parsed = [*map(parse_tag, label_names), (OUTSIDE, None)]
+
+    def may_follow(before, tag):
+        goes_on = tag[0] in ("I", "E")
+        is_open = before[0] in ("B", "I")
+        if scheme == "BIO":
+            return not goes_on or (is_open and before[1] == tag[1])
+        return goes_on == is_open and (not goes_on or before[1] == tag[1])
+
+    return [[may_follow(before, tag) for tag in parsed] for before in parsed]
+
+
 def write_tags(entities, num_words, scheme):
     """Writes the entities of a sentence as tags.
 

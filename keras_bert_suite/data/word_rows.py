@@ -13,7 +13,7 @@ from keras_bert_suite.data.rows import (
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
-def read_word_rows(x, y=None, sample_weight=None):
+def read_word_rows(x, y=None, sample_weight=None, check_shapes=None):
     """Brings rows of words to columns of equally many rows.
 
     Args:
@@ -23,6 +23,8 @@ def read_word_rows(x, y=None, sample_weight=None):
         y: N lists of tags or label ids, one for each word; for packed arrays an array (N, L); or
             None.
         sample_weight: a number for each row; for packed arrays also an array (N, L); or None.
+        check_shapes: function(rows) that raises ValueError if the labels or weights of packed
+            arrays do not fit; None is `check_token_shapes`.
 
     Returns:
         `Rows`. Its `inputs` are a tuple of one object array (N,) of lists of str, or of str; its
@@ -40,7 +42,9 @@ def read_word_rows(x, y=None, sample_weight=None):
     names = None
     if isinstance(columns, dict):
         if not any(_holds_words(column) for column in columns.values()):
-            return _check_shapes(Rows.read(x, y, sample_weight))
+            rows = Rows.read(x, y, sample_weight)
+            (check_shapes or check_token_shapes)(rows)
+            return rows
         names = tuple(columns)
         columns = tuple(columns.values())
     if isinstance(columns, tuple):
@@ -91,7 +95,7 @@ def read_words(column):
     return rows
 
 
-def _check_shapes(rows):
+def check_token_shapes(rows):
     """Checks that packed tokens have a label each, and a weight for each token or each row."""
     tokens = np.shape(next(iter(rows.inputs.values())))[:2]
     for name, array, wanted in (
@@ -103,7 +107,17 @@ def _check_shapes(rows):
                 f"The {name} of packed arrays of shape {tokens} must have the shape "
                 f"{' or '.join(map(str, wanted))}, got {np.shape(array)}."
             )
-    return rows
+
+
+def check_span_shapes(rows):
+    """Checks that packed rows have a list of spans each, and a weight each."""
+    number = len(next(iter(rows.inputs.values())))
+    for name, array, axes in (("labels", rows.labels, 3), ("sample weights", rows.weights, 1)):
+        if array is not None and (np.ndim(array) != axes or len(array) != number):
+            raise ValueError(
+                f"The {name} of {number} packed rows must have {axes} axes, one row for each, got "
+                f"an array of shape {np.shape(array)}."
+            )
 
 
 def _read_tags(y):

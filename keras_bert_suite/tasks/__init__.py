@@ -1,6 +1,8 @@
 """The tasks. Each file has one task: its preprocessing, its head, its loss and metrics."""
 
+from keras_bert_suite.tasks.crf_token_classifier import CrfLoss, CrfTokenClassifier
 from keras_bert_suite.tasks.entity_f1 import EntityF1
+from keras_bert_suite.tasks.entity_span_classifier import EntitySpanClassifier
 from keras_bert_suite.tasks.masked_lm import MaskedLM
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.question_answerer import QuestionAnswerer
@@ -9,6 +11,9 @@ from keras_bert_suite.tasks.text_embedder import TextEmbedder
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
 
 __all__ = [
+    "CrfLoss",
+    "CrfTokenClassifier",
+    "EntitySpanClassifier",
     "EntityF1",
     "MaskedLM",
     "Pretrainer",

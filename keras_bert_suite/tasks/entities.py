@@ -1,4 +1,4 @@
-"""The entities that a `TokenClassifier` finds in a text."""
+"""The entities that a task finds in a text."""
 
 import dataclasses
 
@@ -19,7 +19,8 @@ class Entity:
         start, end: int, the place of the entity. In a text they count characters (code points, as
             Python counts), so that `text[start:end]` is the entity. In a list they count words, so
             that `words[start:end]` is the entity.
-        score: float, the mean probability of the tags of its words.
+        score: float, the mean probability of the tags of its words; of an `EntitySpanClassifier`
+            the sigmoid of the score of the span.
     """
 
     label: str
@@ -43,7 +44,7 @@ def read_entities(texts, tokenized, tags, scores):
     """
     return [
         [
-            _make_entity(text, words, spans, *entity, float(np.mean(row[entity[1] : entity[2]])))
+            make_entity(text, words, spans, *entity, float(np.mean(row[entity[1] : entity[2]])))
             for entity in find_entities(row_tags)
         ]
         for text, words, spans, row_tags, row in zip(
@@ -65,7 +66,15 @@ def join_words(words):
     return text
 
 
-def _make_entity(text, words, spans, label, first, end, score):
+def make_entity(text, words, spans, label, first, end, score):
+    """Makes an `Entity` of the words from `first` to before `end`.
+
+    Args:
+        text: str, or list of str.
+        words: list of str, the words of the row.
+        spans: list of `(start, end)`, the characters of each word in the text; None for a list.
+        label, first, end, score: str, int, int and float.
+    """
     if spans is None:
         return Entity(label, join_words(words[first:end]), first, end, score)
     start, stop = spans[first][0], spans[end - 1][1]

@@ -1,6 +1,5 @@
 """The task of giving each word a label: named entities, parts of speech."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,27 +14,28 @@ from keras_bert_suite.data.entity_scores import score_entities
 from keras_bert_suite.data.label_encoding import check_token_labels, encode_tags, weigh_token_labels
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.data.tag_schemes import OUTSIDE
-from keras_bert_suite.data.word_rows import read_word_rows
+from keras_bert_suite.layers.crf import NO_LABEL
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.entities import read_entities
-from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
+from keras_bert_suite.tasks.idle_weights import find_idle
 from keras_bert_suite.tasks.input_checks import check_input_names
 from keras_bert_suite.tasks.labelled_task import (
-    LabelledTask,
     make_head,
     resolve_label_names,
     serve_classes,
 )
 from keras_bert_suite.tasks.predicting import predict, softmax
-from keras_bert_suite.tasks.text_packing import check_can_pack
-from keras_bert_suite.tasks.word_windows import WordWindows, cut_word_windows, join_windows
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+from keras_bert_suite.tasks.word_task import WordTask, encode_tokens
+from keras_bert_suite.tasks.word_windows import WordWindows, cut_tag_windows, join_windows
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, TokenAccuracy
+
+#: The logit of every label but "O" for a word without a token.
+MISSING = -1e4
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
+class TokenClassifier(WordTask, keras_hub.models.Task):
     """A text encoder with a classification layer on each token.
 
     A row is a list of words. In Chinese a word is a character. The labels of a row are a list with
@@ -77,8 +77,6 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     head_name = "token_classifier"
-    # Words are cut into windows in Python.
-    preprocesses_in_graphs = False
 
     def __init__(
         self,
@@ -99,15 +97,11 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         self.classifier_dropout, self.token_classifier = make_head(
             backbone, len(label_names), dropout, self.head_name
         )
-        # The loss is computed in float32 under every policy.
-        self.output_activation = keras.layers.Activation(None, dtype="float32", name="predictions")
-
         # === Functional Model ===
         inputs = backbone.input
-        encoded = backbone(inputs)
-        if isinstance(encoded, dict):
-            encoded = encoded["sequence_output"]
-        outputs = self.output_activation(self.token_classifier(self.classifier_dropout(encoded)))
+        encoded = encode_tokens(backbone)
+        logits = self.token_classifier(self.classifier_dropout(encoded))
+        outputs = self.make_outputs(logits, label_names)
         self._idle_paths = find_idle(backbone)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
@@ -116,19 +110,19 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         self.dropout = dropout
         self.input_names = check_input_names(input_names)
 
+    def make_outputs(self, logits: Tensor, label_names: Sequence[str]) -> Tensor:
+        """The outputs of the model, by a layer that computes in float32 under every policy.
+
+        Args:
+            logits: float (B, L, C), symbolic.
+            label_names: list of C str.
+        """
+        self.output_activation = keras.layers.Activation(None, dtype="float32", name="predictions")
+        return self.output_activation(logits)
+
     @classmethod
     def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
         return checkpoints.token_classifier_arguments(checkpoint)
-
-    @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
-        arguments, new_parts = super().arguments_of(checkpoint, arguments)
-        if not checkpoints.has_part(checkpoint, "pooler"):
-            # No output depends on the pooler, so there is no need to warn.
-            new_parts = [*new_parts, "pooler/.*"]
-        return arguments, new_parts
 
     def compile(
         self,
@@ -196,39 +190,15 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         """
         read = self.read_rows(rows, labels)
         labels = self.encode_labels(read.labels)
-        tags = self.predict_tags(rows, batch_size, verbose=0)
-        if isinstance(read.inputs, dict):  # A negative label marks a token that does not count.
-            tags = [np.array(row)[ids >= 0] for row, ids in zip(tags, labels, strict=True)]
-            labels = [ids[ids >= 0] for ids in labels]
+        if isinstance(read.inputs, dict):
+            counts = labels >= 0  # A negative label marks a token that does not count.
+            logits = self.predict(rows, batch_size, verbose=0)
+            labels, lengths = [row[row >= 0] for row in labels], counts.sum(axis=1)
+            tags = self._name_labels(self.choose_labels(logits[counts], lengths), lengths)
+        else:
+            tags = self.predict_tags(rows, batch_size, verbose=0)
         true_tags = [[self.label_names[label] for label in row] for row in labels]
         return score_entities(true_tags, tags)
-
-    def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        return read_word_rows(x, y, sample_weight)
-
-    def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        # `fit` hands over eager tensors. Within `dataset.map` they are symbolic.
-        tensors = [column for column in keras.tree.flatten(x) if is_tf_tensor(column)]
-        if tensors and not sys.modules["tensorflow"].executing_eagerly():
-            raise ValueError(
-                f"A {type(self).__name__} reads words outside of graphs of TensorFlow. Pass the "
-                "tf.data dataset itself to `fit`, without mapping `preprocess_samples` over it."
-            )
-        if isinstance(x, list) and x and isinstance(x[0], tuple):
-            raise ValueError(
-                "A row of a batch must be a list of words, got a tuple. The `default_collate` of "
-                "PyTorch makes such tuples, of the first words of all rows and so on. Pass the "
-                "DataLoader a `collate_fn` that returns a list of rows and a list of their labels."
-            )
-        return read_word_rows(x, y, sample_weight)
-
-    def unpack_batch(self, batch: Any) -> tuple[Any, Any, Any]:
-        # A list of rows of words is a batch, as a list of texts is for other tasks.
-        rows = isinstance(batch, list) and all(
-            isinstance(row, list) and all(isinstance(word, (str, bytes)) for word in row)
-            for row in batch
-        )
-        return (batch, None, None) if rows else super().unpack_batch(batch)
 
     def encode_labels(self, labels: Labels) -> Labels:
         """Turns label names or ids of words into label ids."""
@@ -242,65 +212,82 @@ class TokenClassifier(IdleWeights, LabelledTask, keras_hub.models.Task):
         return lambda labels: weights[np.asarray(labels)]
 
     def cut_windows(self, rows: Rows) -> Rows:
-        if isinstance(rows.inputs, dict):
-            return rows
-        check_can_pack(self)
-        if not isinstance(self.preprocessor, SegmentPacker):
-            raise ValueError(
-                f"{self.name} has a {type(self.preprocessor).__name__}, which does not say which "
-                "token belongs to which word. Set `preprocessor` to a SegmentPacker."
-            )
-        return cut_word_windows(self.preprocessor, rows)
+        return rows if isinstance(rows.inputs, dict) else cut_tag_windows(self.word_packer(), rows)
 
     def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        if isinstance(x, dict):
-            if y is not None:
-                y, sample_weight = weigh_token_labels(y, sample_weight)
-            return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
-        (windows,) = x
-        lengths = np.array([len(window) for window in windows], "int32")
-        starts = np.cumsum(lengths, dtype="int32") - lengths
-        tokens = np.concatenate([np.zeros(0, "int32"), *windows])
-        packed = self.preprocessor.pack_tokens(tokens, starts, lengths)
-        x = {name: packed[name] for name in self.backbone.input}
+        if not isinstance(x, dict):
+            x, places = self.pack_windows(*x)
+            # The place -1 of special tokens and padding is the label at the end.
+            y = None if y is None else np.concatenate([*y, [NO_LABEL]])[places]
         if y is None:
             return keras.utils.pack_x_y_sample_weight(x)
-        places = packed["token_indices"]
+        return keras.utils.pack_x_y_sample_weight(x, *self.weigh_labels(y, sample_weight))
 
-        def spread(column):
-            # The place -1 of special tokens and padding is the zero at the end.
-            values = np.concatenate([*column, np.zeros(1, column[0].dtype)])
-            return values[places]
+    def weigh_labels(self, labels: np.ndarray, sample_weight: Labels) -> tuple[Any, Any]:
+        """The labels and weights for the loss.
 
-        weights = (
-            np.ones(places.shape, "float32") if sample_weight is None else spread(sample_weight)
-        )
-        return x, spread(y), weights
+        Args:
+            labels: int (B, L), negative on tokens that do not count.
+            sample_weight: float (B,) for rows, (B, L) for tokens, or None.
+        """
+        return weigh_token_labels(labels, sample_weight)
+
+    def choose_labels(self, logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """The label of each word.
+
+        Args:
+            logits: float32 (W, C), for the words of all rows.
+            lengths: int (B,), how many words each row has.
+
+        Returns:
+            int (W,).
+        """
+        return logits.argmax(axis=-1)
+
+    def find_probabilities(self, logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """float32 (W, C), the probability of each label. Args: as for `choose_labels`."""
+        return softmax(logits)
 
     def decode(self, outputs: Any, rows: Rows | None) -> Any:
         """Turns outputs for windows into a list of `Entity` for each row."""
         if not isinstance(rows, WordWindows):
             return outputs
-        probabilities = self._decode_probabilities(outputs, rows)
-        scores = [row.max(axis=-1) for row in probabilities]
-        return read_entities(rows.texts, rows.tokenized, self._name_labels(probabilities), scores)
+        logits, lengths = self._join(outputs, rows)
+        labels = self.choose_labels(logits, lengths)
+        probabilities = self.find_probabilities(logits, lengths)
+        scores = np.take_along_axis(probabilities, labels[:, None], axis=1)[:, 0]
+        tags = self._name_labels(labels, lengths)
+        return read_entities(rows.texts, rows.tokenized, tags, _split(scores, lengths))
 
     def _decode_tags(self, outputs, rows):
-        return self._name_labels(self._decode_probabilities(outputs, rows))
+        flat, lengths = self._join(outputs, rows)
+        return self._name_labels(self.choose_labels(flat, lengths), lengths)
 
     def _decode_probabilities(self, outputs, rows):
+        flat, lengths = self._join(outputs, rows)
+        probabilities = self.find_probabilities(flat, lengths)
         if not isinstance(rows, WordWindows):
-            return softmax(outputs)
-        missing = np.full(self.num_classes, -np.inf, "float32")
-        missing[self.label_names.index(OUTSIDE) if OUTSIDE in self.label_names else 0] = 0
-        probabilities = softmax(join_windows(outputs, rows, missing))
-        ends = np.cumsum([len(words) for words in rows.tokenized.words])
-        return np.split(probabilities, ends[:-1]) if len(ends) else []
+            return probabilities.reshape(outputs.shape)
+        return _split(probabilities, lengths)
 
-    def _name_labels(self, probabilities):
-        """The most probable label of each word of each row."""
-        return [[self.label_names[i] for i in row.argmax(axis=-1)] for row in probabilities]
+    def _join(self, outputs, rows):
+        """(logits (W, C), lengths (B,)) of the words of rows, or of all tokens of arrays."""
+        if not isinstance(rows, WordWindows):
+            return outputs.reshape(-1, self.num_classes), np.full(len(outputs), outputs.shape[1])
+        missing = np.full(self.num_classes, MISSING, "float32")
+        missing[self.label_names.index(OUTSIDE) if OUTSIDE in self.label_names else 0] = 0
+        lengths = np.fromiter(map(len, rows.tokenized.words), "int64", len(rows.texts))
+        return join_windows(outputs, rows, missing), lengths
+
+    def _name_labels(self, labels, lengths):
+        names = np.array([*self.label_names], object)
+        return [row.tolist() for row in _split(names[labels], lengths)]
 
     def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The answers for tokens: `probabilities` float32 (B, L, C), `label_ids` int32 (B, L)."""
         return serve_classes(outputs, from_logits=True)
+
+
+def _split(flat, lengths):
+    """Splits a column of all words into rows."""
+    return np.split(flat, np.cumsum(lengths)[:-1]) if len(lengths) else []

@@ -7,6 +7,7 @@ import numpy as np
 
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.data.word_rows import as_column
+from keras_bert_suite.layers.crf import CONTINUED, NO_LABEL
 from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.preprocessing.windows import share_windows
 from keras_bert_suite.tokenizers.text_inputs import decode_text
@@ -35,16 +36,20 @@ class TokenizedWords:
 
 @dataclasses.dataclass(frozen=True)
 class WordWindows(Rows):
-    """N windows over rows of words. `inputs`, `labels` and `weights` have an entry for each token.
+    """N windows over rows of words. `inputs` and `labels` have an array for each window.
 
     Attributes:
         texts: list of B rows, each a str or a list of str.
         tokenized: `TokenizedWords` of the rows.
+        row_ids: int32 (N,), the row that each window was cut from.
+        starts: int32 (N,), where the tokens of each window begin in `tokenized.ids`.
         own_starts, own_ends: int32 (N,), the range of its tokens for which each window answers.
     """
 
     texts: list | None = None
     tokenized: TokenizedWords | None = None
+    row_ids: np.ndarray | None = None
+    starts: np.ndarray | None = None
     own_starts: np.ndarray | None = None
     own_ends: np.ndarray | None = None
 
@@ -90,15 +95,45 @@ def tokenize_rows(tokenizer, rows):
     )
 
 
-def cut_word_windows(packer, rows):
-    """Cuts rows of words into windows that the packer has room for.
-
-    The first token of a word has its label, in the one window that answers for this token. All
-    other tokens have the weight 0.
+def cut_windows(packer, rows):
+    """Cuts rows of words or texts into windows that the packer has room for.
 
     Args:
         packer: `SegmentPacker`.
-        rows: `Rows` from `read_word_rows`, with encoded labels.
+        rows: `Rows` from `read_word_rows`.
+
+    Returns:
+        `WordWindows` without labels. The weight of a window is the weight of its row.
+    """
+    (column,) = rows.inputs
+    tokenized = tokenize_rows(packer.tokenizer, column)
+    starts = np.cumsum(tokenized.lengths, dtype="int32") - tokenized.lengths
+    starts, lengths, row_ids, own_starts, own_ends = share_windows(
+        NUMPY, starts, tokenized.lengths, packer.count_places()
+    )
+    rows_and_spans = zip(column, tokenized.spans, strict=True)
+    return WordWindows(
+        (_cut(tokenized.ids, starts, lengths),),
+        weights=None if rows.weights is None else rows.weights[row_ids],
+        texts=[row if spans is None else decode_text(row) for row, spans in rows_and_spans],
+        tokenized=tokenized,
+        row_ids=row_ids,
+        starts=starts,
+        own_starts=own_starts,
+        own_ends=own_ends,
+    )
+
+
+def cut_tag_windows(packer, rows):
+    """Cuts rows of words, with a label for each word, into windows.
+
+    The first token of a word has its label, in the one window that answers for this token. The
+    other tokens of this window have the label `NO_LABEL`. A token for which another window answers
+    has the label `CONTINUED`.
+
+    Args:
+        packer: `SegmentPacker`.
+        rows: `Rows` from `read_word_rows`, with encoded labels or none.
 
     Returns:
         `WordWindows`.
@@ -107,37 +142,15 @@ def cut_word_windows(packer, rows):
         ValueError: if a row has more or fewer labels than words, or is a text with labels, naming
             the row.
     """
-    (column,) = rows.inputs
-    tokenized = tokenize_rows(packer.tokenizer, column)
-    starts = np.cumsum(tokenized.lengths, dtype="int32") - tokenized.lengths
-    starts, lengths, _, own_starts, own_ends = share_windows(
-        NUMPY, starts, tokenized.lengths, packer.count_places()
-    )
-
-    rows_and_spans = zip(column, tokenized.spans, strict=True)
-
-    def cut(tokens):
-        return as_column(
-            tokens[start : start + n] for start, n in zip(starts, lengths, strict=True)
-        )
-
-    windows = WordWindows(
-        (cut(tokenized.ids),),
-        texts=[row if spans is None else decode_text(row) for row, spans in rows_and_spans],
-        tokenized=tokenized,
-        own_starts=own_starts,
-        own_ends=own_ends,
-    )
+    windows = cut_windows(packer, rows)
     if rows.labels is None:
         return windows
-    labels, weights = _label_tokens(tokenized, rows)
-    owned = [
-        np.where((np.arange(len(part)) >= first) & (np.arange(len(part)) < end), part, 0)
-        for part, first, end in zip(cut(weights), own_starts, own_ends, strict=True)
-    ]
-    return dataclasses.replace(
-        windows, labels=cut(labels), weights=as_column(part.astype("float32") for part in owned)
-    )
+    (tokens,) = windows.inputs
+    lengths = np.fromiter(map(len, tokens), "int32", len(tokens))
+    labels = _cut(_label_tokens(windows.tokenized, rows.labels), windows.starts, lengths)
+    for window, first, end in zip(labels, windows.own_starts, windows.own_ends, strict=True):
+        window[:first] = window[end:] = CONTINUED
+    return dataclasses.replace(windows, labels=labels)
 
 
 def join_windows(outputs, windows, missing):
@@ -160,30 +173,31 @@ def join_windows(outputs, windows, missing):
     return tokens[windows.tokenized.first_tokens]
 
 
-def _label_tokens(tokenized, rows):
-    """(label ids int32 (T,), weights float32 (T,)) of the tokens of rows."""
-    weights = np.ones(len(rows.labels)) if rows.weights is None else rows.weights
-    word_labels, word_weights = [np.zeros(0, "int32")], [np.zeros(0, "float32")]
-    for number, (words, labels) in enumerate(zip(tokenized.words, rows.labels, strict=True)):
+def _cut(column, starts, lengths):
+    """Object array (N,) of copies of the parts of a column."""
+    parts = zip(starts, lengths, strict=True)
+    return as_column(column[start : start + length].copy() for start, length in parts)
+
+
+def _label_tokens(tokenized, labels):
+    """int32 (T,), the labels of the tokens of rows."""
+    word_labels = [np.zeros(0, "int32")]
+    for number, (words, row_labels) in enumerate(zip(tokenized.words, labels, strict=True)):
         if tokenized.spans[number] is not None:
             raise ValueError(
                 f"Row {number} is a text, and labels belong to words. Split it into a list of "
                 "words, with a label for each word."
             )
-        if len(words) != len(labels):
+        if len(words) != len(row_labels):
             raise ValueError(
                 f"Row {number} has {len(words)} words, which begin with {words[:3]}, and "
-                f"{len(labels)} labels. Wanted a label for each word."
+                f"{len(row_labels)} labels. Wanted a label for each word."
             )
-        word_labels.append(labels)
-        word_weights.append(np.full(len(words), weights[number], "float32"))
-    token_labels = np.zeros(len(tokenized.ids), "int32")
-    token_weights = np.zeros(len(tokenized.ids), "float32")
+        word_labels.append(row_labels)
+    token_labels = np.full(len(tokenized.ids), NO_LABEL, "int32")
     known = tokenized.first_tokens >= 0
-    first_tokens = tokenized.first_tokens[known]
-    token_labels[first_tokens] = np.concatenate(word_labels)[known]
-    token_weights[first_tokens] = np.concatenate(word_weights)[known]
-    return token_labels, token_weights
+    token_labels[tokenized.first_tokens[known]] = np.concatenate(word_labels)[known]
+    return token_labels
 
 
 def _split_text(tokenizer, text):

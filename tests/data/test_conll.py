@@ -57,3 +57,10 @@ def test_published_corpora(shared_data, file, sentences, scheme):
     words, tags = read_conll(shared_data / "ner" / file)
     assert len(words) == sentences
     assert detect_scheme(tags) == scheme
+
+
+def test_numbered_characters_of_weibo(tmp_path):
+    words, tags = read_conll(write(tmp_path, "科0\tO\n技1\tB-ORG\n\n全0\tO\n"))
+    assert words == [["科", "技"], ["全"]] and tags == [["O", "B-ORG"], ["O"]]
+    words, _ = read_conll(write(tmp_path, "科0\tO\nA1\tO\n"))  # Not all words are numbered.
+    assert words == [["科0", "A1"]]

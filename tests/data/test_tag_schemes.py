@@ -1,3 +1,5 @@
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -5,9 +7,11 @@ from hypothesis import strategies as st
 from keras_bert_suite.data.entity_scores import score_entities
 from keras_bert_suite.data.tag_schemes import (
     SCHEMES,
+    allowed_neighbours,
     convert_tags,
     detect_scheme,
     find_entities,
+    infer_scheme,
     write_tags,
 )
 
@@ -87,3 +91,25 @@ def test_tags_of_other_sentences():
         score_entities([["O"]], [["O"], ["O"]])
     with pytest.raises(ValueError, match="Row 0 has 1 true tags and 2 predicted"):
         score_entities([["O"]], [["O", "O"]])
+
+
+@pytest.mark.parametrize(
+    ("scheme", "prefixes"), [("BIO", "BI"), ("BIOES", "BIES"), ("BMES", "BMES")]
+)
+def test_a_path_is_allowed_if_its_entities_are_written_so(scheme, prefixes):
+    """All sentences of up to three words, against the writer of tags."""
+    names = ["O", *(f"{prefix}-{kind}" for kind in "XY" for prefix in prefixes)]
+    assert infer_scheme(names) == scheme
+    allowed, border = allowed_neighbours(names, scheme), len(names)
+    for length in range(4):
+        for path in itertools.product(range(len(names)), repeat=length):
+            tags = [names[label] for label in path]
+            pairs = itertools.pairwise([border, *path, border])
+            assert all(allowed[a][b] for a, b in pairs) == (convert_tags(tags, scheme) == tags)
+
+
+def test_labels_without_a_scheme():
+    for names in (["NOUN", "VERB"], ["0", "1"], ["O", "I-X"], ["O", "B-X", "M-X", "I-X"]):
+        assert infer_scheme(names) is None
+    assert infer_scheme(["B", "M", "E", "S"]) == "BMES"
+    assert infer_scheme(["O", "B-X", "I-X", "L-X", "U-X"]) == "BIOES"

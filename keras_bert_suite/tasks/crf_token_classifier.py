@@ -1,0 +1,246 @@
+"""The task of giving each word a label, where the labels of neighbours depend on each other."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import keras
+import keras_hub
+import numpy as np
+
+from keras_bert_suite.annotations import Config, Labels, Tensor
+from keras_bert_suite.data.tag_schemes import allowed_neighbours, infer_scheme
+from keras_bert_suite.layers import ConditionalRandomField
+from keras_bert_suite.layers.chain_decoding import find_best_paths, find_marginals
+from keras_bert_suite.layers.crf import NO_LABEL
+from keras_bert_suite.tasks.token_classifier import TokenClassifier
+from keras_bert_suite.tasks.word_windows import WordWindows
+from keras_bert_suite.training import AdamW, LinearWarmupDecay
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class CrfLoss(keras.losses.Loss):
+    """The negative logarithm of the probability of the labels of a row, the mean over the rows.
+
+    `y_true` int (B, L), see `ConditionalRandomField.negative_log_likelihood`; `y_pred` float
+    (B, L, C); `sample_weight` float (B,), or None. A `CrfTokenClassifier` sets `crf`.
+    """
+
+    #: The layer whose transitions the loss reads.
+    crf: ConditionalRandomField | None = None
+
+    def __init__(
+        self, name: str = "crf_loss", reduction: str = "mean_with_sample_weight", **kwargs: Any
+    ) -> None:
+        super().__init__(name=name, reduction=reduction, **kwargs)
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        return self.crf.negative_log_likelihood(y_true, y_pred)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class CrfTokenClassifier(TokenClassifier):
+    """A `TokenClassifier` with a conditional random field over the labels of a row.
+
+    The chain runs over the words of a row: the first token of each word is in it, and the other
+    tokens are skipped. `predict` and `predict_tags` give the most probable path, and never a path
+    that the scheme of the labels forbids, such as I-PER after B-LOC. The score of an entity is the
+    mean of the marginal probabilities of its tags. `predict_probabilities` gives these marginals.
+    For packed arrays `predict` gives the emissions. They do not say which tokens begin words, so
+    `predict_tags` and `predict_probabilities` refuse them.
+
+    A text that is longer than the packer's `sequence_length` goes through the encoder as windows.
+    For `predict` the emissions of the windows are joined, and one path is found for the whole row.
+    In training each window is a chain of the words it answers for. Start and end scores count only
+    at the ends of the row.
+
+    Args:
+        backbone, num_classes, label_names, preprocessor, dropout, input_names: as for
+            `TokenClassifier`.
+        scheme: "BIO", "BIOES" or "BMES"; "auto", which finds the scheme by the prefixes of
+            `label_names`; or None, which forbids nothing. Labels without prefixes, such as parts
+            of speech, have no scheme. For IOB1, convert the tags by `convert_tags`, or pass None.
+        constrained_training: bool, whether forbidden paths have no probability in training either.
+            Then a row with a forbidden path is an error.
+
+    Outputs of the model: float32 (B, L, C), the emissions.
+
+    Example:
+    ```python
+    tagger = CrfTokenClassifier.from_preset("path/to/checkpoint", label_names=["O", "B-A", "I-A"])
+    tagger.fit(rows, tags, epochs=3, callbacks=[EntityF1(dev_rows, dev_tags)])
+    ```
+
+    Source: Lample et al., 2016 (https://arxiv.org/abs/1603.01360), section 2.2.
+    """
+
+    # The new labels of a new head may be of another scheme.
+    head_defaults = {"input_names": None, "scheme": "auto"}
+
+    def __init__(
+        self,
+        backbone: keras_hub.models.Backbone,
+        num_classes: int | None = None,
+        *,
+        label_names: Sequence[str] | None = None,
+        preprocessor: keras.layers.Layer | None = None,
+        dropout: float = 0.1,
+        input_names: str | Sequence[str] | None = None,
+        scheme: str | None = "auto",
+        constrained_training: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        self._scheme_argument = scheme
+        self._constrained_training = constrained_training
+        super().__init__(
+            backbone,
+            num_classes,
+            label_names=label_names,
+            preprocessor=preprocessor,
+            dropout=dropout,
+            input_names=input_names,
+            **kwargs,
+        )
+
+    def make_outputs(self, logits: Tensor, label_names: Sequence[str]) -> Tensor:
+        scheme = (
+            infer_scheme(label_names) if self._scheme_argument == "auto" else self._scheme_argument
+        )
+        allowed = None if scheme is None else allowed_neighbours(label_names, scheme)
+        self.scheme = scheme
+        self.crf = ConditionalRandomField(
+            len(label_names),
+            allowed=allowed,
+            constrained_training=self._constrained_training,
+            dtype="float32",
+            name="crf",
+        )
+        return self.crf(logits)
+
+    @classmethod
+    def arguments_of(
+        cls, checkpoint: Any, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
+        arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        # The heads of other libraries are the emission layer alone.
+        return arguments, [*new_parts, "crf/.*"]
+
+    def compile(
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        *,
+        weighted_metrics: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Configures training.
+
+        Args:
+            optimizer: "auto" is `AdamW` at 5e-5, with the rate times 100 for the weights of the
+                CRF, linear warm-up over the first tenth of the steps that `fit` takes, and linear
+                decay over the rest.
+            loss: "auto" is `CrfLoss`. There is no other.
+            weighted_metrics: none by default. The most probable path is not a function of the
+                outputs alone, so metrics of Keras would count labels that nobody predicts. The
+                callback `EntityF1` scores the paths after each epoch.
+            **kwargs: see `keras.Model.compile`.
+
+        Raises:
+            ValueError: if `loss` is another.
+        """
+        if isinstance(optimizer, str) and optimizer == "auto":
+            optimizer = AdamW(LinearWarmupDecay(5e-5), rate_multipliers=[("(^|/)crf/", 100.0)])
+        if isinstance(loss, str) and loss == "auto":
+            loss = CrfLoss()
+        if not isinstance(loss, CrfLoss):
+            name = loss if isinstance(loss, str) else getattr(loss, "name", type(loss).__name__)
+            raise ValueError(
+                f"A {type(self).__name__} is trained with `CrfLoss`, got loss={name!r}. Leave out "
+                "`loss`, or use a TokenClassifier."
+            )
+        loss.crf = self.crf
+        super().compile(optimizer, loss, weighted_metrics=weighted_metrics, **kwargs)
+
+    def encode_labels(self, labels: Labels) -> Labels:
+        """Turns label names or ids of words into label ids.
+
+        Raises:
+            ValueError: also if labels follow each other that the scheme forbids: in one row if
+                the training is constrained, otherwise in most rows.
+        """
+        encoded = super().encode_labels(labels)
+        if encoded.dtype != object:
+            # A negative label of a user has no other meaning.
+            return np.maximum(encoded, NO_LABEL)
+        if self.crf.allowed is not None:
+            self._check_scheme(encoded)
+        return encoded
+
+    def _check_scheme(self, rows):
+        allowed, border = np.array(self.crf.allowed), self.num_classes
+        outside = self.label_names.index("O") if "O" in self.label_names else -1
+        wrong, with_entities = [], 0
+        for number, row in enumerate(rows):
+            with_entities += bool((row != outside).any())
+            chain = np.concatenate([[border], row, [border]])
+            places = np.flatnonzero(~allowed[chain[:-1], chain[1:]])
+            if len(row) and len(places):
+                wrong.append((number, int(places[0]), chain))
+        most = 0 if self.crf.constrained_training else with_entities / 2
+        if len(wrong) <= most:
+            return
+        number, word, chain = wrong[0]
+        names = [*self.label_names, "the border of the row"]
+        raise ValueError(
+            f"In row {number}, word {word}, {names[chain[word + 1]]} follows {names[chain[word]]}, "
+            f"which the scheme {self.scheme} forbids; so do {len(wrong)} of {with_entities} rows "
+            "with entities. Convert the tags of each row by "
+            f"keras_bert_suite.data.tag_schemes.convert_tags(tags, {self.scheme!r}), or build the "
+            "task with scheme=None."
+        )
+
+    def class_weighting(self, class_weight: Mapping[Any, float]) -> Callable[[Tensor], Tensor]:
+        raise ValueError(
+            "The loss of a CRF is that of a whole row, so class_weight must be None. Weight rows "
+            "by `sample_weight`."
+        )
+
+    def weigh_labels(self, labels: np.ndarray, sample_weight: Labels) -> tuple[Any, Any]:
+        if sample_weight is not None and np.ndim(sample_weight) != 1:
+            raise ValueError(
+                "The loss of a CRF is that of a whole row. Wanted a weight for each row, got "
+                f"weights of shape {np.shape(sample_weight)}."
+            )
+        return labels, sample_weight
+
+    def choose_labels(self, logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        return find_best_paths(logits, lengths, *self.crf.read_scores())
+
+    def find_probabilities(self, logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        return find_marginals(logits, lengths, *self.crf.read_scores())
+
+    def _decode_tags(self, outputs, rows):
+        self._check_words(rows)
+        return super()._decode_tags(outputs, rows)
+
+    def _decode_probabilities(self, outputs, rows):
+        self._check_words(rows)
+        return super()._decode_probabilities(outputs, rows)
+
+    def _check_words(self, rows):
+        if not isinstance(rows, WordWindows):
+            raise ValueError(
+                "Packed arrays do not say which tokens the chain runs over. Pass rows of words or "
+                "texts. `predict` gives the emissions of packed arrays, and `score` takes their "
+                "labels."
+            )
+
+    def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """The answers for tokens: `emissions` float32 (B, L, C)."""
+        return {"emissions": outputs}
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "scheme": self._scheme_argument,
+            "constrained_training": self._constrained_training,
+        }

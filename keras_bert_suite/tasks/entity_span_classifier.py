@@ -1,0 +1,257 @@
+"""The task of finding entities as spans, which may lie within each other."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import keras_hub
+import numpy as np
+
+from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.data.entity_scores import score_spans
+from keras_bert_suite.data.input_dataset import is_dataset
+from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.data.span_labels import check_span_arrays, encode_spans
+from keras_bert_suite.data.word_rows import check_span_shapes
+from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
+from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.entities import make_entity
+from keras_bert_suite.tasks.idle_weights import find_idle
+from keras_bert_suite.tasks.input_checks import check_input_names
+from keras_bert_suite.tasks.labelled_task import resolve_label_names
+from keras_bert_suite.tasks.predicting import predict
+from keras_bert_suite.tasks.span_windows import (
+    cut_span_windows,
+    find_spans,
+    join_span_windows,
+    pad_spans,
+)
+from keras_bert_suite.tasks.word_task import WordTask, encode_tokens
+from keras_bert_suite.tasks.word_windows import WordWindows
+from keras_bert_suite.training import AdamW, LinearWarmupDecay, SpanLoss
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class EntitySpanClassifier(WordTask, keras_hub.models.Task):
+    """A text encoder with a layer that scores every span of tokens for every type of entity.
+
+    Entities may lie within each other, and a span may have several types.
+
+    A row is a list of words, or a text. In Chinese a word is a character. The labels of a row are a
+    list of spans `(start, end, type)`. In a list of words they count words: `words[start:end]` is
+    the entity. In a text they count characters: `text[start:end]`. The entities that `predict`
+    returns are labels too. `keras_bert_suite.data.span_labels.tags_to_spans` makes spans of tags.
+
+    `predict` returns the `Entity` objects of each row, sorted by start, end and the order of
+    `label_names`. An entity is a span with a score above 0.
+
+    A text that is longer than the packer's `sequence_length` goes through the model as windows,
+    each half a window after the previous. A window learns the entities that it sees as a whole. An
+    entity is taken from the window that sees the most context around its middle. So an entity that
+    is longer than half a window may be missed; training warns of entities in no window.
+
+    `fit` and `evaluate` also take packed arrays, with integer labels (N, M, 3): the first token,
+    the last token and the label id of each entity, -1 in places without an entity. For packed
+    arrays `predict` returns the scores.
+
+    Args:
+        backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
+        num_classes: int C, at least 1. Defaults to the number of `label_names`.
+        label_names: list of C strings, the types of entities.
+        preprocessor: `SegmentPacker`, or None if inputs come packed.
+        head: layer from (B, L, H) and a padding mask (B, L) to float32 (B, C, L, L), such as
+            `GlobalPointer(num_classes)`. None is `EfficientGlobalPointer(num_classes)`.
+        dropout: float, dropout rate of the sequence output.
+        input_names: the name of the texts in an export, ("text",) by default.
+
+    Outputs of the model: float32 (B, C, L, L), by the first and the last token of a span.
+
+    Example:
+    ```python
+    finder = EntitySpanClassifier.from_preset("path/to/checkpoint", label_names=["ORG", "LOC"])
+    finder.fit(["Bank of England"], [[(0, 15, "ORG"), (8, 15, "LOC")]], epochs=3)
+    finder.predict(["Bank of England"])
+    ```
+
+    Source: Su et al., 2022 (https://arxiv.org/abs/2208.03054).
+    """
+
+    backbone_cls = BertBackbone
+    preprocessor_cls = SegmentPacker
+    head_name = "entity_spans"
+    _check_shapes = staticmethod(check_span_shapes)
+
+    def __init__(
+        self,
+        backbone: keras_hub.models.Backbone,
+        num_classes: int | None = None,
+        *,
+        label_names: Sequence[str] | None = None,
+        preprocessor: keras.layers.Layer | None = None,
+        head: keras.layers.Layer | None = None,
+        dropout: float = 0.1,
+        input_names: str | Sequence[str] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        label_names = resolve_label_names(type(self).__name__, num_classes, label_names, fewest=1)
+        if head is None:
+            head = EfficientGlobalPointer(
+                len(label_names), dtype=backbone.dtype_policy, name=self.head_name
+            )
+        elif isinstance(head, dict):
+            head = keras.layers.deserialize(head)
+
+        # === Layers ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        self.head = head
+        self.head_dropout = Dropout(dropout, dtype=backbone.dtype_policy, name="head_dropout")
+
+        # === Functional Model ===
+        inputs = backbone.input
+        outputs = head(self.head_dropout(encode_tokens(backbone)), inputs["padding_mask"])
+        if outputs.shape[1] != len(label_names):
+            raise ValueError(
+                f"The head {head.name} has scores for {outputs.shape[1]} types, and there are "
+                f"{len(label_names)} label_names. Make both the same."
+            )
+        self._idle_paths = find_idle(backbone)
+        super().__init__(inputs=inputs, outputs=outputs, **kwargs)
+
+        # === Config ===
+        self.label_names = label_names
+        self.dropout = dropout
+        self.input_names = check_input_names(input_names)
+
+    @classmethod
+    def fewest_labels(cls, arguments: dict[str, Any]) -> int:
+        return 1
+
+    @classmethod
+    def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
+        raise ValueError(
+            f"{checkpoint.path} has no head that scores spans. Pass `label_names` for a new head."
+        )
+
+    @classmethod
+    def arguments_of(
+        cls, checkpoint: Any, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
+        arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        if arguments.get("head") is not None:
+            new_parts = [*new_parts, f"{arguments['head'].name}/.*"]
+        return arguments, new_parts
+
+    @classmethod
+    def from_config(cls, config: Config) -> Any:
+        if config.get("num_classes") is not None and isinstance(config.get("head"), dict):
+            # KerasHub's loader asks for a new head of another size.
+            settings = {**config["head"]["config"], "num_classes": config["num_classes"]}
+            config = {**config, "head": {**config["head"], "config": settings}}
+        return super().from_config(config)
+
+    def compile(
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
+        """Configures training, by default as BERT is fine-tuned.
+
+        Args:
+            optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first
+                tenth of the steps that `fit` takes, and linear decay over the rest.
+            loss: "auto" is `SpanLoss`.
+            **kwargs: see `keras.Model.compile`. The callback `EntityF1` scores the entities of
+                held-out rows.
+        """
+        if isinstance(optimizer, str) and optimizer == "auto":
+            optimizer = AdamW(LinearWarmupDecay(5e-5))
+        if isinstance(loss, str) and loss == "auto":
+            loss = SpanLoss()
+        super().compile(optimizer=optimizer, loss=loss, **kwargs)
+
+    def score(self, rows: Inputs, spans: Labels, batch_size: int | None = None) -> dict[str, Any]:
+        """Precision, recall and F1 of the entities.
+
+        Args:
+            rows, spans: as for `fit`, in memory, not packed.
+            batch_size: int, 32 by default.
+
+        Returns:
+            dict, see `score_spans`.
+        """
+        read = self.read_rows(rows, spans)
+        if isinstance(read.inputs, dict):
+            raise ValueError("Packed arrays have no words. Pass lists of words, or texts.")
+        wanted = [
+            [(start, end, self.label_names[kind]) for start, end, kind in row]
+            for row in self.encode_labels(read.labels)
+        ]
+        found = [
+            [(entity.start, entity.end, entity.label) for entity in row]
+            for row in self.predict(rows, batch_size, verbose=0)
+        ]
+        return score_spans(wanted, found)
+
+    def encode_labels(self, labels: Labels) -> Labels:
+        """Turns spans with label names or ids into arrays."""
+        if labels.dtype == object:
+            return encode_spans(labels, self.label_names)
+        return check_span_arrays(labels, self.label_names)
+
+    def cut_windows(self, rows: Rows) -> Rows:
+        return rows if isinstance(rows.inputs, dict) else cut_span_windows(self.word_packer(), rows)
+
+    def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
+        if not isinstance(x, dict):
+            x, _ = self.pack_windows(*x)
+            y = None if y is None else pad_spans(y)
+        return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
+
+    def predict(
+        self,
+        x: Inputs = None,
+        batch_size: int | None = None,
+        steps: int | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        # The scores of all windows would not fit into memory. Batches of a dataset are decoded one
+        # by one.
+        condense = None if is_dataset(x) else _find_all_spans
+        return predict(self, x, batch_size, steps, self.decode, condense, **kwargs)
+
+    def decode(self, outputs: Any, rows: Rows | None) -> Any:
+        """Turns spans of windows, or their scores, into a list of `Entity` for each row."""
+        if not isinstance(rows, WordWindows):
+            return outputs
+        found = [find_spans(window) if window.ndim == 3 else window for window in outputs]
+        words, characters = rows.tokenized.words, rows.tokenized.spans
+        return [
+            [
+                make_entity(
+                    rows.texts[number],
+                    words[number],
+                    characters[number],
+                    self.label_names[int(kind)],
+                    int(first),
+                    int(last) + 1,
+                    float(1 / (1 + np.exp(-score))),
+                )
+                for first, last, kind, score in spans
+            ]
+            for number, spans in enumerate(join_span_windows(found, rows))
+        ]
+
+    def serving_outputs(self, outputs: Tensor, packed: Any) -> dict[str, Tensor]:
+        """The answers for tokens: `scores` float32 (B, C, L, L)."""
+        return {"scores": outputs}
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "head": keras.layers.serialize(self.head)}
+
+
+def _find_all_spans(outputs):
+    """list of B arrays, the spans of a batch of windows."""
+    return [find_spans(scores) for scores in outputs]
