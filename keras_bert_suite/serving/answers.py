@@ -2,15 +2,27 @@
 
 import functools
 
+from keras_bert_suite.serving.chain_answers import find_chain_entities
 from keras_bert_suite.serving.entity_answers import find_entities
+from keras_bert_suite.serving.entity_span_answers import find_entity_spans
 from keras_bert_suite.serving.label_set_answers import list_labels
 from keras_bert_suite.serving.span_answers import find_spans
 from keras_bert_suite.serving.text_packing import make_packer
-from keras_bert_suite.tasks import QuestionAnswerer, TokenClassifier
+from keras_bert_suite.tasks import (
+    CrfTokenClassifier,
+    EntitySpanClassifier,
+    QuestionAnswerer,
+    TokenClassifier,
+)
 
 #: A class of tasks -> the function(task, *texts) from string tensors (B,) to its answers, a dict of
 #: tensors. The answers of all other tasks are their `serving_outputs`.
-TEXT_ANSWERS = {TokenClassifier: find_entities, QuestionAnswerer: find_spans}
+TEXT_ANSWERS = {
+    CrfTokenClassifier: find_chain_entities,
+    EntitySpanClassifier: find_entity_spans,
+    QuestionAnswerer: find_spans,
+    TokenClassifier: find_entities,
+}
 
 
 def make_answers(task):

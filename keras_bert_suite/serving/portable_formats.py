@@ -17,6 +17,7 @@ from keras_bert_suite.serving.onnx_ops import (
 )
 from keras_bert_suite.serving.servable_tasks import check_task, make_served_model
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
+from keras_bert_suite.tasks import CrfTokenClassifier
 
 
 def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
@@ -37,14 +38,15 @@ def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
       the probabilities.
 
     Args:
-        task: `TextClassifier` or `TokenClassifier` with a `SegmentPacker`, computing in float32.
+        task: `TextClassifier`, `TokenClassifier` or `EntitySpanClassifier` with a `SegmentPacker`,
+            computing in float32.
         path: str or path of the folder, which must not exist.
 
     Raises:
         FileExistsError: if `path` exists.
         ImportError: if TensorFlow or tf2onnx is not installed.
         ValueError: if the task has no answers to serve, no `SegmentPacker`, or does not compute
-            in float32; if ONNX lacks an op of its layers.
+            in float32; if it is a `CrfTokenClassifier`; if ONNX lacks an op of its layers.
         RuntimeError: if the conversion fails in a process of its own.
     """
     _check_portable(task)
@@ -125,6 +127,11 @@ def _check_portable(task):
             f"{task.name} has a {type(task.preprocessor).__name__}, and only the tokenizer of a "
             "SegmentPacker can be written beside the model. Export a SavedModel, which has the "
             "preprocessor inside."
+        )
+    if isinstance(task, CrfTokenClassifier):
+        raise ValueError(
+            f"{task.name} is a CrfTokenClassifier, and the file would hold its emissions without "
+            "the search for the best path. Export a SavedModel, which answers with entities."
         )
     if task.backbone.compute_dtype != "float32":
         raise ValueError(

@@ -10,6 +10,8 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 from keras_bert_suite import (
     BertBackbone,
     BytePairTokenizer,
+    CrfTokenClassifier,
+    EntitySpanClassifier,
     RobertaBackbone,
     SegmentPacker,
     TokenClassifier,
@@ -62,6 +64,56 @@ def test_byte_pairs(tmp_path):
     backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
     tagger = make_tagger(backbone, BytePairTokenizer(vocabulary, MERGES))
     check_entities(tagger, export_saved_model(tagger, tmp_path / "tagger"))
+
+
+def test_the_best_paths_of_a_crf(tmp_path):
+    """Texts of many windows have one path each."""
+    keras.utils.set_random_seed(2)
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
+    names = ["O", "B-A", "I-A", "E-A", "S-B", "B-B", "E-B"]
+    tagger = CrfTokenClassifier(BertBackbone(**ONE_LAYER), label_names=names, preprocessor=packer)
+    for weight in randomize(tagger).weights[-5:]:  # the emissions and the CRF
+        weight.assign(np.random.default_rng(3).normal(size=weight.shape) * 2)
+    tagger.token_classifier.bias.assign([-5.0, *[0.0] * 6])
+    assert tagger.scheme == "BIOES"
+    saved = export_saved_model(tagger, tmp_path / "tagger")
+    check_entities(tagger, saved)
+    packed = packer.pack(TEXTS[:4])
+    serve = tf.saved_model.load(str(saved)).signatures["serve_ids"]
+    answer = serve(**{name: tf.constant(array) for name, array in packed.items()})
+    assert set(answer) == {"emissions"}
+    np.testing.assert_allclose(answer["emissions"], tagger.predict(packed, verbose=0), atol=1e-5)
+    with pytest.raises(ValueError, match="would hold its emissions without"):
+        export_onnx(tagger, tmp_path / "onnx")
+
+
+@pytest.mark.parametrize("tokenizer", ["word pieces", "byte pairs"])
+def test_spans(tokenizer, tmp_path):
+    """Entities within entities, in texts of many windows, in the order of `predict`."""
+    keras.utils.set_random_seed(2)
+    backbone, tokenizer_of_texts = BertBackbone(**ONE_LAYER), WordPieceTokenizer(VOCABULARY)
+    if tokenizer == "byte pairs":
+        vocabulary = make_vocabulary()
+        backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
+        tokenizer_of_texts = BytePairTokenizer(vocabulary, MERGES)
+    finder = EntitySpanClassifier(
+        backbone,
+        label_names=["A", "B"],
+        preprocessor=SegmentPacker(tokenizer_of_texts, sequence_length=16),
+    )
+    for weight in finder.head.weights:
+        weight.assign(np.random.default_rng(3).normal(size=weight.shape))
+    finder.head.type_dense.bias.assign([-3.0, -2.0, -3.0, -2.0])
+    saved = export_saved_model(finder, tmp_path / "finder")
+    check_entities(finder, saved)
+    if tokenizer == "byte pairs":
+        return
+    packed = finder.preprocessor.pack(TEXTS[:4])
+    serve = tf.saved_model.load(str(saved)).signatures["serve_ids"]
+    answer = serve(**{name: tf.constant(array) for name, array in packed.items()})
+    np.testing.assert_allclose(
+        answer["scores"], finder.predict(packed, verbose=0), rtol=1e-4, atol=1e-4
+    )
 
 
 def check_entities(tagger, saved_tagger):

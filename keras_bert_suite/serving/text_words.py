@@ -1,0 +1,122 @@
+"""The words of texts in the graph of a SavedModel, and the entities made of words."""
+
+import dataclasses
+from typing import Any
+
+from keras_bert_suite.preprocessing.packing import tensorflow_namespace
+from keras_bert_suite.preprocessing.windows import share_windows
+from keras_bert_suite.serving.text_packing import without_ladder
+
+
+@dataclasses.dataclass(frozen=True)
+class TextWords:
+    """The W words of B texts, one text after the other, as tensors.
+
+    Attributes:
+        ids: ragged int32 (B, None), the tokens of the texts.
+        first_tokens: int32 (W,), where each word begins among the tokens of all texts.
+        rows: int32 (W,), the text of each word.
+        starts, ends: int32 (W,), where the word is in the text, in bytes.
+    """
+
+    ids: Any
+    first_tokens: Any
+    rows: Any
+    starts: Any
+    ends: Any
+
+
+@dataclasses.dataclass(frozen=True)
+class TokenWindows:
+    """The outputs of the model for N windows over the tokens of texts, as tensors.
+
+    Attributes:
+        outputs: the outputs of the model, (N, ...).
+        token_indices: int32 (N, L), the number of each token among the tokens of all texts; -1 on
+            special tokens and padding.
+        places: int32 (N, L), the place of each token in its window, counted from its first token.
+        own_starts, own_ends: int32 (N,), the places for which each window answers.
+    """
+
+    outputs: Any
+    token_indices: Any
+    places: Any
+    own_starts: Any
+    own_ends: Any
+
+
+def decode_texts(texts):
+    """Leaves out bytes that are not UTF-8. Only characters that Python's decoder keeps count."""
+    import tensorflow as tf
+
+    return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+
+
+def find_words(tokenizer, texts):
+    """`TextWords` of texts, a string tensor (B,) from `decode_texts`."""
+    import tensorflow as tf
+
+    ids, starts, ends, word_starts = tokenizer.tokenize_with_offsets(texts)
+    first_tokens = tf.cast(tf.where(word_starts.flat_values)[:, 0], tf.int32)
+    num_tokens, num_words = tf.size(ids.flat_values), tf.size(first_tokens)
+    last_tokens = tf.concat([first_tokens[1:], [num_tokens]], axis=0)[:num_words] - 1
+    rows = tf.cast(tf.gather(ids.value_rowids(), first_tokens), tf.int32)
+    starts = tf.cast(tf.gather(starts.flat_values, first_tokens), tf.int32)
+    ends = tf.cast(tf.gather(ends.flat_values, last_tokens), tf.int32)
+    columns = first_tokens, rows, starts, ends
+    if tokenizer.blank_words is not None:
+        words = tf.strings.substr(tf.gather(texts, rows), starts, ends - starts)
+        is_text = ~tf.strings.regex_full_match(words, tokenizer.blank_words)
+        columns = (tf.boolean_mask(column, is_text) for column in columns)
+    return TextWords(ids, *columns)
+
+
+def run_windows(task, ids):
+    """`TokenWindows` of ragged token ids (B, None)."""
+    import tensorflow as tf
+
+    packer = without_ladder(task.preprocessor)
+    lengths = tf.cast(ids.row_lengths(), tf.int32)
+    starts, lengths, _, own_starts, own_ends = share_windows(
+        tensorflow_namespace(), tf.cumsum(lengths) - lengths, lengths, packer.count_places()
+    )
+    packed = packer.pack_tokens(ids.flat_values, starts, lengths)
+    inputs = {name: packed[name] for name in task.backbone.input}
+    indices = packed["token_indices"]
+    outputs = task(inputs, training=False)
+    return TokenWindows(outputs, indices, indices - starts[:, None], own_starts, own_ends)
+
+
+def list_entities(texts, rows, labels, starts, ends, scores):
+    """The answers for E entities, in the order of the texts.
+
+    Args:
+        texts: string tensor (B,).
+        rows: int32 (E,), the text of each entity.
+        labels: string (E,).
+        starts, ends: int32 (E,), in bytes.
+        scores: float32 (E,).
+
+    Returns:
+        dict of `labels` string, `starts` and `ends` int32, in characters, and `scores` float32, all
+        (B, M) for the most entities of a text, filled up with "", -1, -1 and 0; and `num_entities`
+        int32 (B,).
+    """
+    import tensorflow as tf
+
+    def count_characters(offset):
+        """Characters before an offset in bytes."""
+        before = tf.strings.substr(tf.gather(texts, rows), tf.zeros_like(offset), offset)
+        return tf.strings.length(before, unit="UTF8_CHAR")
+
+    def by_row(values, filler):
+        ragged = tf.RaggedTensor.from_value_rowids(values, rows, nrows=tf.size(texts))
+        return ragged.to_tensor(filler)
+
+    return {
+        "labels": by_row(labels, ""),
+        "starts": by_row(count_characters(starts), -1),
+        "ends": by_row(count_characters(ends), -1),
+        "scores": by_row(scores, 0.0),
+        "num_entities": tf.math.bincount(rows, minlength=tf.size(texts), maxlength=tf.size(texts)),
+    }
