@@ -33,7 +33,7 @@ from absl import flags
 
 from .command_flags import define_path
 from .finetune_folder import claim_folder, drop_folder
-from .kinds import KINDS, define_kind_flags, define_task_flag
+from .kinds import KINDS, define_kind_flags, define_task_flag, define_training_flags
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .run_settings import report_stop
@@ -70,6 +70,7 @@ def define_flags(values):
     path("test", None, "File to evaluate on at the end.")
     define_table_flags(values)
     define_kind_flags(values)
+    define_training_flags(values)
     path("output", None, "Model to write: a .keras file, or the folder of a preset.")
     path("export", None, "SavedModel to write: saved_models/sentiment, or .../sentiment/1.")
     flags.DEFINE_boolean("overwrite", False, "Replace the output.", flag_values=values)
@@ -186,6 +187,7 @@ def train_task(values, data, train, dev, arguments, state):
             schedule,
             weight_decay=values.weight_decay,
             bias_correction=values.bias_correction,
+            **data.optimizer_arguments(),
         )
     )
     print(data.introduce(train, arguments))

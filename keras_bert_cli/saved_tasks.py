@@ -11,7 +11,12 @@ from .standalone import versions
 
 #: The tasks that can be opened to be evaluated, exported or asked, and the heads of a checkpoint
 #: that each of them keeps.
-TASKS = {"TextClassifier": ("classifier",), "TokenClassifier": ("token_classifier",)}
+TASKS = {
+    "TextClassifier": ("classifier",),
+    "TokenClassifier": ("token_classifier",),
+    "CrfTokenClassifier": ("token_classifier",),
+    "EntitySpanClassifier": (),
+}
 
 
 def open_task(path, wanted=None):

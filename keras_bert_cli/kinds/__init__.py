@@ -31,6 +31,12 @@ def define_kind_flags(values):
         kind.define_flags(values)
 
 
+def define_training_flags(values):
+    """Defines the flags of single kinds for `finetune`."""
+    for kind in KINDS.values():
+        kind.define_training_flags(values)
+
+
 def find_kind(values):
     """The `Kind` of a command: of --task, or else of --model.
 

@@ -31,6 +31,10 @@ class Kind(ABC):
         Most kinds have none.
         """
 
+    @staticmethod  # noqa: B027
+    def define_training_flags(values):
+        """Defines the flags of this kind alone for `finetune`."""
+
     @classmethod
     def recognizes(cls, saved):
         """Whether a `SavedTask`, see `model_paths.read_saved_task`, is of this kind."""
@@ -82,6 +86,10 @@ class Kind(ABC):
     @abstractmethod
     def balance(self, train):
         """dict with the argument of `fit` that weights all labels alike."""
+
+    def optimizer_arguments(self):
+        """dict of arguments of `AdamW` that no flag sets."""
+        return {}
 
     def callbacks(self, dev):
         """list of the callbacks that score the held-out examples after each epoch.

@@ -1,4 +1,4 @@
-"""A tag for each word: a `TokenClassifier`, and files of CoNLL's form."""
+"""A tag for each word, or spans of words, and files of CoNLL's form."""
 
 import dataclasses
 import json
@@ -8,7 +8,7 @@ from absl import flags
 from ..command_flags import UsageError
 from ..label_weights import weigh_labels
 from ..labelled_tables import list_labels
-from ..model_paths import is_saved_model
+from ..model_paths import find_class, is_saved_model
 from ..outputs import write_json
 from ..saved_tasks import open_task
 from ..standalone import conll, tag_schemes
@@ -16,6 +16,14 @@ from .kind import Kind
 
 #: Flags of tables, which do not go with a file of sentences.
 _TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter")
+
+
+#: The values of --head, and the class of each.
+HEADS = {
+    "softmax": "TokenClassifier",
+    "crf": "CrfTokenClassifier",
+    "global_pointer": "EntitySpanClassifier",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,9 +62,21 @@ class NamedEntities(Kind):
 
     name = "ner"
     about = "a tag for each word"
-    task = "TokenClassifier"
     unit = "sentences"
     input_names = ("text",)
+
+    @property
+    def task(self):
+        """The class of --head, or else of --model."""
+        if "head" in self.values:
+            return HEADS[self.values.head]
+        saved = find_class(self.values.model)
+        return saved if saved in HEADS.values() else HEADS["softmax"]
+
+    @property
+    def finds_spans(self):
+        """bool, whether the labels of the task are spans, and not tags."""
+        return self.task == HEADS["global_pointer"]
 
     @staticmethod
     def define_flags(values):
@@ -67,6 +87,18 @@ class NamedEntities(Kind):
         explanation = "Scheme that tags are converted to with --task ner. Default: no conversion."
         flags.DEFINE_enum("tag_scheme", None, tag_schemes.SCHEMES, explanation, flag_values=values)
 
+    @staticmethod
+    def define_training_flags(values):
+        explanation = (
+            "With --task ner: softmax, a tag for each word by itself; crf, the best tags for the "
+            "sentence; global_pointer, spans of words, which may lie within each other."
+        )
+        flags.DEFINE_enum("head", "softmax", list(HEADS), explanation, flag_values=values)
+
+    @classmethod
+    def recognizes(cls, saved):
+        return saved.class_name in HEADS.values()
+
     @classmethod
     def serves(cls, output_names):
         return "num_entities" in output_names
@@ -76,6 +108,9 @@ class NamedEntities(Kind):
         return read_sentences(self.values, path)
 
     def find_arguments(self, train):
+        self._check_head(train)
+        if self.finds_spans:
+            return {"label_names": find_types(train)}
         label_names = conll.list_tags(train.tags)
         if len(label_names) < 2:
             raise ValueError(
@@ -84,14 +119,37 @@ class NamedEntities(Kind):
             )
         return {"label_names": label_names}
 
+    def _check_head(self, train):
+        """Checks before anything is loaded that the flags and the tags fit --head."""
+        head = self.values.head
+        if head != "softmax" and self.values.class_weight != "none":
+            raise UsageError(f"--class_weight is for --head softmax, not for --head {head}")
+        if head == "crf" and tag_schemes.detect_scheme(train.tags) == "IOB1":
+            raise UsageError(
+                f"The tags of {train.path} are IOB1, in which an entity begins with I. "
+                "With --head crf pass --tag_scheme BIO"
+            )
+
     def check(self, examples, arguments, source):
-        check_tags(examples, arguments["label_names"], source)
+        names = arguments["label_names"]
+        if self.finds_spans:
+            check_types(examples, names, source)
+        else:
+            check_tags(examples, names, source)
 
     def introduce(self, train, arguments):
         return f"{len(train)} training sentences, labels {list_labels(arguments['label_names'])}"
 
     def columns_of(self, examples):
-        return examples.words, examples.tags
+        if not self.finds_spans:
+            return examples.words, examples.tags
+        from keras_bert_suite.data.span_labels import tags_to_spans
+
+        return examples.words, [tags_to_spans(tags) for tags in examples.tags]
+
+    def optimizer_arguments(self):
+        # As `CrfTokenClassifier.compile`: transitions learn faster than the encoder.
+        return {"rate_multipliers": [("(^|/)crf/", 100.0)]} if self.values.head == "crf" else {}
 
     def balance(self, train):
         return {"class_weight": weigh_labels([tag for row in train.tags for tag in row])}
@@ -99,10 +157,10 @@ class NamedEntities(Kind):
     def callbacks(self, dev):
         import keras_bert_suite as kbs
 
-        return [] if dev is None else [kbs.EntityF1(dev.words, dev.tags)]
+        return [] if dev is None else [kbs.EntityF1(*self.columns_of(dev))]
 
     def describe(self, task, examples):
-        scores = task.score(examples.words, examples.tags)
+        scores = task.score(*self.columns_of(examples))
         figures = (f"{kind} {scores[kind]:.4f}" for kind in ("precision", "recall"))
         return f"entity F1 {scores['f1']:.4f}, {', '.join(figures)}"
 
@@ -118,8 +176,8 @@ class NamedEntities(Kind):
             )
         sentences = read_sentences(values, values.input)
         tagger = open_task(values.model, self.task)
-        check_tags(sentences, tagger.label_names, source=values.model)
-        scores = tagger.score(sentences.words, sentences.tags, values.batch_size)
+        self.check(sentences, {"label_names": tagger.label_names}, source=values.model)
+        scores = tagger.score(*self.columns_of(sentences), values.batch_size)
         scores = {"sentences": len(sentences), **scores}
         print_entity_scores(scores)
         if values.json:
@@ -156,8 +214,36 @@ def check_tags(sentences, label_names, source):
                 )
 
 
+def find_types(sentences):
+    """The types of the entities of `Sentences`, sorted.
+
+    Raises:
+        ValueError: if there are no entities.
+    """
+    types = {kind for tags in sentences.tags for kind, _, _ in tag_schemes.find_entities(tags)}
+    if not types:
+        raise ValueError(
+            f"{sentences.path} has no entities: every tag is O. --tag_column names the column of "
+            "the tags."
+        )
+    return sorted(types)
+
+
+def check_types(sentences, label_names, source):
+    """Raises a `ValueError` if an entity is of a type that the model does not know."""
+    for row, tags in enumerate(sentences.tags):
+        for kind, first, _ in tag_schemes.find_entities(tags):
+            if kind not in label_names:
+                raise ValueError(
+                    f"{sentences.path}, sentence {row + 1}, word {first + 1} "
+                    f"({sentences.words[row][first]!r}): the type {kind!r} does not occur in "
+                    f"{source}, whose types are {list_labels(label_names)}. Correct it, or train "
+                    "with sentences that have it."
+                )
+
+
 def print_entity_scores(scores):
-    """Prints the scores of `TokenClassifier.score`."""
+    """Prints the scores of a task's `score`."""
     from rich.console import Console
     from rich.table import Table
 

@@ -89,6 +89,47 @@ def test_a_saved_model_finds_entities(tagged, run, tmp_path):
     assert status == 2 and "Evaluate the model that it was exported from" in err
 
 
+@pytest.mark.parametrize("head", ["crf", "global_pointer"])
+def test_every_head(workshop, tagged, run, tmp_path, head):
+    """Trained, evaluated and asked, with the head named only once."""
+    model = tmp_path / "model.keras"
+    status, _, err = run(
+        *("finetune", "--task=ner", f"--head={head}", f"--checkpoint={workshop / 'checkpoint'}"),
+        *(f"--train={tagged / 'train.txt'}", f"--dev={tagged / 'dev.txt'}", "--epochs=6"),
+        *("--learning_rate=1e-2", "--sequence_length=16", "--batch_size=16", "--tag_scheme=BIO"),
+        f"--output={model}",
+    )
+    assert (status, err) == (0, "")
+    status, out, err = run(
+        *("evaluate", "--model", model, "--input", tagged / "dev.txt", "--tag_scheme=BIO"),
+        *("--json", tmp_path / "scores.json"),
+    )
+    assert (status, err) == (0, "")
+    assert json.loads((tmp_path / "scores.json").read_text())["f1"] > 0.5
+    (tmp_path / "texts.txt").write_text("the film was good\n")
+    status, out, err = run("predict", "--model", model, "--input", tmp_path / "texts.txt")
+    assert (status, err) == (0, "")
+    assert {entity["label"] for entity in json.loads(out)["entities"]} <= {"POS"}
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("head", "flags", "message"),
+    [
+        ("crf", [], "are IOB1, in which an entity begins with I. With --head crf pass"),
+        ("crf", ["--tag_scheme=BIO", "--class_weight=balanced"], "--class_weight is for --head"),
+        ("global_pointer", ["--tag_column=1", "--tag_scheme=BIO"], "no entities"),
+    ],
+)
+def test_wrong_heads(workshop, tagged, run, tmp_path, head, flags, message):
+    (tmp_path / "train.txt").write_text("O O\nO O\n\n" if "1" in str(flags) else "O I-A\nO O\n")
+    status, _, err = run(
+        *("finetune", "--task=ner", f"--head={head}", f"--checkpoint={workshop / 'checkpoint'}"),
+        *(f"--train={tmp_path / 'train.txt'}", f"--output={tmp_path / 'model.keras'}", *flags),
+    )
+    assert status in (1, 2) and message in err
+
+
 @pytest.mark.backend_free
 def test_a_saved_tagger_without_keras(tagged, capsys, monkeypatch):
     """The script that `keras-bert demo` runs in a process of its own."""
