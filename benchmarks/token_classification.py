@@ -1,15 +1,19 @@
-"""Named entities: the entity F1 of our TokenClassifier and of transformers, same recipe.
+"""Named entities: the entity F1 of our heads and of transformers, same recipe.
 
     python benchmarks/token_classification.py                      # 3,000 sentences, 1 epoch
     python benchmarks/token_classification.py --num_sentences 14041 --dev_sentences 3250 \\
-        --epochs 3 --seeds 0 1 2
+        --epochs 3 --seeds 0 1 2 --heads softmax crf global_pointer
+    python benchmarks/token_classification.py --sides ours --heads softmax crf global_pointer \\
+        --data ../shared/data/ner/resume_zh --files train.char.bmes dev.char.bmes --scheme BMES \\
+        --checkpoint CHINESE_BERT --num_sentences 3821 --dev_sentences 463 --epochs 3
 
 Every side fine-tunes the same MiniLM (six layers, 384 wide, uncased) on the same first sentences of
 CoNLL-2003 in English, whose IOB1 tags are turned into BIO. Batches of 32 sentences of random order,
 at most 128 tokens, labels on the first token of a word, AdamW with bias correction, weight decay
 0.01, gradients clipped to norm 1, linear warm-up over a tenth of the steps and Google's linear
-decay. Each side runs in a process of its own; seqeval's count of entities scores them all. The data
-is the folder of CoNLL's eng.train and eng.testa, `--data`.
+decay. The CRF's own weights have 100 times the learning rate. The head global_pointer is
+`EfficientGlobalPointer`. Each side runs in a process of its own; entities count as found if type,
+start and end are right. The data is the folder of CoNLL's eng.train and eng.testa, `--data`.
 """
 
 import argparse
@@ -23,50 +27,63 @@ from side_processes import describe_run, find_minilm, measure_in_turn
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "ner" / "conll2003_en"
 BATCH_SIZE, SEQUENCE_LENGTH = 32, 128
+SIDES, HEADS = ["ours", "transformers"], ["softmax", "crf", "global_pointer"]
 
 
-def read_sentences(path, number):
+def read_sentences(path, number, scheme):
     from keras_bert_suite.data.conll import read_conll
     from keras_bert_suite.data.tag_schemes import convert_tags
 
     words, tags = read_conll(path)
-    return words[:number], [convert_tags(row, "BIO") for row in tags[:number]]
+    return words[:number], [convert_tags(row, scheme) for row in tags[:number]]
 
 
-def run_ours(train, dev, label_names, epochs, learning_rate, seed):
+def run_ours(head, train, dev, label_names, options):
     import keras
 
     import keras_bert_suite as kbs
+    from keras_bert_suite.data.span_labels import tags_to_spans
 
-    keras.utils.set_random_seed(seed)
-    tagger = kbs.TokenClassifier.from_preset(
-        find_minilm(), label_names=label_names, sequence_length=SEQUENCE_LENGTH
+    keras.utils.set_random_seed(options.seed)
+    task_cls, labels, multipliers = kbs.TokenClassifier, train[1], []
+    if head == "crf":
+        task_cls, multipliers = kbs.CrfTokenClassifier, [("(^|/)crf/", 100.0)]
+    elif head == "global_pointer":
+        task_cls, labels = kbs.EntitySpanClassifier, list(map(tags_to_spans, train[1]))
+        label_names = sorted({kind for row in labels for _, _, kind in row})
+    task = task_cls.from_preset(
+        options.checkpoint or find_minilm(),
+        label_names=label_names,
+        sequence_length=SEQUENCE_LENGTH,
     )
-    tagger.compile(kbs.AdamW(kbs.LinearWarmupDecay(learning_rate), bias_correction=True))
+    schedule = kbs.LinearWarmupDecay(options.learning_rate)
+    task.compile(kbs.AdamW(schedule, bias_correction=True, rate_multipliers=multipliers))
     begin = time.perf_counter()
-    tagger.fit(*train, batch_size=BATCH_SIZE, epochs=epochs, verbose=0)
+    task.fit(train[0], labels, batch_size=BATCH_SIZE, epochs=options.epochs, verbose=0)
     seconds = time.perf_counter() - begin
-    return seconds, tagger.predict_tags(dev[0], batch_size=BATCH_SIZE, verbose=0)
+    found = task.predict(dev[0], batch_size=BATCH_SIZE, verbose=0)
+    return seconds, [[(e.start, e.end, e.label) for e in row] for row in found]
 
 
-def run_transformers(train, dev, label_names, epochs, learning_rate, seed):
+def run_transformers(train, dev, label_names, options):
     import numpy as np
     import torch
     from transformers import AutoModelForTokenClassification, AutoTokenizer
 
     from keras_bert_suite.data.row_orders import shuffled_by_length
+    from keras_bert_suite.data.span_labels import tags_to_spans
 
-    torch.manual_seed(seed)
-    tokenizer = AutoTokenizer.from_pretrained(find_minilm())
-    model = AutoModelForTokenClassification.from_pretrained(
-        find_minilm(), num_labels=len(label_names)
-    )
+    checkpoint, epochs = options.checkpoint or find_minilm(), options.epochs
+
+    torch.manual_seed(options.seed)
+    tokenizer = AutoTokenizer.from_pretrained(checkpoint)
+    model = AutoModelForTokenClassification.from_pretrained(checkpoint, num_labels=len(label_names))
     decayed = [n for n, _ in model.named_parameters() if "bias" not in n and "LayerNorm" not in n]
     groups = [
         {"params": [p for n, p in model.named_parameters() if n in decayed], "weight_decay": 0.01},
         {"params": [p for n, p in model.named_parameters() if n not in decayed], "weight_decay": 0},
     ]
-    optimizer = torch.optim.AdamW(groups, lr=learning_rate, eps=1e-6, fused=True)
+    optimizer = torch.optim.AdamW(groups, lr=options.learning_rate, eps=1e-6, fused=True)
     steps = -(-len(train[0]) // BATCH_SIZE) * epochs
     schedule = lay_google_schedule(optimizer, steps)
 
@@ -93,7 +110,7 @@ def run_transformers(train, dev, label_names, epochs, learning_rate, seed):
 
     lengths = [len(row) for row in tokenizer(train[0], is_split_into_words=True)["input_ids"]]
     # Rows of similar length share a batch, as on our side.
-    order = shuffled_by_length(lengths, BATCH_SIZE, seed=seed)
+    order = shuffled_by_length(lengths, BATCH_SIZE, seed=options.seed)
 
     begin = time.perf_counter()
     model.train()
@@ -123,30 +140,37 @@ def run_transformers(train, dev, label_names, epochs, learning_rate, seed):
             for i, places in enumerate(find_first_tokens(packed, len(batch))):
                 for word, place in places.items():
                     tags[batch[i]][word] = label_names[answers[i, place]]
-    return seconds, tags
-
-
-SIDES = {"ours": run_ours, "transformers": run_transformers}
+    return seconds, list(map(tags_to_spans, tags))
 
 
 def run_side(side, options):
     """Measures one side in this process and prints the figures as JSON."""
     from keras_bert_suite.data.conll import list_tags
-    from keras_bert_suite.data.entity_scores import score_entities
+    from keras_bert_suite.data.entity_scores import score_spans
+    from keras_bert_suite.data.span_labels import tags_to_spans
 
-    train = read_sentences(Path(options.data) / "eng.train", options.num_sentences)
-    dev = read_sentences(Path(options.data) / "eng.testa", options.dev_sentences)
-    seconds, tags = SIDES[side](
-        train, dev, list_tags(train[1]), options.epochs, options.learning_rate, options.seed
+    numbers = options.num_sentences, options.dev_sentences
+    train, dev = (
+        read_sentences(Path(options.data) / file, number, options.scheme)
+        for file, number in zip(options.files, numbers, strict=True)
     )
-    scores = score_entities(dev[1], tags)
+    columns = train, dev, list_tags(train[1]), options
+    if side == "transformers":
+        seconds, found = run_transformers(*columns)
+    else:
+        seconds, found = run_ours(side.removeprefix("ours, "), *columns)
+    scores = score_spans(map(tags_to_spans, dev[1]), found)
     print(json.dumps({"seconds": seconds, "f1": scores["f1"]}))
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
-    parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=list(SIDES))
+    parser.add_argument("--sides", nargs="+", default=SIDES, choices=SIDES)
+    parser.add_argument("--heads", nargs="+", default=["softmax"], choices=HEADS)
+    parser.add_argument("--checkpoint", default="", help="Default: MiniLM.")
+    parser.add_argument("--files", nargs=2, default=["eng.train", "eng.testa"])
+    parser.add_argument("--scheme", default="BIO", help="of the tags that are learned")
     parser.add_argument("--data", default=str(DATA))
     parser.add_argument("--num_sentences", type=int, default=3000)
     parser.add_argument("--dev_sentences", type=int, default=1000)
@@ -161,12 +185,15 @@ def main():
         return
 
     pairs = [
-        (side, backend)
+        (name, backend)
         for side in options.sides
+        for name in ([f"ours, {head}" for head in options.heads] if side == "ours" else [side])
         for backend in (["torch"] if side == "transformers" else options.backends)
     ]
-    flags = ("data", "num_sentences", "dev_sentences", "epochs", "learning_rate")
+    flags = ("data", "num_sentences", "dev_sentences", "epochs", "learning_rate", "scheme")
+    flags = (*flags, "checkpoint")
     arguments = [part for flag in flags for part in (f"--{flag}", getattr(options, flag))]
+    arguments += ["--files", *options.files]
     measured = {
         seed: measure_in_turn(__file__, pairs, 1, [*arguments, "--seed", seed])
         for seed in options.seeds

@@ -1,0 +1,191 @@
+"""Seconds a step of the heads for entities, and of our CRF against the one of pytorch-crf.
+
+    python benchmarks/crf.py                                   # both tables
+    python benchmarks/crf.py --sides ours torchcrf --num_labels 9 33 --length 128
+
+The first table trains a BERT (--num_layers, --hidden_dim) with each head on sentences of random
+words; a step is the mean over an epoch, after an epoch that is not counted. The second table has
+no encoder: it takes the gradient of the loss of random emissions (B, L, C) and random labels, the
+mean over --steps. pytorch-crf runs under PyTorch without a compiler, as it is. Each side runs in a
+process of its own, in turn.
+"""
+
+import argparse
+import json
+import time
+
+from side_processes import describe_run, measure_in_turn
+
+HEADS = ["softmax", "crf", "global_pointer"]
+BATCH_SIZE = 32
+
+
+def time_head(head, options):
+    """Seconds a step of `fit`."""
+    import numpy as np
+
+    import keras_bert_suite as kbs
+
+    words = [f"word{number}" for number in range(500)]
+    tokenizer = kbs.WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words])
+    backbone = kbs.BertBackbone(
+        vocabulary_size=505,
+        num_layers=options.num_layers,
+        num_heads=4,
+        hidden_dim=options.hidden_dim,
+        intermediate_dim=4 * options.hidden_dim,
+        max_sequence_length=options.length,
+    )
+    packer = kbs.SegmentPacker(tokenizer, options.length, padding_lengths=(options.length,))
+    types = [f"T{number}" for number in range((options.labels - 1) // 2)]
+    tags = ["O", *(f"{prefix}-{kind}" for kind in types for prefix in "BI")]
+    rng = np.random.default_rng(0)
+    num_rows = BATCH_SIZE * options.steps
+    rows = [rng.choice(words, options.length - 2).tolist() for _ in range(num_rows)]
+    if head == "global_pointer":
+        task = kbs.EntitySpanClassifier(backbone, label_names=types, preprocessor=packer)
+        starts = np.arange(0, options.length - 4, 8)
+        labels = [[(s, s + 2, types[s % len(types)]) for s in starts] for _ in rows]
+    else:
+        task_cls = kbs.CrfTokenClassifier if head == "crf" else kbs.TokenClassifier
+        arguments = {"scheme": None} if head == "crf" else {}
+        task = task_cls(backbone, label_names=tags, preprocessor=packer, **arguments)
+        labels = [rng.choice(tags, len(row)).tolist() for row in rows]
+    task.fit(rows, labels, BATCH_SIZE, verbose=0)
+    begin = time.perf_counter()
+    task.fit(rows, labels, BATCH_SIZE, verbose=0)
+    return (time.perf_counter() - begin) / options.steps
+
+
+def make_chains(options):
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    shape = (BATCH_SIZE, options.length)
+    emissions = rng.normal(size=(*shape, options.labels)).astype("float32")
+    return emissions, rng.integers(0, options.labels, shape).astype("int32")
+
+
+def time_our_crf(options):
+    """Seconds of the loss and its gradient."""
+    import keras
+
+    import keras_bert_suite as kbs
+
+    emissions, labels = make_chains(options)
+    crf = kbs.ConditionalRandomField(options.labels)
+    crf.build((None, None, options.labels))
+    scores = [weight.value for weight in crf.weights]
+
+    def loss(emissions, *scores):
+        with keras.StatelessScope(list(zip(crf.weights, scores, strict=True))):
+            return keras.ops.mean(crf.negative_log_likelihood(labels, emissions))
+
+    if keras.config.backend() == "tensorflow":
+        import tensorflow as tf
+
+        @tf.function
+        def step(*tensors):
+            with tf.GradientTape() as tape:
+                tape.watch(tensors)
+                total = loss(*tensors)
+            return tape.gradient(total, tensors)
+
+        tensors = [tf.constant(emissions), *map(tf.convert_to_tensor, scores)]
+    elif keras.config.backend() == "jax":
+        import jax
+
+        gradient = jax.jit(jax.grad(loss, argnums=(0, 1, 2, 3)))
+
+        def step(*tensors):
+            return jax.block_until_ready(gradient(*tensors))
+
+        tensors = [emissions, *scores]
+    else:
+        import torch
+
+        def step(*tensors):
+            return torch.autograd.grad(loss(*tensors), tensors)
+
+        tensors = [torch.tensor(emissions), *(score.detach() for score in scores)]
+        tensors = [tensor.requires_grad_() for tensor in tensors]
+    return time_steps(lambda: step(*tensors), options.steps)
+
+
+def time_torchcrf(options):
+    import torch
+    import torchcrf
+
+    emissions, labels = make_chains(options)
+    crf = torchcrf.CRF(options.labels, batch_first=True)
+    emissions = torch.tensor(emissions, requires_grad=True)
+    labels = torch.tensor(labels).long()
+    parameters = [emissions, *crf.parameters()]
+
+    def step():
+        return torch.autograd.grad(-crf(emissions, labels, reduction="mean"), parameters)
+
+    return time_steps(step, options.steps)
+
+
+def time_steps(step, number):
+    step()
+    begin = time.perf_counter()
+    for _ in range(number):
+        step()
+    return (time.perf_counter() - begin) / number
+
+
+def run_side(side, options):
+    """Measures one side in this process and prints the figures as JSON."""
+    if side in HEADS:
+        seconds = time_head(side, options)
+    else:
+        seconds = {"ours": time_our_crf, "torchcrf": time_torchcrf}[side](options)
+    print(json.dumps({"seconds": seconds}))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    sides = [*HEADS, "ours", "torchcrf"]
+    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
+    parser.add_argument("--sides", nargs="+", default=sides, choices=sides)
+    parser.add_argument("--num_labels", nargs="+", type=int, default=[9])
+    parser.add_argument("--labels", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--length", type=int, default=64)
+    parser.add_argument("--num_layers", type=int, default=4)
+    parser.add_argument("--hidden_dim", type=int, default=256)
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        run_side(options.child, options)
+        return
+
+    pairs = [
+        (side, backend)
+        for side in options.sides
+        for backend in (["torch"] if side == "torchcrf" else options.backends)
+    ]
+    flags = ("length", "num_layers", "hidden_dim", "steps")
+    arguments = [part for flag in flags for part in (f"--{flag}", getattr(options, flag))]
+    measured = {
+        labels: measure_in_turn(__file__, pairs, options.rounds, [*arguments, "--labels", labels])
+        for labels in options.num_labels
+    }
+    print(f"{describe_run(options.rounds)} Milliseconds a step of {BATCH_SIZE} rows.\n")
+    for title, wanted in (("head", HEADS), ("CRF alone", ["ours", "torchcrf"])):
+        rows = [pair for pair in pairs if pair[0] in wanted]
+        if rows:
+            columns = " | ".join(f"{labels} labels" for labels in options.num_labels)
+            print(f"| {title} | backend | {columns} |")
+            print("| --- | --- |" + " --- |" * len(options.num_labels))
+        for pair in rows:
+            seconds = (measured[labels][pair]["seconds"] for labels in options.num_labels)
+            print(f"| {' | '.join(pair)} | {' | '.join(f'{1000 * s:.1f}' for s in seconds)} |")
+        print()
+
+
+if __name__ == "__main__":
+    main()
