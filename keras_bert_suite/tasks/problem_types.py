@@ -203,7 +203,7 @@ class MultiLabel(ProblemType):
         probabilities = ops.sigmoid(outputs) if task.returns_logits else outputs
         return {
             "probabilities": probabilities,
-            "is_label": probabilities > np.array(task.thresholds, "float32"),
+            "is_label": ops.greater(probabilities, np.array(task.thresholds, "float32")),
         }
 
     def name_answers(self, outputs: np.ndarray, task: Any) -> list[list[str]]:
