@@ -1,0 +1,211 @@
+"""Questions: exact match and F1 of our QuestionAnswerer and of transformers, same recipe.
+
+    python benchmarks/question_answering.py --num_rows 64 --dev_rows 32      # to see that it runs
+    python benchmarks/question_answering.py --epochs 2 --seeds 0 1 2
+
+Every side fine-tunes the same MiniLM (six layers, 384 wide, uncased) on the same first questions of
+a part of SQuAD 1.1's training set, and answers the first questions of its dev set. Rows of 384
+tokens, windows with a stride of 128, batches of 12 windows of similar length, AdamW with bias
+correction, weight decay 0.01, gradients clipped to norm 1, linear warm-up over a tenth of the steps
+and Google's linear decay. The peer packs, labels and decodes as the script run_qa.py of
+transformers does: its stride of 128 is the overlap of windows, and it takes the best of 20 first
+and 20 last tokens of each window. Each side runs in a process of its own. The count of the official
+script scores them all. The data is the folder `--data`, with train_partial_combined.json and
+squad_v1.1/dev-v1.1.json.
+"""
+
+import argparse
+import json
+import statistics
+import time
+from pathlib import Path
+
+from peer_recipes import lay_google_schedule
+from side_processes import describe_run, find_minilm, measure_in_turn
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "qa"
+BATCH_SIZE, SEQUENCE_LENGTH, STRIDE = 12, 384, 128
+NUM_BEST, MAX_ANSWER_LENGTH = 20, 30
+
+
+def run_ours(train, dev, epochs, learning_rate, seed):
+    import keras
+
+    import keras_bert_suite as kbs
+
+    keras.utils.set_random_seed(seed)
+    answerer = kbs.QuestionAnswerer.from_preset(
+        find_minilm(), sequence_length=SEQUENCE_LENGTH, stride=STRIDE, skip="span_labeler/.*"
+    )
+    answerer.compile(kbs.AdamW(kbs.LinearWarmupDecay(learning_rate), bias_correction=True))
+    begin = time.perf_counter()
+    answerer.fit(
+        (train.questions, train.contexts),
+        train.answers,
+        batch_size=BATCH_SIZE,
+        epochs=epochs,
+        verbose=0,
+    )
+    seconds = time.perf_counter() - begin
+    answers = answerer.predict((dev.questions, dev.contexts), batch_size=BATCH_SIZE, verbose=0)
+    return seconds, [answer.text for answer in answers]
+
+
+def run_transformers(train, dev, epochs, learning_rate, seed):
+    import numpy as np
+    import torch
+    from transformers import AutoModelForQuestionAnswering, AutoTokenizer
+
+    from keras_bert_suite.data.row_orders import shuffled_by_length
+
+    torch.manual_seed(seed)
+    tokenizer = AutoTokenizer.from_pretrained(find_minilm())
+    model = AutoModelForQuestionAnswering.from_pretrained(find_minilm())
+    decayed = [n for n, _ in model.named_parameters() if "bias" not in n and "LayerNorm" not in n]
+    groups = [
+        {"params": [p for n, p in model.named_parameters() if n in decayed], "weight_decay": 0.01},
+        {"params": [p for n, p in model.named_parameters() if n not in decayed], "weight_decay": 0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=learning_rate, eps=1e-6, fused=True)
+
+    def cut_windows(rows):
+        """The windows of rows, and the row of each."""
+        encoded = tokenizer(
+            rows.questions,
+            rows.contexts,
+            truncation="only_second",
+            max_length=SEQUENCE_LENGTH,
+            stride=STRIDE,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+        )
+        return encoded, encoded["overflow_to_sample_mapping"]
+
+    def pad(encoded, places):
+        names = ("input_ids", "token_type_ids", "attention_mask")
+        windows = [{name: encoded[name][place] for name in names} for place in places]
+        return tokenizer.pad(windows, return_tensors="pt")
+
+    def place_answer(encoded, window, answers):
+        """The first and last token of the first answer, or 0 and 0."""
+        start = answers["answer_start"][0]
+        end = start + len(answers["text"][0])
+        tokens = [
+            place
+            for place, (segment, (first, last)) in enumerate(
+                zip(encoded.sequence_ids(window), encoded["offset_mapping"][window], strict=True)
+            )
+            if segment == 1 and first < end and last > start
+        ]
+        of_context = [p for p, s in enumerate(encoded.sequence_ids(window)) if s == 1]
+        offsets = encoded["offset_mapping"][window]
+        if not tokens or offsets[of_context[0]][0] > start or offsets[of_context[-1]][1] < end:
+            return 0, 0
+        return tokens[0], tokens[-1]
+
+    begin = time.perf_counter()
+    encoded, rows = cut_windows(train)
+    labels = [place_answer(encoded, w, train.answers[row]) for w, row in enumerate(rows)]
+    lengths = [len(ids) for ids in encoded["input_ids"]]
+    schedule = lay_google_schedule(optimizer, -(-len(lengths) // BATCH_SIZE) * epochs)
+    # Rows of similar length share a batch, as on our side.
+    order = shuffled_by_length(lengths, BATCH_SIZE, seed=seed)
+    model.train()
+    for epoch in range(epochs):
+        for batch in np.array_split(order(epoch), range(BATCH_SIZE, len(lengths), BATCH_SIZE)):
+            starts, ends = torch.tensor([labels[place] for place in batch]).T
+            inputs = pad(encoded, batch)
+            model(**inputs, start_positions=starts, end_positions=ends).loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+            optimizer.zero_grad()
+    seconds = time.perf_counter() - begin
+
+    model.eval()
+    encoded, rows = cut_windows(dev)
+    best = [(-np.inf, "")] * len(dev)
+    order = sorted(range(len(rows)), key=lambda place: len(encoded["input_ids"][place]))
+    with torch.inference_mode():
+        for begin_of_batch in range(0, len(order), BATCH_SIZE):
+            places = order[begin_of_batch : begin_of_batch + BATCH_SIZE]
+            outputs = model(**pad(encoded, places))
+            for i, place in enumerate(places):
+                scores = outputs.start_logits[i].numpy(), outputs.end_logits[i].numpy()
+                firsts, lasts = (np.argsort(-column)[:NUM_BEST] for column in scores)
+                segments, offsets = encoded.sequence_ids(place), encoded["offset_mapping"][place]
+                for first in firsts:
+                    for last in lasts:
+                        if not first <= last < min(first + MAX_ANSWER_LENGTH, len(segments)):
+                            continue
+                        if segments[first] != 1 or segments[last] != 1:
+                            continue
+                        text = dev.contexts[rows[place]][offsets[first][0] : offsets[last][1]]
+                        found = (scores[0][first] + scores[1][last], text)
+                        best[rows[place]] = max(best[rows[place]], found, key=lambda x: x[0])
+    return seconds, [text for _, text in best]
+
+
+SIDES = {"ours": run_ours, "transformers": run_transformers}
+
+
+def run_side(side, options):
+    """Measures one side in this process and prints the figures as JSON."""
+    from keras_bert_suite.data.squad import read_squad
+    from keras_bert_suite.data.squad_scores import score_answers
+
+    folder = Path(options.data)
+    train = read_squad(folder / "train_partial_combined.json", limit=options.num_rows)
+    dev = read_squad(folder / "squad_v1.1" / "dev-v1.1.json", limit=options.dev_rows)
+    seconds, answers = SIDES[side](train, dev, options.epochs, options.learning_rate, options.seed)
+    scores = score_answers([row["text"] for row in dev.answers], answers)
+    figures = {name: scores[name] for name in ("exact_match", "f1")}
+    print(json.dumps({"seconds": seconds, **figures}))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
+    parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=list(SIDES))
+    parser.add_argument("--data", default=str(DATA))
+    parser.add_argument("--num_rows", type=int, default=8478)
+    parser.add_argument("--dev_rows", type=int, default=10570)
+    parser.add_argument("--epochs", type=int, default=2)
+    parser.add_argument("--learning_rate", type=float, default=1e-4)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        run_side(options.child, options)
+        return
+
+    pairs = [
+        (side, backend)
+        for side in options.sides
+        for backend in (["torch"] if side == "transformers" else options.backends)
+    ]
+    flags = ("data", "num_rows", "dev_rows", "epochs", "learning_rate")
+    arguments = [part for flag in flags for part in (f"--{flag}", getattr(options, flag))]
+    measured = {
+        seed: measure_in_turn(__file__, pairs, 1, [*arguments, "--seed", seed])
+        for seed in options.seeds
+    }
+
+    print(f"{describe_run(1)} Answers to the dev questions; seconds of the training.\n")
+    print("| side | backend | exact match, F1 of each seed | mean F1 | spread | seconds |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for pair in pairs:
+        runs = [measured[seed][pair] for seed in options.seeds]
+        f1 = [run["f1"] for run in runs]
+        seconds = statistics.median(run["seconds"] for run in runs)
+        scores = "; ".join(f"{run['exact_match']:.2f}, {run['f1']:.2f}" for run in runs)
+        spread = f"{statistics.stdev(f1):.2f}" if len(f1) > 1 else ""
+        print(
+            f"| {' | '.join(pair)} | {scores} | {statistics.mean(f1):.2f} | {spread} | "
+            f"{seconds:.0f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()
