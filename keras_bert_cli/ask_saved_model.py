@@ -88,6 +88,51 @@ class SavedModel:
                 )
         return rows
 
+    def find_answers(self, columns, batch_size=32):
+        """For each question a dict of `text`, `start`, `end`, `score` and `null_odds`.
+
+        Raises:
+            ValueError: if the columns are not the inputs, or the model answers no questions.
+        """
+        if "null_odds" not in self.output_names:
+            raise ValueError(
+                f"{self._path} does not answer questions: its outputs are "
+                f"{', '.join(self.output_names)}. Leave out --task qa."
+            )
+        rows = []
+        for outputs in self.answer(columns, batch_size):
+            names = ("answers", "starts", "ends", "scores", "null_odds")
+            for text, start, end, score, odds in zip(
+                *(outputs[name].tolist() for name in names), strict=True
+            ):
+                rows.append(
+                    {
+                        "text": text.decode(),
+                        "start": start,
+                        "end": end,
+                        "score": score,
+                        "null_odds": odds,
+                    }
+                )
+        return rows
+
+    def choose(self, columns, batch_size=32):
+        """(list of N int, the chosen endings; list of N lists of K probabilities).
+
+        Raises:
+            ValueError: if the columns are not the inputs, or the model chooses no endings.
+        """
+        if "choices" not in self.output_names:
+            raise ValueError(
+                f"{self._path} does not choose endings: its outputs are "
+                f"{', '.join(self.output_names)}. Leave out --task choice."
+            )
+        choices, probabilities = [], []
+        for outputs in self.answer(columns, batch_size):
+            choices += outputs["choices"].tolist()
+            probabilities += outputs["probabilities"].tolist()
+        return choices, probabilities
+
     def answer(self, columns, batch_size):
         """Yields the outputs for each batch, a dict of arrays."""
         import tensorflow as tf

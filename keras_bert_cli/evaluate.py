@@ -1,4 +1,4 @@
-"""Evaluate a classifier on labelled texts, or on sentences with tagged words.
+"""Evaluate a model on labelled texts, sentences with tagged words, or questions.
 
 Prints the accuracy, a table of precision, recall and F1 of every class, and the confusion
 matrix. Writes them as JSON and as a picture, too.
@@ -9,6 +9,9 @@ Example:
 
   # Precision, recall and F1 of the entities, of every type and of all.
   keras-bert evaluate --model tagger.keras --input test.txt
+
+  # Exact match and F1 of the answers to questions.
+  keras-bert evaluate --model answerer.keras --input dev-v2.0.json
 """
 
 from absl import flags
@@ -29,7 +32,10 @@ def define_flags(values):
         define_path(values, name, None, explanation)
 
     path("model", "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
-    path("input", "Labelled texts: a .tsv or .csv file, or any with --delimiter; or sentences.")
+    path(
+        "input",
+        "Labelled texts: a .tsv or .csv file, or any with --delimiter; sentences; or questions.",
+    )
     define_task_flag(values)
     define_table_flags(values, text_column=None)
     define_kind_flags(values)

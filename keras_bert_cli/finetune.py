@@ -1,7 +1,9 @@
-"""Fine-tune a checkpoint on labelled texts, or on sentences with tagged words.
+"""Fine-tune a checkpoint on labelled texts, sentences with tagged words, or questions.
 
 Texts come in a TSV or CSV file. With --task ner, each line of a file has a word and its tag, and an
-empty line ends a sentence. The tags may be of IOB1, BIO, BIOES or BMES.
+empty line ends a sentence. The tags may be of IOB1, BIO, BIOES or BMES. With --task qa, a JSON file
+of SQuAD's form, 1.1 or 2.0, has questions, contexts and the answers in them. With --task choice, a
+table of SWAG's form has the columns sent1, sent2, ending0 to ending3 and label.
 
 With --task multilabel a text has any number of labels, joined by --label_separator. The thresholds
 of the labels are those with the best F1 on --dev. With --task regress a text has a number.
@@ -21,6 +23,9 @@ Example:
 
   keras-bert finetune --task ner --checkpoint bert-base --train train.txt --dev dev.txt \\
       --output tagger.keras
+
+  keras-bert finetune --task qa --checkpoint bert-base --train train-v2.0.json \\
+      --dev dev-v2.0.json --output answerer.keras
 """
 
 import contextlib
@@ -64,7 +69,7 @@ def define_flags(values):
 
     path("checkpoint", None, "Folder of a Hugging Face, Google TF1 or own checkpoint, or hf://...")
     define_task_flag(values, default="classify")
-    explanation = "Training file: .tsv or .csv, or another with --delimiter or --task ner."
+    explanation = "Training file: .tsv or .csv, or another with --delimiter or --task."
     path("train", None, explanation)
     path("dev", None, "File to evaluate on after every epoch.")
     path("test", None, "File to evaluate on at the end.")
@@ -76,7 +81,10 @@ def define_flags(values):
     flags.DEFINE_boolean("overwrite", False, "Replace the output.", flag_values=values)
     integer("epochs", 3, "Passes over the training file.", 1)
     integer("batch_size", 32, "Texts in a training step.", 1)
-    explanation = "Most tokens in a text. Default: 128, or fewer if the model has fewer positions."
+    explanation = (
+        "Most tokens in a row. Default: 128, and 384 with --task qa, or fewer if the model has "
+        "fewer positions."
+    )
     integer("sequence_length", None, explanation, 4)
     number("learning_rate", 5e-5, "Learning rate at its peak.", 1)
     number("warmup_ratio", 0.1, "Share of the steps in which the learning rate rises.", 1)
@@ -177,10 +185,13 @@ def train_task(values, data, train, dev, arguments, state):
     from .training_report import EpochLog, fit, print_epochs
 
     keras.utils.set_random_seed(values.seed)
-    task = getattr(kbs, data.task).from_preset(
-        values.checkpoint, input_names=data.input_names, dtype=values.dtype, **arguments
-    )
-    set_sequence_length(task, values.sequence_length)
+    with warnings.catch_warnings():
+        # A new head is about to be trained.
+        warnings.filterwarnings("ignore", r".*\. Train them before you use their output\.$")
+        task = getattr(kbs, data.task).from_preset(
+            values.checkpoint, input_names=data.input_names, dtype=values.dtype, **arguments
+        )
+    set_sequence_length(task, values.sequence_length, data.sequence_length)
     schedule = kbs.LinearWarmupDecay(values.learning_rate, warmup_ratio=values.warmup_ratio)
     task.compile(
         optimizer=kbs.AdamW(
@@ -227,16 +238,16 @@ def has_finished(progress, epochs):
     return progress.batches >= epochs * progress.steps_per_epoch
 
 
-def set_sequence_length(task, length):
-    """Sets `sequence_length` of the packer: `length`, or at most 128 if it is None.
+def set_sequence_length(task, length, default):
+    """Sets `sequence_length` of the packer: `length`, or at most `default` if it is None.
 
     Raises:
         ValueError: if the model has fewer positions than `length`.
     """
-    most = getattr(task.backbone, "max_sequence_length", None) or 128
+    most = getattr(task.backbone, "max_sequence_length", None) or default
     if length is not None and length > most:
         raise ValueError(
             f"--sequence_length={length} is more than the {most} positions of the checkpoint. "
             f"Choose at most {most}."
         )
-    task.preprocessor.sequence_length = length or min(128, most)
+    task.preprocessor.sequence_length = length or min(default, most)

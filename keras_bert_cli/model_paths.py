@@ -20,6 +20,8 @@ MODEL_FILES = (
 ARCHITECTURES = {
     "ForSequenceClassification": "TextClassifier",
     "ForTokenClassification": "TokenClassifier",
+    "ForQuestionAnswering": "QuestionAnswerer",
+    "ForMultipleChoice": "MultipleChoice",
 }
 
 

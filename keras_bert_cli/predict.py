@@ -1,4 +1,4 @@
-"""Label texts with a fine-tuned classifier, or find the entities in them.
+"""Label texts with a fine-tuned model, find entities, answer questions, or choose endings.
 
 Reads one text from each line, or a column of a .tsv or .csv file. Writes the label of each text and
 its probability, in the same order. With --format jsonl each line also has the text and the
@@ -11,6 +11,10 @@ Example:
 
   # A model that labels words: the entities of each text, with their places, as jsonl.
   keras-bert predict --model tagger.keras --input texts.txt
+
+  # A model that answers questions: one question, or those of a table or a file of SQuAD's form.
+  keras-bert predict --model answerer.keras --input article.txt --question "Who wrote it?"
+  keras-bert predict --model answerer.keras --input dev-v2.0.json --output answers.jsonl
 """
 
 import os
@@ -23,7 +27,7 @@ from .command_flags import UsageError, define_path
 from .kinds import define_task_flag, find_kind, find_served_kind
 from .model_paths import check_model, find_input_names, is_saved_model
 from .outputs import check_output, write_output
-from .standalone import tables
+from .standalone import squad, tables
 from .table_flags import choose_text_columns, define_table_flags, read_columns
 
 REQUIRED = ("model",)
@@ -38,14 +42,21 @@ def define_flags(values):
     path("model", None, "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
     define_task_flag(values)
     explanation = (
-        "File with a text in each line, or table (.tsv, .csv or --delimiter), or - for standard "
-        "input."
+        "File with a text in each line, or table (.tsv, .csv or --delimiter), or questions of "
+        "SQuAD's form (.json), or - for standard input."
     )
     path("input", "-", explanation)
+    explanation = (
+        "A question about the whole text of the input, for a model that answers questions."
+    )
+    flags.DEFINE_string("question", None, explanation, flag_values=values)
     define_table_flags(values, text_column=None, label_column=None)
     path("output", "-", "File to write, or - for standard output.")
     formats = ("tsv", "jsonl")
-    explanation = "Format of a line. Default: tsv, and jsonl for entities."
+    explanation = (
+        "Format of a line. Default: tsv; jsonl for entities and answers, which are marked in their "
+        "texts on a terminal."
+    )
     flags.DEFINE_enum("format", None, formats, explanation, flag_values=values)
     flags.DEFINE_boolean("overwrite", False, "Replace the file.", flag_values=values)
     flags.DEFINE_integer("batch_size", 32, "Texts in a step.", 1, flag_values=values)
@@ -59,7 +70,11 @@ def run(values):
             raise UsageError(f"--output is the --input, {values.input}, which would be lost")
         check_output(values.output, values.overwrite)
     check_model(values.model)
-    columns = read_texts(values)
+    columns = None
+    if values.task or not is_saved_model(values.model):
+        columns = find_kind(values).read_texts()
+    if columns is None:
+        columns = read_texts(values)
     lines = list(answer(values, columns))
     if values.output == "-":
         sys.stdout.writelines(lines)
@@ -103,6 +118,14 @@ def check_table_flags(values):
 
 def read_texts(values):
     """dict, column name -> texts."""
+    if values.question is not None:
+        if is_table(values):
+            raise UsageError("--question is about one text, and the --input is a table")
+        text = "\n".join(tables.read_lines(values.input, values.encoding))
+        return {"question": [values.question], "context": [text]}
+    if values.input.lower().endswith(".json"):
+        read = squad.read_squad(values.input, labelled=False)
+        return {"id": read.ids, "question": read.questions, "context": read.contexts}
     if not is_table(values):
         return {"text": tables.read_lines(values.input, values.encoding)}
     columns = choose_text_columns(values, find_input_names(values.model))

@@ -16,6 +16,8 @@ TASKS = {
     "TokenClassifier": ("token_classifier",),
     "CrfTokenClassifier": ("token_classifier",),
     "EntitySpanClassifier": (),
+    "QuestionAnswerer": ("span_labeler",),
+    "MultipleChoice": ("choice_scorer",),
 }
 
 
@@ -101,7 +103,7 @@ def find_task(path):
     Raises:
         FileNotFoundError: if there is nothing at `path`.
     """
-    from keras_bert_suite.checkpoints import find_heads, open_checkpoint
+    from keras_bert_suite.checkpoints import find_heads, has_part, open_checkpoint
 
     if path.endswith(".keras"):
         if not os.path.isfile(path):
@@ -113,6 +115,10 @@ def find_task(path):
             return "TextClassifier"
         if checkpoint.token_classifier_config is not None:
             return "TokenClassifier"
+        if has_part(checkpoint, "span_labeler"):
+            return "QuestionAnswerer"
+        if checkpoint.multiple_choice_config is not None:
+            return "MultipleChoice"
         return "Pretrainer" if "masked_lm" in find_heads(checkpoint) else None
     file = Path(path) / "task.json"
     if file.is_file():

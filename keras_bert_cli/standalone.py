@@ -23,6 +23,8 @@ def _load(file):
 atomic_file = _load("files/atomic_file.py")
 conll = _load("data/conll.py")
 glue = _load("data/glue.py")
+squad = _load("data/squad.py")
+swag = _load("data/swag.py")
 tables = _load("data/tables.py")
 tag_schemes = _load("data/tag_schemes.py")
 input_names = _load("serving/input_names.py")

@@ -71,6 +71,8 @@ def print_epochs(rows, held_out_name):
         "val_macro_f1": f"{held_out_name} macro F1",
         "val_mean_absolute_error": f"{held_out_name} error",
         "val_entity_f1": f"{held_out_name} entity F1",
+        "val_exact_match": f"{held_out_name} exact match",
+        "val_f1": f"{held_out_name} F1",
     }
     columns = {name: title for name, title in columns.items() if any(name in row for row in rows)}
     table = Table("epoch", *columns.values(), "seconds")

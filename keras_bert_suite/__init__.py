@@ -13,10 +13,12 @@ from keras_bert_suite.models import BertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
 from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
 from keras_bert_suite.tasks import (
+    AnswerF1,
     CrfTokenClassifier,
     EntityF1,
     EntitySpanClassifier,
     MaskedLM,
+    MultipleChoice,
     Pretrainer,
     QuestionAnswerer,
     TextClassifier,
@@ -41,6 +43,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdamW",
+    "AnswerF1",
     "BertBackbone",
     "BertEmbeddings",
     "BytePairTokenizer",
@@ -59,6 +62,7 @@ __all__ = [
     "MaskedLM",
     "MaskedLMHead",
     "MaskedLMLoss",
+    "MultipleChoice",
     "Pretrainer",
     "QuestionAnswerer",
     "RobertaBackbone",

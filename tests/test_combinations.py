@@ -13,6 +13,7 @@ import pytest
 from input_kinds import ARRAYS_IN_MEMORY, DATASETS, TEXTS_IN_MEMORY, WITHOUT_LENGTH, list_rows
 from kerashub_models import MODELS
 from small_byte_pairs import MERGES, make_vocabulary
+from small_questions import make_questions
 from small_texts import TINY, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -21,7 +22,9 @@ from keras_bert_suite import (
     BytePairTokenizer,
     CrfTokenClassifier,
     EntitySpanClassifier,
+    MultipleChoice,
     Pretrainer,
+    QuestionAnswerer,
     RobertaBackbone,
     SegmentPacker,
     TextClassifier,
@@ -53,9 +56,17 @@ PROBLEMS = {
 
 SPANS = [[(i, i + 1, 0) for i, tag in enumerate(row) if tag] for row in TAGS]
 
-TASKS = ("texts", "pairs", *PROBLEMS, "words", "chains", "spans", "pretraining")
 #: The tasks whose rows are lists of words.
 OF_WORDS = ("words", "chains", "spans")
+#: Contexts of one window, so that the loss does not depend on which rows share a batch.
+QUESTIONS = make_questions(NUM_ROWS, longest=4)
+ENDINGS = [[first, second] for first, second in zip(*PAIRS, strict=True)]
+CHOICES = np.array([int("good" in second.split()) for _, second in ENDINGS])
+
+TASKS = (
+    *("texts", "pairs", *PROBLEMS, "words", "chains", "spans"),
+    *("questions", "choices", "pretraining"),
+)
 BYTE_PAIRS = "SegmentPacker of byte pairs"
 PREPROCESSORS = ("SegmentPacker", BYTE_PAIRS, "none", *(f"KerasHub's {name}" for name in MODELS))
 SAVED = ("as trained", ".keras", "preset")
@@ -128,6 +139,35 @@ EXCEPTIONS = (
     (
         lambda c: c.task in OF_WORDS and c.format is not None,
         "tests/serving/test_entities.py compares the entities of the exports.",
+    ),
+    (
+        lambda c: c.task in ("questions", "choices") and c.preprocessor.startswith("KerasHub"),
+        "Only our packer says which token belongs to which part of a context; an ending is a text "
+        "of a pair.",
+    ),
+    (
+        lambda c: (
+            c.task == "questions"
+            and c.kind is not None
+            and c.kind not in ("list", "arrays", "tf.data", "grain.MapDataset", "DataLoader")
+        ),
+        "Questions are read as pairs are; tests/tasks/test_question_answerer.py has their names.",
+    ),
+    (
+        lambda c: c.task == "choices" and c.kind not in (None, "list", "arrays", "tf.data"),
+        "The endings of a row are a list, which most datasets of batches take for columns.",
+    ),
+    (
+        lambda c: (
+            c.task in ("questions", "choices")
+            and c.saved != "as trained"
+            and c.kind not in (None, "list", "arrays")
+        ),
+        "Loading changes nothing between the input and the preprocessor.",
+    ),
+    (
+        lambda c: c.task in ("questions", "choices") and c.format is not None,
+        "tests/serving/test_spans.py and test_choices.py compare the answers of the exports.",
     ),
     (
         lambda c: c.task == "pretraining" and c.preprocessor != "none",
@@ -248,6 +288,23 @@ def make_task(task, preprocessor):
             dropout=0.0,
         )
         return classifier, (FIRST, labels)
+    if task == "questions":
+        *rows, spans = QUESTIONS
+        answerer = QuestionAnswerer(
+            backbone, preprocessor=packer, query_length=4, no_answer_threshold=0.0
+        )
+        if preprocessor == "none":
+            answerer.preprocessor = None
+            return answerer, (packer.pack(*rows), np.tile([1, 2], (NUM_ROWS, 1)))
+        return answerer, (tuple(rows), np.array(spans))
+    if task == "choices":
+        chooser = MultipleChoice(backbone, preprocessor=packer, dropout=0.0)
+        rows = (FIRST, ENDINGS)
+        if preprocessor == "none":
+            packed = chooser.preprocess(chooser.read_rows(rows).inputs)
+            chooser.preprocessor = None
+            return chooser, (packed, CHOICES)
+        return chooser, (rows, CHOICES)
     if preprocessor == "none":
         segments = texts if isinstance(texts, tuple) else (texts,)
         packed = packer.pack(*segments)
@@ -373,7 +430,7 @@ def test_every_input(models, cell):
     model.set_weights(before)
     assert len(history["loss"]) == len(history["val_loss"]) == 2
     assert np.isfinite([*history["loss"], *history["val_loss"]]).all()
-    wanted = 2 if cell.task == "pairs" else 1
+    wanted = 2 if cell.task in ("pairs", "questions", "choices") else 1
     if cell.preprocessor != "none":
         assert len(model.input_names) == wanted
 
@@ -490,7 +547,10 @@ def predict(model, **arguments):
     if isinstance(model, EntitySpanClassifier):
         answers = model.predict(**arguments, verbose=0)
         return [[(e.start, e.end, e.score) for e in entities] for entities in answers]
-    return model.predict(**arguments, verbose=0)
+    outputs = model.predict(**arguments, verbose=0)
+    if isinstance(outputs, list):
+        return [(answer.start, answer.end, answer.score) for answer in outputs]
+    return outputs
 
 
 def assert_close(got, wanted):

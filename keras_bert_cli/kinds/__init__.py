@@ -3,13 +3,17 @@
 from absl import flags
 
 from ..model_paths import read_saved_task
+from .choice import Choices
 from .classify import Classify
 from .multilabel import MultiLabel
 from .ner import NamedEntities
+from .qa import Questions
 from .regress import Regress
 
 #: The values of --task, in the order of the help. A model that no kind recognizes is of the first.
-KINDS = {kind.name: kind for kind in (Classify, MultiLabel, Regress, NamedEntities)}
+KINDS = {
+    kind.name: kind for kind in (Classify, MultiLabel, Regress, NamedEntities, Questions, Choices)
+}
 
 
 def define_task_flag(values, default=None):

@@ -20,6 +20,8 @@ class Kind(ABC):
     task: str
     #: The word for its rows.
     unit: str
+    #: The most tokens of a row, unless --sequence_length says otherwise.
+    sequence_length = 128
 
     def __init__(self, values):
         self.values = values
@@ -118,6 +120,14 @@ class Kind(ABC):
     @abstractmethod
     def evaluate(self):
         """Scores --model on --input, prints the scores, and writes what --json and --png name."""
+
+    def read_texts(self):
+        """Reads the texts of --input for `predict`, if this kind has files of its own.
+
+        Returns:
+            dict, name of a column -> texts; or None: --input has lines of text, or is a table.
+        """
+        return None
 
     @abstractmethod
     def predict(self, columns, saved_model=None):

@@ -2,6 +2,7 @@
 
 from keras_bert_suite.checkpoints.classifier_head import (
     classifier_arguments,
+    multiple_choice_arguments,
     token_classifier_arguments,
 )
 from keras_bert_suite.checkpoints.formats import open_checkpoint, preset_name
@@ -29,6 +30,7 @@ __all__ = [
     "has_part",
     "load_weights",
     "may_have_next_sentence",
+    "multiple_choice_arguments",
     "open_checkpoint",
     "preset_name",
     "save_google_tf1",

@@ -29,6 +29,18 @@ def token_classifier_arguments(checkpoint):
     return dict(checkpoint.token_classifier_config)
 
 
+def multiple_choice_arguments(checkpoint):
+    """The arguments of a `MultipleChoice` whose head is the classification layer of a checkpoint.
+
+    Args:
+        checkpoint: as for `classifier_arguments`.
+
+    Returns:
+        dict, empty if the checkpoint has no such layer.
+    """
+    return dict(checkpoint.multiple_choice_config or {})
+
+
 def _no_head(checkpoint, problem):
     return ValueError(
         f"{checkpoint.path} {problem}. Pass `num_classes` or `label_names` to get a new layer."

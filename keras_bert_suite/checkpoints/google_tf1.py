@@ -52,7 +52,8 @@ class GoogleCheckpoint:
         classifier_config: dict of keyword arguments of `TextClassifier` if there is the
             classification layer of run_classifier.py, else None.
         classifier_problem: str that says why there is no `classifier_config`, or None.
-        token_classifier_config: None, because the format has no head for tokens.
+        token_classifier_config, multiple_choice_config: None, because the format has no head for
+            tokens or choices.
         label_names: list of the class ids as str, or None. The names are not stored.
         sequence_length: None, because it is not stored.
 
@@ -65,6 +66,7 @@ class GoogleCheckpoint:
     name_table = GOOGLE_TF1
     sequence_length = None
     token_classifier_config = None
+    multiple_choice_config = None
 
     def __init__(self, prefix):
         self.path = prefix

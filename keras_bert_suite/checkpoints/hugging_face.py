@@ -6,6 +6,7 @@ from keras_bert_suite.checkpoints.config_values import ConfigValues, read_backbo
 from keras_bert_suite.checkpoints.hugging_face_config import (
     find_model_type,
     read_classifier,
+    read_multiple_choice,
     read_token_classifier,
 )
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
@@ -53,6 +54,8 @@ class HuggingFaceCheckpoint:
         classifier_problem: str that says why there is no `classifier_config`, or None.
         token_classifier_config: dict of keyword arguments of `TokenClassifier` if the model
             labels tokens, else None.
+        multiple_choice_config: dict of keyword arguments of `MultipleChoice` if the model
+            chooses among texts, else None.
         label_names: list of str in id order if the model classifies texts, else None.
         modules_directory: `pathlib.Path` of the directory with a modules.json, or None.
         sequence_length: int, the length to which Sentence Transformers cuts texts, or None.
@@ -86,10 +89,12 @@ class HuggingFaceCheckpoint:
         self.label_names = (self.classifier_config or {}).get("label_names")
         self.sequence_length = self._read_sequence_length()
         self.token_classifier_config = read_token_classifier(config, classifier)
+        self.multiple_choice_config = read_multiple_choice(config, classifier)
         if classifier is not None:
             # A layer with the name "classifier" may be a head that this package does not have.
             heads = {"classifier": self.classifier_config}
             heads["token_classifier"] = self.token_classifier_config
+            heads["choice_scorer"] = self.multiple_choice_config
             absent = {head for head, arguments in heads.items() if arguments is None}
             rows = [row for row in self.name_table.rows if row[0].partition("/")[0] not in absent]
             self.name_table = replace(self.name_table, rows=tuple(rows))

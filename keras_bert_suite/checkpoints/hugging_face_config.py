@@ -195,6 +195,22 @@ def read_token_classifier(config, shape):
     }
 
 
+def read_multiple_choice(config, shape):
+    """Reads the arguments of a `MultipleChoice` whose head is the checkpoint's layer.
+
+    Args, Raises: as for `read_classifier`.
+
+    Returns:
+        dict of arguments of `MultipleChoice`, or None.
+    """
+    architectures = read_architectures(config)
+    if shape is None or not any(name.endswith("ForMultipleChoice") for name in architectures):
+        return None
+    if len(shape) != 2 or shape[0] != 1:
+        return None
+    return {"dropout": config.rate("classifier_dropout", config.get("hidden_dropout_prob"))}
+
+
 def _read_label_names(config, num_labels):
     # transformers does not write `id2label` if it has its default, two labels with these names.
     labels = config.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})

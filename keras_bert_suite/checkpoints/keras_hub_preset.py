@@ -53,7 +53,8 @@ class KerasHubCheckpoint:
         classifier_config: dict of keyword arguments of `TextClassifier` if the task is
             KerasHub's text classifier, else None.
         classifier_problem: str that says why there is no `classifier_config`, or None.
-        token_classifier_config: None, because KerasHub has no head for tokens.
+        token_classifier_config, multiple_choice_config: None, because KerasHub has no head for
+            tokens or choices.
         label_names: list of the class ids as str, or None. The names are not stored.
         sequence_length: int, the length of the preprocessor's rows, or None.
 
@@ -63,6 +64,7 @@ class KerasHubCheckpoint:
     """
 
     token_classifier_config = None
+    multiple_choice_config = None
 
     def __init__(self, path):
         self.path = path

@@ -87,11 +87,14 @@ def _within(ours, theirs, rows):
 
 
 #: Parts that a file may lack. A model that has such a part keeps its values.
-OPTIONAL = (r"pooler/.*", r"masked_lm/.*", r"next_sentence/.*", r"span_labeler/.*")
+OPTIONAL = (
+    *(r"pooler/.*", r"masked_lm/.*", r"next_sentence/.*"),
+    *(r"span_labeler/.*", r"choice_scorer/.*"),
+)
 
 #: Parts that a model may lack.
 HEADS = (
-    *(r"classifier/.*", r"token_classifier/.*", r"span_labeler/.*"),
+    *(r"classifier/.*", r"token_classifier/.*", r"span_labeler/.*", r"choice_scorer/.*"),
     *(r"masked_lm/.*", r"next_sentence/.*"),
 )
 
@@ -225,9 +228,11 @@ HUGGING_FACE = NameTable(
         ("next_sentence/bias", "cls.seq_relationship.bias", same),
         ("classifier/kernel", "classifier.weight", transposed),
         ("classifier/bias", "classifier.bias", same),
-        # The heads for texts and for tokens have the same name. A checkpoint has one of them.
+        # The heads for texts, tokens and choices have the same name. A checkpoint has one of them.
         ("token_classifier/kernel", "classifier.weight", transposed),
         ("token_classifier/bias", "classifier.bias", same),
+        ("choice_scorer/kernel", "classifier.weight", transposed),
+        ("choice_scorer/bias", "classifier.bias", same),
         ("span_labeler/kernel", "qa_outputs.weight", transposed),
         ("span_labeler/bias", "qa_outputs.bias", same),
     ),
@@ -245,8 +250,8 @@ HUGGING_FACE = NameTable(
     ),
 )
 
-#: The names in RobertaModel, RobertaForMaskedLM, RobertaForTokenClassification and
-#: RobertaForQuestionAnswering.
+#: The names in RobertaModel, RobertaForMaskedLM, RobertaForTokenClassification,
+#: RobertaForQuestionAnswering and RobertaForMultipleChoice.
 ROBERTA = NameTable(
     rows=(
         *_hugging_face_encoder("roberta"),
@@ -257,12 +262,14 @@ ROBERTA = NameTable(
         ("masked_lm/bias", "lm_head.bias", same),
         ("token_classifier/kernel", "classifier.weight", transposed),
         ("token_classifier/bias", "classifier.bias", same),
+        ("choice_scorer/kernel", "classifier.weight", transposed),
+        ("choice_scorer/bias", "classifier.bias", same),
         ("span_labeler/kernel", "qa_outputs.weight", transposed),
         ("span_labeler/bias", "qa_outputs.bias", same),
     ),
     aliases=_hugging_face_aliases("roberta"),
     ignored=(r"roberta\.embeddings\.(position_ids|token_type_ids)",),
-    optional=(r"pooler/.*", r"masked_lm/.*", r"span_labeler/.*"),
+    optional=tuple(pattern for pattern in OPTIONAL if pattern != r"next_sentence/.*"),
     heads=HEADS,
     copies=(
         ("lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight", r"masked_lm/.*"),
@@ -274,7 +281,11 @@ ROBERTA = NameTable(
 ROBERTA_CLASSIFIER = replace(
     ROBERTA,
     rows=(
-        *(row for row in ROBERTA.rows if not row[0].startswith(("pooler/", "token_classifier/"))),
+        *(
+            row
+            for row in ROBERTA.rows
+            if not row[0].startswith(("pooler/", "token_classifier/", "choice_scorer/"))
+        ),
         ("pooler/kernel", "classifier.dense.weight", transposed),
         ("pooler/bias", "classifier.dense.bias", same),
         ("classifier/kernel", "classifier.out_proj.weight", transposed),
@@ -342,7 +353,7 @@ KERAS_HUB = NameTable(
     ),
     aliases=_KERAS_HUB_ALIASES,
     ignored=(r"([^/]+/)?optimizer/.*", r".*/seed_generator.*"),
-    optional=tuple(pattern for pattern in OPTIONAL if not pattern.startswith("pooler")),
+    optional=tuple(pattern for pattern in OPTIONAL if pattern != r"pooler/.*"),
     heads=HEADS,
 )
 

@@ -36,9 +36,9 @@ def save_hugging_face(
     """Writes a directory that `transformers` loads as a model of the right class.
 
     The class is BertModel, BertForSequenceClassification, BertForTokenClassification,
-    BertForQuestionAnswering, BertForPreTraining or BertForMaskedLM, or for a RoBERTa RobertaModel,
-    RobertaForSequenceClassification, RobertaForTokenClassification, RobertaForQuestionAnswering or
-    RobertaForMaskedLM.
+    BertForQuestionAnswering, BertForMultipleChoice, BertForPreTraining or BertForMaskedLM, or for a
+    RoBERTa RobertaModel, RobertaForSequenceClassification, RobertaForTokenClassification,
+    RobertaForQuestionAnswering, RobertaForMultipleChoice or RobertaForMaskedLM.
 
     A `TextClassifier` is written with its `problem_type`. Tuned thresholds are in the field
     `label_thresholds`, which this package reads, and transformers only keeps.
@@ -48,9 +48,9 @@ def save_hugging_face(
 
     Args:
         model: `BertBackbone` or `RobertaBackbone`, or a task with a `.backbone`. Beside the
-            backbone it may have the heads of a `Pretrainer`, a layer called "classifier" on the
-            pooled output, or a layer called "token_classifier" or "span_labeler" on the sequence
-            output.
+            backbone it may have the heads of a `Pretrainer`, a layer called "classifier" or
+            "choice_scorer" on the pooled output, or a layer called "token_classifier" or
+            "span_labeler" on the sequence output.
         path: str or path of the directory, which must not exist.
         tokenizer: the tokenizer of the model, or None to write no tokenizer.
         label_names: list of str, the classes in the order of their ids. Defaults to the
@@ -90,15 +90,15 @@ def save_hugging_face(
     if heads:
         label_names = label_names or getattr(model, "label_names", None)
         config.update(_label_maps(label_names, weights[heads[0]].shape[-1]))
-        dropout = getattr(model, "dropout", backbone.dropout)
-        if dropout != backbone.dropout:
-            config["classifier_dropout"] = dropout
         config.update(_describe_problem(model))
     elif label_names is not None:
         raise ValueError(
             f"{model.name!r} has no classifier, so `label_names` must be None, got "
             f"{list_names(label_names)}."
         )
+    dropout = getattr(model, "dropout", backbone.dropout)
+    if dropout != backbone.dropout:
+        config["classifier_dropout"] = dropout
     if tokenizer is not None:
         _check_kind(tokenizer, kind)
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)

@@ -100,8 +100,10 @@ def write_litert(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
 def _make_signature(task, length):
     return [
         {
-            name: keras.InputSpec(shape=(None, length), dtype="int32", name=name)
-            for name in task.input
+            name: keras.InputSpec(
+                shape=(*[None] * (len(tensor.shape) - 1), length), dtype="int32", name=name
+            )
+            for name, tensor in task.input.items()
         }
     ]
 

@@ -23,9 +23,10 @@ def check_task(task):
 
 
 def make_served_model(task):
-    """The functional model from a task's inputs to its `serving_outputs`, without `label_ids`.
+    """The functional model from a task's inputs to those `serving_outputs` that are scores.
 
     ONNX lacks the ops with which Keras finds a maximum. Callers can find it themselves.
     """
     outputs = task.serving_outputs(task.output, task.input)
-    return keras.Model(task.input, {k: v for k, v in outputs.items() if k != "label_ids"})
+    places = ("label_ids", "choices")
+    return keras.Model(task.input, {k: v for k, v in outputs.items() if k not in places})

@@ -42,12 +42,21 @@ def _make_inputs(task, texts, input_names):
     """dict of the name of a signature -> its inputs, which all hold `texts`."""
     import tensorflow as tf
 
-    strings = {name: tf.constant(texts) for name in input_names}
+    ranks = task.text_ranks or [1] * len(input_names)
+    columns = {
+        name: texts if rank == 1 else [[text] * 2 for text in texts]
+        for name, rank in zip(input_names, ranks, strict=True)
+    }
+    strings = {name: tf.constant(column) for name, column in columns.items()}
     packed = make_packer(task)(tuple(strings.values()))
     examples = []
-    for text in texts:
-        value = tf.train.Feature(bytes_list=tf.train.BytesList(value=[text.encode()]))
-        features = tf.train.Features(feature={name: value for name in input_names})
+    for row in range(len(texts)):
+        features = {}
+        for name, column in columns.items():
+            values = [column[row]] if isinstance(column[row], str) else column[row]
+            encoded = tf.train.BytesList(value=[value.encode() for value in values])
+            features[name] = tf.train.Feature(bytes_list=encoded)
+        features = tf.train.Features(feature=features)
         examples.append(tf.train.Example(features=features).SerializeToString())
     return {
         "serving_default": strings,

@@ -1,7 +1,7 @@
 """Checks the shapes of a signature's inputs inside its graph."""
 
 
-def check_inputs(tensors, rank):
+def check_inputs(tensors, ranks):
     """Makes the graph refuse tensors of another rank, or of different shapes.
 
     A server hands a session tensors of any shape: the session does not compare them with the
@@ -10,7 +10,8 @@ def check_inputs(tensors, rank):
 
     Args:
         tensors: dict, name of an input -> tensor.
-        rank: int, of each tensor.
+        ranks: int, of each tensor; or several int, one for each. Then only the axes that all
+            tensors have must be equal.
 
     Returns:
         dict, name -> the same values. Running the graph raises an InvalidArgumentError if a
@@ -19,8 +20,12 @@ def check_inputs(tensors, rank):
     import tensorflow as tf
 
     # `ensure_shape` is an op. `assert_rank` would rely on the signature, and check nothing.
-    tensors = {name: tf.ensure_shape(tensor, [None] * rank) for name, tensor in tensors.items()}
-    shapes = [tf.shape(tensor) for tensor in tensors.values()]
+    ranks = [ranks] * len(tensors) if isinstance(ranks, int) else ranks
+    tensors = {
+        name: tf.ensure_shape(tensor, [None] * rank)
+        for (name, tensor), rank in zip(tensors.items(), ranks, strict=True)
+    }
+    shapes = [tf.shape(tensor)[: min(ranks)] for tensor in tensors.values()]
     is_equal = [tf.reduce_all(tf.equal(shapes[0], shape)) for shape in shapes[1:]]
     if not is_equal:
         return tensors

@@ -11,7 +11,7 @@ def make_signatures(task, input_names):
     | name | inputs | outputs |
     | --- | --- | --- |
     | `serving_default` | string (B,), each named as in `input_names` | answers |
-    | `serve_ids` | int32 (B, L), the inputs of the backbone | classes |
+    | `serve_ids` | int32 (B, L), the inputs of the model | classes |
     | `serve_examples` | `examples` string (B,): `tf.train.Example` with the texts | answers |
     | `embed` | as `serving_default` | vectors |
 
@@ -32,6 +32,10 @@ def make_signatures(task, input_names):
     no answer. In place of classes, `serve_ids` returns `start_logits` and `end_logits`, float32
     (B, L).
 
+    A `MultipleChoice` takes prompts (B,) and endings (B, K), token ids (B, K, L), or examples in
+    which the list of endings has K strings. Its answers are `probabilities` float32 (B, K) and
+    `choices` int32 (B,). It has no signature `embed`.
+
     Vectors are `sequence_output` float32 (B, L, H), `pooled_output` float32 (B, H) if the backbone
     has this output, and their `token_ids` and `padding_mask`, int32 (B, L).
 
@@ -47,23 +51,34 @@ def make_signatures(task, input_names):
 
     answer_texts, answer_ids = make_answers(task)
     pack_texts = make_packer(task)
-    texts = [tf.TensorSpec([None], tf.string, name=name) for name in input_names]
+    ranks = task.text_ranks or [1] * len(input_names)
+    texts = [
+        tf.TensorSpec([None] * rank, tf.string, name=name)
+        for name, rank in zip(input_names, ranks, strict=True)
+    ]
+    token_rank = len(next(iter(task.input.values())).shape)
     token_inputs = {
-        name: tf.TensorSpec([None, None], tf.int32, name=name) for name in task.backbone.input
+        name: tf.TensorSpec([None] * token_rank, tf.int32, name=name) for name in task.input
     }
-    features = {name: tf.io.FixedLenFeature([], tf.string) for name in input_names}
+    one, several = (
+        tf.io.FixedLenFeature([], tf.string),
+        tf.io.FixedLenSequenceFeature([], tf.string, allow_missing=True),
+    )
+    features = {
+        name: one if rank == 1 else several for name, rank in zip(input_names, ranks, strict=True)
+    }
 
     def check(texts):
-        return tuple(check_inputs(dict(zip(input_names, texts, strict=True)), rank=1).values())
+        return tuple(check_inputs(dict(zip(input_names, texts, strict=True)), ranks).values())
 
     def serve(*texts):
         return answer_texts(check(texts))
 
     def serve_ids(inputs):
-        return answer_ids(check_inputs(inputs, rank=2))
+        return answer_ids(check_inputs(inputs, token_rank))
 
     def serve_examples(examples):
-        examples = check_inputs({"examples": examples}, rank=1)["examples"]
+        examples = check_inputs({"examples": examples}, 1)["examples"]
         parsed = tf.io.parse_example(examples, features)
         return serve(*(parsed[name] for name in input_names))
 
@@ -73,12 +88,14 @@ def make_signatures(task, input_names):
     def sign(function, *signature):
         return tf.function(function, input_signature=signature, autograph=False)
 
-    return {
+    signatures = {
         "serving_default": sign(serve, *texts),
         "serve_ids": sign(serve_ids, token_inputs),
         "serve_examples": sign(serve_examples, tf.TensorSpec([None], tf.string, name="examples")),
-        "embed": sign(embed, *texts),
     }
+    if task.text_ranks is not None:
+        return signatures
+    return {**signatures, "embed": sign(embed, *texts)}
 
 
 def _embed(task, packed):

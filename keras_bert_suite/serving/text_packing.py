@@ -1,6 +1,7 @@
 """Packs texts in the graph of a SavedModel."""
 
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks import MultipleChoice
 
 
 def make_packer(task):
@@ -11,7 +12,8 @@ def make_packer(task):
 
     Returns:
         function from a tuple of string tensors (B,) to a dict of int32 (B, L), the inputs of the
-        backbone.
+        backbone. For a `MultipleChoice` it takes prompts (B,) and endings (B, K), and makes a dict
+        of int32 (B, K, L).
     """
     import tensorflow as tf
 
@@ -27,7 +29,17 @@ def make_packer(task):
         # The padding masks of KerasHub are bool.
         return {name: tf.cast(packed[name], tf.int32) for name in task.backbone.input}
 
-    return pack_texts
+    def pack_choices(texts):
+        prompts, endings = texts
+        shape = tf.shape(endings)
+        packed = pack_texts((tf.repeat(prompts, shape[1]), tf.reshape(endings, [-1])))
+        # The number of rows is named, because a batch may have no row.
+        return {
+            name: tf.reshape(array, [shape[0], shape[1], tf.shape(array)[1]])
+            for name, array in packed.items()
+        }
+
+    return pack_choices if isinstance(task, MultipleChoice) else pack_texts
 
 
 def without_ladder(packer):

@@ -1,9 +1,11 @@
 """The tasks. Each file has one task: its preprocessing, its head, its loss and metrics."""
 
+from keras_bert_suite.tasks.answer_f1 import AnswerF1
 from keras_bert_suite.tasks.crf_token_classifier import CrfLoss, CrfTokenClassifier
 from keras_bert_suite.tasks.entity_f1 import EntityF1
 from keras_bert_suite.tasks.entity_span_classifier import EntitySpanClassifier
 from keras_bert_suite.tasks.masked_lm import MaskedLM
+from keras_bert_suite.tasks.multiple_choice import MultipleChoice
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.question_answerer import QuestionAnswerer
 from keras_bert_suite.tasks.text_classifier import TextClassifier
@@ -11,11 +13,13 @@ from keras_bert_suite.tasks.text_embedder import TextEmbedder
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
 
 __all__ = [
+    "AnswerF1",
     "CrfLoss",
     "CrfTokenClassifier",
     "EntitySpanClassifier",
     "EntityF1",
     "MaskedLM",
+    "MultipleChoice",
     "Pretrainer",
     "QuestionAnswerer",
     "TextClassifier",

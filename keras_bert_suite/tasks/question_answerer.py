@@ -365,7 +365,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
             "query_length": self.query_length,
             "max_answer_length": self.max_answer_length,
             "no_answer_threshold": self.no_answer_threshold,
-            "input_names": list(self.input_names),
+            "input_names": self.input_names and list(self.input_names),
         }
 
 

@@ -62,6 +62,7 @@ class RowTask(SavedTask):
     - `arguments_of(checkpoint, arguments)` completes the constructor's arguments from the heads of
       a checkpoint, and names the weights that are new, by regular expressions of their paths;
     - `has_new_head(arguments)` says whether these arguments ask for a new head;
+    - `text_ranks` are the ranks of the texts of a batch, if they are not all 1;
     - `preprocesses_in_graphs` says whether `cut_windows` and `preprocess` take tensors in graphs of
       TensorFlow.
     """
@@ -73,6 +74,8 @@ class RowTask(SavedTask):
     has_fixed_labels = False
 
     preprocesses_in_graphs = True
+
+    text_ranks: tuple[int, ...] | None = None
 
     @property
     def preprocessor(self) -> Any:

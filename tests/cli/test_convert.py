@@ -75,7 +75,7 @@ def save_with_head(source, path, head, **config):
 @pytest.mark.backend_free
 def test_heads_that_would_be_lost(run, workshop, tmp_path):
     for head, architecture, message in (
-        ("qa_outputs", "BertForQuestionAnswering", "cannot be converted: qa_outputs. Pass"),
+        ("relations", "BertForRelations", "cannot be converted: relations. Pass"),
         ("classifier", "BertForMultipleChoice", "layer of a BertForMultipleChoice"),
         ("cls.seq_relationship", "BertForNextSentencePrediction", "converted: cls.seq_relation"),
     ):

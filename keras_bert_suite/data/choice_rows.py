@@ -1,0 +1,119 @@
+"""Reads rows of a prompt and several endings."""
+
+import numpy as np
+
+from keras_bert_suite.data.rows import Rows, as_array, name_columns, read_labels, read_texts
+from keras_bert_suite.data.word_rows import as_column
+
+_FORMS = (
+    "a tuple of two columns, (prompts, endings), in which a row of endings is a list of K texts"
+)
+
+
+def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endings")):
+    """Brings prompts and their endings to columns of equally many rows.
+
+    Args:
+        x: `(prompts, endings)`: N texts, and N lists of K texts or an array (N, K); a DataFrame or
+            dict of these two columns, by `input_names`; or a dict of packed arrays (N, K, L).
+            Eager tensors of TensorFlow are taken too.
+        y: N integers, the index of the right ending of each row; or None.
+        sample_weight: a number for each row, or None.
+        input_names: names of the two columns.
+
+    Returns:
+        `Rows`. Its `inputs` are a tuple of K + 1 text columns, the prompts and then the endings of
+        each place; its `labels` are int32 (N,).
+
+    Raises:
+        ValueError: if `x` has another form, the rows have different numbers of endings, or a label
+            is not the index of an ending, naming the row.
+    """
+    columns = name_columns(x)
+    if isinstance(columns, list) and not columns:
+        columns = ([], [])
+    if isinstance(columns, dict):
+        if not set(input_names) <= set(columns):
+            if set(input_names) & set(columns) or not _are_arrays(columns):
+                raise ValueError(
+                    f"The columns are named {', '.join(map(str, columns))}, wanted "
+                    f"{' and '.join(input_names)}. Rename the columns, or pass {_FORMS}."
+                )
+            return _check_packed_rows(Rows.read(x, y, sample_weight))
+        columns = tuple(columns[name] for name in input_names)
+    if not isinstance(columns, (tuple, list)) or len(columns) != 2:
+        raise ValueError(f"Wanted {_FORMS}, got x of type {type(x).__name__}.")
+    prompts = read_texts(_leave_tensorflow(columns[0]), input_names[0])
+    endings = _read_endings(_leave_tensorflow(columns[1]), len(prompts), input_names[1])
+    rows = Rows.read((prompts, *endings), None, sample_weight)
+    if y is None:
+        return rows
+    return Rows(rows.inputs, check_choices(y, len(prompts), len(endings)), rows.weights)
+
+
+def check_choices(labels, num_rows, num_choices):
+    """Checks the indices of right endings.
+
+    Returns:
+        int32 (N,).
+
+    Raises:
+        ValueError: if they are not N integers, or one is not in [0, `num_choices`), naming the row.
+    """
+    labels = read_labels(_leave_tensorflow(labels))
+    if labels.shape != (num_rows,) or labels.dtype.kind not in "iu":
+        raise ValueError(
+            f"Wanted the index of the right ending for each of {num_rows} rows, integers "
+            f"({num_rows},), got {labels.dtype} of shape {labels.shape}."
+        )
+    wrong = np.flatnonzero((labels < 0) | (labels >= num_choices))
+    if len(wrong):
+        raise ValueError(
+            f"The label of row {wrong[0]} is {labels[wrong[0]]}, wanted the index of its right "
+            f"ending, from 0 to {num_choices - 1}."
+        )
+    return labels.astype("int32")
+
+
+def _read_endings(column, num_rows, name):
+    """K object arrays (N,) of str, the endings of each place."""
+    if isinstance(column, (str, bytes)):
+        raise ValueError(f"Wanted {_FORMS}, got the string {column[:40]!r} for {name!r}.")
+    rows = as_column(column)
+    for number, row in enumerate(rows):
+        if isinstance(row, (str, bytes)) or not hasattr(row, "__len__"):
+            raise ValueError(
+                f"Row {number} of {name!r} is {str(row)[:40]!r}, wanted a list of its endings."
+            )
+        if len(row) != len(rows[0]) or not len(row):
+            raise ValueError(
+                f"Row {number} of {name!r} has {len(row)} endings, and row 0 has {len(rows[0])}. "
+                "Give all rows the same number of endings, at least 1."
+            )
+    if len(rows) != num_rows:
+        raise ValueError(
+            f"Wanted a list of endings for each prompt, got {len(rows)} lists for {num_rows} "
+            "prompts."
+        )
+    places = zip(*rows, strict=True) if len(rows) else []
+    return [read_texts(list(place), name) for place in places]
+
+
+def _check_packed_rows(rows):
+    array = next(iter(rows.inputs.values()))
+    if np.ndim(array) != 3:
+        raise ValueError(
+            f"Packed arrays of choices must have the shape (N, K, L), got {np.shape(array)}."
+        )
+    if rows.labels is None:
+        return rows
+    labels = check_choices(rows.labels, *np.shape(array)[:2])
+    return Rows(rows.inputs, labels, rows.weights)
+
+
+def _are_arrays(columns):
+    return all(np.ndim(column) == 3 for column in columns.values())
+
+
+def _leave_tensorflow(values):
+    return as_array(values) if hasattr(values, "numpy") else values

@@ -1,0 +1,73 @@
+"""`finetune`, `evaluate` and `predict` on files of SWAG's form."""
+
+import csv
+import json
+
+import pytest
+from small_texts import make_reviews
+
+from keras_bert_cli import main
+
+
+def write_swag(path, num_rows, seed):
+    """The right ending is the one with "good"."""
+    texts = [text.replace("good", "bad") for text in make_reviews(4 * num_rows, seed)[0]]
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["sent1", "sent2", *(f"ending{i}" for i in range(4)), "label"])
+        for row in range(num_rows):
+            endings, label = texts[4 * row : 4 * row + 4], (seed + row) % 4
+            endings[label] = f"good good {endings[label]}"
+            writer.writerow(["the film", "it was", *endings, label])
+
+
+@pytest.fixture(scope="module")
+def choosing(workshop, tmp_path_factory):
+    """Folder of a model and its data. Not to be written to."""
+    folder = tmp_path_factory.mktemp("choosing")
+    write_swag(folder / "train.csv", 48, seed=1)
+    write_swag(folder / "dev.csv", 16, seed=2)
+    arguments = [
+        *("finetune", "--task=choice", f"--checkpoint={workshop / 'checkpoint'}", "--epochs=6"),
+        *(f"--train={folder / 'train.csv'}", f"--dev={folder / 'dev.csv'}", "--batch_size=8"),
+        *("--learning_rate=5e-3", "--sequence_length=32", f"--output={folder / 'chooser.keras'}"),
+        f"--export={folder / 'saved' / '1'}",
+    ]
+    assert main(arguments) == 0
+    return folder
+
+
+def test_a_model_is_trained_and_evaluated(choosing, run, tmp_path):
+    arguments = ("--input", choosing / "dev.csv", "--json", tmp_path / "scores.json")
+    status, out, err = run("evaluate", "--model", choosing / "chooser.keras", *arguments)
+    assert (status, err) == (0, "")
+    scores = json.loads((tmp_path / "scores.json").read_text())
+    assert scores["rows"] == 16 and scores["accuracy"] > 0.8 and "accuracy" in out
+    answers = []
+    for model in ("chooser.keras", "saved/1"):
+        arguments = ("--model", choosing / model, "--input", choosing / "dev.csv", "--task=choice")
+        status, out, err = run("predict", *arguments, "--format=jsonl")
+        assert (status, err) == (0, "")
+        answers.append([json.loads(line)["choice"] for line in out.splitlines()])
+    right = [row["label"] for row in csv.DictReader(open(choosing / "dev.csv", encoding="utf-8"))]
+    assert answers[0] == answers[1]
+    matches = sum(str(a) == b for a, b in zip(answers[0], right, strict=True))
+    assert matches / 16 == scores["accuracy"]
+    status, out, _ = run("predict", *arguments)
+    assert status == 0 and out.startswith("choice\tprobability\n") and len(out.splitlines()) == 17
+
+
+@pytest.mark.backend_free
+def test_wrong_rows(choosing, run, workshop, tmp_path):
+    (tmp_path / "wrong.csv").write_text(
+        (choosing / "dev.csv").read_text(encoding="utf-8").replace(",3\n", ",4\n", 1), "utf-8"
+    )
+    evaluate = ("evaluate", "--model", choosing / "chooser.keras", "--input")
+    for arguments, message in (
+        ((tmp_path / "wrong.csv",), "the label is '4', wanted 0, 1, 2 or 3"),
+        ((workshop / "train.tsv",), "has no column 'sent1'"),
+        ((choosing / "dev.csv", "--text_column=sent1"), "--text_column is for other tables"),
+        ((choosing / "dev.csv", "--png=a.png"), "--png is a picture of classes"),
+    ):
+        status, _, err = run(*evaluate, *arguments)
+        assert status in (1, 2) and message in err

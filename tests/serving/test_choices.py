@@ -1,0 +1,75 @@
+"""The SavedModel of a `MultipleChoice` takes prompts and endings, and answers as `predict` does."""
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import randomize
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    BertBackbone,
+    MultipleChoice,
+    SegmentPacker,
+    WordPieceTokenizer,
+    export_saved_model,
+)
+
+tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow_text")
+
+PROMPTS = [*make_reviews(4)[0], "", "好 good"]
+ENDINGS = np.array(make_reviews(18, seed=1)[0], object).reshape(6, 3)
+
+
+@pytest.fixture(scope="module")
+def chooser():
+    keras.utils.set_random_seed(2)
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
+    return randomize(MultipleChoice(BertBackbone(**ONE_LAYER), preprocessor=packer))
+
+
+@pytest.fixture(scope="module")
+def saved_chooser(chooser, tmp_path_factory):
+    return export_saved_model(chooser, tmp_path_factory.mktemp("saved_models") / "chooser")
+
+
+def test_a_saved_model_chooses_as_predict_does(chooser, saved_chooser):
+    signatures = tf.saved_model.load(str(saved_chooser)).signatures
+    assert set(signatures) == {"serving_default", "serve_ids", "serve_examples"}
+    serve = signatures["serving_default"]
+    logits = chooser.predict((PROMPTS, ENDINGS), verbose=0)
+    wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    strings = {"prompt": tf.constant(PROMPTS), "endings": tf.constant(ENDINGS.tolist())}
+    examples = [
+        tf.train.Example(
+            features=tf.train.Features(
+                feature={
+                    name: tf.train.Feature(
+                        bytes_list=tf.train.BytesList(value=[text.encode() for text in texts])
+                    )
+                    for name, texts in (("prompt", [prompt]), ("endings", row))
+                }
+            )
+        ).SerializeToString()
+        for prompt, row in zip(PROMPTS, ENDINGS, strict=True)
+    ]
+    packed = chooser.preprocess(chooser.read_rows((PROMPTS, ENDINGS)).inputs)
+    for answer in (
+        serve(**strings),
+        signatures["serve_examples"](examples=tf.constant(examples)),
+        signatures["serve_ids"](**{name: tf.constant(array) for name, array in packed.items()}),
+    ):
+        np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
+        np.testing.assert_array_equal(answer["choices"], logits.argmax(axis=-1))
+    nothing = {"prompt": tf.constant([], tf.string), "endings": tf.zeros((0, 3), tf.string)}
+    assert serve(**nothing)["probabilities"].shape == (0, 3)
+    with pytest.raises(tf.errors.InvalidArgumentError):
+        serve(prompt=strings["prompt"], endings=strings["endings"][:4])
+
+
+def test_every_signature_in_a_server(saved_chooser, native_server):
+    read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
+    requests = read_warmup_requests(saved_chooser)
+    answers = native_server.ask(saved_chooser, [(name, inputs) for _, name, inputs in requests])
+    for (_, _, inputs), answer in zip(requests, answers, strict=True):
+        assert all(len(value) == len(next(iter(inputs.values()))) for value in answer.values())

@@ -1,0 +1,198 @@
+import keras
+import keras_hub
+import numpy as np
+import pandas
+import pytest
+from small_byte_pairs import MERGES, make_vocabulary
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    AdamW,
+    BertBackbone,
+    BytePairTokenizer,
+    LinearWarmupDecay,
+    MultipleChoice,
+    RobertaBackbone,
+    SegmentPacker,
+    WordPieceTokenizer,
+)
+from keras_bert_suite.checkpoints import save_hugging_face
+
+NUM_CHOICES = 3
+
+
+def make_rows(num_rows):
+    """The right ending is the one with "good"."""
+    prompts = make_reviews(num_rows, seed=1)[0]
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, NUM_CHOICES, num_rows)
+    texts = [text.replace("good", "bad") for text in make_reviews(num_rows * NUM_CHOICES)[0]]
+    endings = [texts[NUM_CHOICES * row : NUM_CHOICES * (row + 1)] for row in range(num_rows)]
+    for row, label in zip(endings, labels, strict=True):
+        row[label] = f"good {row[label]}"
+    return (prompts, endings), labels
+
+
+ROWS, LABELS = make_rows(48)
+
+
+def make_chooser(**kwargs):
+    # One length, so that JAX compiles each step once.
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 28, padding_lengths=(28,))
+    return MultipleChoice(BertBackbone(**ONE_LAYER), preprocessor=packer, **kwargs)
+
+
+@pytest.fixture(scope="module")
+def chooser():
+    keras.utils.set_random_seed(0)
+    chooser = make_chooser()
+    chooser.compile(AdamW(LinearWarmupDecay(5e-3)))
+    chooser.history_of_fit = chooser.fit(
+        ROWS, LABELS, batch_size=8, epochs=12, validation_split=0.25, verbose=0
+    ).history
+    return chooser
+
+
+def test_it_learns(chooser):
+    assert set(chooser.history_of_fit) == {"accuracy", "loss", "val_accuracy", "val_loss"}
+    loss, accuracy = chooser.evaluate(ROWS, LABELS, verbose=0)
+    assert accuracy > 0.9
+    logits = chooser.predict(ROWS, verbose=0)
+    assert logits.shape == (48, NUM_CHOICES) and logits.dtype == "float32"
+    assert np.mean(logits.argmax(axis=-1) == LABELS) == pytest.approx(accuracy)
+
+
+def test_each_ending_is_a_pair_with_its_prompt(chooser):
+    """The scores of a row are those of its pairs by themselves."""
+    wanted = chooser.predict(ROWS, verbose=0)
+    prompts, endings = ROWS
+    for choice in range(NUM_CHOICES):
+        alone = chooser.predict((prompts, [[row[choice]] for row in endings]), verbose=0)
+        np.testing.assert_allclose(alone[:, 0], wanted[:, choice], atol=1e-5)
+
+
+def test_every_form_of_rows(chooser):
+    wanted = chooser.predict(ROWS, verbose=0)
+    table = pandas.DataFrame({"endings": ROWS[1], "prompt": ROWS[0]})
+    for x in (table, dict(table), (np.array(ROWS[0]), np.array(ROWS[1]))):
+        np.testing.assert_allclose(chooser.predict(x, batch_size=8, verbose=0), wanted, atol=1e-5)
+    packed = chooser.preprocess((np.array(ROWS[0], object), *map(list, zip(*ROWS[1], strict=True))))
+    assert packed["token_ids"].shape == (48, NUM_CHOICES, 28)
+    np.testing.assert_allclose(chooser.predict(packed, verbose=0), wanted, atol=1e-5)
+    scores = chooser.evaluate(ROWS, LABELS, verbose=0)
+    assert chooser.evaluate(packed, LABELS, verbose=0) == pytest.approx(scores, abs=1e-5)
+
+
+def test_datasets(chooser):
+    import torch
+
+    scores = chooser.evaluate(ROWS, LABELS, verbose=0)
+    wanted = chooser.predict(ROWS, verbose=0)
+    rows = [((p, tuple(e)), y) for p, e, y in zip(*ROWS, LABELS, strict=True)]
+    batches = [
+        ((ROWS[0][i : i + 8], ROWS[1][i : i + 8]), LABELS[i : i + 8]) for i in range(0, 48, 8)
+    ]
+
+    def collate(rows):
+        columns = ([prompt for (prompt, _), _ in rows], [endings for (_, endings), _ in rows])
+        return columns, [label for _, label in rows]
+
+    loader = torch.utils.data.DataLoader(rows, 8, collate_fn=collate)
+    datasets = [loader, (batch for batch in batches)]
+    if keras.config.backend() == "tensorflow":
+        tf = pytest.importorskip("tensorflow")
+        columns = {"prompt": ROWS[0], "endings": ROWS[1]}
+        datasets.append(tf.data.Dataset.from_tensor_slices((columns, LABELS)).batch(8))
+    for dataset in datasets:
+        got = chooser.evaluate(dataset, steps=6, verbose=0)
+        assert got == pytest.approx(scores, abs=1e-4)
+    inputs = ((x,) for x, _ in batches)
+    np.testing.assert_allclose(chooser.predict(inputs, steps=6, verbose=0), wanted, atol=1e-5)
+    before = chooser.get_weights()
+    assert np.isfinite(chooser.fit(loader, verbose=0).history["loss"]).all()
+    chooser.set_weights(before)
+
+
+@pytest.mark.parametrize("kind", ["keras", "preset", "Hugging Face"])
+def test_round_trips(chooser, kind, tmp_path):
+    if kind == "keras":
+        chooser.save(tmp_path / "chooser.keras")
+        twin = keras.saving.load_model(tmp_path / "chooser.keras")
+    elif kind == "preset":
+        chooser.save_to_preset(str(tmp_path / "preset"))
+        twin = MultipleChoice.from_preset(tmp_path / "preset")
+    else:
+        save_hugging_face(chooser, tmp_path / "hf", chooser.preprocessor.tokenizer)
+        twin = MultipleChoice.from_preset(tmp_path / "hf", sequence_length=28)
+    wanted = chooser.predict(ROWS, verbose=0)
+    np.testing.assert_allclose(twin.predict(ROWS, verbose=0), wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["BERT", "RoBERTa"])
+def test_logits_are_those_of_transformers(chooser, kind, tmp_path):
+    import torch
+    from transformers import AutoModelForMultipleChoice
+
+    model = chooser
+    if kind == "RoBERTa":
+        vocabulary = make_vocabulary()
+        backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
+        packer = SegmentPacker(BytePairTokenizer(vocabulary, MERGES), 60, padding_lengths=(60,))
+        model = MultipleChoice(backbone, preprocessor=packer, dropout=0.3)
+    save_hugging_face(model, tmp_path / "hf", model.preprocessor.tokenizer)
+    reference = AutoModelForMultipleChoice.from_pretrained(tmp_path / "hf").eval()
+    name = {"BERT": "Bert", "RoBERTa": "Roberta"}[kind]
+    assert type(reference).__name__ == f"{name}ForMultipleChoice"
+    assert MultipleChoice.from_preset(tmp_path / "hf").dropout == model.dropout
+    rows = (ROWS[0][:4], ROWS[1][:4])
+    packed = model.preprocess(model.read_rows(rows).inputs)
+    tensors = {name: torch.tensor(array) for name, array in packed.items()}
+    with torch.no_grad():
+        wanted = reference(
+            tensors["token_ids"],
+            attention_mask=tensors["padding_mask"],
+            token_type_ids=tensors.get("segment_ids"),
+        ).logits.numpy()
+    np.testing.assert_allclose(model.predict(rows, verbose=0), wanted, atol=1e-5)
+
+
+@pytest.mark.backend_free
+def test_checkpoints_without_this_head(chooser, tmp_path):
+    save_hugging_face(chooser.backbone, tmp_path / "hf", chooser.preprocessor.tokenizer)
+    with pytest.warns(UserWarning, match="no weights for choice_scorer.* Train them"):
+        MultipleChoice.from_preset(tmp_path / "hf")
+
+
+def test_any_kerashub_encoder():
+    backbone = keras_hub.models.DistilBertBackbone(
+        vocabulary_size=len(VOCABULARY), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8
+    )
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 28, padding_lengths=(28,))
+    chooser = MultipleChoice(backbone, preprocessor=packer)
+    rows = (ROWS[0][:8], ROWS[1][:8])
+    chooser.fit(rows, LABELS[:8], verbose=0)
+    assert chooser.predict(rows, verbose=0).shape == (8, NUM_CHOICES)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "error"),
+    [
+        ((["a", "b"], [["c", "d"], ["e"]]), [0, 0], "Row 1 of 'endings' has 1 endings, and row 0"),
+        ((["a"], [["c", "d"]]), [2], "label of row 0 is 2, wanted .* from 0 to 1"),
+        ((["a"], [["c", "d"]]), [-1], "label of row 0 is -1"),
+        ((["a"], [["c", "d"]]), [0.5], "got float64"),
+        ((["a"], [["c", "d"]]), ["c"], "index of the right ending for each of 1 rows"),
+        ((["a"], ["c"]), [0], "Row 0 of 'endings' is 'c', wanted a list"),
+        ((["a"], [[]]), [0], "has 0 endings"),
+        ((["a"], [["c", None]]), [0], "at row 0 of 'endings'"),
+        ((["a", "b"], [["c", "d"]]), [0, 1], "got 1 lists for 2 prompts"),
+        (["a"], [0], "Wanted a tuple of two columns"),
+        ({"prompt": ["a"], "choices": [["b"]]}, [0], "columns are named prompt, choices, wanted"),
+        ((["a"], [["c", "d"]]), None, "a label for each row"),
+    ],
+)
+def test_wrong_input_takes_no_step(chooser, x, y, error):
+    before = chooser.get_weights()
+    with pytest.raises(ValueError, match=error):
+        chooser.fit(x, y, verbose=0)
+    assert all(map(np.array_equal, before, chooser.get_weights()))
