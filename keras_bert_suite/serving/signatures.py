@@ -11,7 +11,7 @@ def make_signatures(task, input_names):
     | name | inputs | outputs |
     | --- | --- | --- |
     | `serving_default` | string (B,), each named as in `input_names` | answers |
-    | `serve_ids` | int32 (B, L), the inputs of the model | classes |
+    | `serve_ids` | int32 (B, L), the inputs of the backbone | classes |
     | `serve_examples` | `examples` string (B,): `tf.train.Example` with the texts | answers |
     | `embed` | as `serving_default` | vectors |
 
@@ -56,9 +56,11 @@ def make_signatures(task, input_names):
         tf.TensorSpec([None] * rank, tf.string, name=name)
         for name, rank in zip(input_names, ranks, strict=True)
     ]
-    token_rank = len(next(iter(task.input.values())).shape)
+    # Each text becomes a row of token ids.
+    token_rank = max(ranks) + 1
     token_inputs = {
-        name: tf.TensorSpec([None] * token_rank, tf.int32, name=name) for name in task.input
+        name: tf.TensorSpec([None] * token_rank, tf.int32, name=name)
+        for name in task.backbone.input
     }
     one, several = (
         tf.io.FixedLenFeature([], tf.string),

@@ -21,6 +21,10 @@ def write_swag(path, num_rows, seed):
             writer.writerow(["the film", "it was", *endings, label])
 
 
+# The command line does the same on every backend.
+pytestmark = pytest.mark.backend_free
+
+
 @pytest.fixture(scope="module")
 def choosing(workshop, tmp_path_factory):
     """Folder of a model and its data. Not to be written to."""
@@ -57,7 +61,6 @@ def test_a_model_is_trained_and_evaluated(choosing, run, tmp_path):
     assert status == 0 and out.startswith("choice\tprobability\n") and len(out.splitlines()) == 17
 
 
-@pytest.mark.backend_free
 def test_wrong_rows(choosing, run, workshop, tmp_path):
     (tmp_path / "wrong.csv").write_text(
         (choosing / "dev.csv").read_text(encoding="utf-8").replace(",3\n", ",4\n", 1), "utf-8"

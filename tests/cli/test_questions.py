@@ -24,6 +24,10 @@ def write_squad(path, num_rows, seed, answerable=0.7):
     path.write_text(json.dumps({"version": "v2.0", "data": articles}))
 
 
+# The command line does the same on every backend.
+pytestmark = pytest.mark.backend_free
+
+
 @pytest.fixture(scope="module")
 def answering(workshop, tmp_path_factory):
     """Folder of a model, its SavedModel and its data. Not to be written to."""
@@ -33,7 +37,7 @@ def answering(workshop, tmp_path_factory):
     arguments = [
         *("finetune", "--task=qa", f"--checkpoint={workshop / 'checkpoint'}", "--epochs=6"),
         *(f"--train={folder / 'train.json'}", f"--dev={folder / 'dev.json'}", "--batch_size=16"),
-        *("--learning_rate=5e-3", f"--output={folder / 'answerer.keras'}"),
+        *("--learning_rate=5e-3", "--sequence_length=80", f"--output={folder / 'answerer.keras'}"),
         f"--export={folder / 'saved' / '1'}",
     ]
     assert main(arguments) == 0
@@ -91,7 +95,6 @@ def test_one_question(answering, run, tmp_path, monkeypatch):
     assert status == 2 and "--question is about one text" in err
 
 
-@pytest.mark.backend_free
 def test_heads_of_checkpoints(answering, run, tmp_path):
     """A head for answers is kept by `convert`, and found by `predict`."""
     arguments = ("--input", answering / "answerer.keras", "--to=huggingface")
@@ -102,7 +105,6 @@ def test_heads_of_checkpoints(answering, run, tmp_path):
     assert (status, err) == (0, "") and len(out.splitlines()) == 24
 
 
-@pytest.mark.backend_free
 def test_wrong_questions(answering, run, workshop, tmp_path):
     write_squad(tmp_path / "all.json", 8, seed=3, answerable=1)
     content = json.loads((answering / "dev.json").read_text())

@@ -67,6 +67,7 @@ def test_a_saved_model_chooses_as_predict_does(chooser, saved_chooser):
         serve(prompt=strings["prompt"], endings=strings["endings"][:4])
 
 
+@pytest.mark.backend_free
 def test_every_signature_in_a_server(saved_chooser, native_server):
     read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
     requests = read_warmup_requests(saved_chooser)

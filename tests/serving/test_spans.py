@@ -63,6 +63,7 @@ def test_a_saved_model_finds_the_answers_of_predict(answerer, saved_answerer):
     assert 5 < sum(bool(answer.text) for answer in wanted) < 18
 
 
+@pytest.mark.long
 def test_byte_pairs(tmp_path):
     """They always answer, unless there is no text."""
     vocabulary = make_vocabulary()
@@ -90,6 +91,7 @@ def check_answers(answerer, saved_answerer):
     return wanted
 
 
+@pytest.mark.backend_free
 def test_token_ids(answerer, saved_answerer):
     packed = answerer.preprocessor.pack(QUESTIONS[:4], CONTEXTS[:4])
     serve = tf.saved_model.load(str(saved_answerer)).signatures["serve_ids"]
@@ -99,6 +101,7 @@ def test_token_ids(answerer, saved_answerer):
     np.testing.assert_allclose(answer["end_logits"], outputs[:, 1], atol=1e-5)
 
 
+@pytest.mark.backend_free
 def test_every_signature_in_a_server(saved_answerer, native_server):
     read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
     requests = read_warmup_requests(saved_answerer)

@@ -62,6 +62,7 @@ def test_it_learns(chooser):
     assert np.mean(logits.argmax(axis=-1) == LABELS) == pytest.approx(accuracy)
 
 
+@pytest.mark.backend_free
 def test_each_ending_is_a_pair_with_its_prompt(chooser):
     """The scores of a row are those of its pairs by themselves."""
     wanted = chooser.predict(ROWS, verbose=0)
@@ -71,6 +72,7 @@ def test_each_ending_is_a_pair_with_its_prompt(chooser):
         np.testing.assert_allclose(alone[:, 0], wanted[:, choice], atol=1e-5)
 
 
+@pytest.mark.backend_free
 def test_every_form_of_rows(chooser):
     wanted = chooser.predict(ROWS, verbose=0)
     table = pandas.DataFrame({"endings": ROWS[1], "prompt": ROWS[0]})

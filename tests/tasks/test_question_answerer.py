@@ -108,6 +108,7 @@ def score_all_spans(answerer, question, context):
     return spans, min(outputs[:, 0, 0] + outputs[:, 1, 0])
 
 
+@pytest.mark.backend_free
 @pytest.mark.parametrize("row", [0, 3, 9])
 def test_answers_are_the_best_of_all_spans(answerer, row):
     question, context = QUESTIONS[row], CONTEXTS[row]
@@ -126,6 +127,7 @@ def test_answers_are_the_best_of_all_spans(answerer, row):
     assert best.null_odds == pytest.approx(null_score - max(spans.values()), abs=1e-4)
 
 
+@pytest.mark.backend_free
 def test_every_form_of_rows(answerer):
     wanted = answerer.predict(PAIRS, verbose=0)
     table = pandas.DataFrame({"context": CONTEXTS, "question": QUESTIONS})
@@ -140,6 +142,7 @@ def test_every_form_of_rows(answerer):
     assert answerer.predict([], verbose=0) == answerer.predict(([], []), verbose=0) == []
 
 
+@pytest.mark.backend_free
 def test_every_form_of_labels(answerer):
     wanted = answerer.evaluate(PAIRS, SPANS, verbose=0)
     starts, ends = map(list, zip(*SPANS, strict=True))
@@ -220,6 +223,7 @@ def test_the_loss_does_not_depend_on_padding(answerer):
     answerer.reset_metrics()
 
 
+@pytest.mark.backend_free
 def test_threshold(answerer, tmp_path):
     before = answerer.no_answer_threshold
     threshold = answerer.tune_threshold(PAIRS, SPANS)
@@ -316,6 +320,7 @@ def test_logits_are_those_of_transformers(answerer, kind, tmp_path):
     np.testing.assert_allclose(got[is_token], wanted[is_token], atol=1e-5)
 
 
+@pytest.mark.backend_free
 def test_byte_pairs(tmp_path):
     """Answers have no space at their ends, and a label at a space is its word's."""
     model = make_roberta()
@@ -339,6 +344,7 @@ def test_byte_pairs(tmp_path):
     assert pieces[first : last + 1] == ["Ġthe", "Ġgood"]
 
 
+@pytest.mark.backend_free
 def test_labels_of_windows(answerer):
     """Each window with the whole answer points to it, every other window to [CLS]."""
     windows = answerer.cut_windows(answerer.read_rows((["it"], [CONTEXTS[3]]), [SPANS[3]]))
@@ -368,6 +374,7 @@ def test_any_kerashub_encoder():
     assert len(answerer.predict(rows, verbose=0)) == 8
 
 
+@pytest.mark.backend_free
 def test_a_checkpoint_without_a_head(answerer, tmp_path):
     save_hugging_face(answerer.backbone, tmp_path / "hf", answerer.preprocessor.tokenizer)
     with pytest.warns(UserWarning, match="no weights for span_labeler.* Train them"):
