@@ -144,8 +144,8 @@ class ConditionalRandomField(keras.layers.Layer):
         starts, ends, transitions = self._scores(True)
         emissions = ops.cast(emissions, "float32")
         lengths = ops.convert_to_tensor(lengths, "int32")
-        borders = (ops.zeros_like(emissions[:, 0]) + scores for scores in (starts, ends))
-        return sum_paths(emissions, lengths, *borders, transitions)[1]
+        zeros = ops.zeros_like(emissions[:, 0])
+        return sum_paths(emissions, lengths, zeros + starts, zeros + ends, transitions)[1]
 
     def decode(self, emissions: Tensor, lengths: Tensor) -> Tensor:
         """The most probable allowed labels.

@@ -26,7 +26,7 @@ class CrfLoss(keras.losses.Loss):
     """
 
     #: The layer whose transitions the loss reads.
-    crf: ConditionalRandomField | None = None
+    crf: ConditionalRandomField
 
     def __init__(
         self, name: str = "crf_loss", reduction: str = "mean_with_sample_weight", **kwargs: Any

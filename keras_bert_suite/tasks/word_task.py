@@ -21,6 +21,9 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 class WordTask(IdleWeights, LabelledTask):
     """A task on the sequence output of an encoder, whose long rows are cut into windows."""
 
+    name: str
+    backbone: keras_hub.models.Backbone
+
     # Words are cut into windows in Python.
     preprocesses_in_graphs = False
 

@@ -34,7 +34,7 @@ class TokenizedWords:
     first_tokens: np.ndarray
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class WordWindows(Rows):
     """N windows over rows of words. `inputs` and `labels` have an array for each window.
 
@@ -46,12 +46,12 @@ class WordWindows(Rows):
         own_starts, own_ends: int32 (N,), the range of its tokens for which each window answers.
     """
 
-    texts: list | None = None
-    tokenized: TokenizedWords | None = None
-    row_ids: np.ndarray | None = None
-    starts: np.ndarray | None = None
-    own_starts: np.ndarray | None = None
-    own_ends: np.ndarray | None = None
+    texts: list
+    tokenized: TokenizedWords
+    row_ids: np.ndarray
+    starts: np.ndarray
+    own_starts: np.ndarray
+    own_ends: np.ndarray
 
 
 def tokenize_rows(tokenizer, rows):

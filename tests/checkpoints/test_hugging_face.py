@@ -105,9 +105,6 @@ def test_backbone_of_a_model_with_a_head(save_peer, inputs, model_name):
     if model_name == "BertForTokenClassification":  # It has no pooler.
         with pytest.warns(UserWarning, match="pooler/kernel, pooler/bias"):
             backbone = load_backbone(path)
-    elif model_name == "BertForMultipleChoice":
-        with pytest.warns(UserWarning, match="not have: classifier"):
-            backbone = load_backbone(path)
     else:
         backbone = load_backbone(path)
     check_same_outputs(backbone, peer.bert, inputs)
