@@ -1,4 +1,4 @@
-"""Fine-tune a checkpoint on labelled texts, sentences with tagged words, or questions.
+"""Fine-tune a checkpoint on the labelled data of a task.
 
 Texts come in a TSV or CSV file. With --task ner, each line of a file has a word and its tag, and an
 empty line ends a sentence. The tags may be of IOB1, BIO, BIOES or BMES. With --task qa, a JSON file

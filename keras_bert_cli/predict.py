@@ -1,4 +1,4 @@
-"""Label texts with a fine-tuned model, find entities, answer questions, or choose endings.
+"""Label texts, find entities, answer questions or choose endings.
 
 Reads one text from each line, or a column of a .tsv or .csv file. Writes the label of each text and
 its probability, in the same order. With --format jsonl each line also has the text and the
