@@ -25,9 +25,10 @@ def export_saved_model(
     """Writes a SavedModel with the tokenizer inside its graph, for TensorFlow Serving.
 
     `make_signatures` describes its signatures. `serving_default` takes texts, `serve_ids` token
-    ids, and `serve_examples` `tf.train.Example`s. They return classes; for a `TokenClassifier`,
-    those that take texts return entities. `embed` takes texts and returns vectors. Each batch is
-    padded to its longest row. Beside the graph there are:
+    ids, and `serve_examples` `tf.train.Example`s. They return the answers of the task: classes,
+    sets of labels, numbers, entities, answers to questions, or vectors. `embed` takes texts and
+    returns the outputs of the encoder. Each batch is padded to its longest row. Beside the graph
+    there are:
 
     - `assets.extra/label_names.txt`, if the task has labels: their names, one in each line, in the
       order of the probabilities;
@@ -42,7 +43,8 @@ def export_saved_model(
     TensorFlow in a process of its own. This process must be able to import its layers.
 
     Args:
-        task: `TextClassifier` or `TokenClassifier` with a preprocessor, ours or KerasHub's.
+        task: a task with a preprocessor, ours or KerasHub's. A `Pretrainer` and a `MaskedLM` have
+            no answers to serve.
         path: the folder of the model, such as "saved_models/sentiment", for its next version; or
             the folder of a version, whose name is a whole number, such as
             "saved_models/sentiment/1".

@@ -12,8 +12,8 @@ def check_task(task):
     if not hasattr(task, "serving_outputs"):
         raise ValueError(
             f"A {type(task).__name__} cannot be exported: it has no answers to serve. Export a "
-            "TextClassifier or a TokenClassifier of keras_bert_suite. Build a TextClassifier on an "
-            "encoder with TextClassifier(backbone, label_names=..., preprocessor=...)."
+            "task of keras_bert_suite that has a head. Build a TextClassifier on an encoder with "
+            "TextClassifier(backbone, label_names=..., preprocessor=...)."
         )
     if task.preprocessor is None:
         raise ValueError(

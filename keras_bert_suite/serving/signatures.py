@@ -40,8 +40,7 @@ def make_signatures(task, input_names):
     has this output, and their `token_ids` and `padding_mask`, int32 (B, L).
 
     Args:
-        task: `TextClassifier` or `TokenClassifier` with a preprocessor, under the TensorFlow
-            backend.
+        task: a task with a preprocessor, under the TensorFlow backend.
         input_names: names of the texts of a row.
 
     Returns:
