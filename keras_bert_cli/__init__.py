@@ -13,6 +13,7 @@ import sys
 from . import (
     convert,
     demo,
+    embed,
     evaluate,
     export,
     fill_mask,
@@ -21,6 +22,7 @@ from . import (
     predict,
     prepare,
     pretrain,
+    search,
     vocab,
 )
 from .backend import choose_backend
@@ -37,6 +39,8 @@ COMMANDS = {
     "glue": glue,
     "evaluate": evaluate,
     "predict": predict,
+    "embed": embed,
+    "search": search,
     "export": export,
     "convert": convert,
 }

@@ -4,7 +4,7 @@ Reads a folder of Hugging Face, of Google's TF1 code or of a preset, a .keras fi
 hf://owner/name. The heads of pretraining and a classification layer are kept. The label
 names are kept too, except in Google's format, which has no place for them. A checkpoint
 with another head, such as a head that answers questions, is refused. --encoder_only leaves
-all heads out.
+all heads out. An embedder becomes a folder of sentence-transformers.
 
 Example:
   keras-bert convert --input uncased_L-12_H-768_A-12 --to huggingface --output bert-base
@@ -45,9 +45,21 @@ def run(values):
     model, preprocessor = (open_encoder if values.encoder_only else open_model)(values.input)
 
     def write(path):
-        from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
+        from keras_bert_suite.checkpoints import (
+            save_google_tf1,
+            save_hugging_face,
+            save_sentence_transformers,
+        )
 
-        if values.to == "huggingface":
+        is_embedder = hasattr(model, "pooling_name")
+        if is_embedder and values.to == "huggingface":
+            save_sentence_transformers(model, path)
+        elif is_embedder and values.to == "google_tf1":
+            raise ValueError(
+                f"{values.input} is an embedder, and Google's format has no place for its pooling. "
+                "Pass --encoder_only, or --to huggingface."
+            )
+        elif values.to == "huggingface":
             save_hugging_face(model, path, tokenizer=preprocessor.tokenizer)
         elif values.to == "google_tf1":
             save_google_tf1(model, path, tokenizer=preprocessor.tokenizer)

@@ -199,7 +199,8 @@ def train_task(values, data, train, dev, arguments, state):
             weight_decay=values.weight_decay,
             bias_correction=values.bias_correction,
             **data.optimizer_arguments(),
-        )
+        ),
+        **data.find_compile_arguments(),
     )
     print(data.introduce(train, arguments))
     log = EpochLog(state and state / "epochs.json")

@@ -29,7 +29,7 @@ def read_examples(values, path, text_columns, needs_label=True):
     """
     table = read_columns(values, path, {**text_columns, "label_column": values.label_column})
     for column in text_columns.values():
-        _check_texts(table, column)
+        check_texts(table, column)
     for row, label in enumerate(table.columns[values.label_column]):
         if needs_label and not label.strip():
             raise ValueError(f"{table.locate(row)}: the label is empty. Give the text a label.")
@@ -107,7 +107,8 @@ def shorten_label(label):
     return label if len(label) < 60 else label[:57] + "..."
 
 
-def _check_texts(table, column):
+def check_texts(table, column):
+    """Raises a `ValueError` if a text of a column is missing, naming its line."""
     texts = table.columns[column]
     empty = [row for row, text in enumerate(texts) if not text.strip()]
     if empty:

@@ -11,6 +11,7 @@ from pathlib import Path
 MODEL_FILES = (
     "config.json",
     "bert_config.json",
+    "modules.json",
     "saved_model.pb",
     "*.ckpt.index",
     "*.ckpt-*.index",
@@ -108,6 +109,8 @@ def read_saved_task(path):
         content = _read_json(Path(path) / "task.json")
     if content is not None:
         return SavedTask(content.get("class_name"), content.get("config") or {})
+    if (Path(path) / "modules.json").is_file():  # of sentence-transformers
+        return SavedTask("TextEmbedder", {})
     config = _read_json(Path(path) / "config.json") or {}
     for name in config.get("architectures") or ():
         for ending, class_name in ARCHITECTURES.items():

@@ -26,6 +26,8 @@ FOLDERS = {
     "huggingface": (
         *("config.json", "model.safetensors", *TOKENIZER_FILES),
         *("tokenizer.json", "special_tokens_map.json"),
+        *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
+        *("1_Pooling/config.json", "2_Normalize/*"),
     ),
     "google_tf1": (
         *("bert_config.json", "vocab.txt", "tokenizer_config.json"),

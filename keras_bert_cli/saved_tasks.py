@@ -18,6 +18,7 @@ TASKS = {
     "EntitySpanClassifier": (),
     "QuestionAnswerer": ("span_labeler",),
     "MultipleChoice": ("choice_scorer",),
+    "TextEmbedder": (),
 }
 
 
@@ -60,6 +61,22 @@ def open_task(path, wanted=None):
             f"{path} holds a {type(task).__name__}, wanted a {wanted or found} of keras_bert_suite."
         )
     return task
+
+
+def open_embedder(path):
+    """Loads a `TextEmbedder`. Of a checkpoint without a pooling, the vectors are means.
+
+    Args:
+        path: str. As for `open_task`, or the folder of any checkpoint of an encoder.
+
+    Raises:
+        FileNotFoundError, ValueError: as `open_task`.
+    """
+    if path.endswith(".keras") or find_task(path) == "TextEmbedder":
+        return open_task(path, "TextEmbedder")
+    import keras_bert_suite as kbs
+
+    return kbs.TextEmbedder.from_preset(path)
 
 
 def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=None, dtype=None):
@@ -111,6 +128,8 @@ def find_task(path):
         return find_class(path) if find_class(path) in TASKS else "TextClassifier"
     checkpoint = open_checkpoint(path)
     if checkpoint is not None:
+        if getattr(checkpoint, "modules_directory", None) is not None:
+            return "TextEmbedder"
         if checkpoint.label_names is not None:
             return "TextClassifier"
         if checkpoint.token_classifier_config is not None:

@@ -20,6 +20,7 @@ from keras_bert_suite import (
     AdamW,
     BertBackbone,
     BytePairTokenizer,
+    CosineRegression,
     CrfTokenClassifier,
     EntitySpanClassifier,
     MultipleChoice,
@@ -28,6 +29,7 @@ from keras_bert_suite import (
     RobertaBackbone,
     SegmentPacker,
     TextClassifier,
+    TextEmbedder,
     TokenClassifier,
     TokenMasker,
     WordPieceTokenizer,
@@ -65,7 +67,7 @@ CHOICES = np.array([int("good" in second.split()) for _, second in ENDINGS])
 
 TASKS = (
     *("texts", "pairs", *PROBLEMS, "words", "chains", "spans"),
-    *("questions", "choices", "pretraining"),
+    *("questions", "choices", "vectors", "pretraining"),
 )
 BYTE_PAIRS = "SegmentPacker of byte pairs"
 PREPROCESSORS = ("SegmentPacker", BYTE_PAIRS, "none", *(f"KerasHub's {name}" for name in MODELS))
@@ -103,6 +105,17 @@ TRACED = (("pairs", "as trained", "tf.data"), ("pairs", "as trained", None))
 
 #: (what it is about, why it is no combination).
 EXCEPTIONS = (
+    (
+        lambda c: c.task == "vectors" and c.preprocessor not in ("SegmentPacker", "none"),
+        "A single text goes the way that the texts of a TextClassifier go.",
+    ),
+    (
+        lambda c: (
+            c.task == "vectors"
+            and c.kind not in (None, "list", "arrays", "tf.data of named columns", "DataLoader")
+        ),
+        "A kind for each way to the preprocessor, and one of PyTorch.",
+    ),
     (
         lambda c: c.task in OF_WORDS and c.preprocessor.startswith("KerasHub"),
         "Only our packer says which token belongs to which word.",
@@ -270,6 +283,13 @@ def make_task(task, preprocessor):
     if task == "spans":
         finder = EntitySpanClassifier(backbone, num_classes=1, preprocessor=packer, dropout=0.0)
         return finder, (WORDS, SPANS)
+    if task == "vectors":
+        scores = np.linspace(-1, 1, NUM_ROWS, dtype="float32")
+        if preprocessor == "none":
+            columns = [packer.pack(column) for column in PAIRS]
+            packed = {name: np.stack([c[name] for c in columns], axis=1) for name in columns[0]}
+            return TextEmbedder(backbone), (packed, scores)
+        return TextEmbedder(backbone, preprocessor=packer), (PAIRS, scores)
     if task == "words":
         if preprocessor == "none":
             packed = packer.pack([" ".join(row) for row in WORDS])
@@ -363,14 +383,14 @@ class Trained:
     def train(cls, task, preprocessor):
         keras.utils.set_random_seed(0)
         model, columns = make_task(task, preprocessor)
-        # A schedule of open length would have each `fit` compiled again.
-        model.compile(AdamW(1e-3))
+        compile_model(model)
         x, y, *weights = columns
         weights = weights[0] if weights else None
         model.fit(x, y, BATCH_SIZE, sample_weight=weights, shuffle=False, verbose=0)
         scores = model.evaluate(
             x, y, BATCH_SIZE, sample_weight=weights, verbose=0, return_dict=True
         )
+        x = predicted_columns(model, x)
         return cls(model, columns, scores, predict(model, x=x, batch_size=BATCH_SIZE))
 
     def reload(self, saved, folder):
@@ -382,12 +402,13 @@ class Trained:
             # A task without a preprocessor has no tokenizer to save.
             given = {} if self.model.preprocessor is not None else {"preprocessor": None}
             model = type(self.model).from_preset(folder / "preset", **given)
-            model.compile(AdamW(1e-3))
+            compile_model(model)
         return dataclasses.replace(self, model=model)
 
     def read(self, kind, labelled):
         """The arguments of `evaluate` or `predict` that hold the rows."""
         x, y, *weights = self.columns
+        x = x if labelled else predicted_columns(self.model, x)
         in_memory = {**TEXTS_IN_MEMORY, **ARRAYS_IN_MEMORY}
         if kind in in_memory:
             arguments = {"x": in_memory[kind](x), "batch_size": BATCH_SIZE}
@@ -430,9 +451,10 @@ def test_every_input(models, cell):
     model.set_weights(before)
     assert len(history["loss"]) == len(history["val_loss"]) == 2
     assert np.isfinite([*history["loss"], *history["val_loss"]]).all()
-    wanted = 2 if cell.task in ("pairs", "questions", "choices") else 1
+    wanted = 2 if cell.task in ("pairs", "questions", "choices", "vectors") else 1
     if cell.preprocessor != "none":
-        assert len(model.input_names) == wanted
+        names = model.column_names if cell.task == "vectors" else model.input_names
+        assert len(names) == wanted
 
 
 @pytest.mark.parametrize("kind", ["grain.IterDataset", "DataLoader of a stream"])
@@ -478,7 +500,7 @@ def test_a_loader_without_batches(models):
 def test_every_export(models, cell, tmp_path):
     trained = models(cell.task, cell.preprocessor, cell.saved)
     written = FORMATS[cell.format](trained.model, tmp_path / "exported" / "1")
-    texts = trained.columns[0]
+    texts = predicted_columns(trained.model, trained.columns[0])
     segments = texts if isinstance(texts, tuple) else (texts,)
     run = {"SavedModel": run_saved_model, "ONNX": run_onnx, "LiteRT": run_litert}[cell.format]
     got = run(tmp_path / "exported" / "1", trained.model, segments)
@@ -495,6 +517,8 @@ def compute_answers(task, outputs):
     """The answers of an export, from the logits or numbers of the model."""
     if task == "numbers":
         return {"scores": outputs}
+    if task == "vectors":
+        return {"embedding": outputs}
     if task == "label sets":
         return {"probabilities": 1 / (1 + np.exp(-outputs)), "is_label": outputs > 0}
     exponentials = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
@@ -506,7 +530,7 @@ def run_saved_model(folder, model, segments):
     import tensorflow_text  # noqa: F401
 
     loaded = tf.saved_model.load(str(folder))
-    inputs = dict(zip(model.input_names, map(tf.constant, segments), strict=True))
+    inputs = dict(zip(model.input_names or ["text"], map(tf.constant, segments), strict=True))
     answers = loaded.signatures["serving_default"](**inputs)
     return {name: answer.numpy() for name, answer in answers.items()}
 
@@ -538,6 +562,21 @@ def test_the_table_is_whole():
     cells = [Combination(*cell) for cell in product]
     for applies, why in EXCEPTIONS:
         assert any(map(applies, cells)), why
+
+
+def compile_model(model):
+    # A schedule of open length would have each `fit` compiled again.
+    losses = {"loss": CosineRegression()} if isinstance(model, TextEmbedder) else {}
+    model.compile(AdamW(1e-3), **losses)
+
+
+def predicted_columns(model, x):
+    """The columns that `predict` takes: a `TextEmbedder` trains on pairs and answers texts."""
+    if not isinstance(model, TextEmbedder):
+        return x
+    if isinstance(x, dict):
+        return {name: array[:, 0] for name, array in x.items()}
+    return x[0]
 
 
 def predict(model, **arguments):

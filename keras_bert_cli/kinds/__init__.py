@@ -5,6 +5,7 @@ from absl import flags
 from ..model_paths import read_saved_task
 from .choice import Choices
 from .classify import Classify
+from .embed import Embed
 from .multilabel import MultiLabel
 from .ner import NamedEntities
 from .qa import Questions
@@ -12,7 +13,8 @@ from .regress import Regress
 
 #: The values of --task, in the order of the help. A model that no kind recognizes is of the first.
 KINDS = {
-    kind.name: kind for kind in (Classify, MultiLabel, Regress, NamedEntities, Questions, Choices)
+    kind.name: kind
+    for kind in (Classify, MultiLabel, Regress, NamedEntities, Questions, Choices, Embed)
 }
 
 

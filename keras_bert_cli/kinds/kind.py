@@ -64,6 +64,10 @@ class Kind(ABC):
     def find_arguments(self, train):
         """dict of arguments of the task's `from_preset`, such as `label_names`."""
 
+    def find_compile_arguments(self):
+        """dict of arguments of the task's `compile`, beside the optimizer."""
+        return {}
+
     @abstractmethod
     def check(self, examples, arguments, source):
         """Checks held-out examples before the training.

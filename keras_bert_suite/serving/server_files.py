@@ -1,5 +1,6 @@
 """Writes the files that TensorFlow Serving reads beside the graph."""
 
+from keras_bert_suite.serving.embedding_answers import PAIR_NAMES
 from keras_bert_suite.serving.text_packing import make_packer
 
 WARMUP_FILE = "tf_serving_warmup_requests"
@@ -63,6 +64,7 @@ def _make_inputs(task, texts, input_names):
         "serve_ids": {name: packed[name] for name in task.backbone.input},
         "serve_examples": {"examples": examples},
         "embed": strings,
+        "similarity": dict.fromkeys(PAIR_NAMES, tf.constant(texts)),
     }
 
 

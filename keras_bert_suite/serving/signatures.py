@@ -1,8 +1,10 @@
 """Makes the signatures of a SavedModel."""
 
 from keras_bert_suite.serving.answers import make_answers
+from keras_bert_suite.serving.embedding_answers import PAIR_NAMES, make_similarity
 from keras_bert_suite.serving.shape_checks import check_inputs
 from keras_bert_suite.serving.text_packing import make_packer
+from keras_bert_suite.tasks import TextEmbedder
 
 
 def make_signatures(task, input_names):
@@ -14,6 +16,7 @@ def make_signatures(task, input_names):
     | `serve_ids` | int32 (B, L), the inputs of the backbone | classes |
     | `serve_examples` | `examples` string (B,): `tf.train.Example` with the texts | answers |
     | `embed` | as `serving_default` | vectors |
+    | `similarity`, of a `TextEmbedder` | `text_a` and `text_b`, string (B,) | cosines |
 
     Classes are the task's `serving_outputs`, `probabilities` float32 (B, C) and `label_ids`
     int32 (B,), and `labels` string (B,). For a `TokenClassifier` they have an axis L after B.
@@ -35,6 +38,9 @@ def make_signatures(task, input_names):
     A `MultipleChoice` takes prompts (B,) and endings (B, K), token ids (B, K, L), or examples in
     which the list of endings has K strings. Its answers are `probabilities` float32 (B, K) and
     `choices` int32 (B,). It has no signature `embed`.
+
+    Answers of a `TextEmbedder` are `embedding` float32 (B, H), also of `serve_ids`. Cosines are
+    `similarity` float32 (B,).
 
     Vectors are `sequence_output` float32 (B, L, H), `pooled_output` float32 (B, H) if the backbone
     has this output, and their `token_ids` and `padding_mask`, int32 (B, L).
@@ -94,6 +100,14 @@ def make_signatures(task, input_names):
         "serve_ids": sign(serve_ids, token_inputs),
         "serve_examples": sign(serve_examples, tf.TensorSpec([None], tf.string, name="examples")),
     }
+    if isinstance(task, TextEmbedder):
+        compare = make_similarity(task)
+
+        def similarity(*pair):
+            return compare(*check_inputs(dict(zip(PAIR_NAMES, pair, strict=True)), rank=1).values())
+
+        pair = [tf.TensorSpec([None], tf.string, name=name) for name in PAIR_NAMES]
+        signatures["similarity"] = sign(similarity, *pair)
     if task.text_ranks is not None:
         return signatures
     return {**signatures, "embed": sign(embed, *texts)}

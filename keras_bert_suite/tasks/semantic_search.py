@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_suite.annotations import Inputs
-from keras_bert_suite.data.correlations import correlate, rank
+from keras_bert_suite.data.label_scores import correlate, rank
 from keras_bert_suite.data.retrieval_scores import score_rankings
 from keras_bert_suite.tasks.vector_search import (
     SearchHit,

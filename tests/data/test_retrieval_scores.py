@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from scipy import stats
 from sklearn.metrics import ndcg_score
 
 from keras_bert_suite.data.retrieval_scores import score_rankings
@@ -51,12 +50,3 @@ def test_queries_without_an_answer():
         score_rankings([[1], [2]], [[1], {2: 0}])
     with pytest.raises(ValueError, match="no queries"):
         score_rankings([], [])
-
-
-def test_correlations_are_those_of_scipy():
-    from keras_bert_suite.data.correlations import correlate, rank
-
-    a, b = np.random.default_rng(0).integers(0, 9, size=(2, 50))
-    assert correlate(rank(a), rank(b)) == pytest.approx(stats.spearmanr(a, b).statistic)
-    assert correlate(a, b) == pytest.approx(stats.pearsonr(a, b).statistic)
-    assert correlate(a, np.ones(50)) == 0.0

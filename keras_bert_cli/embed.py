@@ -1,0 +1,46 @@
+"""Turn texts into vectors.
+
+Reads a text from each line, or a column of a .tsv or .csv file. Writes a NumPy file, float32 (N,
+H), with a row for each text, in the same order. `search --vectors` takes it.
+
+Example:
+  keras-bert embed --model embedder.keras --input docs.txt --output vectors.npy
+"""
+
+from absl import flags
+
+from .command_flags import UsageError, define_path
+from .model_paths import check_model
+from .outputs import check_output, write_output
+from .saved_tasks import open_embedder
+from .table_flags import define_table_flags
+from .text_files import read_texts
+
+REQUIRED = ("model", "output")
+
+
+def define_flags(values):
+    """Defines the flags of this command."""
+    explanation = "A .keras file, or the folder of a preset or checkpoint, such as one of "
+    define_path(values, "model", None, explanation + "sentence-transformers, or hf://...")
+    explanation = "File with a text in each line, or table, or - for standard input."
+    define_path(values, "input", "-", explanation)
+    define_table_flags(values, text_column=None, label_column=None)
+    define_path(values, "output", None, "File to write, .npy.")
+    flags.DEFINE_boolean("overwrite", False, "Replace the file.", flag_values=values)
+    flags.DEFINE_integer("batch_size", 32, "Texts in a step.", 1, flag_values=values)
+
+
+def run(values):
+    """Reads, encodes, writes."""
+    if not values.output.endswith(".npy"):
+        raise UsageError(f"--output needs a name that ends in .npy, got {values.output}")
+    check_output(values.output, values.overwrite)
+    check_model(values.model)
+    texts = read_texts(values, values.input)
+
+    import numpy as np
+
+    vectors = open_embedder(values.model).predict(texts, values.batch_size, verbose=0)
+    path = write_output(values.output, lambda path: np.save(path, vectors), values.overwrite)
+    print(f"wrote {path}, {vectors.shape[0]} vectors of {vectors.shape[1]} numbers")

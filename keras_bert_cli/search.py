@@ -1,0 +1,93 @@
+"""Find the texts that are most similar to a query.
+
+The corpus is a file with a text in each line, or a column of a .tsv or .csv file. Each query is
+compared with each text. The vectors of the corpus can be computed once, with `embed`.
+
+Example:
+  keras-bert search --model embedder.keras --corpus docs.txt --query "how long does it take?"
+
+  keras-bert embed --model embedder.keras --input docs.txt --output vectors.npy
+  keras-bert search --model embedder.keras --corpus docs.txt --vectors vectors.npy \\
+      --queries queries.txt --top_k 10 --format jsonl
+"""
+
+import json
+import sys
+
+from absl import flags
+
+from .command_flags import UsageError, define_path
+from .model_paths import check_model
+from .saved_tasks import open_embedder
+from .standalone import tables
+from .table_flags import define_table_flags
+from .text_files import read_texts
+
+REQUIRED = ("model", "corpus")
+
+
+def define_flags(values):
+    """Defines the flags of this command."""
+    explanation = "A .keras file, or the folder of a preset or checkpoint, such as one of "
+    define_path(values, "model", None, explanation + "sentence-transformers, or hf://...")
+    define_path(values, "corpus", None, "File with a text in each line, or table.")
+    define_table_flags(values, text_column=None, label_column=None)
+    define_path(values, "vectors", None, "The vectors of the corpus, a file that `embed` wrote.")
+    explanation = "Text to search for. The flag may be given more than once."
+    flags.DEFINE_multi_string("query", [], explanation, flag_values=values)
+    define_path(values, "queries", None, "File with a query in each line, or - for standard input.")
+    flags.DEFINE_integer("top_k", 5, "Texts to find for each query.", 1, flag_values=values)
+    explanation = "A table, or a line of JSON for each query."
+    flags.DEFINE_enum("format", "table", ("table", "jsonl"), explanation, flag_values=values)
+    flags.DEFINE_integer("batch_size", 32, "Texts in a step.", 1, flag_values=values)
+
+
+def run(values):
+    """Reads, searches, prints."""
+    if bool(values.query) == bool(values.queries):
+        raise UsageError("pass --query, or a file of queries with --queries, and not both")
+    check_model(values.model)
+    texts = read_texts(values, values.corpus)
+    queries = values.query or tables.read_lines(values.queries, values.encoding)
+    vectors = _read_vectors(values, len(texts)) if values.vectors else texts
+    embedder = open_embedder(values.model)
+    found = embedder.search(queries, vectors, values.top_k, values.batch_size)
+    write = _write_jsonl if values.format == "jsonl" else _write_tables
+    write(queries, texts, found)
+
+
+def _read_vectors(values, num_texts):
+    import numpy as np
+
+    try:
+        vectors = np.load(values.vectors, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise ValueError(
+            f"{values.vectors} is no file of vectors ({error}). Make one with keras-bert embed "
+            f"--input {values.corpus}"
+        ) from error
+    if vectors.ndim != 2 or len(vectors) != num_texts:
+        raise ValueError(
+            f"{values.vectors} has the shape {vectors.shape}, and {values.corpus} has {num_texts} "
+            f"texts. Make the vectors again with keras-bert embed --input {values.corpus}"
+        )
+    return vectors
+
+
+def _write_jsonl(queries, texts, found):
+    for query, hits in zip(queries, found, strict=True):
+        hits = [{"id": hit.id, "score": round(hit.score, 6), "text": texts[hit.id]} for hit in hits]
+        sys.stdout.write(json.dumps({"query": query, "hits": hits}, ensure_ascii=False) + "\n")
+
+
+def _write_tables(queries, texts, found):
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False, markup=False)
+    for query, hits in zip(queries, found, strict=True):
+        table = Table("score", "line", "text", title=Text(query), title_justify="left")
+        for hit in hits:
+            table.add_row(f"{hit.score:.4f}", str(hit.id + 1), Text(texts[hit.id]))
+        console.print(table)

@@ -1,0 +1,110 @@
+"""`finetune --task embed`, `evaluate`, `predict`, `embed` and `search`."""
+
+import json
+
+import numpy as np
+import pytest
+from small_embedder import make_pairs
+
+import keras_bert_suite as kbs
+
+
+def write_pairs(path, num_rows, seed):
+    (first, second), scores = make_pairs(num_rows, seed)
+    rows = zip(first, second, [str(5 * score) for score in scores], strict=True)
+    lines = ["\t".join(row) for row in [("question", "answer", "score"), *rows]]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return first, second
+
+
+COLUMNS = ("--text_column=question", "--text_pair_column=answer")
+
+
+@pytest.fixture(scope="module")
+def folder(workshop, tmp_path_factory):
+    """Folder of an embedder, `embedder`, and `pairs.tsv`. Not to be written to."""
+    from keras_bert_cli import main
+
+    folder = tmp_path_factory.mktemp("embedded")
+    write_pairs(folder / "pairs.tsv", 64, seed=1)
+    write_pairs(folder / "dev.tsv", 16, seed=2)
+    arguments = [
+        *("finetune", "--task=embed", f"--checkpoint={workshop / 'checkpoint'}", *COLUMNS),
+        *(f"--train={folder / 'pairs.tsv'}", f"--dev={folder / 'dev.tsv'}", "--epochs=1"),
+        *("--label_column=score", "--sequence_length=16", f"--output={folder / 'embedder'}"),
+    ]
+    assert main(arguments) == 0
+    return folder
+
+
+def test_an_embedder_is_trained_and_evaluated(folder, run, tmp_path):
+    embedder = kbs.TextEmbedder.from_preset(folder / "embedder")
+    assert isinstance(embedder.loss, kbs.InBatchNegatives)  # A preset holds no training.
+    assert embedder.preprocessor.sequence_length == 16
+    arguments = ("--model", folder / "embedder", "--input", folder / "dev.tsv", *COLUMNS)
+    scores = tmp_path / "scores.json"
+    status, out, err = run("evaluate", *arguments, "--label_column=score", "--json", scores)
+    assert (status, err) == (0, "") and out.startswith("spearman ")
+    assert json.loads(scores.read_text()).keys() == {"pairs", "spearman", "pearson"}
+    status, out, err = run("evaluate", *arguments)
+    assert (status, err) == (0, "") and "mrr 0." in out and "recall@5" in out
+
+
+def test_texts_are_embedded_and_found(folder, run, tmp_path):
+    first, second = make_pairs(16, seed=2)[0]
+    (tmp_path / "docs.txt").write_text("\n".join(second) + "\n")
+    embedder = kbs.TextEmbedder.from_preset(folder / "embedder")
+    model = ("--model", folder / "embedder")
+    files = ("--corpus", tmp_path / "docs.txt", "--vectors", tmp_path / "vectors.npy")
+    output = ("--output", tmp_path / "vectors.npy")
+    status, out, err = run("embed", *model, "--input", tmp_path / "docs.txt", *output)
+    assert (status, err) == (0, "") and "16 vectors of 16 numbers" in out
+    vectors = np.load(tmp_path / "vectors.npy")
+    np.testing.assert_allclose(vectors, embedder.predict(second, verbose=0), atol=1e-5)
+    wanted = embedder.search(first[:2], vectors, top_k=3)
+    query = ("--query", first[0], "--query", first[1], "--top_k=3")
+    status, out, err = run("search", *model, *files, *query, "--format=jsonl")
+    assert (status, err) == (0, "")
+    found = [json.loads(line) for line in out.splitlines()]
+    assert [row["query"] for row in found] == first[:2]
+    for row, hits in zip(found, wanted, strict=True):
+        assert [hit["id"] for hit in row["hits"]] == [hit.id for hit in hits]
+        assert all(hit["text"] == second[hit["id"]] for hit in row["hits"])
+    status, out, err = run("search", *model, *files[:2], *query)
+    assert (status, err) == (0, "") and "score" in out and f"{wanted[0][0].score:.3f}" in out
+    np.save(tmp_path / "vectors.npy", vectors[:3])
+    status, out, err = run("search", *model, *files, *query)
+    assert status == 1 and "(3, 16)" in err and "has 16 texts" in err
+
+
+def test_an_embedder_becomes_a_folder_of_sentence_transformers(folder, run, tmp_path):
+    to = ("--to=huggingface", "--output", tmp_path / "converted")
+    status, out, err = run("convert", "--input", folder / "embedder", *to)
+    assert (status, err) == (0, "") and (tmp_path / "converted" / "modules.json").is_file()
+    status, out, err = run("convert", "--input", tmp_path / "converted", *to, "--overwrite")
+    assert (status, err) == (0, "")
+    to = ("--to=google_tf1", "--output", tmp_path / "google")
+    status, out, err = run("convert", "--input", tmp_path / "converted", *to)
+    assert status == 1 and "no place for its pooling" in err
+
+
+@pytest.mark.backend_free
+def test_bad_input(folder, run, tmp_path):
+    (tmp_path / "empty.txt").write_text("")
+    bad = tmp_path / "bad.tsv"
+    bad.write_text("question\tanswer\tscore\na\tb\thigh\n")
+    model = ("--model", folder / "embedder")
+    for arguments, status, message in (
+        (("search", *model, "--corpus", tmp_path / "empty.txt", "--query=a"), 1, "is empty"),
+        (("search", *model, "--corpus", bad), 2, "pass --query, or a file of queries"),
+        (("embed", *model, "--input", bad, "--output=vectors.txt"), 2, "ends in .npy"),
+        (("evaluate", *model, "--input", bad, *COLUMNS[:1]), 2, "from pairs of texts"),
+        (
+            ("evaluate", *model, "--input", bad, *COLUMNS, "--label_column=score"),
+            1,
+            "bad.tsv, line 2: the score in the column 'score' must be a number, got 'high'",
+        ),
+        (("predict", *model, "--input", tmp_path / "x.txt", "--format=tsv"), 1, "x.txt"),
+    ):
+        got, _, err = run(*arguments)
+        assert got == status and message in err, err
