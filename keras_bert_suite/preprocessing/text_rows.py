@@ -55,3 +55,50 @@ def number_texts(token_ids: Tensor, num_texts: int) -> Tensor:
         return tf.reshape(numbers, [-1, num_texts])
     _, numbers = np.unique(token_ids, axis=0, return_inverse=True)
     return numbers.reshape(-1, num_texts).astype("int32")
+
+
+def split_packed(arrays):
+    """Splits packed rows of several texts into columns.
+
+    Args:
+        arrays: dict of packed arrays, int32 (B, S, L), or (B, L) for single texts; also tensors in
+            a graph of TensorFlow.
+
+    Returns:
+        tuple of S dicts of arrays (B, L).
+
+    Raises:
+        ValueError: if the arrays have other shapes.
+    """
+    if {len(array.shape) for array in arrays.values()} == {2}:
+        return (arrays,)
+    if {len(array.shape) for array in arrays.values()} != {3}:
+        shapes = {name: tuple(array.shape) for name, array in arrays.items()}
+        raise ValueError(
+            "Packed arrays of rows of S texts must have the shape (B, S, L), or (B, L) for single "
+            f"texts, got {shapes}."
+        )
+    num_texts = next(iter(arrays.values())).shape[1]
+    return tuple({name: array[:, i] for name, array in arrays.items()} for i in range(num_texts))
+
+
+def interleave_packed(columns):
+    """Puts the packed texts of each row one after the other.
+
+    Args:
+        columns: tuple of S dicts of arrays (B, L), from `split_packed`.
+
+    Returns:
+        dict of arrays (B S, L), or of tensors for tensors.
+    """
+    return {name: _interleave([column[name] for column in columns]) for name in columns[0]}
+
+
+def _interleave(arrays):
+    if is_tf_tensor(arrays[0]):
+        import tensorflow as tf
+
+        stacked = tf.stack(arrays, axis=1)
+        return tf.reshape(stacked, [-1, tf.shape(stacked)[2]])
+    stacked = np.stack(arrays, axis=1)
+    return stacked.reshape(-1, stacked.shape[2])

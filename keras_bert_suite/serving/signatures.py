@@ -104,7 +104,7 @@ def make_signatures(task, input_names):
         compare = make_similarity(task)
 
         def similarity(*pair):
-            return compare(*check_inputs(dict(zip(PAIR_NAMES, pair, strict=True)), rank=1).values())
+            return compare(*check_inputs(dict(zip(PAIR_NAMES, pair, strict=True)), 1).values())
 
         pair = [tf.TensorSpec([None], tf.string, name=name) for name in PAIR_NAMES]
         signatures["similarity"] = sign(similarity, *pair)

@@ -14,7 +14,12 @@ from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.layers.pooling import get_pooling, name_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.preprocessing.text_rows import interleave_texts, number_texts
+from keras_bert_suite.preprocessing.text_rows import (
+    interleave_packed,
+    interleave_texts,
+    number_texts,
+    split_packed,
+)
 from keras_bert_suite.tasks.hidden_states import encode_layers
 from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
 from keras_bert_suite.tasks.input_checks import (
@@ -267,18 +272,13 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         Raises:
             ValueError: if the loss takes other rows.
         """
-        columns = _split_packed(x) if isinstance(x, dict) else x
+        columns = split_packed(x) if isinstance(x, dict) else x
         if isinstance(self.loss, EmbeddingLoss):
             self.loss.check_rows(len(columns), y is not None)
             if len(columns) == 1:
                 columns = columns * 2  # The text and its positive.
         if isinstance(x, dict):
-            packed = {
-                name: np.stack([column[name] for column in columns], axis=1).reshape(
-                    -1, columns[0][name].shape[-1]
-                )
-                for name in columns[0]
-            }
+            packed = interleave_packed(columns)
         else:
             packed = self.pack_texts((interleave_texts(columns),))
         if y is None:
@@ -304,22 +304,6 @@ def _group_by_row(vectors, y):
     if vectors is None or y is None:
         return vectors
     return ops.reshape(vectors, (ops.shape(y)[0], -1, vectors.shape[-1]))
-
-
-def _split_packed(arrays):
-    """A tuple of S dicts of arrays (B, L), for packed arrays (B, S, L) or (B, L)."""
-    arrays = {name: np.asarray(array) for name, array in arrays.items()}
-    dimensions = {array.ndim for array in arrays.values()}
-    if dimensions == {2}:
-        return (arrays,)
-    if dimensions != {3}:
-        shapes = {name: array.shape for name, array in arrays.items()}
-        raise ValueError(
-            "Packed arrays of rows of S texts must have the shape (B, S, L), or (B, L) for single "
-            f"texts, got {shapes}."
-        )
-    num_texts = next(iter(arrays.values())).shape[1]
-    return tuple({name: array[:, i] for name, array in arrays.items()} for i in range(num_texts))
 
 
 def _holds_numbers(tensor):

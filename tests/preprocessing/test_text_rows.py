@@ -1,7 +1,12 @@
 import numpy as np
 import pytest
 
-from keras_bert_suite.preprocessing.text_rows import interleave_texts, number_texts
+from keras_bert_suite.preprocessing.text_rows import (
+    interleave_packed,
+    interleave_texts,
+    number_texts,
+    split_packed,
+)
 
 pytestmark = pytest.mark.backend_free
 
@@ -26,3 +31,12 @@ def test_equal_texts_have_equal_numbers():
         assert numbers.dtype == "int32" and len(set(numbers.tolist())) == 4
         for i, j in np.ndindex(6, 6):
             assert (numbers[i] == numbers[j]) == (token_ids[i] == token_ids[j]).all()
+
+
+def test_packed_rows_become_packed_texts():
+    ids = np.arange(24, dtype="int32").reshape(3, 2, 4)
+    columns = split_packed({"token_ids": ids})
+    np.testing.assert_array_equal(interleave_packed(columns)["token_ids"], ids.reshape(6, 4))
+    assert split_packed({"token_ids": ids[0]})[0]["token_ids"].shape == (2, 4)
+    with pytest.raises(ValueError, match=r"shape \(B, S, L\), or \(B, L\).* got .*\(24,\)"):
+        split_packed({"token_ids": ids.ravel()})
