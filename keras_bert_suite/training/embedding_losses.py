@@ -250,6 +250,7 @@ class Triplet(EmbeddingLoss):
 
 def normalize(vectors: Tensor) -> Tensor:
     """Vectors (..., H) of length 1. The vector 0 stays as it is."""
+    vectors = ops.convert_to_tensor(vectors)
     squares = ops.sum(ops.square(vectors), axis=-1, keepdims=True)
     return vectors * ops.rsqrt(ops.maximum(squares, 1e-24))
 

@@ -49,9 +49,10 @@ def mark_spans(spans: Tensor, shape: tuple) -> Tensor:
     first, last, kind = spans[..., 0], spans[..., 1], spans[..., 2]
     place = ((rows * num_types + kind) * length + first) * length + last
     known = first >= 0
+    # Under PyTorch, Keras first calls a loss with labels of its own, which may be no places.
+    size = batch * num_types * length * length
+    place = ops.clip(ops.where(known, place, 0), 0, size - 1)
     marks = ops.scatter(
-        ops.reshape(ops.where(known, place, 0), (-1, 1)),
-        ops.reshape(ops.cast(known, "float32"), (-1,)),
-        (batch * num_types * length * length,),
+        ops.reshape(place, (-1, 1)), ops.reshape(ops.cast(known, "float32"), (-1,)), (size,)
     )
     return ops.reshape(marks > 0, (batch, num_types, length, length))

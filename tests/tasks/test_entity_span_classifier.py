@@ -193,6 +193,7 @@ def test_half_precision_scores_after_each_epoch_and_a_resumed_fit(tmp_path):
         np.testing.assert_array_equal(to_numpy(ours), to_numpy(theirs))
 
 
+@pytest.mark.backend_free  # It takes 300 steps.
 def test_without_rotary_positions_f1_falls():
     """An entity is a pair of brackets. Without positions, any two brackets look like a pair."""
     rng = np.random.default_rng(0)
