@@ -71,7 +71,7 @@ class LabelSetF1(keras.metrics.F1Score):
         name: str | None = None,
         dtype: Dtype | None = None,
     ) -> None:
-        super().__init__(average, threshold, name or f"{average}_f1", dtype)
+        super().__init__(average, threshold, name or "_".join((average, "f1")), dtype)
         self.from_logits = from_logits
 
     def update_state(
