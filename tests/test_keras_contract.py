@@ -63,6 +63,7 @@ ATTRIBUTES = {
     "_iterations": "Skipped steps are counted, and a resumed run reports none.",
     "_learning_rate": "A schedule of open length is not found, nor laid over the steps of `fit`.",
     "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
+    "_inbound_nodes": "The outputs of all layers of a backbone are not found.",
     "_compile_loss": "The same for the losses of each output.",
 }
 
@@ -216,6 +217,14 @@ def test_attributes_of_an_optimizer():
     optimizer._iterations.assign(2)
     assert int(optimizer.iterations) == 2, ATTRIBUTES["_iterations"]
     assert float(optimizer.learning_rate) == 0.25
+
+
+def test_attributes_of_a_layer():
+    inputs, layer = keras.Input((1,)), keras.layers.Dense(1)
+    outputs = layer(inputs)
+    (node,) = layer._inbound_nodes
+    assert node.input_tensors[0] is inputs, ATTRIBUTES["_inbound_nodes"]
+    assert node.outputs[0] is outputs, ATTRIBUTES["_inbound_nodes"]
 
 
 def test_attributes_of_a_model():

@@ -73,9 +73,17 @@ def collect_weights(model, table, owner):
         owner: as for `make_config`.
 
     Raises:
-        ValueError: if the format has no place for some weights, naming them.
+        ValueError: if the format has no place for some weights, naming them, or for the pooling of
+            a classifier.
     """
     weights = weights_by_path(model)
+    pooling = getattr(model, "pooling", None)
+    if pooling is not None and "classifier/kernel" in weights:
+        raise ValueError(
+            f"{owner} classifies the pooled output of the encoder, got a {type(model).__name__} "
+            f"with pooling={type(pooling).__name__}. Save its `backbone` alone, or use "
+            "`model.save`."
+        )
     strangers = [path for path in weights if table.their_name(path) is None]
     if strangers:
         raise ValueError(

@@ -5,6 +5,13 @@ from keras_bert_suite.layers.bert_embeddings import BertEmbeddings
 from keras_bert_suite.layers.crf import ConditionalRandomField
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.global_pointer import EfficientGlobalPointer, GlobalPointer
+from keras_bert_suite.layers.learned_pooling import (
+    AttentionPooling,
+    BiLSTMPooling,
+    ConvolutionPooling,
+    LastLayers,
+    ScalarMix,
+)
 from keras_bert_suite.layers.masked_lm_head import MaskedLMHead
 from keras_bert_suite.layers.pooling import (
     FirstLastPooling,
@@ -16,16 +23,21 @@ from keras_bert_suite.layers.self_attention import SelfAttention
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 
 __all__ = [
+    "AttentionPooling",
     "BertEmbeddings",
+    "BiLSTMPooling",
     "ConditionalRandomField",
+    "ConvolutionPooling",
     "Dropout",
+    "EfficientGlobalPointer",
     "FirstLastPooling",
     "FirstTokenPooling",
-    "EfficientGlobalPointer",
     "GlobalPointer",
+    "LastLayers",
     "MaskedLMHead",
     "MaxPooling",
     "MeanPooling",
+    "ScalarMix",
     "SelfAttention",
     "TransformerBlock",
     "gelu_erf",

@@ -29,14 +29,26 @@ def plain_attention(
     Returns:
         float (B, heads, L, D) in the dtype of `value`.
     """
+    probabilities = ops.cast(attention_probabilities(query, key, mask), value.dtype)
+    if drop is not None:
+        probabilities = drop(probabilities)
+    return ops.matmul(probabilities, value)
+
+
+def attention_probabilities(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
+    """How much each query takes from each key.
+
+    Args:
+        query, key, mask: as for `plain_attention`.
+
+    Returns:
+        float32 (B, heads, L, L). It sums to 1 over the last axis.
+    """
     scale = query.shape[-1] ** -0.5
     scores = ops.cast(ops.matmul(query * scale, ops.swapaxes(key, -1, -2)), "float32")
     if mask is not None:
         scores = ops.where(mask, scores, -1e30)
-    probabilities = ops.cast(ops.softmax(scores, axis=-1), value.dtype)
-    if drop is not None:
-        probabilities = drop(probabilities)
-    return ops.matmul(probabilities, value)
+    return ops.softmax(scores, axis=-1)
 
 
 def _torch_attention(

@@ -66,20 +66,21 @@ class FirstLastPooling(MeanPooling):
     Source: Su et al., 2021 (https://arxiv.org/abs/2103.15316), section 4.1, "first-last-avg".
     """
 
-    #: A task calls such a layer with the outputs of all transformer layers.
+    #: A task calls such a layer with the embeddings and the outputs of all transformer layers.
     takes_hidden_states = True
 
     def call(self, hidden_states: Sequence[Tensor], padding_mask: Tensor) -> Tensor:
         """Pools hidden states.
 
         Args:
-            hidden_states: list of float (B, L, H), the output of each transformer layer.
+            hidden_states: list of float (B, L, H): the embeddings, and the output of each
+                transformer layer.
             padding_mask: int or bool (B, L), 0 on padding.
 
         Returns:
             float (B, H). The sum is computed in float32.
         """
-        first, last = (ops.cast(hidden_states[i], "float32") for i in (0, -1))
+        first, last = (ops.cast(hidden_states[i], "float32") for i in (1, -1))
         return super().call((first + last) / 2.0, padding_mask)
 
     def compute_output_shape(self, hidden_states_shape: Sequence[Shape], *_: Shape) -> Shape:

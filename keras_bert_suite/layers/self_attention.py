@@ -6,7 +6,11 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Shape, Tensor
-from keras_bert_suite.layers.attention_kernels import fused_attention, plain_attention
+from keras_bert_suite.layers.attention_kernels import (
+    attention_probabilities,
+    fused_attention,
+    plain_attention,
+)
 from keras_bert_suite.layers.dropout import Dropout
 
 
@@ -93,6 +97,18 @@ class SelfAttention(keras.layers.Layer):
             context = plain_attention(query, key, value, mask, drop)
         context = ops.reshape(ops.swapaxes(context, 1, 2), ops.shape(hidden))
         return self.output_projection(context)
+
+    def compute_probabilities(self, hidden: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """How much each position takes from each other position, without dropout.
+
+        Args:
+            hidden, attention_mask: as for `call`.
+
+        Returns:
+            float32 (B, heads, L, L). It sums to 1 over the last axis.
+        """
+        query, key = self._split_heads(self.query(hidden)), self._split_heads(self.key(hidden))
+        return attention_probabilities(query, key, expand_attention_mask(attention_mask))
 
     def _split_heads(self, x: Tensor) -> Tensor:
         """(B, L, H) -> (B, heads, L, D)."""

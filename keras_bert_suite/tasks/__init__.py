@@ -1,6 +1,7 @@
 """The tasks. Each file has one task: its preprocessing, its head, its loss and metrics."""
 
 from keras_bert_suite.tasks.answer_f1 import AnswerF1
+from keras_bert_suite.tasks.attention_maps import encode_with_attention
 from keras_bert_suite.tasks.crf_token_classifier import CrfLoss, CrfTokenClassifier
 from keras_bert_suite.tasks.entity_f1 import EntityF1
 from keras_bert_suite.tasks.entity_span_classifier import EntitySpanClassifier
@@ -16,8 +17,8 @@ __all__ = [
     "AnswerF1",
     "CrfLoss",
     "CrfTokenClassifier",
-    "EntitySpanClassifier",
     "EntityF1",
+    "EntitySpanClassifier",
     "MaskedLM",
     "MultipleChoice",
     "Pretrainer",
@@ -25,4 +26,5 @@ __all__ = [
     "TextClassifier",
     "TextEmbedder",
     "TokenClassifier",
+    "encode_with_attention",
 ]

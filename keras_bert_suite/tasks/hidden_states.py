@@ -1,30 +1,95 @@
-"""The outputs of all transformer layers of a backbone."""
+"""The hidden states of all layers of a backbone, and their pooling to one vector."""
+
+from typing import Any
 
 import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.tasks.idle_weights import find_idle
 
 
-def encode_layers(backbone: keras_hub.models.Backbone) -> list[Tensor]:
-    """Calls a backbone on its own inputs.
+def pool_hidden_states(
+    backbone: keras_hub.models.Backbone, pooling: keras.layers.Layer
+) -> tuple[Tensor, frozenset[str]]:
+    """Calls a backbone on its own inputs, and a pooling layer on its outputs.
+
+    Args:
+        backbone: `BertBackbone`, or a KerasHub text encoder.
+        pooling: a layer that is called with the sequence output (B, L, H) and the padding mask
+            (B, L). If its `takes_hidden_states` is true, it is called with a list of (B, L, H),
+            the embeddings and the output of each transformer layer, and the mask.
+
+    Returns:
+        tuple (symbolic (B, P); frozenset of str, the paths of the backbone's variables that the
+        vectors do not depend on).
+
+    Raises:
+        ValueError: if the backbone has no padding mask, or does not name the layers that the
+            pooling takes; or if the pooling does not return one vector for each row.
+    """
+    inputs = backbone.input
+    if "padding_mask" not in inputs:
+        raise ValueError(
+            f"A {type(backbone).__name__} has no input padding_mask, so a pooling cannot tell "
+            "tokens from padding. Use a TextClassifier with pooling=None."
+        )
+    if getattr(pooling, "takes_hidden_states", False):
+        encoder = make_layer_model(backbone)
+        encoded = encoder(inputs)
+        used = {variable.path for variable in encoder.variables}
+        idle = frozenset(v.path for v in backbone.variables if v.path not in used)
+    else:
+        encoded = backbone(inputs)
+        if isinstance(encoded, dict):
+            encoded = encoded["sequence_output"]
+        idle = find_idle(backbone)
+    pooled = pooling(encoded, inputs["padding_mask"])
+    shape = getattr(pooled, "shape", None)
+    if shape is None or len(shape) != 2 or shape[-1] is None:
+        raise ValueError(
+            "A pooling layer must return one vector (B, P) for each row, got "
+            f"{shape or type(pooled).__name__} from {type(pooling).__name__}."
+        )
+    return pooled, idle
+
+
+def make_layer_model(backbone: keras_hub.models.Backbone) -> keras.Model:
+    """A model from the inputs of a backbone to its hidden states.
 
     Args:
         backbone: `BertBackbone`, or a KerasHub text encoder with `transformer_layers`.
 
     Returns:
-        list of symbolic (B, L, H), the output of each transformer layer.
+        `keras.Model` with a list of outputs (B, L, H): the embeddings, that is, the input of the
+        first transformer layer, and the output of each transformer layer.
 
     Raises:
         ValueError: if the backbone does not name its layers.
     """
-    layers = getattr(backbone, "transformer_layers", None)
+    nodes = [node for _, node in list_layer_calls(backbone)]
+    states = [nodes[0].input_tensors[0], *(node.outputs[0] for node in nodes)]
+    return keras.Model(backbone.input, states, name="layer_outputs")
+
+
+def list_layer_calls(backbone: keras_hub.models.Backbone) -> list[tuple[keras.layers.Layer, Any]]:
+    """list of (transformer layer, Keras' node of its call), in the order of the calls.
+
+    Args, Raises: as for `make_layer_model`.
+    """
+    layers = keras.tree.flatten(getattr(backbone, "transformer_layers", None) or [])
     if not layers:
         raise ValueError(
             f"A {type(backbone).__name__} does not name its transformer layers, so their outputs "
-            "cannot be pooled. Choose a pooling of the last layer, such as pooling='mean'."
+            "cannot be found. To pool, choose a pooling of the last layer, such as MeanPooling()."
         )
-    outputs = [layer.output for layer in layers]
-    # Some layers of KerasHub return a tuple, with the hidden states first.
-    outputs = [output[0] if isinstance(output, (list, tuple)) else output for output in outputs]
-    return keras.Model(backbone.input, outputs, name="layer_outputs")(backbone.input)
+    # ALBERT calls a layer several times. So the states are followed from call to call. Some layers
+    # of KerasHub return a tuple, with the hidden states first.
+    next_calls: dict[int, tuple[keras.layers.Layer, Any]] = {}
+    for layer in layers:
+        for node in layer._inbound_nodes:
+            next_calls.setdefault(id(node.input_tensors[0]), (layer, node))
+    calls = [(layers[0], layers[0]._inbound_nodes[0])]
+    while id(calls[-1][1].outputs[0]) in next_calls:
+        calls.append(next_calls[id(calls[-1][1].outputs[0])])
+    return calls

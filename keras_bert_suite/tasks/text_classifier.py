@@ -9,9 +9,13 @@ import keras_hub
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.layers.pooling import get_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.batch_sources import read_data
+from keras_bert_suite.tasks.feature_training import fit_on_features
+from keras_bert_suite.tasks.hidden_states import pool_hidden_states
+from keras_bert_suite.tasks.idle_weights import IdleWeights
 from keras_bert_suite.tasks.input_checks import check_input_names
 from keras_bert_suite.tasks.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.predicting import predict
@@ -20,8 +24,8 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
-    """A text encoder with a classification layer on its pooled output.
+class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier):
+    """A text encoder with a classification layer on its pooled output, or on a pooling of yours.
 
     `fit`, `evaluate` and `predict` take raw strings: a list, an array or a pandas Series. Pairs
     are a tuple of two such columns, a DataFrame, or a dict of text columns. They also take packed
@@ -44,6 +48,11 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
             to the number of `label_names`.
         label_names: list of C strings. Defaults to the class ids as strings.
         problem_type: str, see above.
+        pooling: None for the pooled output of the backbone; or a layer that makes one vector (B, P)
+            of the hidden states. It is called with the sequence output (B, L, H) and the padding
+            mask (B, L). A layer whose attribute `takes_hidden_states` is true gets a list of
+            (B, L, H) in place of the sequence output: the embeddings, and the output of each
+            transformer layer. Names as for `TextEmbedder` are taken, too.
         preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None if inputs
             come packed.
         dropout: float, dropout rate of the pooled output.
@@ -78,6 +87,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         "problem_type": SingleLabel.name,
         "activation": None,
         "thresholds": None,
+        "pooling": None,
     }
 
     def __init__(
@@ -87,6 +97,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         *,
         label_names: Sequence[str] | None = None,
         problem_type: str = SingleLabel.name,
+        pooling: str | Mapping[str, Any] | keras.layers.Layer | None = None,
         preprocessor: keras.layers.Layer | None = None,
         dropout: float = 0.1,
         activation: Activation | None = None,
@@ -104,6 +115,9 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
+        if pooling is not None:
+            pooling = get_pooling(pooling, dtype=backbone.dtype_policy.name, name="pooling")
+        self.pooling = pooling
         self.classifier_dropout, self.classifier = make_head(
             backbone, len(label_names), dropout, self.head_name
         )
@@ -114,8 +128,11 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
 
         # === Functional Model ===
         inputs = backbone.input
-        pooled = self.classifier_dropout(pool_first_token(backbone(inputs)))
-        outputs = self.output_activation(self.classifier(pooled))
+        if pooling is None:
+            pooled = pool_first_token(backbone(inputs))
+        else:
+            pooled, self._idle_paths = pool_hidden_states(backbone, pooling)
+        outputs = self.output_activation(self.classifier(self.classifier_dropout(pooled)))
         self.problem = problem  # `compile`, which the next line calls, needs it.
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
@@ -147,6 +164,25 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
     @classmethod
     def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
         return checkpoints.classifier_arguments(checkpoint)
+
+    @classmethod
+    def arguments_of(
+        cls, checkpoint: Any, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
+        _check_new_head(arguments, cls.has_new_head(arguments))
+        arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        pooling = arguments.get("pooling")
+        if pooling is not None and not checkpoints.has_part(checkpoint, "pooler"):
+            # No answer depends on the pooler, so there is no need to warn.
+            new_parts.append("pooler/.*")
+        if isinstance(pooling, keras.layers.Layer):
+            new_parts.append(f"{pooling.name}/.*")
+        return arguments, new_parts
+
+    @classmethod
+    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
+        _check_new_head(arguments, cls.has_new_head(arguments))
+        return super().load_keras_preset(loader, load_weights, **arguments)
 
     def compile(
         self,
@@ -189,6 +225,41 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
                 f"loss {loss.name} with from_logits={from_logits}. Build the loss with "
                 f"from_logits={self.returns_logits}."
             )
+
+    def fit_on_features(
+        self,
+        x: Inputs,
+        y: Labels,
+        batch_size: int = 32,
+        epochs: int = 10,
+        *,
+        validation_data: tuple[Inputs, Labels] | None = None,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        **kwargs: Any,
+    ) -> keras.callbacks.History:
+        """Trains the classification layer alone, on vectors that are computed once.
+
+        The encoder and the pooling stay as they are. Their vectors are computed without dropout
+        and kept in memory, float32 (N, P). So the results differ from those of `fit` with a frozen
+        encoder, whose dropout gives a text another vector in each epoch. The dropout before the
+        classification layer is active.
+
+        Args:
+            x, y: as for `fit`, in memory.
+            batch_size: int.
+            epochs: int.
+            validation_data: `(x, y)` in memory, or None.
+            optimizer: "auto" is Adam at 1e-3. It is of this training alone, so that a later `fit`
+                begins anew.
+            **kwargs: as in `keras.Model.fit`, such as `callbacks` and `verbose`.
+
+        Returns:
+            `keras.callbacks.History`.
+
+        Raises:
+            ValueError: as `fit`; or if `x` is a dataset, or the pooling has weights to train.
+        """
+        return fit_on_features(self, x, y, batch_size, epochs, validation_data, optimizer, **kwargs)
 
     def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         return super().read_rows(x, self.problem.read_labels(y), sample_weight)
@@ -294,6 +365,7 @@ class TextClassifier(LabelledTask, keras_hub.models.TextClassifier):
         return {
             **super().get_config(),
             "problem_type": self.problem_type,
+            "pooling": self.pooling and keras.layers.serialize(self.pooling),
             "activation": keras.activations.serialize(self.activation),
             "thresholds": self.thresholds and list(self.thresholds),
         }
@@ -306,6 +378,14 @@ def pool_first_token(outputs: Tensor) -> Tensor:
             return outputs["pooled_output"]
         outputs = outputs["sequence_output"]
     return outputs[:, 0, :]
+
+
+def _check_new_head(arguments, is_new):
+    if arguments.get("pooling") is not None and not is_new:
+        raise ValueError(
+            "The classification layer of a checkpoint is for the pooling that it was trained with. "
+            "With `pooling`, pass `num_classes` or `label_names` to get a new layer."
+        )
 
 
 def _check_activation(activation, problem):

@@ -20,8 +20,8 @@ from keras_bert_suite.preprocessing.text_rows import (
     number_texts,
     split_packed,
 )
-from keras_bert_suite.tasks.hidden_states import encode_layers
-from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
+from keras_bert_suite.tasks.hidden_states import pool_hidden_states
+from keras_bert_suite.tasks.idle_weights import IdleWeights
 from keras_bert_suite.tasks.input_checks import (
     check_input_names,
     default_names,
@@ -64,8 +64,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
         pooling: "mean" over the tokens, "cls" for the first token, "max", "first_last_average" for
-            the mean of the first and the last layer; or a layer that is called with the sequence
-            output (B, L, H) and the padding mask (B, L), and returns (B, H).
+            the mean of the first and the last layer; or a layer, as for `TextClassifier`.
         normalize: bool, whether the vectors have the length 1.
         preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None if inputs come packed.
         input_names: the name of the text in an export, ("text",) by default.
@@ -115,15 +114,8 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
 
         # === Functional Model ===
         inputs = backbone.input
-        if getattr(self.pooling, "takes_hidden_states", False):
-            encoded = encode_layers(backbone)
-            self._idle_paths = frozenset()
-        else:
-            encoded = backbone(inputs)
-            if isinstance(encoded, dict):
-                encoded = encoded["sequence_output"]
-            self._idle_paths = find_idle(backbone)
-        outputs = self.vectors(self.pooling(encoded, inputs["padding_mask"]))
+        pooled, self._idle_paths = pool_hidden_states(backbone, self.pooling)
+        outputs = self.vectors(pooled)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===

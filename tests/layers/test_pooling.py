@@ -12,7 +12,7 @@ MASK = np.array([[1, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0]], "int32")
 def pool(name, states, mask, dtype=None):
     layer = get_pooling(name, dtype=dtype)
     first, last = states
-    return to_numpy(layer([first, first, last] if name.startswith("first") else last, mask))
+    return to_numpy(layer([last, first, last, last] if name.startswith("first") else last, mask))
 
 
 @pytest.mark.parametrize("name", POOLINGS)

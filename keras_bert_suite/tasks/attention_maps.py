@@ -1,0 +1,67 @@
+"""What the layers of an encoder compute for a text: hidden states and attention probabilities."""
+
+from typing import Any
+
+import keras
+import keras_hub
+import numpy as np
+from keras import ops
+
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.layers import TransformerBlock
+from keras_bert_suite.tasks.hidden_states import list_layer_calls, make_layer_model
+
+
+def encode_with_attention(
+    backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]
+) -> dict[str, list[np.ndarray]]:
+    """The hidden states and the attention probabilities of all layers, without dropout.
+
+    Args:
+        backbone: `BertBackbone`, `RobertaBackbone`, or a KerasHub text encoder whose layers are
+            KerasHub's `TransformerEncoder`, such as its BERT, RoBERTa, DistilBERT, ALBERT and
+            ELECTRA.
+        inputs: packed arrays int32 (B, L), such as a task's `preprocessor(texts)`.
+
+    Returns:
+        dict of two lists of float32 NumPy arrays:
+
+        - `hidden_states`: the embeddings and the output of each layer, (B, L, H);
+        - `attentions`: of each layer (B, heads, L, L): how much a position (third axis) takes from
+          each other position (last axis). The last axis sums to 1, and is 0 on padding.
+
+    Raises:
+        ValueError: if the layers are of another kind, such as DeBERTa's.
+
+    Example:
+    ```python
+    packed = classifier.preprocessor(["a gripping, funny film"])
+    maps = encode_with_attention(classifier.backbone, packed)["attentions"]
+    ```
+    """
+    calls = list_layer_calls(backbone)
+    measure = [_find_measure(layer, backbone) for layer, _ in calls]
+    inputs = {name: ops.convert_to_tensor(inputs[name]) for name in backbone.input}
+    states = make_layer_model(backbone)(inputs, training=False)
+    mask = inputs["padding_mask"]
+    attentions = [attend(state, mask) for attend, state in zip(measure, states[:-1], strict=True)]
+    return {"hidden_states": _to_arrays(states), "attentions": _to_arrays(attentions)}
+
+
+def _find_measure(layer: keras.layers.Layer, backbone: keras_hub.models.Backbone) -> Any:
+    """The function from hidden states and a padding mask to the probabilities of a layer."""
+    if isinstance(layer, TransformerBlock):
+        return layer.self_attention.compute_probabilities
+    if isinstance(layer, keras_hub.layers.TransformerEncoder):
+        return lambda states, mask: layer(
+            states, padding_mask=mask, training=False, return_attention_scores=True
+        )[1]
+    raise ValueError(
+        f"The {type(layer).__name__} of a {type(backbone).__name__} does not give its attention "
+        "probabilities. Wanted a BertBackbone or RobertaBackbone, or an encoder of KerasHub's "
+        "TransformerEncoder layers."
+    )
+
+
+def _to_arrays(tensors):
+    return [ops.convert_to_numpy(ops.cast(tensor, "float32")) for tensor in tensors]

@@ -1,0 +1,138 @@
+"""Each text encoder of KerasHub, with its own preprocessor, under each head.
+
+`make test` has the head that asks most of an encoder, for each encoder that no other test has.
+"""
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from kerashub_models import ENCODERS, MODELS, SIZES
+from small_texts import make_reviews
+
+from keras_bert_suite import (
+    ConvolutionPooling,
+    ScalarMix,
+    TextClassifier,
+    TextEmbedder,
+    TokenClassifier,
+    encode_with_attention,
+    export_saved_model,
+)
+
+TEXTS, LABELS = make_reviews(8)
+OTHERS = make_reviews(8, seed=1)[0]
+
+#: KerasHub's graph of byte pairs takes up to 90 seconds to trace.
+NOT_EXPORTED = ("RoBERTa",)
+
+
+def classify(backbone, preprocessor):
+    """(task, arguments of `fit`, input of `predict`)."""
+    task = TextClassifier(backbone, label_names=["no", "yes"], preprocessor=preprocessor)
+    return task, (TEXTS, LABELS), TEXTS
+
+
+def classify_mixed_layers(backbone, preprocessor):
+    task = TextClassifier(
+        backbone,
+        label_names=["no", "yes"],
+        pooling=ScalarMix(pooling=ConvolutionPooling(2, widths=(2,))),
+        preprocessor=preprocessor,
+    )
+    return task, (TEXTS, LABELS), TEXTS
+
+
+def embed(backbone, preprocessor):
+    task = TextEmbedder(backbone, preprocessor=preprocessor)
+    return task, ((TEXTS, OTHERS),), TEXTS
+
+
+def label_tokens(backbone, preprocessor):
+    task = TokenClassifier(backbone, num_classes=3)
+    packed = preprocessor(TEXTS, y=None)
+    packed = {name: np.asarray(array).astype("int32") for name, array in packed.items()}
+    return task, (packed, packed["token_ids"] % 3), packed
+
+
+HEADS = {
+    "TextClassifier": classify,
+    "TextClassifier on all layers": classify_mixed_layers,
+    "TextEmbedder": embed,
+    "TokenClassifier": label_tokens,
+}
+
+
+def list_cells():
+    for name in ENCODERS:
+        for head in HEADS:
+            is_long = name in MODELS or head != "TextClassifier on all layers"
+            marks = [pytest.mark.long] if is_long else []
+            yield pytest.param(name, head, marks=marks, id=f"{head} - {name}")
+
+
+@pytest.mark.parametrize(("name", "head"), list(list_cells()))
+def test_a_head_on_an_encoder(name, head, tmp_path):
+    task, training, x = HEADS[head](*ENCODERS[name]())
+    before = task.get_weights()
+    history = task.fit(*training, batch_size=8, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+    assert not all(map(np.array_equal, before, task.get_weights()))
+    wanted = task.predict(x, verbose=0)
+    assert np.isfinite(wanted).all()
+    task.save(tmp_path / "task.keras")
+    again = keras.saving.load_model(tmp_path / "task.keras")
+    np.testing.assert_allclose(again.predict(x, verbose=0), wanted, atol=1e-6)
+
+
+@pytest.mark.long
+@pytest.mark.backend_free
+@pytest.mark.parametrize("name", [name for name in ENCODERS if name not in NOT_EXPORTED])
+@pytest.mark.parametrize("head", [head for head in HEADS if head != "TokenClassifier"])
+def test_an_export(name, head, tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    task, _, texts = HEADS[head](*ENCODERS[name]())
+    task.input_names = ("text",)
+    wanted = task.predict(texts, verbose=0)
+    folder = export_saved_model(task, tmp_path / "task")
+    answer = tf.saved_model.load(str(folder)).signatures["serving_default"](text=tf.constant(texts))
+    if head == "TextEmbedder":
+        got = answer["embedding"].numpy()
+    else:
+        wanted = keras.ops.convert_to_numpy(keras.ops.softmax(wanted))
+        got = answer["probabilities"].numpy()
+    np.testing.assert_allclose(got, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.long if name in MODELS else []) for name in ENCODERS],
+)
+def test_attention_of_an_encoder(name):
+    backbone, preprocessor = ENCODERS[name]()
+    packed = {key: np.asarray(array) for key, array in preprocessor(TEXTS[:2], y=None).items()}
+    if name == "DeBERTaV3":
+        with pytest.raises(ValueError, match="does not give its attention"):
+            encode_with_attention(backbone, packed)
+        return
+    got = encode_with_attention(backbone, packed)
+    number = 2 if name == "ALBERT" else 1
+    assert (len(got["attentions"]), len(got["hidden_states"])) == (number, number + 1)
+    outputs = backbone({key: packed[key] for key in backbone.input}, training=False)
+    last = outputs["sequence_output"] if isinstance(outputs, dict) else outputs
+    np.testing.assert_allclose(
+        got["hidden_states"][-1], keras.ops.convert_to_numpy(last), atol=1e-5
+    )
+    np.testing.assert_allclose(got["attentions"][-1].sum(-1), 1.0, atol=1e-5)
+    is_padding = ~packed["padding_mask"].astype(bool)
+    assert not got["attentions"][-1].transpose(0, 3, 1, 2)[is_padding].any()
+
+
+@pytest.mark.backend_free
+def test_an_encoder_without_a_padding_mask_is_refused():
+    sizes = {name: size for name, size in SIZES.items() if name != "num_heads"}
+    backbone = keras_hub.models.FNetBackbone(vocabulary_size=20, max_sequence_length=8, **sizes)
+    with pytest.raises(ValueError, match="A FNetBackbone has no input padding_mask"):
+        TextClassifier(backbone, num_classes=2, pooling=ScalarMix())
+    with pytest.raises(ValueError, match="A FNetBackbone has no input padding_mask"):
+        TextEmbedder(backbone)
