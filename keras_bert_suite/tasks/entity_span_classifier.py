@@ -17,7 +17,7 @@ from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.entities import make_entity
-from keras_bert_suite.tasks.idle_weights import find_idle
+from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle
 from keras_bert_suite.tasks.input_checks import check_input_names
 from keras_bert_suite.tasks.labelled_task import resolve_label_names
 from keras_bert_suite.tasks.predicting import predict
@@ -27,7 +27,7 @@ from keras_bert_suite.tasks.span_windows import (
     join_span_windows,
     pad_spans,
 )
-from keras_bert_suite.tasks.word_task import WordTask, encode_tokens
+from keras_bert_suite.tasks.word_task import WordTask
 from keras_bert_suite.tasks.word_windows import WordWindows
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, SpanLoss
 

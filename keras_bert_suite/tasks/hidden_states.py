@@ -6,7 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.tasks.idle_weights import find_idle
+from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle
 
 
 def pool_hidden_states(
@@ -40,9 +40,7 @@ def pool_hidden_states(
         used = {variable.path for variable in encoder.variables}
         idle = frozenset(v.path for v in backbone.variables if v.path not in used)
     else:
-        encoded = backbone(inputs)
-        if isinstance(encoded, dict):
-            encoded = encoded["sequence_output"]
+        encoded = encode_tokens(backbone)
         idle = find_idle(backbone)
     pooled = pooling(encoded, inputs["padding_mask"])
     shape = getattr(pooled, "shape", None)

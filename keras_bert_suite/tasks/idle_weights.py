@@ -1,7 +1,12 @@
 """Weights of a backbone that the outputs of a task do not depend on, such as the pooler's."""
 
+from typing import Any
+
 import keras
 import keras_hub
+
+from keras_bert_suite import checkpoints
+from keras_bert_suite.annotations import Tensor
 
 
 class IdleWeights:
@@ -40,3 +45,20 @@ def find_idle(backbone: keras_hub.models.Backbone) -> frozenset[str]:
     encoder = keras.Model(backbone.input, sequence_output, name="sequence_encoder")
     used = {variable.path for variable in encoder.variables}
     return frozenset(v.path for v in backbone.variables if v.path not in used)
+
+
+def encode_tokens(backbone: keras_hub.models.Backbone) -> Tensor:
+    """float (B, L, H), symbolic, the sequence output of a text encoder for its own input."""
+    encoded = backbone(backbone.input)
+    return encoded["sequence_output"] if isinstance(encoded, dict) else encoded
+
+
+def list_missing_poolers(checkpoint: Any) -> list[str]:
+    """The pooler that a checkpoint lacks, as a list of patterns of paths.
+
+    No output depends on it, so there is no need to warn that it is new.
+
+    Args:
+        checkpoint: a checkpoint from `checkpoints.open_checkpoint`.
+    """
+    return [] if checkpoints.has_part(checkpoint, "pooler") else ["pooler/.*"]

@@ -13,7 +13,7 @@ from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
-from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
+from keras_bert_suite.tasks.idle_weights import IdleWeights, encode_tokens, find_idle
 from keras_bert_suite.tasks.mask_filling import (
     check_can_read,
     name_guesses,
@@ -101,12 +101,10 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        encoded = backbone(backbone.input)
-        sequence_output = encoded["sequence_output"] if isinstance(encoded, dict) else encoded
         self._idle_paths = find_idle(backbone)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions},
-            outputs=self.masked_lm(sequence_output, mask_positions),
+            outputs=self.masked_lm(encode_tokens(backbone), mask_positions),
             **kwargs,
         )
 

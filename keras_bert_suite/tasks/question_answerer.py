@@ -9,7 +9,6 @@ import keras_hub
 import numpy as np
 from keras import ops
 
-from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.data.answer_spans import (
     check_token_spans,
@@ -21,7 +20,12 @@ from keras_bert_suite.data.squad_scores import find_threshold, score_answers
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers import choose_answers, rank_answers
-from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
+from keras_bert_suite.tasks.idle_weights import (
+    IdleWeights,
+    encode_tokens,
+    find_idle,
+    list_missing_poolers,
+)
 from keras_bert_suite.tasks.input_checks import check_input_names, order_columns
 from keras_bert_suite.tasks.predicting import predict
 from keras_bert_suite.tasks.question_windows import QuestionWindows, cut_question_windows
@@ -123,9 +127,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
         # === Functional Model ===
         inputs = backbone.input
-        encoded = backbone(inputs)
-        if isinstance(encoded, dict):
-            encoded = encoded["sequence_output"]
+        encoded = encode_tokens(backbone)
         scores = ops.transpose(self.output_activation(self.span_labeler(encoded)), (0, 2, 1))
         is_token = ops.expand_dims(inputs["padding_mask"], axis=1) > 0
         outputs = ops.where(is_token, scores, _PADDING_SCORE)
@@ -143,9 +145,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
     def arguments_of(
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
-        # No output depends on the pooler, so there is no need to warn that it is missing.
-        has_pooler = checkpoints.has_part(checkpoint, "pooler")
-        return arguments, [] if has_pooler else ["pooler/.*"]
+        return arguments, list_missing_poolers(checkpoint)
 
     def compile(
         self,

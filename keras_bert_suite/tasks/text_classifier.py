@@ -15,7 +15,7 @@ from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.batch_sources import read_data
 from keras_bert_suite.tasks.feature_training import fit_on_features
 from keras_bert_suite.tasks.hidden_states import pool_hidden_states
-from keras_bert_suite.tasks.idle_weights import IdleWeights
+from keras_bert_suite.tasks.idle_weights import IdleWeights, list_missing_poolers
 from keras_bert_suite.tasks.input_checks import check_input_names
 from keras_bert_suite.tasks.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.predicting import predict
@@ -172,9 +172,8 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         _check_new_head(arguments, cls.has_new_head(arguments))
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         pooling = arguments.get("pooling")
-        if pooling is not None and not checkpoints.has_part(checkpoint, "pooler"):
-            # No answer depends on the pooler, so there is no need to warn.
-            new_parts.append("pooler/.*")
+        if pooling is not None:
+            new_parts += list_missing_poolers(checkpoint)
         if isinstance(pooling, keras.layers.Layer):
             new_parts.append(f"{pooling.name}/.*")
         return arguments, new_parts

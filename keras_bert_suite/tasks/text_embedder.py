@@ -21,7 +21,7 @@ from keras_bert_suite.preprocessing.text_rows import (
     split_packed,
 )
 from keras_bert_suite.tasks.hidden_states import pool_hidden_states
-from keras_bert_suite.tasks.idle_weights import IdleWeights
+from keras_bert_suite.tasks.idle_weights import IdleWeights, list_missing_poolers
 from keras_bert_suite.tasks.input_checks import (
     check_input_names,
     default_names,
@@ -128,10 +128,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
         arguments = {**checkpoints.embedder_arguments(checkpoint), **arguments}
-        new_parts = []
-        if not checkpoints.has_part(checkpoint, "pooler"):
-            # No vector depends on the pooler, so there is no need to warn.
-            new_parts.append("pooler/.*")
+        new_parts = list_missing_poolers(checkpoint)
         if isinstance(arguments.get("pooling"), keras.layers.Layer):
             new_parts.append(f"{arguments['pooling'].name}/.*")
         return arguments, new_parts

@@ -18,7 +18,7 @@ from keras_bert_suite.layers.crf import NO_LABEL
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.entities import read_entities
-from keras_bert_suite.tasks.idle_weights import find_idle
+from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle
 from keras_bert_suite.tasks.input_checks import check_input_names
 from keras_bert_suite.tasks.labelled_task import (
     make_head,
@@ -26,7 +26,7 @@ from keras_bert_suite.tasks.labelled_task import (
     serve_classes,
 )
 from keras_bert_suite.tasks.predicting import predict, softmax
-from keras_bert_suite.tasks.word_task import WordTask, encode_tokens
+from keras_bert_suite.tasks.word_task import WordTask
 from keras_bert_suite.tasks.word_windows import WordWindows, cut_tag_windows, join_windows
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, TokenAccuracy
 

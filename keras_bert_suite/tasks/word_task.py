@@ -7,12 +7,11 @@ import keras
 import keras_hub
 import numpy as np
 
-from keras_bert_suite import checkpoints
-from keras_bert_suite.annotations import Inputs, Labels, Tensor
+from keras_bert_suite.annotations import Inputs, Labels
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.data.word_rows import check_token_shapes, read_word_rows
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.idle_weights import IdleWeights
+from keras_bert_suite.tasks.idle_weights import IdleWeights, list_missing_poolers
 from keras_bert_suite.tasks.labelled_task import LabelledTask
 from keras_bert_suite.tasks.text_packing import check_can_pack
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
@@ -32,10 +31,7 @@ class WordTask(IdleWeights, LabelledTask):
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
-        if not checkpoints.has_part(checkpoint, "pooler"):
-            # No output depends on the pooler, so there is no need to warn.
-            new_parts = [*new_parts, "pooler/.*"]
-        return arguments, new_parts
+        return arguments, [*new_parts, *list_missing_poolers(checkpoint)]
 
     #: function(rows), which checks the shapes of the labels and weights of packed arrays.
     _check_shapes = staticmethod(check_token_shapes)
@@ -96,9 +92,3 @@ class WordTask(IdleWeights, LabelledTask):
         tokens = np.concatenate([np.zeros(0, "int32"), *windows])
         packed = self.preprocessor.pack_tokens(tokens, starts, lengths)
         return {name: packed[name] for name in self.backbone.input}, packed["token_indices"]
-
-
-def encode_tokens(backbone: keras_hub.models.Backbone) -> Tensor:
-    """float (B, L, H), symbolic, the sequence output of a text encoder for its own input."""
-    encoded = backbone(backbone.input)
-    return encoded["sequence_output"] if isinstance(encoded, dict) else encoded
