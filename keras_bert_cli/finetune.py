@@ -30,6 +30,7 @@ Example:
 
 import contextlib
 import hashlib
+import math
 import os
 import warnings
 from pathlib import Path
@@ -239,13 +240,13 @@ def has_finished(progress, epochs):
     return progress.batches >= epochs * progress.steps_per_epoch
 
 
-def set_sequence_length(task, length, default):
+def set_sequence_length(task, length, default=128):
     """Sets `sequence_length` of the packer: `length`, or at most `default` if it is None.
 
     Raises:
         ValueError: if the model has fewer positions than `length`.
     """
-    most = getattr(task.backbone, "max_sequence_length", None) or default
+    most = getattr(task.backbone, "max_sequence_length", None) or math.inf
     if length is not None and length > most:
         raise ValueError(
             f"--sequence_length={length} is more than the {most} positions of the checkpoint. "

@@ -5,6 +5,11 @@ from collections.abc import Sequence
 from typing import Any
 
 
+def is_auto(value: object) -> bool:
+    """Whether an argument of `compile` is "auto", and not a loss, a list or an optimizer."""
+    return isinstance(value, str) and value == "auto"
+
+
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
     """Raises ValueError if a value is not one of some strings."""
     if value not in choices:

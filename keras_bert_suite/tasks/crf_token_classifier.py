@@ -8,6 +8,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Labels, Tensor
+from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.tag_schemes import allowed_neighbours, infer_scheme
 from keras_bert_suite.layers import ConditionalRandomField
 from keras_bert_suite.layers.chain_decoding import find_best_paths, find_marginals
@@ -147,9 +148,9 @@ class CrfTokenClassifier(TokenClassifier):
         Raises:
             ValueError: if `loss` is another.
         """
-        if isinstance(optimizer, str) and optimizer == "auto":
+        if is_auto(optimizer):
             optimizer = AdamW(LinearWarmupDecay(5e-5), rate_multipliers=[("(^|/)crf/", 100.0)])
-        if isinstance(loss, str) and loss == "auto":
+        if is_auto(loss):
             loss = CrfLoss()
         if not isinstance(loss, CrfLoss):
             name = loss if isinstance(loss, str) else getattr(loss, "name", type(loss).__name__)

@@ -8,6 +8,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.entity_scores import score_spans
 from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.data.rows import Rows
@@ -166,9 +167,9 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
             **kwargs: see `keras.Model.compile`. The callback `EntityF1` scores the entities of
                 held-out rows.
         """
-        if isinstance(optimizer, str) and optimizer == "auto":
+        if is_auto(optimizer):
             optimizer = AdamW(LinearWarmupDecay(5e-5))
-        if isinstance(loss, str) and loss == "auto":
+        if is_auto(loss):
             loss = SpanLoss()
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
 

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.input_dataset import evaluation_batches
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.tasks.batch_sources import BatchSource, choose_size, read_data
@@ -25,9 +26,7 @@ def fit_on_features(task, x, y, batch_size, epochs, validation_data, optimizer, 
         validation_data = _encode_rows(task, encoder, *validation_data, batch_size, verbose)
     head = _make_head(task)
     head.compile(
-        optimizer=keras.optimizers.Adam(1e-3)
-        if isinstance(optimizer, str) and optimizer == "auto"
-        else optimizer,
+        optimizer=keras.optimizers.Adam(1e-3) if is_auto(optimizer) else optimizer,
         loss=task.loss if task.compiled else task.problem.make_loss(task.returns_logits),
         metrics=task.problem.make_metrics(task.returns_logits),
     )

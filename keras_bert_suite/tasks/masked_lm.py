@@ -10,6 +10,7 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
@@ -152,11 +153,11 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
                 exponential of the loss, `perplexity`, is always logged.
             **kwargs: see `keras.Model.compile`.
         """
-        if isinstance(optimizer, str) and optimizer == "auto":
+        if is_auto(optimizer):
             optimizer = AdamW(LinearWarmupDecay(5e-5))
-        if isinstance(loss, str) and loss == "auto":
+        if is_auto(loss):
             loss = MaskedLMLoss()
-        if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
+        if is_auto(weighted_metrics):
             weighted_metrics = [MaskedLMAccuracy(name="mlm_accuracy")]
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
 

@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.choice_rows import read_choice_rows
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
@@ -121,11 +122,11 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
             metrics: "auto" is accuracy.
             **kwargs: see `keras.Model.compile`.
         """
-        if isinstance(optimizer, str) and optimizer == "auto":
+        if is_auto(optimizer):
             optimizer = AdamW(LinearWarmupDecay(2e-5))
-        if isinstance(loss, str) and loss == "auto":
+        if is_auto(loss):
             loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        if isinstance(metrics, str) and metrics == "auto":
+        if is_auto(metrics):
             metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
 

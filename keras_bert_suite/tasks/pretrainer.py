@@ -10,6 +10,7 @@ from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Tensor
+from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.layers import MaskedLMHead, gelu_tanh
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -163,13 +164,13 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
                 `nsp_accuracy`. `mlm_loss`, and its exponential `perplexity`, are always logged.
             **kwargs: see `keras.Model.compile`.
         """
-        if isinstance(optimizer, str) and optimizer == "auto":
+        if is_auto(optimizer):
             optimizer = AdamW(LinearWarmupDecay(1e-4, warmup_ratio=0.01))
-        if isinstance(loss, str) and loss == "auto":
+        if is_auto(loss):
             loss = {"mlm": MaskedLMLoss()}
             if self.next_sentence:
                 loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
+        if is_auto(weighted_metrics):
             # With several outputs, Keras puts the name of the output before that of the metric.
             name = "accuracy" if self.next_sentence else "mlm_accuracy"
             weighted_metrics = {"mlm": [MaskedLMAccuracy(name=name)]}

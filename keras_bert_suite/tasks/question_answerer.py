@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.answer_spans import (
     check_token_spans,
     read_accepted_answers,
@@ -165,11 +166,11 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
             metrics: "auto" is the accuracy of first and last tokens.
             **kwargs: see `keras.Model.compile`.
         """
-        if isinstance(optimizer, str) and optimizer == "auto":
+        if is_auto(optimizer):
             optimizer = AdamW(LinearWarmupDecay(3e-5))
-        if isinstance(loss, str) and loss == "auto":
+        if is_auto(loss):
             loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        if isinstance(metrics, str) and metrics == "auto":
+        if is_auto(metrics):
             metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
         super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
 

@@ -8,6 +8,7 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
+from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers.pooling import get_pooling
 from keras_bert_suite.models import BertBackbone
@@ -206,11 +207,11 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         Raises:
             ValueError: if the loss takes logits and the outputs are probabilities, or the reverse.
         """
-        if isinstance(optimizer, str) and optimizer == "auto":
+        if is_auto(optimizer):
             optimizer = AdamW(LinearWarmupDecay(5e-5))
-        if isinstance(loss, str) and loss == "auto":
+        if is_auto(loss):
             loss = self.problem.make_loss(self.returns_logits)
-        if isinstance(metrics, str) and metrics == "auto":
+        if is_auto(metrics):
             metrics = self.problem.make_metrics(self.returns_logits)
         loss = self.problem.wrap_loss(loss)
         self._check_loss(loss)

@@ -11,6 +11,7 @@ from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
+from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.layers.pooling import get_pooling, name_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -158,9 +159,9 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
                 f"cache_batch_size must be a whole number of at least 1, or None, got "
                 f"{cache_batch_size!r}."
             )
-        if isinstance(optimizer, str) and optimizer == "auto":
+        if is_auto(optimizer):
             optimizer = AdamW(LinearWarmupDecay(2e-5))
-        if isinstance(loss, str) and loss == "auto":
+        if is_auto(loss):
             loss = InBatchNegatives()
         self.cache_batch_size = cache_batch_size
         super().compile(optimizer=optimizer, loss=loss, **kwargs)

@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Inputs, Labels, Tensor
+from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.class_weights import read_class_weights
 from keras_bert_suite.data.entity_scores import score_entities
 from keras_bert_suite.data.label_encoding import check_token_labels, encode_tags, weigh_token_labels
@@ -141,13 +142,13 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
             weighted_metrics: "auto" is the accuracy over the labelled tokens.
             **kwargs: see `keras.Model.compile`.
         """
-        if isinstance(optimizer, str) and optimizer == "auto":
+        if is_auto(optimizer):
             optimizer = AdamW(LinearWarmupDecay(5e-5))
-        if isinstance(loss, str) and loss == "auto":
+        if is_auto(loss):
             loss = keras.losses.SparseCategoricalCrossentropy(
                 from_logits=True, reduction="mean_with_sample_weight"
             )
-        if isinstance(weighted_metrics, str) and weighted_metrics == "auto":
+        if is_auto(weighted_metrics):
             weighted_metrics = [TokenAccuracy()]
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
 
