@@ -299,13 +299,8 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
                 "tf.data dataset itself to `fit`, without mapping `preprocess_samples` over it."
             )
         rows = Rows.read_batch(x, None, sample_weight)
-        if isinstance(rows.inputs, tuple):
-            columns = tuple(
-                column.numpy().tolist() if is_tf_tensor(column) else column
-                for column in rows.inputs
-            )
-            rows = Rows(columns, None, rows.weights, rows.input_names)
-        return self._read_labels(rows, y)
+        inputs = keras.tree.map_structure(_to_numpy, rows.inputs)
+        return self._read_labels(Rows(inputs, None, rows.weights, rows.input_names), y)
 
     def _read_labels(self, rows, y):
         """`Rows` in the order of question and context, with spans or tokens as labels."""
@@ -368,6 +363,10 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
             "no_answer_threshold": self.no_answer_threshold,
             "input_names": self.input_names and list(self.input_names),
         }
+
+
+def _to_numpy(column):
+    return column.numpy() if is_tf_tensor(column) else column
 
 
 def _pair_columns(question, context):

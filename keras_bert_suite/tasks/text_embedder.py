@@ -12,6 +12,7 @@ from keras import ops
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.argument_checks import is_auto
+from keras_bert_suite.data.targets import encode_targets
 from keras_bert_suite.layers.pooling import get_pooling, name_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -212,7 +213,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
     def encode_labels(self, labels: Labels) -> Labels:
         """Turns the scores of rows into float32 (N,)."""
         if is_tf_tensor(labels):
-            return ops.cast(labels, "float32") if _holds_numbers(labels) else _refuse(labels)
+            return encode_targets(labels, 1)[:, 0] if _holds_numbers(labels) else _refuse(labels)
         scores = np.asarray(labels)
         if scores.dtype.kind not in "biuf":
             return _refuse(labels)
