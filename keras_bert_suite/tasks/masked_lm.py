@@ -14,7 +14,12 @@ from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
-from keras_bert_suite.tasks.idle_weights import IdleWeights, encode_tokens, find_idle
+from keras_bert_suite.tasks.idle_weights import (
+    IdleWeights,
+    encode_tokens,
+    find_idle,
+    list_missing_poolers,
+)
 from keras_bert_suite.tasks.mask_filling import (
     check_can_read,
     name_guesses,
@@ -120,7 +125,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
     def arguments_of(
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
-        return arguments, []
+        return arguments, list_missing_poolers(checkpoint)
 
     @classmethod
     def preset_classes(cls) -> tuple[type, ...]:

@@ -173,6 +173,26 @@ def test_transformers_reads_it(trained, tmp_path):
     np.testing.assert_allclose(ours, logits.numpy(), atol=1e-4)
 
 
+@pytest.mark.backend_free
+def test_a_checkpoint_without_a_pooler_loads_without_a_warning(tmp_path):
+    """A pooler is no part of the guesses. A warning would be an error here."""
+    transformers = pytest.importorskip("transformers")
+    sizes = transformers.BertConfig(
+        vocab_size=len(VOCABULARY),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=32,
+        max_position_embeddings=LENGTH,
+    )
+    peer = transformers.BertForMaskedLM(sizes)
+    peer.save_pretrained(tmp_path)
+    model = MaskedLM.from_preset(tmp_path, preprocessor=None)
+    kernel = peer.cls.predictions.transform.dense.weight.detach().numpy().T
+    got = keras.ops.convert_to_numpy(model.masked_lm.transform.kernel)
+    np.testing.assert_array_equal(got, kernel)
+
+
 def test_the_head_of_a_pretrainer(tmp_path):
     keras.utils.set_random_seed(1)
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), LENGTH)
