@@ -29,7 +29,7 @@ ALLOWED = {
     "instances": {"corpus", "preprocessing", "data", "files", "argument_checks"},
     "tasks": {
         *("layers", "models", "tokenizers", "preprocessing", "data"),
-        *("training", "checkpoints"),
+        *("training", "checkpoints", "argument_checks"),
     },
     "serving": {"models", "preprocessing", "data", "tasks", "checkpoints", "files"},
     "__init__": {
