@@ -100,6 +100,19 @@ def is_long(cell):
     return (cell.task, cell.kind) != ("pairs", "list")
 
 
+def is_backend_free(cell):
+    """Whether a cell is of no interest under JAX and PyTorch.
+
+    There an export saves the task, and a process with TensorFlow loads it and writes the export.
+    So one export of each task and one of each format are enough.
+    """
+    if cell.format is None:
+        return False
+    if (cell.preprocessor, cell.saved) != ("SegmentPacker", "as trained"):
+        return True
+    return cell.task != "pairs" if cell.format != "SavedModel" else cell.task == "texts"
+
+
 #: (task, saved, kind) of the cells in which a graph holds KerasHub's byte pairs.
 TRACED = (("pairs", "as trained", "tf.data"), ("pairs", "as trained", None))
 
@@ -257,10 +270,12 @@ def list_combinations(**columns):
 
 
 def as_parameters(cells):
-    return [
-        pytest.param(cell, id=str(cell), marks=[pytest.mark.long] if is_long(cell) else [])
-        for cell in cells
-    ]
+    return [pytest.param(cell, id=str(cell), marks=list_marks(cell)) for cell in cells]
+
+
+def list_marks(cell):
+    marks = [pytest.mark.long] if is_long(cell) else []
+    return [*marks, pytest.mark.backend_free] if is_backend_free(cell) else marks
 
 
 FITTED = list_combinations(task=TASKS, preprocessor=PREPROCESSORS, saved=SAVED, kind=KINDS)

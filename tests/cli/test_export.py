@@ -6,6 +6,7 @@ from cli.small_files import list_files
 pytest.importorskip("tensorflow_text")
 
 
+@pytest.mark.backend_free
 def test_versions(run, finetuned, tmp_path):
     """A model's folder gets its next version; a version that is there needs --overwrite."""
     model, output = finetuned / "model.keras", tmp_path / "reviews"

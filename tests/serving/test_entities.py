@@ -59,6 +59,7 @@ def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
     check_entities(tagger, saved_tagger)
 
 
+@pytest.mark.backend_free
 def test_byte_pairs(tmp_path):
     vocabulary = make_vocabulary()
     backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
@@ -87,7 +88,9 @@ def test_the_best_paths_of_a_crf(tmp_path):
         export_onnx(tagger, tmp_path / "onnx")
 
 
-@pytest.mark.parametrize("tokenizer", ["word pieces", "byte pairs"])
+@pytest.mark.parametrize(
+    "tokenizer", ["word pieces", pytest.param("byte pairs", marks=pytest.mark.backend_free)]
+)
 def test_spans(tokenizer, tmp_path):
     """Entities within entities, in texts of many windows, in the order of `predict`."""
     keras.utils.set_random_seed(2)
@@ -136,6 +139,7 @@ def check_entities(tagger, saved_tagger):
     assert serve(text=tf.constant([], tf.string))["labels"].shape == (0, 0)
 
 
+@pytest.mark.backend_free
 def test_token_ids(tagger, saved_tagger):
     packed = tagger.preprocessor.pack(TEXTS[:4])
     logits = tagger.predict(packed, verbose=0)
@@ -147,6 +151,7 @@ def test_token_ids(tagger, saved_tagger):
     assert answer["labels"].shape == logits.shape[:2]
 
 
+@pytest.mark.backend_free
 def test_every_signature_in_a_server(tagger, saved_tagger, native_server):
     read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
     requests = read_warmup_requests(saved_tagger)
@@ -155,6 +160,7 @@ def test_every_signature_in_a_server(tagger, saved_tagger, native_server):
         assert all(len(value) == len(next(iter(inputs.values()))) for value in answer.values())
 
 
+@pytest.mark.backend_free
 @pytest.mark.parametrize("export", [export_onnx, export_litert])
 def test_portable_formats(tagger, export, tmp_path):
     export(tagger, tmp_path / "tagger")

@@ -16,6 +16,10 @@ pytest.importorskip("tensorflow")
 TEXTS, _ = make_reviews(20)
 
 
+#: A process with TensorFlow writes them; `tests/test_combinations.py` has one from each backend.
+pytestmark = pytest.mark.backend_free
+
+
 @pytest.fixture(scope="module")
 def probabilities(classifier):
     return ops.convert_to_numpy(ops.softmax(classifier.predict(TEXTS, verbose=0)))

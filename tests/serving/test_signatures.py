@@ -83,6 +83,7 @@ def test_every_signature_gives_the_numbers_of_the_task(classifier, saved_model, 
     )
 
 
+@pytest.mark.backend_free
 def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, native_server):
     assert len(HOSTILE) + len(BROKEN_UTF8) >= 100
     texts = [*HOSTILE, *BROKEN_UTF8, *random_texts(1000)]
@@ -98,6 +99,7 @@ def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, n
     np.testing.assert_allclose(probabilities.sum(axis=-1), 1, atol=1e-5)
 
 
+@pytest.mark.backend_free
 @pytest.mark.parametrize("model", ["saved_model", "pair_model"])
 def test_every_warmup_request_is_answered(classifier, native_server, request, model):
     folder = request.getfixturevalue(model)
@@ -114,6 +116,7 @@ def test_every_warmup_request_is_answered(classifier, native_server, request, mo
         assert all(len(value) == rows for value in answer.values())
 
 
+@pytest.mark.backend_free
 def test_an_example_without_the_text_is_refused(saved_model):
     serve = tf.saved_model.load(str(saved_model)).signatures["serve_examples"]
     with pytest.raises(tf.errors.InvalidArgumentError, match="text"):

@@ -85,6 +85,7 @@ def test_every_form_of_rows(chooser):
     assert chooser.evaluate(packed, LABELS, verbose=0) == pytest.approx(scores, abs=1e-5)
 
 
+@pytest.mark.backend_free
 def test_datasets(chooser):
     import torch
 
@@ -165,6 +166,7 @@ def test_checkpoints_without_this_head(chooser, tmp_path):
         MultipleChoice.from_preset(tmp_path / "hf")
 
 
+@pytest.mark.backend_free
 def test_any_kerashub_encoder():
     backbone = keras_hub.models.DistilBertBackbone(
         vocabulary_size=len(VOCABULARY), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8

@@ -365,6 +365,7 @@ def test_labels_of_windows(answerer):
     assert found > 1
 
 
+@pytest.mark.backend_free
 def test_any_kerashub_encoder():
     backbone = keras_hub.models.DistilBertBackbone(
         vocabulary_size=len(VOCABULARY), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8

@@ -31,11 +31,11 @@ def embedder():
 
 def test_it_learns_from_raw_strings_in_bfloat16_part_by_part():
     embedder = make_embedder(dtype="mixed_bfloat16", dropout=0.1)
-    pairs, scores = make_pairs(256, seed=3)
+    pairs, scores = make_pairs(128, seed=3)
     held_out = make_pairs(100, seed=9)
-    embedder.compile(AdamW(LinearWarmupDecay(3e-3)), CoSENT(), cache_batch_size=32)
+    embedder.compile(AdamW(LinearWarmupDecay(1e-2)), CoSENT(), cache_batch_size=32)
     history = embedder.fit(
-        pairs, scores, batch_size=32, epochs=10, validation_data=held_out, verbose=0
+        pairs, scores, batch_size=32, epochs=6, validation_data=held_out, verbose=0
     ).history
     assert set(history) == {"loss", "val_loss"}
     found = embedder.score(*held_out)
@@ -82,6 +82,7 @@ def stack_packed(embedder, columns):
     return packed[0] if len(columns) == 1 else stacked
 
 
+@pytest.mark.backend_free
 def test_columns_by_name_may_come_in_any_order():
     embedder = make_embedder()
     embedder.compile(AdamW(1e-3), Triplet())
@@ -98,6 +99,7 @@ def test_columns_by_name_may_come_in_any_order():
     np.testing.assert_array_equal(vectors, embedder.predict(FIRST, verbose=0))
 
 
+@pytest.mark.backend_free
 def test_datasets_of_rows_without_scores():
     import grain
     import tensorflow as tf
@@ -196,6 +198,7 @@ class LearnedPooling(keras.layers.Layer):
         return (sequence_output_shape[0], sequence_output_shape[-1])
 
 
+@pytest.mark.backend_free
 def test_an_encoder_of_keras_hub():
     backbone, preprocessor = make_distil_bert()
     for pooling in ("mean", "first_last_average"):
