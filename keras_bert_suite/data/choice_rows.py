@@ -61,6 +61,8 @@ def check_choices(labels, num_rows, num_choices):
         ValueError: if they are not N integers, or one is not in [0, `num_choices`), naming the row.
     """
     labels = read_labels(_leave_tensorflow(labels))
+    if not labels.size and not num_rows:
+        return labels.astype("int32")  # NumPy makes float64 of an empty list.
     if labels.shape != (num_rows,) or labels.dtype.kind not in "iu":
         raise ValueError(
             f"Wanted the index of the right ending for each of {num_rows} rows, integers "

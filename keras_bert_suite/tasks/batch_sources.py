@@ -154,17 +154,20 @@ def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=Fal
         return x
     check_preprocessor(task.preprocessor, task.backbone)
     rows = task.read_rows(x, y, sample_weight)
-    if labelled and (not len(rows) or (y is None and task.needs_labels)):
+    if labelled and not len(rows):
+        raise ValueError(f"{type(task).__name__} needs at least one row, got none.")
+    if labelled and y is None and task.needs_labels:
         raise ValueError(
-            f"{type(task).__name__} needs at least one row, and a label for each row, got "
-            f"{len(rows)} rows and y of type {type(y).__name__}. Pass the labels as `y`."
+            f"{type(task).__name__} needs a label for each row, got {len(rows)} rows and no "
+            "labels. Pass the labels as `y`."
         )
+    # Before the columns, whose names the task keeps if they are the first to train on.
+    labels = None if rows.labels is None else task.encode_labels(rows.labels)
     if isinstance(rows.inputs, dict):
         check_packed(rows.inputs, task.backbone)
         inputs = rows.inputs
     else:
         inputs = task.arrange_columns(rows.inputs, rows.input_names, labelled)
-    labels = None if rows.labels is None else task.encode_labels(rows.labels)
     return Rows(inputs, labels, rows.weights)
 
 

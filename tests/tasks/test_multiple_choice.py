@@ -193,6 +193,7 @@ def test_any_kerashub_encoder():
         (["a"], [0], "Wanted a tuple of two columns"),
         ({"prompt": ["a"], "choices": [["b"]]}, [0], "columns are named prompt, choices, wanted"),
         ((["a"], [["c", "d"]]), None, "a label for each row"),
+        (([], []), [], "at least one row"),
     ],
 )
 def test_wrong_input_takes_no_step(chooser, x, y, error):

@@ -296,7 +296,7 @@ def test_hostile_texts():
         (TEXTS, ["maybe"] * 48, "'maybe' at row 0 is not one of"),
         (None, None, "x is of type NoneType"),
         (TEXTS, LABELS[:3], "got 48 and 3 rows"),
-        (TEXTS, None, "a label for each row, got"),
+        (TEXTS, None, "needs a label for each row, got"),
         (tuple(TEXTS), LABELS, "a tuple is a pair of columns"),
         ([*TEXTS[:-1], None], LABELS, r"got None \(NoneType\) at row 47"),
         ("good", ["yes"], "list of strings"),
@@ -309,6 +309,7 @@ def test_wrong_input_takes_no_step(x, y, error):
     with pytest.raises(ValueError, match=error):
         classifier.fit(x, y, verbose=0)
     assert all(map(np.array_equal, before, classifier.get_weights()))
+    assert classifier.input_names is None
     assert classifier.predict(TEXTS[:16], verbose=0).shape == (16, 2)
 
 
