@@ -472,6 +472,17 @@ def test_every_input(models, cell):
         assert len(names) == wanted
 
 
+@pytest.mark.parametrize("task", [task for task in TASKS if task != "pretraining"])
+def test_weights_of_rows(models, task):
+    trained = models(task, "SegmentPacker")
+    (x, y), weights = trained.columns, np.full(NUM_ROWS, 2.0)
+    arguments = {"batch_size": BATCH_SIZE, "verbose": 0, "return_dict": True}
+    scores = trained.model.evaluate(x, y, sample_weight=weights, **arguments)
+    # The loss of tokens is their weighted mean, as rows have different numbers of them.
+    factor = 1 if task in ("words", "chains") else 2
+    assert scores["loss"] == pytest.approx(factor * trained.scores["loss"], rel=1e-3)
+
+
 @pytest.mark.parametrize("kind", ["grain.IterDataset", "DataLoader of a stream"])
 def test_each_epoch_of_unknown_length_is_a_whole_pass(models, kind):
     trained = models("texts", "SegmentPacker")

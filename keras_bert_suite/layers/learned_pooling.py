@@ -172,7 +172,7 @@ class _PooledLayers(keras.layers.Layer):
         self, pooling: str | Mapping[str, Any] | keras.layers.Layer = "mean", **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self.pooling = get_pooling(pooling, dtype=self.dtype_policy, name="pooling")
+        self.pooling = get_pooling(pooling, dtype=self.dtype_policy.name, name="pooling")
         if getattr(self.pooling, "takes_hidden_states", False):
             raise ValueError(
                 f"The pooling of a {type(self).__name__} is called with one sequence, and a "

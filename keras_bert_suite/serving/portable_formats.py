@@ -62,9 +62,11 @@ def export_litert(task: keras_hub.models.Task, path: PathLike) -> None:
     converter leaves ops in the graph that a LiteRT runtime without TensorFlow lacks. Pad all rows
     to this length: `SegmentPacker(..., padding_lengths=(sequence_length,))`.
 
-    Args, Raises: as for `export_onnx`, without tf2onnx.
+    Args, Raises: as for `export_onnx`, without tf2onnx. ValueError also if the task has a
+    recurrent layer, such as `BiLSTMPooling`.
     """
     _check_portable(task)
+    _check_no_recurrence(task)
     check_installed("LiteRT", {"tensorflow": "tensorflow"})
     with atomic_directory(path) as directory:
         write_under_tensorflow(write_litert, task, directory)
@@ -120,6 +122,17 @@ def _write_companions(task, directory):
     (directory / "packing.json").write_text(json.dumps(packing, indent=2) + "\n", "utf-8")
     if hasattr(task, "label_names"):
         (directory / "label_names.txt").write_text("\n".join(task.label_names), "utf-8")
+
+
+def _check_no_recurrence(task):
+    # TensorFlow keeps the states of a recurrent layer in a list of tensors, whose shape has to be
+    # fixed for LiteRT, and the batch size is open.
+    for layer in task._flatten_layers():
+        if isinstance(layer, (keras.layers.RNN, keras.layers.Bidirectional)):
+            raise ValueError(
+                f"{task.name} has the recurrent layer {layer.path}, which LiteRT cannot run on "
+                "batches of any size. Export a SavedModel or ONNX."
+            )
 
 
 def _check_portable(task):

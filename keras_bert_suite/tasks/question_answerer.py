@@ -342,6 +342,8 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
             questions, windows = map(_join, x)
             packed = self.preprocessor.pack_tokens(*windows, queries=[questions])
             x = {name: packed[name] for name in self.backbone.input}
+        if sample_weight is not None:
+            sample_weight = np.reshape(sample_weight, (-1, 1))  # for the start and the end
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 
     def decode(self, outputs: Any, rows: Rows | None) -> Any:

@@ -211,6 +211,9 @@ def test_packed_arrays(answerer):
     chosen = outputs[rows, [[0, 1]], labels]
     wanted = np.logaddexp.reduce(outputs, axis=-1) - chosen
     assert loss == pytest.approx(wanted.mean(), abs=1e-4)
+    weights = np.array([1.0, 2.0, 0.0, 1.0])
+    loss, _ = answerer.evaluate(packed, labels, sample_weight=weights, verbose=0)
+    assert loss == pytest.approx((wanted * weights[:, None]).mean(), abs=1e-4)
     for y in ([[0, 24]] * 4, [[2, 1]] * 4, np.zeros((4, 3), int), [[0.0, 1.0]] * 4):
         with pytest.raises(ValueError, match="[Ww]anted|must be integers"):
             answerer.evaluate(packed, np.array(y), verbose=0)
