@@ -14,7 +14,7 @@ import argparse
 import json
 import time
 
-from side_processes import describe_run, measure_in_turn
+from side_processes import describe_run, list_pairs, measure_in_turn, repeat_flags
 
 HEADS = ["softmax", "crf", "global_pointer"]
 BATCH_SIZE = 32
@@ -163,13 +163,9 @@ def main():
         run_side(options.child, options)
         return
 
-    pairs = [
-        (side, backend)
-        for side in options.sides
-        for backend in (["torch"] if side == "torchcrf" else options.backends)
-    ]
+    pairs = list_pairs(options.sides, options.backends, peers=["torchcrf"])
     flags = ("length", "num_layers", "hidden_dim", "steps")
-    arguments = [part for flag in flags for part in (f"--{flag}", getattr(options, flag))]
+    arguments = repeat_flags(options, flags)
     measured = {
         labels: measure_in_turn(__file__, pairs, options.rounds, [*arguments, "--labels", labels])
         for labels in options.num_labels

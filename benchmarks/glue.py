@@ -18,8 +18,15 @@ import statistics
 import time
 from pathlib import Path
 
-from peer_recipes import lay_google_schedule
-from side_processes import describe_run, find_minilm, measure_in_turn
+from peer_recipes import make_adamw, take_step
+from side_processes import (
+    describe_run,
+    describe_seeds,
+    find_minilm,
+    list_pairs,
+    measure_seeds,
+    repeat_flags,
+)
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "glue"
 TASKS = ("cola", "sst2", "mrpc", "stsb", "rte")
@@ -56,13 +63,7 @@ def run_transformers(task, train, dev, epochs, learning_rate, seed):
     model = AutoModelForSequenceClassification.from_pretrained(
         find_minilm(), num_labels=len(task.label_names), problem_type=task.problem_type
     )
-    decayed = [n for n, _ in model.named_parameters() if "bias" not in n and "LayerNorm" not in n]
-    groups = [
-        {"params": [p for n, p in model.named_parameters() if n in decayed], "weight_decay": 0.01},
-        {"params": [p for n, p in model.named_parameters() if n not in decayed], "weight_decay": 0},
-    ]
-    optimizer = torch.optim.AdamW(groups, lr=learning_rate, eps=1e-6, fused=True)
-    schedule = lay_google_schedule(optimizer, -(-len(train) // BATCH_SIZE) * epochs)
+    adamw = make_adamw(model, learning_rate, -(-len(train) // BATCH_SIZE) * epochs)
 
     def pack(rows, numbers):
         columns = [[column[number] for number in numbers] for column in rows.texts]
@@ -84,11 +85,7 @@ def run_transformers(task, train, dev, epochs, learning_rate, seed):
     for epoch in range(epochs):
         for batch in np.array_split(order(epoch), range(BATCH_SIZE, len(train), BATCH_SIZE)):
             labels = encode([train.labels[number] for number in batch])
-            model(**pack(train, batch), labels=labels).loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad()
+            take_step(model, model(**pack(train, batch), labels=labels).loss, *adamw)
     seconds = time.perf_counter() - begin
 
     model.eval()
@@ -139,31 +136,20 @@ def main():
         run_side(options.child, options)
         return
 
-    pairs = [
-        (side, backend)
-        for side in options.sides
-        for backend in (["torch"] if side == "transformers" else options.backends)
-    ]
+    pairs = list_pairs(options.sides, options.backends, peers=["transformers"])
     flags = ("data", "num_rows", "dev_rows", "epochs", "learning_rate")
-    arguments = [part for flag in flags for part in (f"--{flag}", getattr(options, flag))]
+    arguments = repeat_flags(options, flags)
     print(f"{describe_run(1)} Dev files; seconds of the training.\n")
     print("| task | metric | side | backend | each seed | mean | spread | seconds |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for task in options.tasks:
-        measured = {
-            seed: measure_in_turn(__file__, pairs, 1, [*arguments, "--task", task, "--seed", seed])
-            for seed in options.seeds
-        }
-        metrics = [name for name in measured[options.seeds[0]][pairs[0]] if name != "seconds"]
-        for metric in metrics:
+        measured = measure_seeds(__file__, pairs, options.seeds, [*arguments, "--task", task])
+        for metric in (name for name in measured[pairs[0]] if name != "seconds"):
             for pair in pairs:
-                scores = [measured[seed][pair][metric] for seed in options.seeds]
-                seconds = statistics.median(measured[seed][pair]["seconds"] for seed in measured)
-                spread = f"{statistics.stdev(scores):.4f}" if len(scores) > 1 else ""
-                listed = ", ".join(f"{score:.4f}" for score in scores)
+                seconds = statistics.median(measured[pair]["seconds"])
                 print(
-                    f"| {task} | {metric} | {' | '.join(pair)} | {listed} | "
-                    f"{statistics.mean(scores):.4f} | {spread} | {seconds:.0f} |",
+                    f"| {task} | {metric} | {' | '.join(pair)} | "
+                    f"{describe_seeds(measured[pair][metric])} | {seconds:.0f} |",
                     flush=True,
                 )
 

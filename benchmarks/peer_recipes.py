@@ -1,6 +1,41 @@
 """The parts of our recipe that a peer does not have under the same name."""
 
 
+def make_adamw(model, learning_rate, num_steps):
+    """AdamW with bias correction, weight decay 0.01 (not of biases and norms), and its schedule.
+
+    Args:
+        model: a model of transformers.
+        learning_rate: float, the peak.
+        num_steps: int, as for `lay_google_schedule`.
+
+    Returns:
+        `(torch.optim.AdamW, schedule)`.
+    """
+    import torch
+
+    decayed, others = [], []
+    for name, parameter in model.named_parameters():
+        (others if "bias" in name or "LayerNorm" in name else decayed).append(parameter)
+    groups = [
+        {"params": decayed, "weight_decay": 0.01},
+        {"params": others, "weight_decay": 0},
+    ]
+    optimizer = torch.optim.AdamW(groups, lr=learning_rate, eps=1e-6, fused=True)
+    return optimizer, lay_google_schedule(optimizer, num_steps)
+
+
+def take_step(model, loss, optimizer, schedule):
+    """Updates the weights by the gradients of a loss, clipped to norm 1."""
+    import torch
+
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    schedule.step()
+    optimizer.zero_grad()
+
+
 def lay_google_schedule(optimizer, num_steps):
     """The rates of `LinearWarmupDecay` for an optimizer of PyTorch.
 

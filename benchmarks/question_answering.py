@@ -20,8 +20,15 @@ import statistics
 import time
 from pathlib import Path
 
-from peer_recipes import lay_google_schedule
-from side_processes import describe_run, find_minilm, measure_in_turn
+from peer_recipes import make_adamw, take_step
+from side_processes import (
+    describe_mean,
+    describe_run,
+    find_minilm,
+    list_pairs,
+    measure_seeds,
+    repeat_flags,
+)
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "qa"
 BATCH_SIZE, SEQUENCE_LENGTH, STRIDE = 12, 384, 128
@@ -61,12 +68,6 @@ def run_transformers(train, dev, epochs, learning_rate, seed):
     torch.manual_seed(seed)
     tokenizer = AutoTokenizer.from_pretrained(find_minilm())
     model = AutoModelForQuestionAnswering.from_pretrained(find_minilm())
-    decayed = [n for n, _ in model.named_parameters() if "bias" not in n and "LayerNorm" not in n]
-    groups = [
-        {"params": [p for n, p in model.named_parameters() if n in decayed], "weight_decay": 0.01},
-        {"params": [p for n, p in model.named_parameters() if n not in decayed], "weight_decay": 0},
-    ]
-    optimizer = torch.optim.AdamW(groups, lr=learning_rate, eps=1e-6, fused=True)
 
     def cut_windows(rows):
         """The windows of rows, and the row of each."""
@@ -107,7 +108,7 @@ def run_transformers(train, dev, epochs, learning_rate, seed):
     encoded, rows = cut_windows(train)
     labels = [place_answer(encoded, w, train.answers[row]) for w, row in enumerate(rows)]
     lengths = [len(ids) for ids in encoded["input_ids"]]
-    schedule = lay_google_schedule(optimizer, -(-len(lengths) // BATCH_SIZE) * epochs)
+    adamw = make_adamw(model, learning_rate, -(-len(lengths) // BATCH_SIZE) * epochs)
     # Rows of similar length share a batch, as on our side.
     order = shuffled_by_length(lengths, BATCH_SIZE, seed=seed)
     model.train()
@@ -115,11 +116,8 @@ def run_transformers(train, dev, epochs, learning_rate, seed):
         for batch in np.array_split(order(epoch), range(BATCH_SIZE, len(lengths), BATCH_SIZE)):
             starts, ends = torch.tensor([labels[place] for place in batch]).T
             inputs = pad(encoded, batch)
-            model(**inputs, start_positions=starts, end_positions=ends).loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad()
+            loss = model(**inputs, start_positions=starts, end_positions=ends).loss
+            take_step(model, loss, *adamw)
     seconds = time.perf_counter() - begin
 
     model.eval()
@@ -180,31 +178,18 @@ def main():
         run_side(options.child, options)
         return
 
-    pairs = [
-        (side, backend)
-        for side in options.sides
-        for backend in (["torch"] if side == "transformers" else options.backends)
-    ]
+    pairs = list_pairs(options.sides, options.backends, peers=["transformers"])
     flags = ("data", "num_rows", "dev_rows", "epochs", "learning_rate")
-    arguments = [part for flag in flags for part in (f"--{flag}", getattr(options, flag))]
-    measured = {
-        seed: measure_in_turn(__file__, pairs, 1, [*arguments, "--seed", seed])
-        for seed in options.seeds
-    }
+    measured = measure_seeds(__file__, pairs, options.seeds, repeat_flags(options, flags))
 
     print(f"{describe_run(1)} Answers to the dev questions; seconds of the training.\n")
     print("| side | backend | exact match, F1 of each seed | mean F1 | spread | seconds |")
     print("| --- | --- | --- | --- | --- | --- |")
     for pair in pairs:
-        runs = [measured[seed][pair] for seed in options.seeds]
-        f1 = [run["f1"] for run in runs]
-        seconds = statistics.median(run["seconds"] for run in runs)
-        scores = "; ".join(f"{run['exact_match']:.2f}, {run['f1']:.2f}" for run in runs)
-        spread = f"{statistics.stdev(f1):.2f}" if len(f1) > 1 else ""
-        print(
-            f"| {' | '.join(pair)} | {scores} | {statistics.mean(f1):.2f} | {spread} | "
-            f"{seconds:.0f} |"
-        )
+        exact, f1 = measured[pair]["exact_match"], measured[pair]["f1"]
+        scores = "; ".join(f"{e:.2f}, {f:.2f}" for e, f in zip(exact, f1, strict=True))
+        seconds = statistics.median(measured[pair]["seconds"])
+        print(f"| {' | '.join(pair)} | {scores} | {describe_mean(f1, 2)} | {seconds:.0f} |")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """Sentence embeddings: Spearman on STS-B of our TextEmbedder and of sentence-transformers.
 
     python benchmarks/sentence_embeddings.py                       # MiniLM without training
+    python benchmarks/sentence_embeddings.py --losses cosent infonce --num_pairs 16 \\
+        --test_pairs 16                                            # to see that it runs
     python benchmarks/sentence_embeddings.py --losses untrained cosent infonce --epochs 4 \\
         --seeds 0 1 2
     python benchmarks/sentence_embeddings.py --sides ours --losses infonce --num_pairs 1024 \\
@@ -24,7 +26,14 @@ import statistics
 import time
 from pathlib import Path
 
-from side_processes import describe_run, find_minilm, measure_in_turn
+from side_processes import (
+    describe_run,
+    describe_seeds,
+    find_minilm,
+    list_pairs,
+    measure_seeds,
+    repeat_flags,
+)
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "glue" / "STS-B"
 SEQUENCE_LENGTH = 128
@@ -126,7 +135,11 @@ def run_side(side, options):
     """Measures one side in this process and prints the figures as JSON."""
     from scipy import stats
 
-    pairs, scores = read_pairs(Path(options.data) / "original_sts-test.tsv", (5, 6, 4), False)
+    (first, second), scores = read_pairs(
+        Path(options.data) / "original_sts-test.tsv", (5, 6, 4), False
+    )
+    number = options.test_pairs
+    pairs, scores = (first[:number], second[:number]), scores[:number]
     seconds, cosines = SIDES[side](options, pairs)
     figures = {
         "seconds": seconds,
@@ -144,6 +157,7 @@ def main():
     parser.add_argument("--losses", nargs="+", default=["untrained"], choices=losses)
     parser.add_argument("--data", default=str(DATA))
     parser.add_argument("--num_pairs", type=int, default=10_000)
+    parser.add_argument("--test_pairs", type=int, default=10_000)
     parser.add_argument("--batch_size", type=int, default=16)
     parser.add_argument("--cache_batch_size", type=int, default=0, help="0 for no cache")
     parser.add_argument("--epochs", type=int, default=1)
@@ -157,33 +171,24 @@ def main():
         run_side(options.child, options)
         return
 
-    sides = [
-        (side, backend)
-        for side in options.sides
-        for backend in (options.backends if side == "ours" else ["torch"])
-    ]
-    flags = ("data", "num_pairs", "batch_size", "cache_batch_size", "epochs", "learning_rate")
-    arguments = [part for flag in flags for part in (f"--{flag}", getattr(options, flag))]
+    pairs = list_pairs(options.sides, options.backends, peers=["sentence-transformers"])
+    flags = ("data", "num_pairs", "test_pairs", "batch_size", "cache_batch_size", "epochs")
+    flags = (*flags, "learning_rate")
+    arguments = repeat_flags(options, flags)
     print(f"{describe_run(1)} Spearman on the test pairs; seconds of the training.\n")
     print("| loss | side | backend | Spearman of each seed | mean | spread | seconds | GB |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for loss in options.losses:
         # Without training there is nothing random.
         seeds = options.seeds[:1] if loss == "untrained" else options.seeds
-        runs = [
-            measure_in_turn(__file__, sides, 1, [*arguments, "--loss", loss, "--seed", seed])
-            for seed in seeds
-        ]
-        for side in sides:
-            scores = [run[side]["spearman"] for run in runs]
+        measured = measure_seeds(__file__, pairs, seeds, [*arguments, "--loss", loss])
+        for pair in pairs:
             seconds, memory = (
-                statistics.median(run[side][name] for run in runs)
-                for name in ("seconds", "gigabytes")
+                statistics.median(measured[pair][name]) for name in ("seconds", "gigabytes")
             )
-            spread = f"{statistics.stdev(scores):.4f}" if len(scores) > 1 else ""
             print(
-                f"| {loss} | {' | '.join(side)} | {', '.join(f'{s:.4f}' for s in scores)} | "
-                f"{statistics.mean(scores):.4f} | {spread} | {seconds:.0f} | {memory:.1f} |",
+                f"| {loss} | {' | '.join(pair)} | {describe_seeds(measured[pair]['spearman'])} | "
+                f"{seconds:.0f} | {memory:.1f} |",
                 flush=True,
             )
 

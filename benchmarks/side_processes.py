@@ -31,6 +31,58 @@ def measure_in_turn(script, sides, rounds, arguments):
     }
 
 
+def list_pairs(sides, backends, peers):
+    """The (side, backend) pairs: each side on each backend, but peers of PyTorch on torch alone.
+
+    Args:
+        sides: list of str.
+        backends: list of Keras backends.
+        peers: the sides that are not made of Keras.
+    """
+    return [
+        (side, backend) for side in sides for backend in (["torch"] if side in peers else backends)
+    ]
+
+
+def repeat_flags(options, names):
+    """The arguments that give a process of one side the same values of some flags.
+
+    Args:
+        options: `argparse.Namespace`.
+        names: names of flags that take one value.
+    """
+    return [part for name in names for part in (f"--{name}", getattr(options, name))]
+
+
+def measure_seeds(script, pairs, seeds, arguments):
+    """Measures all sides with each seed, which the script gets as `--seed`.
+
+    Args:
+        script, arguments: as for `measure_in_turn`.
+        pairs: list of (side, backend).
+        seeds: list of int.
+
+    Returns:
+        dict, (side, backend) -> dict, name of a figure -> list of its values, one for each seed.
+    """
+    runs = [measure_in_turn(script, pairs, 1, [*arguments, "--seed", seed]) for seed in seeds]
+    return {
+        pair: {name: [run[pair][name] for run in runs] for name in runs[0][pair]} for pair in pairs
+    }
+
+
+def describe_seeds(scores, digits=4):
+    """The cells "each seed | mean | spread" of a table. The spread of one seed is empty."""
+    listed = ", ".join(f"{score:.{digits}f}" for score in scores)
+    return f"{listed} | {describe_mean(scores, digits)}"
+
+
+def describe_mean(scores, digits=4):
+    """The cells "mean | spread" of a table."""
+    spread = f"{statistics.stdev(scores):.{digits}f}" if len(scores) > 1 else ""
+    return f"{statistics.mean(scores):.{digits}f} | {spread}"
+
+
 def _measure(script, side, backend, arguments):
     process = subprocess.run(
         [sys.executable, script, "--child", side, *map(str, arguments)],

@@ -22,8 +22,15 @@ import statistics
 import time
 from pathlib import Path
 
-from peer_recipes import lay_google_schedule
-from side_processes import describe_run, find_minilm, measure_in_turn
+from peer_recipes import make_adamw, take_step
+from side_processes import (
+    describe_run,
+    describe_seeds,
+    find_minilm,
+    list_pairs,
+    measure_seeds,
+    repeat_flags,
+)
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "ner" / "conll2003_en"
 BATCH_SIZE, SEQUENCE_LENGTH = 32, 128
@@ -78,14 +85,8 @@ def run_transformers(train, dev, label_names, options):
     torch.manual_seed(options.seed)
     tokenizer = AutoTokenizer.from_pretrained(checkpoint)
     model = AutoModelForTokenClassification.from_pretrained(checkpoint, num_labels=len(label_names))
-    decayed = [n for n, _ in model.named_parameters() if "bias" not in n and "LayerNorm" not in n]
-    groups = [
-        {"params": [p for n, p in model.named_parameters() if n in decayed], "weight_decay": 0.01},
-        {"params": [p for n, p in model.named_parameters() if n not in decayed], "weight_decay": 0},
-    ]
-    optimizer = torch.optim.AdamW(groups, lr=options.learning_rate, eps=1e-6, fused=True)
     steps = -(-len(train[0]) // BATCH_SIZE) * epochs
-    schedule = lay_google_schedule(optimizer, steps)
+    adamw = make_adamw(model, options.learning_rate, steps)
 
     def pack(rows):
         return tokenizer(
@@ -122,11 +123,7 @@ def run_transformers(train, dev, label_names, options):
             for i, places in enumerate(find_first_tokens(packed, len(batch))):
                 for word, place in places.items():
                     labels[i, place] = label_names.index(train[1][batch[i]][word])
-            model(**packed, labels=labels).loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad()
+            take_step(model, model(**packed, labels=labels).loss, *adamw)
     seconds = time.perf_counter() - begin
 
     model.eval()
@@ -184,33 +181,23 @@ def main():
         run_side(options.child, options)
         return
 
-    pairs = [
-        (name, backend)
+    sides = [
+        name
         for side in options.sides
         for name in ([f"ours, {head}" for head in options.heads] if side == "ours" else [side])
-        for backend in (["torch"] if side == "transformers" else options.backends)
     ]
+    pairs = list_pairs(sides, options.backends, peers=["transformers"])
     flags = ("data", "num_sentences", "dev_sentences", "epochs", "learning_rate", "scheme")
     flags = (*flags, "checkpoint")
-    arguments = [part for flag in flags for part in (f"--{flag}", getattr(options, flag))]
-    arguments += ["--files", *options.files]
-    measured = {
-        seed: measure_in_turn(__file__, pairs, 1, [*arguments, "--seed", seed])
-        for seed in options.seeds
-    }
+    arguments = [*repeat_flags(options, flags), "--files", *options.files]
+    measured = measure_seeds(__file__, pairs, options.seeds, arguments)
 
     print(f"{describe_run(1)} Entities of the dev sentences; seconds of the training.\n")
     print("| side | backend | entity F1 of each seed | mean | spread | seconds |")
     print("| --- | --- | --- | --- | --- | --- |")
     for pair in pairs:
-        f1 = [measured[seed][pair]["f1"] for seed in options.seeds]
-        seconds = statistics.median(measured[seed][pair]["seconds"] for seed in options.seeds)
-        scores = ", ".join(f"{score:.4f}" for score in f1)
-        spread = f"{statistics.stdev(f1):.4f}" if len(f1) > 1 else ""
-        print(
-            f"| {' | '.join(pair)} | {scores} | {statistics.mean(f1):.4f} | {spread} | "
-            f"{seconds:.0f} |"
-        )
+        seconds = statistics.median(measured[pair]["seconds"])
+        print(f"| {' | '.join(pair)} | {describe_seeds(measured[pair]['f1'])} | {seconds:.0f} |")
 
 
 if __name__ == "__main__":
