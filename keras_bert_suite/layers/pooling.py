@@ -115,8 +115,8 @@ def get_pooling(
     if isinstance(pooling, keras.layers.Layer):
         return pooling
     raise ValueError(
-        f"pooling must be one of {', '.join(POOLINGS)}, or a layer that is called with hidden "
-        f"states (B, L, H) and a padding mask (B, L), got {pooling!r}."
+        f"pooling must be one of {', '.join(POOLINGS)}, or a layer, got {pooling!r}. The layer is "
+        "called with the sequence output (B, L, H) and the padding mask (B, L)."
     )
 
 
