@@ -23,6 +23,7 @@ def _load(file):
 atomic_file = _load("files/atomic_file.py")
 conll = _load("data/conll.py")
 glue = _load("data/glue.py")
+score_counts = _load("data/score_counts.py")
 squad = _load("data/squad.py")
 swag = _load("data/swag.py")
 tables = _load("data/tables.py")

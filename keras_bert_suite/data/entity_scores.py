@@ -2,6 +2,7 @@
 
 import collections
 
+from keras_bert_suite.data.score_counts import score_counts
 from keras_bert_suite.data.span_labels import tags_to_spans
 
 
@@ -57,9 +58,4 @@ def score_spans(true_spans, predicted_spans):
 
 
 def _score(found, predicted, true):
-    return {
-        "precision": found / max(predicted, 1),
-        "recall": found / max(true, 1),
-        "f1": 2 * found / max(predicted + true, 1),
-        "entities": true,
-    }
+    return {**score_counts(found, predicted, true), "entities": true}

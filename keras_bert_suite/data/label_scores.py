@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from keras_bert_suite.data.score_counts import score_counts
+
 
 def score_classes(label_ids, predicted_ids, label_names):
     """Scores predicted classes.
@@ -42,11 +44,11 @@ def score_label_sets(labels, predicted, label_names):
         right; and `classes`, see `score_each`.
     """
     each = score_each(labels, predicted, label_names)
-    found, guessed, true = np.sum(labels & predicted), np.sum(predicted), np.sum(labels)
+    micro = score_counts(np.sum(labels & predicted), np.sum(predicted), np.sum(labels))
     return {
-        "micro_f1": float(2 * found / max(guessed + true, 1)),
-        "micro_precision": float(found / max(guessed, 1)),
-        "micro_recall": float(found / max(true, 1)),
+        "micro_f1": micro["f1"],
+        "micro_precision": micro["precision"],
+        "micro_recall": micro["recall"],
         "macro_f1": _mean_f1(each),
         "exact_match": float(np.mean((labels == predicted).all(axis=-1))),
         "classes": each,
@@ -61,8 +63,8 @@ def score_each(labels, predicted, label_names):
         label_names: list of C names.
 
     Returns:
-        dict of label name -> dict of `precision`, `recall` and `f1`, each 0 where there is nothing
-        to divide by, and `rows`, the number of rows with the label.
+        dict of label name -> dict of `precision`, `recall` and `f1`, see `score_counts`, and
+        `rows`, the number of rows with the label.
     """
     columns = zip(label_names, np.asarray(labels).T, np.asarray(predicted).T, strict=True)
     return {name: _score_label(wanted, guessed) for name, wanted, guessed in columns}
@@ -107,13 +109,8 @@ def rank(column):
 
 
 def _score_label(wanted, guessed):
-    found, predicted, true = np.sum(wanted & guessed), np.sum(guessed), np.sum(wanted)
-    return {
-        "precision": float(found / max(predicted, 1)),
-        "recall": float(found / max(true, 1)),
-        "f1": float(2 * found / max(predicted + true, 1)),
-        "rows": int(true),
-    }
+    counts = np.sum(wanted & guessed), np.sum(guessed), np.sum(wanted)
+    return {**score_counts(*counts), "rows": int(np.sum(wanted))}
 
 
 def _mean_f1(each):
