@@ -113,6 +113,16 @@ def write_json(path, content, overwrite=False):
     print(f"wrote {write_output(path, lambda path: path.write_text(text, 'utf-8'), overwrite)}")
 
 
+def write_picture(path, draw, overwrite=False):
+    """Writes a picture as `write_output` does, and prints its path.
+
+    Args:
+        path, overwrite: as for `write_output`.
+        draw: function that draws the picture to a path that it is given.
+    """
+    print(f"wrote {write_output(path, draw, overwrite)}")
+
+
 def _write_in_place(path, write, overwrite, kind):
     from keras_bert_suite.files.atomic_directory import atomic_directory
 

@@ -23,6 +23,18 @@ class Predictor:
     answer: Callable
 
 
+def open_saved_model(path, loaded=None):
+    """The `SavedModel` at a path, or None if a model of another format is there.
+
+    Args:
+        path: str.
+        loaded: the `SavedModel` at `path`, if it is loaded already.
+    """
+    if loaded is not None or not is_saved_model(path):
+        return loaded
+    return SavedModel(path)
+
+
 def open_predictor(path, saved_model=None):
     """Opens a `.keras` file, the folder of a preset or checkpoint, or a SavedModel.
 
@@ -30,8 +42,8 @@ def open_predictor(path, saved_model=None):
         path: str.
         saved_model: the `SavedModel` at `path`, if it is loaded already.
     """
-    if saved_model is not None or is_saved_model(path):
-        saved_model = saved_model or SavedModel(path)
+    saved_model = open_saved_model(path, saved_model)
+    if saved_model is not None:
         return Predictor(read_label_names(path), saved_model.classify)
     classifier = open_task(path, "TextClassifier")
 

@@ -49,11 +49,8 @@ def find_kind(values):
     Args:
         values: the flags.
     """
-    if values.task:
-        return KINDS[values.task](values)
-    saved = read_saved_task(values.model)
-    found = [kind for kind in KINDS.values() if saved is not None and kind.recognizes(saved)]
-    return (found or list(KINDS.values()))[0](values)
+    saved = None if values.task else read_saved_task(values.model)
+    return _choose_kind(values, lambda kind: saved is not None and kind.recognizes(saved))
 
 
 def find_served_kind(values, saved_model):
@@ -63,7 +60,11 @@ def find_served_kind(values, saved_model):
         values: the flags.
         saved_model: `SavedModel`.
     """
-    if values.task:
-        return KINDS[values.task](values)
-    found = [kind for kind in KINDS.values() if kind.serves(saved_model.output_names)]
-    return (found or list(KINDS.values()))[0](values)
+    return _choose_kind(values, lambda kind: kind.serves(saved_model.output_names))
+
+
+def _choose_kind(values, fits):
+    """The `Kind` of --task, or else the first one that fits, or else the first of all."""
+    kinds = list(KINDS.values())
+    chosen = KINDS[values.task] if values.task else next(filter(fits, kinds), kinds[0])
+    return chosen(values)

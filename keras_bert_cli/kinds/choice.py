@@ -3,8 +3,8 @@
 import json
 
 from ..command_flags import UsageError
-from ..model_paths import is_saved_model
 from ..outputs import write_json
+from ..predictor import open_saved_model
 from ..saved_tasks import open_task
 from ..standalone import swag, tables
 from ..table_flags import DELIMITERS
@@ -89,10 +89,7 @@ class Choices(Kind):
 
     def _choose(self, prompts, endings, saved_model=None):
         """(list of N int, the chosen endings; list of N lists of K probabilities)."""
-        if saved_model is None and is_saved_model(self.values.model):
-            from ..ask_saved_model import SavedModel
-
-            saved_model = SavedModel(self.values.model)
+        saved_model = open_saved_model(self.values.model, saved_model)
         if saved_model is not None:
             columns = {"prompt": prompts, "endings": endings}
             return saved_model.choose(columns, self.values.batch_size)

@@ -12,8 +12,9 @@ from ..labelled_tables import (
     shorten_label,
 )
 from ..model_paths import find_input_names
-from ..outputs import write_json, write_output
+from ..outputs import write_json, write_picture
 from ..predictor import open_predictor
+from ..score_table import make_score_table
 from ..table_flags import choose_text_columns
 from .kind import Kind
 
@@ -98,12 +99,11 @@ class Classify(Kind):
         if values.json:
             write_json(values.json, scores, values.overwrite)
         if values.png:
-            path = write_output(
+            write_picture(
                 values.png,
                 lambda path: plot_confusion_matrix(label_ids, predicted_ids, label_names, path),
                 values.overwrite,
             )
-            print(f"wrote {path}")
 
     def predict(self, columns, saved_model=None):
         predictor = open_predictor(self.values.model, saved_model)
@@ -129,13 +129,8 @@ def print_scores(scores):
         f"accuracy {scores['accuracy']:.4f}, macro F1 {scores['macro_f1']:.4f}, "
         f"{scores['rows']} texts"
     )
-    table = Table("class", "precision", "recall", "F1", "texts")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for name, row in scores["classes"].items():
-        figures = (f"{row[kind]:.4f}" for kind in ("precision", "recall", "f1"))
-        table.add_row(shorten_label(name), *figures, str(row["rows"]))
-    console.print(table)
+    rows = ((shorten_label(name), row, row["rows"]) for name, row in scores["classes"].items())
+    console.print(make_score_table("class", "texts", rows))
 
     names = [shorten_label(name) for name in scores["label_names"]]
     if len(names) > MOST_PRINTED_CLASSES:

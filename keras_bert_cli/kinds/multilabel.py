@@ -5,10 +5,11 @@ import json
 from absl import flags
 
 from ..labelled_tables import columns_of, list_labels, read_examples, shorten_label
-from ..model_paths import find_input_names, is_saved_model
-from ..outputs import write_json, write_output
-from ..predictor import order_texts, predict_probabilities, read_label_names
+from ..model_paths import find_input_names
+from ..outputs import write_json, write_picture
+from ..predictor import open_saved_model, order_texts, predict_probabilities, read_label_names
 from ..saved_tasks import open_task
+from ..score_table import make_score_table
 from ..standalone import tables
 from ..table_flags import choose_text_columns
 from .classify import Classify
@@ -103,12 +104,11 @@ class MultiLabel(Classify):
         if values.json:
             write_json(values.json, scores, values.overwrite)
         if values.png:
-            path = write_output(
+            write_picture(
                 values.png,
                 lambda path: plot_label_scores(scores["classes"], path),
                 values.overwrite,
             )
-            print(f"wrote {path}")
 
     def predict(self, columns, saved_model=None):
         path, batch_size = self.values.model, self.values.batch_size
@@ -140,10 +140,7 @@ def answer_sets(path, columns, batch_size, saved_model=None):
     """
     import numpy as np
 
-    if saved_model is None and is_saved_model(path):
-        from ..ask_saved_model import SavedModel
-
-        saved_model = SavedModel(path)
+    saved_model = open_saved_model(path, saved_model)
     if saved_model is not None:
         batches = list(saved_model.answer(columns, batch_size))
         sets = [
@@ -162,20 +159,14 @@ def answer_sets(path, columns, batch_size, saved_model=None):
 def print_set_scores(scores):
     """Prints the scores of `score_label_sets`."""
     from rich.console import Console
-    from rich.table import Table
 
     console = Console(highlight=False, markup=False)
     console.print(
         f"micro F1 {scores['micro_f1']:.4f}, macro F1 {scores['macro_f1']:.4f}, exact match "
         f"{scores['exact_match']:.4f}, {scores['rows']} texts"
     )
-    table = Table("label", "precision", "recall", "F1", "texts")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for name, row in scores["classes"].items():
-        figures = (f"{row[kind]:.4f}" for kind in ("precision", "recall", "f1"))
-        table.add_row(shorten_label(name), *figures, str(row["rows"]))
-    console.print(table)
+    rows = ((shorten_label(name), row, row["rows"]) for name, row in scores["classes"].items())
+    console.print(make_score_table("label", "texts", rows))
 
 
 def _check_sets(table, sets, label_names, source):

@@ -11,6 +11,7 @@ from ..labelled_tables import list_labels
 from ..model_paths import find_class, is_saved_model
 from ..outputs import write_json
 from ..saved_tasks import open_task
+from ..score_table import make_score_table
 from ..standalone import conll, tag_schemes
 from .kind import Kind
 
@@ -245,16 +246,11 @@ def check_types(sentences, label_names, source):
 def print_entity_scores(scores):
     """Prints the scores of a task's `score`."""
     from rich.console import Console
-    from rich.table import Table
 
     console = Console(highlight=False, markup=False)
     console.print(f"entity F1 {scores['f1']:.4f}, {scores['sentences']} sentences")
-    table = Table("type", "precision", "recall", "F1", "entities")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for name, row in [*scores["types"].items(), ("all", scores)]:
-        figures = (f"{row[kind]:.4f}" for kind in ("precision", "recall", "f1"))
-        table.add_row(name, *figures, str(row["entities"]))
+    rows = [*scores["types"].items(), ("all", scores)]
+    table = make_score_table("type", "entities", ((name, r, r["entities"]) for name, r in rows))
     console.print(table)
 
 

@@ -8,8 +8,8 @@ import sys
 from absl import flags
 
 from ..command_flags import UsageError
-from ..model_paths import is_saved_model
 from ..outputs import write_json
+from ..predictor import open_saved_model
 from ..saved_tasks import open_task
 from ..standalone import squad
 from .kind import Kind
@@ -131,10 +131,7 @@ class Questions(Kind):
 
     def _find_answers(self, columns, saved_model=None):
         """For each question a dict of `text`, `start`, `end`, `score` and `null_odds`."""
-        if saved_model is None and is_saved_model(self.values.model):
-            from ..ask_saved_model import SavedModel
-
-            saved_model = SavedModel(self.values.model)
+        saved_model = open_saved_model(self.values.model, saved_model)
         if saved_model is not None:
             return saved_model.find_answers(columns, self.values.batch_size)
         answerer = open_task(self.values.model, self.task)

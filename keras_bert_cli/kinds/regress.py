@@ -5,9 +5,9 @@ import math
 
 from ..command_flags import UsageError
 from ..labelled_tables import columns_of, read_examples
-from ..model_paths import find_input_names, is_saved_model
-from ..outputs import write_json, write_output
-from ..predictor import order_texts, read_label_names
+from ..model_paths import find_input_names
+from ..outputs import write_json, write_picture
+from ..predictor import open_saved_model, order_texts, read_label_names
 from ..saved_tasks import open_task
 from ..table_flags import choose_text_columns
 from .classify import Classify
@@ -88,12 +88,11 @@ class Regress(Classify):
             write_json(values.json, {"rows": len(table), **scores}, values.overwrite)
         if values.png:
             title = f"Pearson {scores['pearson']:.4f}, Spearman {scores['spearman']:.4f}"
-            path = write_output(
+            write_picture(
                 values.png,
                 lambda path: plot_numbers(targets, numbers[:, 0].tolist(), title, path),
                 values.overwrite,
             )
-            print(f"wrote {path}")
 
     def predict(self, columns, saved_model=None):
         path, batch_size = self.values.model, self.values.batch_size
@@ -112,10 +111,7 @@ def answer_numbers(path, columns, batch_size, saved_model=None):
     """
     import numpy as np
 
-    if saved_model is None and is_saved_model(path):
-        from ..ask_saved_model import SavedModel
-
-        saved_model = SavedModel(path)
+    saved_model = open_saved_model(path, saved_model)
     if saved_model is not None:
         batches = [batch["scores"] for batch in saved_model.answer(columns, batch_size)]
         return np.concatenate(batches), read_label_names(path)
