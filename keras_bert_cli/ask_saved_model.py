@@ -38,7 +38,7 @@ class SavedModel:
         """(N labels, probabilities float32 (N, C)).
 
         Raises:
-            ValueError: if the columns are not the inputs, or the model labels words.
+            ValueError: if the columns are not the inputs, or the model does not label texts.
         """
         import numpy as np
 
@@ -47,6 +47,11 @@ class SavedModel:
                 f"{self._path} answers with entities, not with a label for each text. "
                 "keras-bert predict writes them. For scores, evaluate the model that it was "
                 "exported from, a .keras file or a preset."
+            )
+        if "labels" not in self.output_names:
+            raise ValueError(
+                f"{self._path} has no label for each text: its outputs are "
+                f"{', '.join(self.output_names)}. Pass the SavedModel of a classifier."
             )
         labels, probabilities = [], []
         for outputs in self.answer(columns, batch_size):

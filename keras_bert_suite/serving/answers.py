@@ -6,11 +6,13 @@ from keras_bert_suite.serving.chain_answers import find_chain_entities
 from keras_bert_suite.serving.entity_answers import find_entities
 from keras_bert_suite.serving.entity_span_answers import find_entity_spans
 from keras_bert_suite.serving.label_set_answers import list_labels
+from keras_bert_suite.serving.mask_answers import guess_ids, guess_masks
 from keras_bert_suite.serving.span_answers import find_spans
 from keras_bert_suite.serving.text_packing import make_packer
 from keras_bert_suite.tasks import (
     CrfTokenClassifier,
     EntitySpanClassifier,
+    MaskedLM,
     QuestionAnswerer,
     TokenClassifier,
 )
@@ -20,6 +22,7 @@ from keras_bert_suite.tasks import (
 TEXT_ANSWERS = {
     CrfTokenClassifier: find_chain_entities,
     EntitySpanClassifier: find_entity_spans,
+    MaskedLM: guess_masks,
     QuestionAnswerer: find_spans,
     TokenClassifier: find_entities,
 }
@@ -36,7 +39,9 @@ def make_answers(task):
         `answer_ids` a dict of int32 (B, L). Both return a dict of tensors.
     """
     pack = make_packer(task)
-    answer_ids = functools.partial(_answer_ids, task)
+    # The masks are inputs of the model, and are found among the token ids.
+    answer = guess_ids if isinstance(task, MaskedLM) else _answer_ids
+    answer_ids = functools.partial(answer, task)
     functions = [TEXT_ANSWERS[cls] for cls in type(task).__mro__ if cls in TEXT_ANSWERS]
     if functions:
         return lambda texts: functions[0](task, *texts), answer_ids

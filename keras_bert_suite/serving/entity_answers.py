@@ -1,8 +1,8 @@
 """The answers for words in the graph of a SavedModel: the entities that labels stand for."""
 
 from keras_bert_suite.data.tag_schemes import entity_tables
+from keras_bert_suite.serving.text_packing import decode_texts
 from keras_bert_suite.serving.text_words import (
-    decode_texts,
     find_words,
     list_entities,
     run_windows,

@@ -1,7 +1,7 @@
 """The answers of an `EntitySpanClassifier` in the graph of a SavedModel: spans of texts."""
 
+from keras_bert_suite.serving.text_packing import decode_texts
 from keras_bert_suite.serving.text_words import (
-    decode_texts,
     find_words,
     list_entities,
     run_windows,

@@ -27,7 +27,8 @@ def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
     `task.preprocessor` makes, `token_ids`, `segment_ids` (not for RoBERTa) and `padding_mask`, of
     any B and L. It returns `probabilities`, float32 (B, C), or (B, L, C) for a `TokenClassifier`.
     For sets of labels it also returns `is_label`, bool (B, C). A regression returns `scores`,
-    float32 (B, C).
+    float32 (B, C). A `MaskedLM` also takes `mask_positions` int32 (B, P), the places of the mask
+    tokens, and returns `probabilities` float32 (B, P, V).
     The folder also has:
 
     - the tokenizer's files, such as `vocab.txt`, and `tokenizer_config.json`, as Hugging Face

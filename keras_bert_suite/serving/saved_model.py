@@ -8,7 +8,7 @@ import keras_hub
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.serving.input_names import check_signature_names, choose_input_names
-from keras_bert_suite.serving.servable_tasks import check_task
+from keras_bert_suite.serving.servable_tasks import check_num_texts, check_task
 from keras_bert_suite.serving.server_files import write_batching_parameters, write_warmup_requests
 from keras_bert_suite.serving.signatures import make_signatures
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
@@ -26,9 +26,9 @@ def export_saved_model(
 
     `make_signatures` describes its signatures. `serving_default` takes texts, `serve_ids` token
     ids, and `serve_examples` `tf.train.Example`s. They return the answers of the task: classes,
-    sets of labels, numbers, entities, answers to questions, or vectors. `embed` takes texts and
-    returns the outputs of the encoder. Each batch is padded to its longest row. Beside the graph
-    there are:
+    sets of labels, numbers, entities, answers to questions, guesses for masks, or vectors. `embed`
+    takes texts and returns the outputs of the encoder. Each batch is padded to its longest row.
+    Beside the graph there are:
 
     - `assets.extra/label_names.txt`, if the task has labels: their names, one in each line, in the
       order of the probabilities;
@@ -43,8 +43,8 @@ def export_saved_model(
     TensorFlow in a process of its own. This process must be able to import its layers.
 
     Args:
-        task: a task with a preprocessor, ours or KerasHub's. A `Pretrainer` and a `MaskedLM` have
-            no answers to serve.
+        task: a task with a preprocessor, ours or KerasHub's. A `Pretrainer` has no answers to
+            serve; `MaskedLM.from_preset` reads its preset.
         path: the folder of the model, such as "saved_models/sentiment", for its next version; or
             the folder of a version, whose name is a whole number, such as
             "saved_models/sentiment/1".
@@ -74,6 +74,7 @@ def export_saved_model(
     """
     check_task(task)
     inputs = choose_input_names(task, inputs)
+    check_num_texts(task, inputs)
     check_export(inputs)
     if max_batch_size < 1:
         raise ValueError(f"max_batch_size must be at least 1, got {max_batch_size}.")

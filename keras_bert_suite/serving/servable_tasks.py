@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_bert_suite.tasks import MaskedLM
+
 
 def check_task(task):
     """Checks that a task can be exported.
@@ -19,6 +21,15 @@ def check_task(task):
         raise ValueError(
             f"{task.name} has no preprocessor, so texts cannot be turned into token ids. Set "
             "`task.preprocessor` to a SegmentPacker before the export."
+        )
+
+
+def check_num_texts(task, input_names):
+    """Raises a `ValueError` if masks are to be guessed in rows of several texts."""
+    if isinstance(task, MaskedLM) and len(input_names) != 1:
+        raise ValueError(
+            f"A MaskedLM guesses masks in single texts, and inputs={tuple(input_names)} names "
+            f"{len(input_names)}. Name one input, such as inputs=('text',)."
         )
 
 

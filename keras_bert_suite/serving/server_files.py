@@ -2,6 +2,7 @@
 
 from keras_bert_suite.serving.embedding_answers import PAIR_NAMES
 from keras_bert_suite.serving.text_packing import make_packer
+from keras_bert_suite.tasks import MaskedLM
 
 WARMUP_FILE = "tf_serving_warmup_requests"
 BATCHING_FILE = "batching_params.pbtxt"
@@ -25,8 +26,10 @@ def write_warmup_requests(task, directory, input_names, signature_names, model_n
     from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
     length = getattr(task.preprocessor, "sequence_length", None) or 512
+    # Without a mask the head of a MaskedLM would have nothing to do.
+    short = task.preprocessor.tokenizer.mask_token if isinstance(task, MaskedLM) else "text"
     with tf.io.TFRecordWriter(str(directory / WARMUP_FILE)) as writer:
-        for texts in (["text"], ["text", "text " * length]):
+        for texts in ([short], [short, f"{short} " + "text " * length]):
             inputs = _make_inputs(task, texts, input_names)
             for name in signature_names:
                 request = predict_pb2.PredictRequest()

@@ -42,6 +42,14 @@ def make_signatures(task, input_names):
     Answers of a `TextEmbedder` are `embedding` float32 (B, H), also of `serve_ids`. Cosines are
     `similarity` float32 (B,).
 
+    Answers of a `MaskedLM` are guesses. P is the largest number of masks in a text, at least 1, and
+    K the task's `top_k`. They are `tokens` string (B, P, K), the most probable first, "" after the
+    last mask of a text; their `probabilities` float32 (B, P, K), 0 after the last mask; `starts`
+    and `byte_starts` int32 (B, P), the first character and the first byte of each mask, -1 after
+    the last mask; and `num_masks` int32 (B,). Masks beyond the packer's `sequence_length` are left
+    out, and a text may have none. `serve_ids` finds masks by the id of the mask token, and returns
+    `mask_positions` int32 (B, P) in place of `starts` and `byte_starts`.
+
     Vectors are `sequence_output` float32 (B, L, H), `pooled_output` float32 (B, H) if the backbone
     has this output, and their `token_ids` and `padding_mask`, int32 (B, L).
 

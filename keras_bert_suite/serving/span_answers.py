@@ -2,7 +2,7 @@
 
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
-from keras_bert_suite.serving.text_packing import without_ladder
+from keras_bert_suite.serving.text_packing import decode_texts, without_ladder
 from keras_bert_suite.tasks.question_windows import find_stride
 
 
@@ -15,8 +15,7 @@ def find_spans(task, questions, contexts):
     """
     import tensorflow as tf
 
-    # Only characters that Python's decoder keeps are counted.
-    contexts = tf.strings.unicode_transcode(contexts, "UTF-8", "UTF-8", errors="ignore")
+    contexts = decode_texts(contexts)
     ids, starts, ends, _ = task.preprocessor.tokenizer.tokenize_with_offsets(contexts)
     starts, ends = (tf.cast(places.flat_values, tf.int32) for places in (starts, ends))
     row_ids, tokens, is_own, scores = _score_windows(task, questions, ids)

@@ -45,13 +45,6 @@ class TokenWindows:
     own_ends: Any
 
 
-def decode_texts(texts):
-    """Leaves out bytes that are not UTF-8. Only characters that Python's decoder keeps count."""
-    import tensorflow as tf
-
-    return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
-
-
 def find_words(tokenizer, texts):
     """`TextWords` of texts, a string tensor (B,) from `decode_texts`."""
     import tensorflow as tf

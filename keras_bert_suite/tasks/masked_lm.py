@@ -8,9 +8,10 @@ from typing import Any, Self
 import keras
 import keras_hub
 import numpy as np
+from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import is_auto
+from keras_bert_suite.argument_checks import check_integer, is_auto
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
@@ -71,6 +72,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
         masking: dict of the arguments of `TokenMasker` other than the tokenizer, such as
             `{"unit": "word", "rate": 0.15}`.
         input_names: the names of the texts of a row; see `TextClassifier`.
+        top_k: int, how many guesses `predict` and an export return for each mask.
 
     Inputs, a dictionary: the inputs of the backbone, int32 (B, L), and `mask_positions`, int32
     (B, P). Outputs: float (B, P, V), logits.
@@ -98,8 +100,10 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
         preprocessor: keras.layers.Layer | None = None,
         masking: Mapping[str, Any] | None = None,
         input_names: tuple[str, ...] | None = None,
+        top_k: int = 5,
         **kwargs: Any,
     ) -> None:
+        check_integer("top_k", top_k, at_least=1)
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
@@ -117,6 +121,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
         # === Config ===
         self.masking = dict(masking or {})
         self.input_names = input_names and tuple(input_names)
+        self.top_k = top_k
         self._masker: TokenMasker | None = None
         if preprocessor is not None:
             self._find_masker()  # A wrong argument is an error now.
@@ -176,7 +181,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
         batch_size: int | None = None,
         steps: int | None = None,
         *,
-        top_k: int = 5,
+        top_k: int | None = None,
         whole_words: bool = False,
         **kwargs: Any,
     ) -> Any:
@@ -189,7 +194,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
             x: texts with mask tokens: a list, an array or a pandas Series, a dataset of batches of
                 them, or a single str. Or packed arrays by name.
             batch_size, steps: as for `RowTask.predict`.
-            top_k: int, how many guesses are returned for each mask.
+            top_k: int, how many guesses are returned for each mask. None is the task's `top_k`.
             whole_words: bool, whether to leave out the pieces that continue a word.
             **kwargs: `verbose` and `callbacks`, as in Keras.
 
@@ -206,8 +211,8 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
             return self.predict(
                 [x], batch_size, steps, top_k=top_k, whole_words=whole_words, **kwargs
             )[0]
-        if top_k < 1:
-            raise ValueError(f"top_k must be at least 1, got {top_k}.")
+        top_k = self.top_k if top_k is None else top_k
+        check_integer("top_k", top_k, at_least=1)
         if isinstance(x, dict) and "mask_positions" in x:
             return super().predict(x, batch_size, steps, **kwargs)
         check_can_read(self)
@@ -288,6 +293,10 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
             return outputs
         return name_guesses(self.preprocessor.tokenizer, outputs, rows.inputs)
 
+    def serving_outputs(self, outputs: Tensor, packed: Any) -> dict[str, Tensor]:
+        """The answers for masks: `probabilities` float32 (B, P, V)."""
+        return {"probabilities": ops.softmax(ops.cast(outputs, "float32"))}
+
     def _find_masker(self):
         """The `TokenMasker` of the preprocessor's tokenizer."""
         tokenizer = self.preprocessor.tokenizer
@@ -300,6 +309,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
             **super().get_config(),
             "masking": keras.saving.serialize_keras_object(self.masking),
             "input_names": self.input_names and list(self.input_names),
+            "top_k": self.top_k,
         }
 
     @classmethod

@@ -12,7 +12,7 @@ from keras_hub.tokenizers import Tokenizer
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike
-from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, is_tf_tensor
+from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, decode_text, is_tf_tensor
 
 #: The arguments that name special tokens.
 SPECIAL_TOKENS = ("unknown_token", "start_token", "end_token", "pad_token", "mask_token")
@@ -173,9 +173,20 @@ class TextTokenizer(Tokenizer):
         rows = list(map(engine.tokenize_with_offsets, texts))
         return rows if batched else rows[0]
 
-    def split_at_masks(self, text: str) -> list[str]:
-        """Splits a text at the mask token: "a [MASK]." -> ["a ", "."]."""
-        return text.split(self.mask_token)
+    def split_at_masks(self, text: Any) -> Any:
+        """Splits a text at the mask token: "a [MASK]." -> ["a ", "."].
+
+        Args:
+            text: str or bytes, or a tf.Tensor (B,) of strings.
+
+        Returns:
+            list of str, or for a tensor a tf.RaggedTensor (B, None).
+        """
+        if is_tf_tensor(text):
+            import tensorflow as tf
+
+            return tf.strings.split(text, self.mask_token)
+        return decode_text(text).split(self.mask_token)
 
     def detokenize(self, inputs: Any) -> str | list[Any]:
         """Ids to text.

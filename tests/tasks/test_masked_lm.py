@@ -213,7 +213,7 @@ def test_bad_input():
         model.predict("film " * 30 + "[MASK]", verbose=0)
     with pytest.raises(ValueError, match="takes no labels"):
         model.fit(TEXTS, [1] * len(TEXTS))
-    with pytest.raises(ValueError, match="top_k must be at least 1, got 0"):
+    with pytest.raises(ValueError, match="top_k must be an integer of at least 1, got 0"):
         model.predict("a [MASK]", top_k=0)
     with pytest.raises(ValueError, match="single texts, got rows of 2 texts"):
         model.predict((["a [MASK]"], ["a"]), verbose=0)

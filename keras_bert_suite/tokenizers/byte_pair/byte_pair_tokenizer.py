@@ -17,11 +17,14 @@ from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
 from keras_bert_suite.tokenizers.byte_pair.cached_byte_pair import CachedBytePair
 from keras_bert_suite.tokenizers.byte_pair.character_classes import SPACES
 from keras_bert_suite.tokenizers.byte_pair.graph_byte_pair import GraphBytePair
-from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
+from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, is_tf_tensor
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 from keras_bert_suite.tokenizers.unicode_rules import parse_ranges
 
 VOCABULARY_FILE, MERGES_FILE = "vocab.json", "merges.txt"
+
+#: str, all characters that are spaces.
+BLANKS = "".join(chr(c) for first, last in parse_ranges(SPACES) for c in range(first, last + 1))
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -61,7 +64,7 @@ class BytePairTokenizer(TextTokenizer):
     has_segment_ids = False
     has_cjk_pieces = False
     # The first of two spaces is a word.
-    blank_words = "[" + "".join(f"{chr(r[0])}-{chr(r[-1])}" for r in parse_ranges(SPACES)) + "]*"
+    blank_words = f"[{BLANKS}]*"
     asset_names = (VOCABULARY_FILE, MERGES_FILE)
     eager_engine = CachedBytePair
     graph_engine = GraphBytePair
@@ -122,10 +125,16 @@ class BytePairTokenizer(TextTokenizer):
         unused = [token.startswith("madeupword") for token in self.get_vocabulary()]
         return super().find_ordinary() & ~np.array(unused)
 
-    def split_at_masks(self, text: str) -> list[str]:
+    def split_at_masks(self, text: Any) -> Any:
         """Parts of a text; the mask token takes the space before it, as in transformers."""
-        *parts, last = text.split(self.mask_token)
-        return [*(part.rstrip() for part in parts), last]
+        parts = super().split_at_masks(text)
+        if not is_tf_tensor(text):
+            return [*(part.rstrip(BLANKS) for part in parts[:-1]), parts[-1]]
+        import tensorflow as tf
+
+        before = parts[:, :-1]
+        stripped = tf.strings.regex_replace(before.flat_values, f"[{BLANKS}]+$", "")
+        return tf.concat([before.with_flat_values(stripped), parts[:, -1:]], axis=1)
 
     def _join(self, tokens):
         return b"".join(map(decode_bytes, tokens)).decode("utf-8", "replace")

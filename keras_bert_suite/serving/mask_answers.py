@@ -1,0 +1,70 @@
+"""The guesses for masked tokens in the graph of a SavedModel."""
+
+from keras_bert_suite.serving.text_packing import decode_texts, pack_masks
+
+
+def guess_masks(task, texts):
+    """The guesses for the masks of texts, as `MaskedLM.predict` makes them.
+
+    A text without a mask has no guesses, and so has a mask that is beyond `sequence_length`.
+
+    Args:
+        task: `MaskedLM`.
+        texts: string tensor (B,).
+
+    Returns:
+        dict of `tokens`, `probabilities` and `num_masks`, as from `guess_ids`, and of `starts` and
+        `byte_starts`, int32 (B, P), where each mask is in its text, in characters and in bytes; -1
+        after the last mask.
+    """
+    import tensorflow as tf
+
+    texts = decode_texts(texts)
+    answers = guess_ids(task, pack_masks(task, texts))
+    del answers["mask_positions"]
+    mask = task.preprocessor.tokenizer.mask_token
+    parts = tf.strings.split(texts, mask)
+    is_slot = tf.sequence_mask(answers["num_masks"], tf.shape(answers["tokens"])[1])
+
+    def place(unit):
+        """Where the masks begin: after the parts and the masks before them."""
+        lengths = parts.with_values(tf.strings.length(parts.values, unit)).to_tensor()
+        size = tf.strings.length(mask, unit)
+        starts = tf.cumsum(lengths + size, axis=1) - size
+        return tf.where(is_slot, starts[:, : tf.shape(is_slot)[1]], -1)
+
+    return {**answers, "starts": place("UTF8_CHAR"), "byte_starts": place("BYTE")}
+
+
+def guess_ids(task, packed):
+    """The guesses for the mask tokens of packed texts.
+
+    Args:
+        task: `MaskedLM`.
+        packed: dict of int32 (B, L), the inputs of the backbone.
+
+    Returns:
+        dict of `tokens` string (B, P, K), the K most probable tokens of each mask, "" after the
+        last mask of a text; their `probabilities` float32 (B, P, K), 0 after the last mask;
+        `mask_positions` int32 (B, P), -1 after the last mask; and `num_masks` int32 (B,).
+    """
+    import tensorflow as tf
+
+    tokenizer = task.preprocessor.tokenizer
+    is_mask = packed["token_ids"] == tokenizer.mask_token_id
+    num_masks = tf.reduce_sum(tf.cast(is_mask, tf.int32), axis=1)
+    # Keras cannot gather nothing from an empty batch, so there is always a slot.
+    is_slot = tf.sequence_mask(num_masks, tf.maximum(tf.reduce_max(num_masks), 1))
+    in_order = tf.argsort(tf.cast(~is_mask, tf.int32), axis=1, stable=True)
+    positions = in_order[:, : tf.shape(is_slot)[1]]
+    logits = task({**packed, "mask_positions": positions}, training=False)
+    vocabulary = tokenizer.get_vocabulary()
+    probabilities, best = tf.math.top_k(
+        tf.nn.softmax(tf.cast(logits, tf.float32)), min(task.top_k, len(vocabulary))
+    )
+    return {
+        "tokens": tf.where(is_slot[:, :, None], tf.gather(tf.constant(vocabulary), best), ""),
+        "probabilities": tf.where(is_slot[:, :, None], probabilities, 0.0),
+        "mask_positions": tf.where(is_slot, positions, -1),
+        "num_masks": num_masks,
+    }
