@@ -6,7 +6,7 @@
 
 This script goes from plain text to a BERT that fills in masked words: a vocabulary, tokens,
 sentence pairs, training. The text is 59 addresses of presidents. If you stop the script and run it
-again, it goes on. It takes about 3 minutes on 2 CPU cores. From so small a text the model learns
+again, it goes on. A run takes 11 minutes of CPU time. From so small a text the model learns
 little more than which words are frequent. `benchmarks/results/pretraining_run.md` is a longer run.
 """
 
@@ -29,7 +29,8 @@ output = Path("pretrained_inaugural")
 with gzip.open(corpus, "rt", encoding="utf-8") as file:
     vocabulary = kbs.train_vocabulary([json.loads(line)["text"] for line in file], size=5000)
 tokenizer = kbs.WordPieceTokenizer(vocabulary)
-prepare_corpus(corpus, tokenizer, output / "shards")
+manifest = prepare_corpus(corpus, tokenizer, output / "shards")
+print(f"{manifest['documents']} documents, {manifest['tokens']} tokens")
 
 # %%
 masker = kbs.TokenMasker(tokenizer, max_predictions=20)
@@ -43,7 +44,6 @@ pretrainer.compile(kbs.AdamW(kbs.LinearWarmupDecay(1e-3, warmup_ratio=0.1)))
 checkpoints = kbs.TrainingCheckpoint(output / "checkpoints", every=100)
 pretrainer.fit(training, validation_data=held_out, epochs=40, callbacks=[checkpoints], verbose=2)
 
-# %%
 texts = ["We the [MASK] of the United States.", "God bless you, and God bless [MASK]."]
 for text, masks in zip(texts, pretrainer.fill_mask(texts), strict=True):
     print(text, ", ".join(f"{token} {probability:.2f}" for token, probability in masks[0]))

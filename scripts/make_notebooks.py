@@ -7,6 +7,7 @@ The scripts are in jupytext's percent format. A notebook whose code has not chan
 outputs, so the text above the code may say what the outputs are. Delete a notebook to run it again.
 """
 
+import copy
 import os
 import sys
 import tempfile
@@ -53,12 +54,14 @@ def execute(notebook, data=EXAMPLES / "data"):
     """Runs the notebook in a folder that has nothing but the data, and keeps its outputs."""
     from nbclient import NotebookClient
 
+    metadata = copy.deepcopy(notebook.metadata)
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "data").symlink_to(data)
         resources = {"metadata": {"path": folder}}
         # Without the time of day.
         client = NotebookClient(notebook, timeout=None, record_timing=False, resources=resources)
         client.execute()
+    notebook.metadata = metadata  # the kernel has added the versions of the machine
     for cell in list_code(notebook):
         cell.outputs = tidy_outputs(cell.outputs)
 

@@ -13,8 +13,6 @@ pytestmark = pytest.mark.backend_free
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((REPOSITORY / "examples").glob("*.py"))
 MOST_BYTES = 300_000
-#: They run for minutes, and are stored as they are before a run.
-WITHOUT_OUTPUTS = {"pretrain_corpus"}
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +35,6 @@ def test_notebook_is_generated_from_the_script(script, maker):
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)
 def test_notebook_has_the_outputs_of_a_run(script):
-    if script.stem in WITHOUT_OUTPUTS:
-        pytest.skip("stored without outputs")
     path = script.with_suffix(".ipynb")
     assert path.stat().st_size < MOST_BYTES
     cells = [cell for cell in read(script).cells if cell.cell_type == "code"]
