@@ -16,6 +16,7 @@ from keras_bert_suite.layers import (
     ScalarMix,
     SelfAttention,
     TransformerBlock,
+    WindowTransformer,
 )
 from keras_bert_suite.models import BertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
@@ -23,6 +24,7 @@ from keras_bert_suite.serving import export_litert, export_onnx, export_saved_mo
 from keras_bert_suite.tasks import (
     AnswerF1,
     CrfTokenClassifier,
+    DocumentClassifier,
     EntityF1,
     EntitySpanClassifier,
     MaskedLM,
@@ -63,6 +65,7 @@ __all__ = [
     "ConvolutionPooling",
     "CosineRegression",
     "CrfTokenClassifier",
+    "DocumentClassifier",
     "EfficientGlobalPointer",
     "EntityF1",
     "EntitySpanClassifier",
@@ -92,6 +95,7 @@ __all__ = [
     "TrainingCheckpoint",
     "TransformerBlock",
     "Triplet",
+    "WindowTransformer",
     "WordPieceTokenizer",
     "encode_with_attention",
     "export_litert",

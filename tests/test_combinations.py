@@ -22,6 +22,7 @@ from keras_bert_suite import (
     BytePairTokenizer,
     CosineRegression,
     CrfTokenClassifier,
+    DocumentClassifier,
     EntitySpanClassifier,
     MultipleChoice,
     Pretrainer,
@@ -67,7 +68,7 @@ CHOICES = np.array([int("good" in second.split()) for _, second in ENDINGS])
 
 TASKS = (
     *("texts", "pairs", *PROBLEMS, "words", "chains", "spans"),
-    *("questions", "choices", "vectors", "pretraining"),
+    *("questions", "choices", "documents", "vectors", "pretraining"),
 )
 BYTE_PAIRS = "SegmentPacker of byte pairs"
 PREPROCESSORS = ("SegmentPacker", BYTE_PAIRS, "none", *(f"KerasHub's {name}" for name in MODELS))
@@ -196,6 +197,18 @@ EXCEPTIONS = (
         "tests/serving/test_spans.py and test_choices.py compare the answers of the exports.",
     ),
     (
+        lambda c: (
+            c.task == "documents"
+            and (
+                c.preprocessor != "SegmentPacker"
+                or c.kind not in (None, "list", "tf.data", "DataLoader")
+                or c.saved != "as trained"
+                or c.format not in (None, "SavedModel")
+            )
+        ),
+        "Documents are read as texts are. tests/tasks/test_document_classifier.py has the rest.",
+    ),
+    (
         lambda c: c.task == "pretraining" and c.preprocessor != "none",
         "Masks are drawn before `fit`, so a Pretrainer takes packed arrays.",
     ),
@@ -313,6 +326,13 @@ def make_task(task, preprocessor):
             return TokenClassifier(backbone, num_classes=2, dropout=0.0), (packed, labels)
         tagger = TokenClassifier(backbone, num_classes=2, preprocessor=packer, dropout=0.0)
         return tagger, (WORDS, TAGS)
+    if task == "documents":
+        documents = [" ".join(text.split() * 5) for text in FIRST]
+        # Each document has more than two windows, so that all batches have one shape.
+        classifier = DocumentClassifier(
+            backbone, label_names=["no", "yes"], preprocessor=packer, max_windows=2, dropout=0.0
+        )
+        return classifier, (documents, LABELS)
     if task in PROBLEMS:
         problem_type, labels = PROBLEMS[task]
         classifier = TextClassifier(

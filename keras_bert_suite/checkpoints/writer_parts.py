@@ -77,13 +77,14 @@ def collect_weights(model, table, owner):
             a classifier.
     """
     weights = weights_by_path(model)
-    pooling = getattr(model, "pooling", None)
-    if pooling is not None and "classifier/kernel" in weights:
-        raise ValueError(
-            f"{owner} classifies the pooled output of the encoder, got a {type(model).__name__} "
-            f"with pooling={type(pooling).__name__}. Save its `backbone` alone, or use "
-            "`model.save`."
-        )
+    for name in ("pooling", "window_pooling"):
+        pooling = getattr(model, name, None)
+        if pooling is not None and "classifier/kernel" in weights:
+            raise ValueError(
+                f"{owner} classifies the pooled output of the encoder, got a "
+                f"{type(model).__name__} with {name}={type(pooling).__name__}. Save its `backbone` "
+                "alone, or use `model.save`."
+            )
     strangers = [path for path in weights if table.their_name(path) is None]
     if strangers:
         raise ValueError(

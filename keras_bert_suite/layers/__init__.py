@@ -21,6 +21,8 @@ from keras_bert_suite.layers.pooling import (
 )
 from keras_bert_suite.layers.self_attention import SelfAttention
 from keras_bert_suite.layers.transformer_block import TransformerBlock
+from keras_bert_suite.layers.window_sampler import WindowSampler
+from keras_bert_suite.layers.window_transformer import WindowTransformer
 
 __all__ = [
     "AttentionPooling",
@@ -40,6 +42,8 @@ __all__ = [
     "ScalarMix",
     "SelfAttention",
     "TransformerBlock",
+    "WindowSampler",
+    "WindowTransformer",
     "gelu_erf",
     "gelu_tanh",
 ]

@@ -17,7 +17,7 @@ from keras_bert_suite.serving.onnx_ops import (
 )
 from keras_bert_suite.serving.servable_tasks import check_task, make_served_model
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
-from keras_bert_suite.tasks import CrfTokenClassifier
+from keras_bert_suite.tasks import CrfTokenClassifier, DocumentClassifier
 
 
 def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
@@ -47,7 +47,8 @@ def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
         FileExistsError: if `path` exists.
         ImportError: if TensorFlow or tf2onnx is not installed.
         ValueError: if the task has no answers to serve, no `SegmentPacker`, or does not compute
-            in float32; if it is a `CrfTokenClassifier`; if ONNX lacks an op of its layers.
+            in float32; if it is a `CrfTokenClassifier` or a `DocumentClassifier`; if ONNX lacks an
+            op of its layers.
         RuntimeError: if the conversion fails in a process of its own.
     """
     _check_portable(task)
@@ -143,6 +144,11 @@ def _check_portable(task):
             f"{task.name} has a {type(task.preprocessor).__name__}, and only the tokenizer of a "
             "SegmentPacker can be written beside the model. Export a SavedModel, which has the "
             "preprocessor inside."
+        )
+    if isinstance(task, DocumentClassifier):
+        raise ValueError(
+            f"{task.name} is a DocumentClassifier, and other runtimes have nothing that cuts "
+            "documents into windows. Export a SavedModel, which takes whole documents."
         )
     if isinstance(task, CrfTokenClassifier):
         raise ValueError(

@@ -39,6 +39,9 @@ def make_signatures(task, input_names):
     which the list of endings has K strings. Its answers are `probabilities` float32 (B, K) and
     `choices` int32 (B,). It has no signature `embed`.
 
+    A `DocumentClassifier` answers as a `TextClassifier`. It takes token ids (B, W, L), and has no
+    signature `embed`.
+
     Answers of a `TextEmbedder` are `embedding` float32 (B, H), also of `serve_ids`. Cosines are
     `similarity` float32 (B,).
 
@@ -69,8 +72,8 @@ def make_signatures(task, input_names):
         tf.TensorSpec([None] * rank, tf.string, name=name)
         for name, rank in zip(input_names, ranks, strict=True)
     ]
-    # Each text becomes a row of token ids.
-    token_rank = max(ranks) + 1
+    # A row of the model may be several rows of token ids.
+    token_rank = len(next(iter(task.input.values())).shape)
     token_inputs = {
         name: tf.TensorSpec([None] * token_rank, tf.int32, name=name)
         for name in task.backbone.input
@@ -116,7 +119,7 @@ def make_signatures(task, input_names):
 
         pair = [tf.TensorSpec([None], tf.string, name=name) for name in PAIR_NAMES]
         signatures["similarity"] = sign(similarity, *pair)
-    if task.text_ranks is not None:
+    if token_rank > 2:
         return signatures
     return {**signatures, "embed": sign(embed, *texts)}
 

@@ -2,7 +2,7 @@
 
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import pack_segments, tensorflow_namespace
-from keras_bert_suite.tasks import MaskedLM, MultipleChoice
+from keras_bert_suite.tasks import DocumentClassifier, MaskedLM, MultipleChoice
 
 
 def make_packer(task):
@@ -14,7 +14,8 @@ def make_packer(task):
     Returns:
         function from a tuple of string tensors (B,) to a dict of int32 (B, L), the inputs of the
         backbone. For a `MultipleChoice` it takes prompts (B,) and endings (B, K), and makes a dict
-        of int32 (B, K, L). For a `MaskedLM`, the mask token in a text becomes a mask.
+        of int32 (B, K, L); for a `DocumentClassifier` of int32 (B, W, L). For a `MaskedLM`, the mask
+        token in a text becomes a mask.
     """
     import tensorflow as tf
 
@@ -23,6 +24,8 @@ def make_packer(task):
         packer = without_ladder(task.preprocessor)
 
         def pack(texts):
+            if isinstance(task, DocumentClassifier):
+                return task.pack_with(packer, texts)
             return packer.pack(*texts)
 
     def pack_texts(texts):

@@ -11,8 +11,9 @@ from keras_bert_suite.tasks.batch_sources import BatchSource, choose_size, read_
 
 def fit_on_features(task, x, y, batch_size, epochs, validation_data, optimizer, **kwargs):
     """See `TextClassifier.fit_on_features`."""
-    pooling = task.pooling
-    if pooling is not None and pooling.trainable_weights:
+    for pooling in task.pooling_layers:
+        if not pooling.trainable_weights:
+            continue
         raise ValueError(
             f"fit_on_features trains the classification layer alone, and the {pooling.name} "
             f"({type(pooling).__name__}) before it has weights to train. Freeze the encoder with "

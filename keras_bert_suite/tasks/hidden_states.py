@@ -10,15 +10,18 @@ from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle
 
 
 def pool_hidden_states(
-    backbone: keras_hub.models.Backbone, pooling: keras.layers.Layer
+    backbone: keras_hub.models.Backbone,
+    pooling: keras.layers.Layer,
+    inputs: dict[str, Tensor] | None = None,
 ) -> tuple[Tensor, frozenset[str]]:
-    """Calls a backbone on its own inputs, and a pooling layer on its outputs.
+    """Calls a backbone, and a pooling layer on its outputs.
 
     Args:
         backbone: `BertBackbone`, or a KerasHub text encoder.
         pooling: a layer that is called with the sequence output (B, L, H) and the padding mask
             (B, L). If its `takes_hidden_states` is true, it is called with a list of (B, L, H),
             the embeddings and the output of each transformer layer, and the mask.
+        inputs: dict of symbolic tensors (B, L). None for the backbone's own input.
 
     Returns:
         tuple (symbolic (B, P); frozenset of str, the paths of the backbone's variables that the
@@ -28,7 +31,7 @@ def pool_hidden_states(
         ValueError: if the backbone has no padding mask, or does not name the layers that the
             pooling takes; or if the pooling does not return one vector for each row.
     """
-    inputs = backbone.input
+    inputs = backbone.input if inputs is None else inputs
     if "padding_mask" not in inputs:
         raise ValueError(
             f"A {type(backbone).__name__} has no input padding_mask, so a pooling cannot tell "
@@ -40,7 +43,7 @@ def pool_hidden_states(
         used = {variable.path for variable in encoder.variables}
         idle = frozenset(v.path for v in backbone.variables if v.path not in used)
     else:
-        encoded = encode_tokens(backbone)
+        encoded = encode_tokens(backbone, inputs)
         idle = find_idle(backbone)
     pooled = pooling(encoded, inputs["padding_mask"])
     shape = getattr(pooled, "shape", None)

@@ -47,9 +47,16 @@ def find_idle(backbone: keras_hub.models.Backbone) -> frozenset[str]:
     return frozenset(v.path for v in backbone.variables if v.path not in used)
 
 
-def encode_tokens(backbone: keras_hub.models.Backbone) -> Tensor:
-    """float (B, L, H), symbolic, the sequence output of a text encoder for its own input."""
-    encoded = backbone(backbone.input)
+def encode_tokens(
+    backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor] | None = None
+) -> Tensor:
+    """float (B, L, H), symbolic, the sequence output of a text encoder.
+
+    Args:
+        backbone: `BertBackbone`, or a KerasHub text encoder.
+        inputs: dict of symbolic tensors (B, L). None for the backbone's own input.
+    """
+    encoded = backbone(backbone.input if inputs is None else inputs)
     return encoded["sequence_output"] if isinstance(encoded, dict) else encoded
 
 

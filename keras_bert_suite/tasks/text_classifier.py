@@ -128,11 +128,8 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         )
 
         # === Functional Model ===
-        inputs = backbone.input
-        if pooling is None:
-            pooled = pool_first_token(backbone(inputs))
-        else:
-            pooled, self._idle_paths = pool_hidden_states(backbone, pooling)
+        inputs = self.make_inputs()
+        pooled = self.encode_rows(inputs)
         outputs = self.output_activation(self.classifier(self.classifier_dropout(pooled)))
         self.problem = problem  # `compile`, which the next line calls, needs it.
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
@@ -142,6 +139,26 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         self.dropout = dropout
         self.thresholds = thresholds
         self.input_names = check_input_names(input_names)
+
+    def make_inputs(self) -> dict[str, Tensor]:
+        """The inputs of the model, by name: symbolic int32 (B, L)."""
+        return self.backbone.input
+
+    def encode_rows(self, inputs: dict[str, Tensor]) -> Tensor:
+        """The vectors that are classified, symbolic (B, P).
+
+        Args:
+            inputs: dict of symbolic tensors, from `make_inputs`.
+        """
+        if self.pooling is None:
+            return pool_first_token(self.backbone(inputs))
+        pooled, self._idle_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
+        return pooled
+
+    @property
+    def pooling_layers(self) -> tuple[keras.layers.Layer, ...]:
+        """The layers between the outputs of the backbone and the vectors that are classified."""
+        return () if self.pooling is None else (self.pooling,)
 
     @property
     def problem_type(self) -> str:

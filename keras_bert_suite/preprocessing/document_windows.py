@@ -1,0 +1,106 @@
+"""Packs documents as windows, with the windows of a document side by side."""
+
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.preprocessing.packing import (
+    NUMPY,
+    count_places,
+    padded_length,
+    tensorflow_namespace,
+)
+from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+
+
+def pack_documents(
+    packer: SegmentPacker,
+    segments: tuple,
+    *,
+    max_windows: int,
+    stride: int | None = None,
+    query_length: int = 64,
+) -> dict[str, Tensor]:
+    """Cuts the documents of a batch into windows, and packs them.
+
+    A document with fewer windows than another document of its batch is filled up with windows
+    without tokens, whose `padding_mask` is 0. Where each shape is compiled, the number of windows
+    is rounded up to 1, 2, 3, 4, 6, 8, 12 and so on.
+
+    Args:
+        packer: `SegmentPacker`.
+        segments: tuple of one entry for each segment, lists of B strings or string tensors (B,).
+            The last segment is the document, the segments before it are repeated in each window.
+        max_windows: int, the most windows of a document; see `choose_windows`.
+        stride: int, as for `SegmentPacker.pack_windows`. None is the room that a window has for the
+            document, so that windows do not overlap.
+        query_length: int, as for `SegmentPacker.pack_windows`.
+
+    Returns:
+        dict of int32 (B, W, L), with the names of `SegmentPacker.pack`.
+
+    Raises:
+        ValueError: as `SegmentPacker.pack_windows`.
+    """
+    if stride is None:
+        num_queries = len(segments) - 1
+        separators = packer.tokenizer.num_separators
+        room = count_places(packer.sequence_length, len(segments), separators)
+        stride = max(1, room - num_queries * query_length)
+    if any(map(is_tf_tensor, segments)):
+        import tensorflow as tf
+
+        xp, num_rows = tensorflow_namespace(), tf.size(segments[-1])
+    else:
+        xp, num_rows = NUMPY, len(segments[-1])
+    windows = packer.pack_windows(*segments, stride=stride, query_length=query_length)
+    del windows["token_indices"]
+    row_ids = windows.pop("row_ids")
+    allowed = None if packer.allowed_lengths() is None else _list_allowed_numbers(max_windows)
+    places = choose_windows(xp, row_ids, num_rows, max_windows, allowed)
+    is_window = (places >= 0)[:, :, None]
+    padding = {"token_ids": packer.tokenizer.packing_arguments["pad_token_id"]}
+    taken = xp.maximum(places, 0)
+    return {
+        name: xp.where(is_window, xp.take(array, taken, axis=0), padding.get(name, 0))
+        for name, array in windows.items()
+    }
+
+
+def choose_windows(xp, row_ids, num_rows, max_windows, allowed_numbers=None):
+    """Chooses at most `max_windows` windows of each document.
+
+    Of a document with more windows, the first window, the last window and windows at equal
+    distances between them are kept.
+
+    >>> choose_windows(NUMPY, np.array([0, 1, 1, 1, 1, 1]), 2, max_windows=3)
+    array([[ 0, -1, -1],
+           [ 1,  3,  5]])
+
+    Args:
+        xp: namespace of array functions.
+        row_ids: int32 (N,), the document of each window, in the order of the documents. Each
+            document has a window.
+        num_rows: int or int32 scalar, B.
+        max_windows: int.
+        allowed_numbers: ascending ints, the numbers of windows to fill up to, of which the last is
+            `max_windows`. None fills up to the document with the most windows.
+
+    Returns:
+        int32 (B, W), the places of the windows in `row_ids`, -1 where a document has no more
+        windows.
+    """
+    rows = xp.cast(xp.arange(num_rows))
+    starts = xp.cast(xp.searchsorted(row_ids, rows, side="left"))
+    counts = xp.cast(xp.searchsorted(row_ids, rows, side="right")) - starts
+    kept = xp.minimum(counts, max_windows)
+    # A batch without documents has an axis of one window.
+    most = xp.maximum(xp.max(kept), 1)
+    column = xp.cast(xp.arange(padded_length(xp, most, allowed_numbers)))[None, :]
+    spread = column * (counts - 1)[:, None] // xp.maximum(kept - 1, 1)[:, None]
+    places = starts[:, None] + xp.where((counts > kept)[:, None], spread, column)
+    return xp.where(column < kept[:, None], places, -1)
+
+
+def _list_allowed_numbers(max_windows):
+    powers = [1 << n for n in range(max_windows.bit_length())]
+    numbers = {*powers, *(power * 3 // 2 for power in powers)}
+    return (*sorted(number for number in numbers if number < max_windows), max_windows)

@@ -1,0 +1,259 @@
+"""The task of giving each document, of any length, a class, a set of labels, or a number."""
+
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
+
+import keras
+import keras_hub
+from keras import ops
+
+from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
+from keras_bert_suite.layers.pooling import get_pooling
+from keras_bert_suite.layers.window_sampler import WindowSampler, find_windows
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.preprocessing.document_windows import pack_documents
+from keras_bert_suite.tasks.input_checks import check_segments
+from keras_bert_suite.tasks.problem_types import SingleLabel
+from keras_bert_suite.tasks.text_classifier import TextClassifier
+from keras_bert_suite.tasks.text_packing import check_can_pack
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class DocumentClassifier(TextClassifier):
+    """A `TextClassifier` for texts that are longer than the encoder takes.
+
+    A document is cut into windows of the preprocessor's `sequence_length`. The encoder makes a
+    vector of each window, as it does of a text for a `TextClassifier`. `window_pooling` makes one
+    vector of the vectors of the windows, and the classification layer gives one answer for the
+    document. The gradient goes through all windows, or through a sample of them.
+
+    A row is a document, or other texts and then a document, such as a question and a document. The
+    other texts are repeated in each window. `fit`, `evaluate` and `predict` take rows as a
+    `TextClassifier` does; packed arrays are (B, W, L) for W windows.
+
+    A document of any length is answered, in the memory of `max_windows` windows. Of a document
+    with more windows, `max_windows` windows at equal distances are read, among them the first and
+    the last window. A step with B documents takes the memory of B `max_windows` texts at most.
+
+    Args:
+        backbone, num_classes, label_names, problem_type, pooling, dropout, activation, thresholds,
+            input_names: as for `TextClassifier`. `pooling` makes the vector of a window.
+        window_pooling: "mean" or "max"; or a layer that makes one vector of the vectors of the
+            windows, such as `AttentionPooling()` or `WindowTransformer()`. It is called with the
+            vectors (B, W, P) and a mask (B, W), 0 where a document has no more windows.
+        preprocessor: `SegmentPacker`, or None if inputs come packed. Its `truncation` is not used.
+        max_windows: int, the most windows of a document that the model sees.
+        stride: int, tokens from the start of a window to the start of the next. None is the room
+            that a window has, so that windows do not overlap.
+        query_length: int, how many tokens of each text before the document are kept.
+        training_windows: int, or None. In training, the model sees a fresh random sample of this
+            many windows of each document, in their order. The other windows are left out: they
+            take no time and no memory. None trains with all windows.
+
+    Outputs, of the model and of `predict`: float32 (B, C).
+
+    Example:
+    ```python
+    classifier = DocumentClassifier.from_preset(
+        "path/to/checkpoint", num_classes=2, sequence_length=256, window_pooling="max"
+    )
+    classifier.fit(documents, labels, batch_size=8, epochs=3)
+    classifier.predict_labels(documents)
+    ```
+
+    Source: Pappagari et al., 2019 (https://arxiv.org/abs/1910.10781). Dai and Callan, 2019
+    (https://arxiv.org/abs/1905.09217), for the maximum over windows that repeat a query.
+    """
+
+    # KerasHub's `TextClassifier.from_preset` looks for the only class with the preset's backbone.
+    backbone_cls = keras_hub.models.Backbone
+    head_defaults = {**TextClassifier.head_defaults, "window_pooling": "mean"}
+
+    def __init__(
+        self,
+        backbone: keras_hub.models.Backbone,
+        num_classes: int | None = None,
+        *,
+        label_names: Sequence[str] | None = None,
+        problem_type: str = SingleLabel.name,
+        pooling: str | Mapping[str, Any] | keras.layers.Layer | None = None,
+        window_pooling: str | Mapping[str, Any] | keras.layers.Layer = "mean",
+        preprocessor: keras.layers.Layer | None = None,
+        dropout: float = 0.1,
+        activation: Activation | None = None,
+        thresholds: Sequence[float] | None = None,
+        input_names: str | Sequence[str] | None = None,
+        max_windows: int = 32,
+        stride: int | None = None,
+        query_length: int = 64,
+        training_windows: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        for name, value in (("max_windows", max_windows), ("training_windows", training_windows)):
+            is_number = isinstance(value, numbers.Integral) and value >= 1
+            if not is_number and not (value is None and name == "training_windows"):
+                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        _check_padding_mask(backbone)
+        dtype = backbone.dtype_policy
+        self.window_pooling = get_pooling(window_pooling, dtype=dtype.name, name="window_pooling")
+        if getattr(self.window_pooling, "takes_hidden_states", False):
+            raise ValueError(
+                f"A {type(self.window_pooling).__name__} takes the states of all layers, and "
+                "window_pooling is called with one vector for each window. Pass it as `pooling`."
+            )
+        self.window_sampler = None
+        if training_windows is not None:
+            self.window_sampler = WindowSampler(training_windows, name="window_sampler")
+        self.max_windows = max_windows
+        self.stride = stride
+        self.query_length = query_length
+        super().__init__(
+            backbone,
+            num_classes,
+            label_names=label_names,
+            problem_type=problem_type,
+            pooling=pooling,
+            preprocessor=preprocessor,
+            dropout=dropout,
+            activation=activation,
+            thresholds=thresholds,
+            input_names=input_names,
+            **kwargs,
+        )
+
+    def make_inputs(self) -> dict[str, Tensor]:
+        """The inputs of the model, by name: symbolic (B, W, L)."""
+        return {
+            name: keras.Input((None, None), dtype=tensor.dtype, name=name)
+            for name, tensor in self.backbone.input.items()
+        }
+
+    def encode_rows(self, inputs: dict[str, Tensor]) -> Tensor:
+        if self.window_sampler is not None:
+            inputs = self.window_sampler(inputs)
+        windows = _MergeWindows(name="merge_windows")(inputs)
+        vectors = super().encode_rows(windows)
+        vectors, mask = _SplitWindows(name="split_windows")(vectors, inputs["padding_mask"])
+        pooled = self.window_pooling(vectors, mask)
+        shape = getattr(pooled, "shape", None)
+        if shape is None or len(shape) != 2 or shape[-1] is None:
+            raise ValueError(
+                "A window_pooling must return one vector (B, P) for each document, got "
+                f"{shape or type(pooled).__name__} from {type(self.window_pooling).__name__}."
+            )
+        return pooled
+
+    @property
+    def training_windows(self) -> int | None:
+        """int, the most windows of a document in training; None for all."""
+        return self.window_sampler and self.window_sampler.num_windows
+
+    @property
+    def pooling_layers(self) -> tuple[keras.layers.Layer, ...]:
+        return (*super().pooling_layers, self.window_pooling)
+
+    @classmethod
+    def arguments_of(
+        cls, checkpoint: Any, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
+        arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        # Checkpoints of other libraries have no layers over windows.
+        window_pooling = arguments.get("window_pooling")
+        if isinstance(window_pooling, keras.layers.Layer):
+            new_parts = [*new_parts, f"{window_pooling.name}/.*"]
+        return arguments, new_parts
+
+    @classmethod
+    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
+        if "window_pooling" in arguments and not cls.has_new_head(arguments):
+            raise ValueError(
+                "The classification layer of a preset is for the window_pooling that it was "
+                "trained with. With `window_pooling`, pass `num_classes` or `label_names` to get "
+                "a new layer."
+            )
+        return super().load_keras_preset(loader, load_weights, **arguments)
+
+    def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
+        if isinstance(x, dict) and any(len(array.shape) != 3 for array in x.values()):
+            shapes = {name: tuple(array.shape) for name, array in x.items()}
+            raise ValueError(
+                "Packed arrays of documents must have the shape (B, W, L), for W windows of L "
+                f"tokens, got {shapes}."
+            )
+        return super().preprocess(x, y, sample_weight)
+
+    def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
+        """Turns documents into the inputs of the model.
+
+        Args:
+            texts: as for `RowTask.pack_texts`. The last text of a row is the document.
+
+        Returns:
+            dict of NumPy arrays (B, W, L), or of TensorFlow tensors for tensors.
+
+        Raises:
+            ValueError: if the preprocessor is no `SegmentPacker`, or the task was trained on
+                another number of texts in a row.
+        """
+        check_can_pack(self)
+        if not isinstance(self.preprocessor, SegmentPacker):
+            raise ValueError(
+                f"A {type(self.preprocessor).__name__} cannot cut a document into windows. Set "
+                "`preprocessor` to a SegmentPacker with the tokenizer of the backbone, or pass "
+                "packed arrays (B, W, L)."
+            )
+        check_segments(len(texts), self.backbone, self.input_names)
+        return self.pack_with(self.preprocessor, texts)
+
+    def pack_with(self, packer: SegmentPacker, texts: Sequence[Any]) -> dict[str, Tensor]:
+        """As `pack_texts`, with a packer whose batches may be padded otherwise."""
+        packed = pack_documents(
+            packer,
+            tuple(texts),
+            max_windows=self.max_windows,
+            stride=self.stride,
+            query_length=self.query_length,
+        )
+        return {name: packed[name] for name in self.backbone.input}
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "window_pooling": keras.layers.serialize(self.window_pooling),
+            "max_windows": self.max_windows,
+            "stride": self.stride,
+            "query_length": self.query_length,
+            "training_windows": self.training_windows,
+        }
+
+
+class _MergeWindows(keras.layers.Layer):
+    """(B, W, L) to (B * W, L): each window is a row of the encoder."""
+
+    def call(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        windows = {
+            name: ops.reshape(tensor, (-1, ops.shape(tensor)[2])) for name, tensor in inputs.items()
+        }
+        # A row without a token has no attention probabilities: with some kernels they are NaN, and
+        # so would be the gradient. The first position is unmasked, and the vector is not used.
+        mask = windows["padding_mask"]
+        is_first = ops.arange(ops.shape(mask)[1]) == 0
+        windows["padding_mask"] = ops.where(is_first, ops.ones_like(mask), mask)
+        return windows
+
+
+class _SplitWindows(keras.layers.Layer):
+    """(B * W, P) to (B, W, P), and the mask (B, W), for an input (B, W, L)."""
+
+    def call(self, vectors: Tensor, padding_mask: Tensor) -> tuple[Tensor, Tensor]:
+        shape = (-1, ops.shape(padding_mask)[1], vectors.shape[-1])
+        return ops.reshape(vectors, shape), find_windows(padding_mask)
+
+
+def _check_padding_mask(backbone):
+    if "padding_mask" not in backbone.input:
+        raise ValueError(
+            f"A {type(backbone).__name__} has no input padding_mask, so documents with different "
+            "numbers of windows cannot share a batch. Choose another encoder."
+        )

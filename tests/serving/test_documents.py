@@ -1,0 +1,60 @@
+"""The SavedModel of a `DocumentClassifier` takes whole documents, and answers as `predict` does."""
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import randomize
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    BertBackbone,
+    DocumentClassifier,
+    SegmentPacker,
+    WindowTransformer,
+    WordPieceTokenizer,
+    export_saved_model,
+)
+
+tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow_text")
+
+pytestmark = pytest.mark.backend_free
+
+TEXTS = make_reviews(6)[0]
+DOCUMENTS = [" ".join(TEXTS[: i + 1]) for i in range(6)] + ["", "good " * 1000]
+
+
+def test_a_saved_model_reads_documents(tmp_path, native_server):
+    keras.utils.set_random_seed(2)
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=8)
+    classifier = randomize(
+        DocumentClassifier(
+            BertBackbone(**ONE_LAYER),
+            label_names=["no", "yes"],
+            preprocessor=packer,
+            window_pooling=WindowTransformer(num_heads=2),
+            max_windows=4,
+            training_windows=2,
+        )
+    )
+    path = export_saved_model(classifier, tmp_path / "documents")
+    signatures = tf.saved_model.load(str(path)).signatures
+    assert set(signatures) == {"serving_default", "serve_ids", "serve_examples"}
+    logits = classifier.predict(DOCUMENTS, verbose=0)
+    wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    packed = classifier.pack_texts((DOCUMENTS,))
+    for answer in (
+        signatures["serving_default"](text=tf.constant(DOCUMENTS)),
+        signatures["serve_ids"](**{name: tf.constant(array) for name, array in packed.items()}),
+    ):
+        np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
+        names = [classifier.label_names[label] for label in logits.argmax(axis=-1)]
+        assert answer["labels"].numpy().astype(str).tolist() == names
+    nothing = signatures["serving_default"](text=tf.constant([], tf.string))
+    assert nothing["probabilities"].shape == (0, 2)
+
+    read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
+    requests = read_warmup_requests(path)
+    answers = native_server.ask(path, [(name, inputs) for _, name, inputs in requests])
+    for (_, _, inputs), answer in zip(requests, answers, strict=True):
+        assert all(len(value) == len(next(iter(inputs.values()))) for value in answer.values())
