@@ -167,7 +167,7 @@ def test_a_learned_pooling_on_samples_of_windows(dtype, tmp_path):
     classifier.save_to_preset(tmp_path / "preset")
     twin = DocumentClassifier.from_preset(tmp_path / "preset", dtype=dtype)
     # KerasHub finds the task of the preset, too.
-    other = keras_hub.models.TextClassifier.from_preset(str(tmp_path / "preset"))
+    other = keras_hub.models.TextClassifier.from_preset(str(tmp_path / "preset"), dtype=dtype)
     for copy in (again, twin, other):
         assert type(copy) is DocumentClassifier
         assert type(copy.window_pooling) is WindowTransformer
