@@ -14,8 +14,8 @@ def make_packer(task):
     Returns:
         function from a tuple of string tensors (B,) to a dict of int32 (B, L), the inputs of the
         backbone. For a `MultipleChoice` it takes prompts (B,) and endings (B, K), and makes a dict
-        of int32 (B, K, L); for a `DocumentClassifier` of int32 (B, W, L). For a `MaskedLM`, the mask
-        token in a text becomes a mask.
+        of int32 (B, K, L). For a `DocumentClassifier` it makes a dict of int32 (B, W, L). For a
+        `MaskedLM`, the mask token in a text becomes a mask.
     """
     import tensorflow as tf
 
