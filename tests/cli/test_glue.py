@@ -32,6 +32,7 @@ def glue_data(tmp_path_factory):
     return folder
 
 
+@pytest.mark.backend_free  # It fits a TextClassifier on each task; the rest is about files.
 def test_all_tasks_and_seeds(run, workshop, glue_data, tmp_path):
     arguments = [
         "glue",
