@@ -61,7 +61,7 @@ def make_classifier(dtype=None, **kwargs):
 def classifier():
     keras.utils.set_random_seed(0)
     classifier = make_classifier(window_pooling="max", max_windows=3)
-    classifier.compile(AdamW(LinearWarmupDecay(1e-2)))
+    classifier.compile(AdamW(LinearWarmupDecay(3e-3)))
     classifier.history_of_fit = classifier.fit(
         DOCUMENTS, LABELS, batch_size=16, epochs=30, verbose=0
     ).history
