@@ -18,8 +18,8 @@ import statistics
 import time
 import zipfile
 
-from peer_recipes import lay_google_schedule
-from side_processes import describe_run, find_minilm, measure_in_turn
+from peer_recipes import make_adamw, take_step
+from side_processes import describe_run, find_minilm, measure_in_turn, repeat_flags
 
 BATCH_SIZE = 8
 
@@ -91,9 +91,8 @@ def run_transformers(options, train, test):
     rng = np.random.default_rng(options.seed)
     tokenizer = AutoTokenizer.from_pretrained(find_minilm())
     model = AutoModelForSequenceClassification.from_pretrained(find_minilm(), num_labels=2)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=options.learning_rate, fused=True)
     num_steps = -(-len(train[0]) // BATCH_SIZE) * options.epochs
-    schedule = lay_google_schedule(optimizer, num_steps)
+    adamw = make_adamw(model, options.learning_rate, num_steps)
 
     def pack(rows, texts):
         return tokenizer(
@@ -112,11 +111,7 @@ def run_transformers(options, train, test):
     for _ in range(options.epochs):
         for rows in split(rng.permutation(len(train[0]))):
             labels = torch.tensor([train[1][row] for row in rows])
-            model(**pack(rows, train[0]), labels=labels).loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            schedule.step()
-            optimizer.zero_grad()
+            take_step(model, model(**pack(rows, train[0]), labels=labels).loss, *adamw)
     end = time.perf_counter()
     model.eval()
     with torch.inference_mode():
@@ -159,7 +154,7 @@ def main():
         return
 
     names = ("data", "rows", "test_rows", "epochs", "sequence_length", "learning_rate")
-    arguments = [item for name in names for item in (f"--{name}", getattr(options, name))]
+    arguments = repeat_flags(options, names)
     pairs = [(side, options.backend) for side in options.sides]
     measured = [
         measure_in_turn(__file__, pairs, 1, [*arguments, "--seed", seed]) for seed in options.seeds
