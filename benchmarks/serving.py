@@ -86,10 +86,10 @@ def measure_preprocessing(folder):
     import keras
     import tensorflow as tf
 
-    from keras_bert_suite.serving.text_packing import make_packer
+    from keras_bert_suite.serving.served_tasks import serve
 
     task = keras.saving.load_model(folder / "task.keras", compile=False)
-    pack = make_packer(task)
+    pack = serve(task).pack
     preprocess = tf.function(
         lambda texts: pack((texts,)), input_signature=[tf.TensorSpec([None], tf.string)]
     )

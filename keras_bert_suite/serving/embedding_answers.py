@@ -1,27 +1,28 @@
 """The comparison of two texts in the graph of a SavedModel."""
 
-from keras_bert_suite.serving.text_packing import make_packer
+from keras_bert_suite.serving.served_task import ServedTask
 
 #: The names of the texts of a pair.
 PAIR_NAMES = ("text_a", "text_b")
 
 
-def make_similarity(task):
-    """Makes the function that compares pairs of texts.
+class ServedVectors(ServedTask):
+    """A `TextEmbedder`, with the signature `similarity`."""
 
-    Args:
-        task: `TextEmbedder` under the TensorFlow backend.
+    def more_signatures(self):
+        return {"similarity": (self.compare, PAIR_NAMES)}
 
-    Returns:
-        function from two string tensors (B,) to a dict of `similarity` float32 (B,), the cosines.
-    """
-    import tensorflow as tf
+    def compare(self, first, second):
+        """Compares pairs of texts.
 
-    pack = make_packer(task)
+        Args:
+            first, second: string tensors (B,).
 
-    def compare(first, second):
-        vectors = task(pack((tf.concat([first, second], axis=0),)), training=False)
+        Returns:
+            dict of `similarity` float32 (B,), the cosines.
+        """
+        import tensorflow as tf
+
+        vectors = self.task(self.pack((tf.concat([first, second], axis=0),)), training=False)
         first, second = tf.split(tf.math.l2_normalize(vectors, axis=-1), 2)
         return {"similarity": tf.reduce_sum(first * second, axis=-1)}
-
-    return compare

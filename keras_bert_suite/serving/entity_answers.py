@@ -1,7 +1,8 @@
 """The answers for words in the graph of a SavedModel: the entities that labels stand for."""
 
 from keras_bert_suite.data.tag_schemes import entity_tables
-from keras_bert_suite.serving.text_packing import decode_texts
+from keras_bert_suite.serving.served_task import ServedTask
+from keras_bert_suite.serving.text_decoding import decode_texts
 from keras_bert_suite.serving.text_words import (
     find_words,
     list_entities,
@@ -9,60 +10,71 @@ from keras_bert_suite.serving.text_words import (
 )
 
 
-def take_most_probable(task, outputs, rows, num_texts):
-    """The most probable label of each word, whatever the labels around it.
+class ServedEntities(ServedTask):
+    """A `TokenClassifier`: the answers for texts are the entities of its `predict`."""
 
-    Args:
-        task: `TokenClassifier`.
-        outputs: float32 (W, C), of the model, for the first tokens of the words of all texts.
-        rows: int32 (W,), the text of each word.
-        num_texts: int32 scalar.
+    def answer_texts(self, texts):
+        """The entities of texts.
 
-    Returns:
-        (labels int32 (W,), their probabilities float32 (W,)).
-    """
-    import tensorflow as tf
+        Args:
+            texts: tuple of one string tensor (B,).
 
-    probabilities = tf.nn.softmax(outputs)
-    labels = tf.argmax(probabilities, axis=-1, output_type=tf.int32)
-    return labels, tf.reduce_max(probabilities, axis=-1)
+        Returns:
+            dict, see `list_entities`.
+        """
+        import tensorflow as tf
 
+        texts = decode_texts(*texts)
+        words = find_words(self.task.preprocessor.tokenizer, texts)
+        outputs = tf.gather(self._run_tokens(words.ids), words.first_tokens)
+        labels, scores = self.label_words(outputs, words.rows, tf.size(texts))
+        *tables, types = entity_tables(self.task.label_names)
+        begins, ends = _mark_borders(labels, words.rows, *tables)
+        first_word, last_word = (
+            tf.cast(tf.where(marks)[:, 0], tf.int32) for marks in (begins, ends)
+        )
+        entity = tf.cumsum(tf.cast(begins, tf.int32)) - 1
+        num_ended = tf.cumsum(tf.cast(ends, tf.int32), exclusive=True)
+        scores = tf.math.unsorted_segment_mean(
+            scores,
+            tf.where(entity >= num_ended, entity, -1),  # Words outside are left out.
+            tf.size(first_word),
+        )
+        return list_entities(
+            texts,
+            tf.gather(words.rows, first_word),
+            tf.gather(tf.constant(types), tf.gather(labels, first_word)),
+            tf.gather(words.starts, first_word),
+            tf.gather(words.ends, last_word),
+            scores,
+        )
 
-def find_entities(task, texts, label_words=take_most_probable):
-    """The entities of texts, as `TokenClassifier.predict` finds them.
+    def label_words(self, outputs, rows, num_texts):
+        """The most probable label of each word, whatever the labels around it.
 
-    Args:
-        task: `TokenClassifier`.
-        texts: string tensor (B,).
-        label_words: function(task, outputs, rows, num_texts), such as `take_most_probable`.
+        Args:
+            outputs: float32 (W, C), of the model, for the first tokens of the words of all texts.
+            rows: int32 (W,), the text of each word.
+            num_texts: int32 scalar.
 
-    Returns:
-        dict, see `list_entities`.
-    """
-    import tensorflow as tf
+        Returns:
+            (labels int32 (W,), their probabilities float32 (W,)).
+        """
+        import tensorflow as tf
 
-    texts = decode_texts(texts)
-    words = find_words(task.preprocessor.tokenizer, texts)
-    outputs = tf.gather(_run_tokens(task, words.ids), words.first_tokens)
-    labels, scores = label_words(task, outputs, words.rows, tf.size(texts))
-    *tables, types = entity_tables(task.label_names)
-    begins, ends = _mark_borders(labels, words.rows, *tables)
-    first_word, last_word = (tf.cast(tf.where(marks)[:, 0], tf.int32) for marks in (begins, ends))
-    entity = tf.cumsum(tf.cast(begins, tf.int32)) - 1
-    num_ended = tf.cumsum(tf.cast(ends, tf.int32), exclusive=True)
-    scores = tf.math.unsorted_segment_mean(
-        scores,
-        tf.where(entity >= num_ended, entity, -1),  # Words outside are left out.
-        tf.size(first_word),
-    )
-    return list_entities(
-        texts,
-        tf.gather(words.rows, first_word),
-        tf.gather(tf.constant(types), tf.gather(labels, first_word)),
-        tf.gather(words.starts, first_word),
-        tf.gather(words.ends, last_word),
-        scores,
-    )
+        probabilities = tf.nn.softmax(outputs)
+        labels = tf.argmax(probabilities, axis=-1, output_type=tf.int32)
+        return labels, tf.reduce_max(probabilities, axis=-1)
+
+    def _run_tokens(self, ids):
+        """float32 (T, C), the outputs of the model for each token of ragged ids (B, None)."""
+        import tensorflow as tf
+
+        windows = run_windows(self.task, self.packer, ids)
+        is_own = windows.places >= windows.own_starts[:, None]
+        is_own &= windows.places < windows.own_ends[:, None]
+        # Special tokens and padding have the index -1.
+        return tf.boolean_mask(windows.outputs, is_own & (windows.token_indices >= 0))
 
 
 def _mark_borders(labels, rows, starts_table, ends_table):
@@ -77,14 +89,3 @@ def _mark_borders(labels, rows, starts_table, ends_table):
     begins = tf.gather_nd(tf.constant(starts_table), tf.stack([before, labels], axis=-1))
     ends = tf.gather_nd(tf.constant(ends_table), tf.stack([labels, after], axis=-1))
     return begins, ends
-
-
-def _run_tokens(task, ids):
-    """float32 (T, C), the outputs of the model for each token of ragged ids (B, None)."""
-    import tensorflow as tf
-
-    windows = run_windows(task, ids)
-    is_own = windows.places >= windows.own_starts[:, None]
-    is_own &= windows.places < windows.own_ends[:, None]
-    # Special tokens and padding have the index -1.
-    return tf.boolean_mask(windows.outputs, is_own & (windows.token_indices >= 0))

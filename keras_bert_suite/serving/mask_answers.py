@@ -1,70 +1,107 @@
 """The guesses for masked tokens in the graph of a SavedModel."""
 
-from keras_bert_suite.serving.text_packing import decode_texts, pack_masks
+from keras_bert_suite.preprocessing.packing import pack_segments, tensorflow_namespace
+from keras_bert_suite.serving.served_task import ServedTask
+from keras_bert_suite.serving.text_decoding import decode_texts
 
 
-def guess_masks(task, texts):
-    """The guesses for the masks of texts, as `MaskedLM.predict` makes them.
+class ServedMasks(ServedTask):
+    """A `MaskedLM`: the answers are guesses for masks, as its `predict` makes them.
 
     A text without a mask has no guesses, and so has a mask that is beyond `sequence_length`.
-
-    Args:
-        task: `MaskedLM`.
-        texts: string tensor (B,).
-
-    Returns:
-        dict of `tokens`, `probabilities` and `num_masks`, as from `guess_ids`, and of `starts` and
-        `byte_starts`, int32 (B, P), where each mask is in its text, in characters and in bytes; -1
-        after the last mask.
     """
-    import tensorflow as tf
 
-    texts = decode_texts(texts)
-    answers = guess_ids(task, pack_masks(task, texts))
-    del answers["mask_positions"]
-    mask = task.preprocessor.tokenizer.mask_token
-    parts = tf.strings.split(texts, mask)
-    is_slot = tf.sequence_mask(answers["num_masks"], tf.shape(answers["tokens"])[1])
+    def check_names(self, input_names):
+        if len(input_names) != 1:
+            raise ValueError(
+                f"A MaskedLM guesses masks in single texts, and inputs={tuple(input_names)} names "
+                f"{len(input_names)}. Name one input, such as inputs=('text',)."
+            )
 
-    def place(unit):
-        """Where the masks begin: after the parts and the masks before them."""
-        lengths = parts.with_values(tf.strings.length(parts.values, unit)).to_tensor()
-        size = tf.strings.length(mask, unit)
-        starts = tf.cumsum(lengths + size, axis=1) - size
-        return tf.where(is_slot, starts[:, : tf.shape(is_slot)[1]], -1)
+    @property
+    def short_text(self):
+        return self.task.preprocessor.tokenizer.mask_token
 
-    return {**answers, "starts": place("UTF8_CHAR"), "byte_starts": place("BYTE")}
+    def pack(self, texts):
+        """Packs texts in which the tokenizer's mask token stands in the place of tokens."""
+        return self._pack_decoded(decode_texts(*texts))
 
+    def answer_texts(self, texts):
+        """The guesses for the masks of texts.
 
-def guess_ids(task, packed):
-    """The guesses for the mask tokens of packed texts.
+        Args:
+            texts: tuple of one string tensor (B,).
 
-    Args:
-        task: `MaskedLM`.
-        packed: dict of int32 (B, L), the inputs of the backbone.
+        Returns:
+            dict of `tokens`, `probabilities` and `num_masks`, as from `answer_ids`, and of `starts`
+            and `byte_starts`, int32 (B, P), where each mask is in its text, in characters and in
+            bytes; -1 after the last mask.
+        """
+        import tensorflow as tf
 
-    Returns:
-        dict of `tokens` string (B, P, K), the K most probable tokens of each mask, "" after the
-        last mask of a text; their `probabilities` float32 (B, P, K), 0 after the last mask;
-        `mask_positions` int32 (B, P), -1 after the last mask; and `num_masks` int32 (B,).
-    """
-    import tensorflow as tf
+        texts = decode_texts(*texts)
+        answers = self.answer_ids(self._pack_decoded(texts))
+        del answers["mask_positions"]
+        mask = self.task.preprocessor.tokenizer.mask_token
+        parts = tf.strings.split(texts, mask)
+        is_slot = tf.sequence_mask(answers["num_masks"], tf.shape(answers["tokens"])[1])
 
-    tokenizer = task.preprocessor.tokenizer
-    is_mask = packed["token_ids"] == tokenizer.mask_token_id
-    num_masks = tf.reduce_sum(tf.cast(is_mask, tf.int32), axis=1)
-    # Keras cannot gather nothing from an empty batch, so there is always a slot.
-    is_slot = tf.sequence_mask(num_masks, tf.maximum(tf.reduce_max(num_masks), 1))
-    in_order = tf.argsort(tf.cast(~is_mask, tf.int32), axis=1, stable=True)
-    positions = in_order[:, : tf.shape(is_slot)[1]]
-    logits = task({**packed, "mask_positions": positions}, training=False)
-    vocabulary = tokenizer.get_vocabulary()
-    probabilities, best = tf.math.top_k(
-        tf.nn.softmax(tf.cast(logits, tf.float32)), min(task.top_k, len(vocabulary))
-    )
-    return {
-        "tokens": tf.where(is_slot[:, :, None], tf.gather(tf.constant(vocabulary), best), ""),
-        "probabilities": tf.where(is_slot[:, :, None], probabilities, 0.0),
-        "mask_positions": tf.where(is_slot, positions, -1),
-        "num_masks": num_masks,
-    }
+        def place(unit):
+            """Where the masks begin: after the parts and the masks before them."""
+            lengths = parts.with_values(tf.strings.length(parts.values, unit)).to_tensor()
+            size = tf.strings.length(mask, unit)
+            starts = tf.cumsum(lengths + size, axis=1) - size
+            return tf.where(is_slot, starts[:, : tf.shape(is_slot)[1]], -1)
+
+        return {**answers, "starts": place("UTF8_CHAR"), "byte_starts": place("BYTE")}
+
+    def answer_ids(self, packed):
+        """The guesses for the mask tokens of packed texts.
+
+        Args:
+            packed: dict of int32 (B, L), the inputs of the backbone.
+
+        Returns:
+            dict of `tokens` string (B, P, K), the K most probable tokens of each mask, "" after the
+            last mask of a text; their `probabilities` float32 (B, P, K), 0 after the last mask;
+            `mask_positions` int32 (B, P), -1 after the last mask; and `num_masks` int32 (B,).
+        """
+        import tensorflow as tf
+
+        task, tokenizer = self.task, self.task.preprocessor.tokenizer
+        is_mask = packed["token_ids"] == tokenizer.mask_token_id
+        num_masks = tf.reduce_sum(tf.cast(is_mask, tf.int32), axis=1)
+        # Keras cannot gather nothing from an empty batch, so there is always a slot.
+        is_slot = tf.sequence_mask(num_masks, tf.maximum(tf.reduce_max(num_masks), 1))
+        in_order = tf.argsort(tf.cast(~is_mask, tf.int32), axis=1, stable=True)
+        positions = in_order[:, : tf.shape(is_slot)[1]]
+        logits = task({**packed, "mask_positions": positions}, training=False)
+        vocabulary = tokenizer.get_vocabulary()
+        probabilities, best = tf.math.top_k(
+            tf.nn.softmax(tf.cast(logits, tf.float32)), min(task.top_k, len(vocabulary))
+        )
+        return {
+            "tokens": tf.where(is_slot[:, :, None], tf.gather(tf.constant(vocabulary), best), ""),
+            "probabilities": tf.where(is_slot[:, :, None], probabilities, 0.0),
+            "mask_positions": tf.where(is_slot, positions, -1),
+            "num_masks": num_masks,
+        }
+
+    def _pack_decoded(self, texts):
+        """`pack` of a string tensor (B,) from `decode_texts`."""
+        import tensorflow as tf
+
+        tokenizer = self.task.preprocessor.tokenizer
+        parts = tokenizer.split_at_masks(texts)
+        ids = tokenizer.tokenize(parts.values)
+        # Each part gets a mask before it. A text begins without a mask.
+        masks = tf.fill([ids.nrows(), 1], tokenizer.mask_token_id)
+        rows = parts.with_values(tf.concat([masks, ids], axis=1)).merge_dims(1, 2)[:, 1:]
+        lengths = tf.cast(rows.row_lengths(), tf.int32)
+        packed = pack_segments(
+            tensorflow_namespace(),
+            [(rows.flat_values, tf.cumsum(lengths) - lengths, lengths)],
+            sequence_length=self.task.preprocessor.sequence_length,
+            **tokenizer.packing_arguments,
+        )
+        return {name: packed[name] for name in self.task.backbone.input}

@@ -15,9 +15,8 @@ from keras_bert_suite.serving.onnx_ops import (
     frequent_garbage_collection,
     register_erfc,
 )
-from keras_bert_suite.serving.servable_tasks import check_task, make_served_model
+from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
-from keras_bert_suite.tasks import CrfTokenClassifier, DocumentClassifier
 
 
 def export_onnx(task: keras_hub.models.Task, path: PathLike) -> None:
@@ -79,7 +78,7 @@ def write_onnx(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
     register_erfc()
     file = str(directory / "model.onnx")
     with frequent_garbage_collection():
-        make_served_model(task).export(
+        _make_served_model(task).export(
             file, format="onnx", input_signature=_make_signature(task, None), verbose=False
         )
     check_ops(file)
@@ -90,7 +89,7 @@ def write_litert(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
     """Writes the files of `export_litert`, under the TensorFlow backend."""
     import tensorflow as tf
 
-    make_served_model(task).export(
+    _make_served_model(task).export(
         str(directory / "model.tflite"),
         format="litert",
         input_signature=_make_signature(task, task.preprocessor.sequence_length),
@@ -99,6 +98,16 @@ def write_litert(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
         target_spec={"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]},
     )
     _write_companions(task, directory)
+
+
+def _make_served_model(task):
+    """The functional model from a task's inputs to those `serving_outputs` that are scores.
+
+    ONNX lacks the ops with which Keras finds a maximum. Callers can find it themselves.
+    """
+    outputs = task.serving_outputs(task.output, task.input)
+    places = ("label_ids", "choices")
+    return keras.Model(task.input, {k: v for k, v in outputs.items() if k not in places})
 
 
 def _make_signature(task, length):
@@ -138,23 +147,15 @@ def _check_no_recurrence(task):
 
 
 def _check_portable(task):
-    check_task(task)
+    served = serve(task)
     if not isinstance(task.preprocessor, SegmentPacker):
         raise ValueError(
             f"{task.name} has a {type(task.preprocessor).__name__}, and only the tokenizer of a "
             "SegmentPacker can be written beside the model. Export a SavedModel, which has the "
             "preprocessor inside."
         )
-    if isinstance(task, DocumentClassifier):
-        raise ValueError(
-            f"{task.name} is a DocumentClassifier, and other runtimes have nothing that cuts "
-            "documents into windows. Export a SavedModel, which takes whole documents."
-        )
-    if isinstance(task, CrfTokenClassifier):
-        raise ValueError(
-            f"{task.name} is a CrfTokenClassifier, and the file would hold its emissions without "
-            "the search for the best path. Export a SavedModel, which answers with entities."
-        )
+    if served.needs_graph:
+        raise ValueError(f"{task.name} is a {type(task).__name__}, and {served.needs_graph}")
     if task.backbone.compute_dtype != "float32":
         raise ValueError(
             f"{task.name} computes in {task.backbone.compute_dtype}, and the converters know "

@@ -8,7 +8,7 @@ import keras_hub
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.serving.input_names import check_signature_names, choose_input_names
-from keras_bert_suite.serving.servable_tasks import check_num_texts, check_task
+from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.server_files import write_batching_parameters, write_warmup_requests
 from keras_bert_suite.serving.signatures import make_signatures
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
@@ -72,9 +72,9 @@ def export_saved_model(
     model.signatures["serving_default"](text=tf.constant(["a gripping, funny film"]))
     ```
     """
-    check_task(task)
+    served = serve(task)
     inputs = choose_input_names(task, inputs)
-    check_num_texts(task, inputs)
+    served.check_names(inputs)
     check_export(inputs)
     if max_batch_size < 1:
         raise ValueError(f"max_batch_size must be at least 1, got {max_batch_size}.")
@@ -106,13 +106,14 @@ def write_saved_model(
     module.weights = [weight.value for weight in task.weights]
     # So must the tables of KerasHub's tokenizers.
     module.preprocessor = task.preprocessor
-    signatures = make_signatures(task, inputs)
+    served = serve(task)
+    signatures = make_signatures(served, inputs)
     tf.saved_model.save(module, str(directory), signatures=signatures)
     extra = directory / "assets.extra"
     extra.mkdir()
     if hasattr(task, "label_names"):
         (extra / "label_names.txt").write_text("\n".join(task.label_names), encoding="utf-8")
-    write_warmup_requests(task, extra, inputs, signatures, model_name)
+    write_warmup_requests(served, extra, inputs, signatures, model_name)
     write_batching_parameters(directory, max_batch_size)
 
 

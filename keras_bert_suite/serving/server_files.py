@@ -1,14 +1,10 @@
 """Writes the files that TensorFlow Serving reads beside the graph."""
 
-from keras_bert_suite.serving.embedding_answers import PAIR_NAMES
-from keras_bert_suite.serving.text_packing import make_packer
-from keras_bert_suite.tasks import MaskedLM
-
 WARMUP_FILE = "tf_serving_warmup_requests"
 BATCHING_FILE = "batching_params.pbtxt"
 
 
-def write_warmup_requests(task, directory, input_names, signature_names, model_name):
+def write_warmup_requests(served, directory, input_names, signature_names, model_name):
     """Writes requests that a server answers before it takes real ones.
 
     The first run of a graph takes many times as long as the next. Each signature gets a request
@@ -16,7 +12,7 @@ def write_warmup_requests(task, directory, input_names, signature_names, model_n
     allocated too.
 
     Args:
-        task: a task under the TensorFlow backend.
+        served: `ServedTask`, under the TensorFlow backend.
         directory: `pathlib.Path` of the SavedModel's `assets.extra`.
         input_names: names of the texts of a row.
         signature_names: names of signatures from `make_signatures`.
@@ -25,12 +21,11 @@ def write_warmup_requests(task, directory, input_names, signature_names, model_n
     import tensorflow as tf
     from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
 
-    length = getattr(task.preprocessor, "sequence_length", None) or 512
-    # Without a mask the head of a MaskedLM would have nothing to do.
-    short = task.preprocessor.tokenizer.mask_token if isinstance(task, MaskedLM) else "text"
+    length = getattr(served.task.preprocessor, "sequence_length", None) or 512
+    short = served.short_text
     with tf.io.TFRecordWriter(str(directory / WARMUP_FILE)) as writer:
         for texts in ([short], [short, f"{short} " + "text " * length]):
-            inputs = _make_inputs(task, texts, input_names)
+            inputs = _make_inputs(served, texts, input_names)
             for name in signature_names:
                 request = predict_pb2.PredictRequest()
                 request.model_spec.name = model_name
@@ -42,17 +37,17 @@ def write_warmup_requests(task, directory, input_names, signature_names, model_n
                 writer.write(record.SerializeToString())
 
 
-def _make_inputs(task, texts, input_names):
+def _make_inputs(served, texts, input_names):
     """dict of the name of a signature -> its inputs, which all hold `texts`."""
     import tensorflow as tf
 
-    ranks = task.text_ranks or [1] * len(input_names)
+    ranks = served.task.text_ranks or [1] * len(input_names)
     columns = {
         name: texts if rank == 1 else [[text] * 2 for text in texts]
         for name, rank in zip(input_names, ranks, strict=True)
     }
     strings = {name: tf.constant(column) for name, column in columns.items()}
-    packed = make_packer(task)(tuple(strings.values()))
+    packed = served.pack(tuple(strings.values()))
     examples = []
     for row in range(len(texts)):
         features = {}
@@ -64,10 +59,13 @@ def _make_inputs(task, texts, input_names):
         examples.append(tf.train.Example(features=features).SerializeToString())
     return {
         "serving_default": strings,
-        "serve_ids": {name: packed[name] for name in task.backbone.input},
+        "serve_ids": packed,
         "serve_examples": {"examples": examples},
         "embed": strings,
-        "similarity": dict.fromkeys(PAIR_NAMES, tf.constant(texts)),
+        **{
+            name: dict.fromkeys(names, tf.constant(texts))
+            for name, (_, names) in served.more_signatures().items()
+        },
     }
 
 

@@ -1,13 +1,9 @@
 """Makes the signatures of a SavedModel."""
 
-from keras_bert_suite.serving.answers import make_answers
-from keras_bert_suite.serving.embedding_answers import PAIR_NAMES, make_similarity
 from keras_bert_suite.serving.shape_checks import check_inputs
-from keras_bert_suite.serving.text_packing import make_packer
-from keras_bert_suite.tasks import TextEmbedder
 
 
-def make_signatures(task, input_names):
+def make_signatures(served, input_names):
     """Makes the signatures of a task.
 
     | name | inputs | outputs |
@@ -57,7 +53,7 @@ def make_signatures(task, input_names):
     has this output, and their `token_ids` and `padding_mask`, int32 (B, L).
 
     Args:
-        task: a task with a preprocessor, under the TensorFlow backend.
+        served: `ServedTask`, under the TensorFlow backend.
         input_names: names of the texts of a row.
 
     Returns:
@@ -65,8 +61,7 @@ def make_signatures(task, input_names):
     """
     import tensorflow as tf
 
-    answer_texts, answer_ids = make_answers(task)
-    pack_texts = make_packer(task)
+    task = served.task
     ranks = task.text_ranks or [1] * len(input_names)
     texts = [
         tf.TensorSpec([None] * rank, tf.string, name=name)
@@ -90,10 +85,10 @@ def make_signatures(task, input_names):
         return tuple(check_inputs(dict(zip(input_names, texts, strict=True)), ranks).values())
 
     def serve(*texts):
-        return answer_texts(check(texts))
+        return served.answer_texts(check(texts))
 
     def serve_ids(inputs):
-        return answer_ids(check_inputs(inputs, token_rank))
+        return served.answer_ids(check_inputs(inputs, token_rank))
 
     def serve_examples(examples):
         examples = check_inputs({"examples": examples}, 1)["examples"]
@@ -101,7 +96,7 @@ def make_signatures(task, input_names):
         return serve(*(parsed[name] for name in input_names))
 
     def embed(*texts):
-        return _embed(task, pack_texts(check(texts)))
+        return _embed(task, served.pack(check(texts)))
 
     def sign(function, *signature):
         return tf.function(function, input_signature=signature, autograph=False)
@@ -111,17 +106,17 @@ def make_signatures(task, input_names):
         "serve_ids": sign(serve_ids, token_inputs),
         "serve_examples": sign(serve_examples, tf.TensorSpec([None], tf.string, name="examples")),
     }
-    if isinstance(task, TextEmbedder):
-        compare = make_similarity(task)
-
-        def similarity(*pair):
-            return compare(*check_inputs(dict(zip(PAIR_NAMES, pair, strict=True)), 1).values())
-
-        pair = [tf.TensorSpec([None], tf.string, name=name) for name in PAIR_NAMES]
-        signatures["similarity"] = sign(similarity, *pair)
+    for name, (answer, names) in served.more_signatures().items():
+        specs = [tf.TensorSpec([None], tf.string, name=name) for name in names]
+        signatures[name] = sign(_check_first(answer, names), *specs)
     if token_rank > 2:
         return signatures
     return {**signatures, "embed": sign(embed, *texts)}
+
+
+def _check_first(answer, names):
+    """A function that checks the shapes of texts (B,), and then answers."""
+    return lambda *texts: answer(*check_inputs(dict(zip(names, texts, strict=True)), 1).values())
 
 
 def _embed(task, packed):

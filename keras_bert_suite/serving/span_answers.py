@@ -2,99 +2,103 @@
 
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
-from keras_bert_suite.serving.text_packing import decode_texts, without_ladder
+from keras_bert_suite.serving.served_task import ServedTask
+from keras_bert_suite.serving.text_decoding import decode_texts
 from keras_bert_suite.tasks.question_windows import find_stride
 
 
-def find_spans(task, questions, contexts):
-    """The answers to questions, as `QuestionAnswerer.predict` finds them.
+class ServedSpans(ServedTask):
+    """A `QuestionAnswerer`: the answers for texts are the spans of its `predict`."""
 
-    Returns:
-        dict of `answers` string, `starts` and `ends` int32, `scores` and `null_odds` float32, all
-        (B,). For no answer they are "", -1 and -1.
-    """
-    import tensorflow as tf
+    def answer_texts(self, texts):
+        """The answers to questions.
 
-    contexts = decode_texts(contexts)
-    ids, starts, ends, _ = task.preprocessor.tokenizer.tokenize_with_offsets(contexts)
-    starts, ends = (tf.cast(places.flat_values, tf.int32) for places in (starts, ends))
-    row_ids, tokens, is_own, scores = _score_windows(task, questions, ids)
-    is_token = (tokens >= 0) & ~_take(_find_blank(task, contexts, ids, starts, ends), tokens)
-    spans = _add_spans(
-        tf.where(is_own & is_token, scores[:, 0], -float("inf")),
-        tf.where(is_token, scores[:, 1], -float("inf")),
-        task.max_answer_length,
-    )
-    num_rows = tf.size(contexts)
-    nulls = tf.math.unsorted_segment_min(scores[:, 0, 0] + scores[:, 1, 0], row_ids, num_rows)
-    best, first, last = _find_best(spans, tokens, row_ids, num_rows)
-    null_odds = nulls - best
-    is_null = ~tf.math.is_finite(best)
-    highest = best
-    if task.no_answer_threshold is not None:
-        is_null |= null_odds > task.no_answer_threshold
-        highest = tf.maximum(best, nulls)
-    # The probability of the best span, or of no answer, among all of them.
-    highest = tf.where(tf.math.is_finite(highest), highest, 0.0)
-    powers = tf.exp(spans - tf.gather(highest, row_ids)[:, None, None])
-    total = tf.math.unsorted_segment_sum(tf.reduce_sum(powers, axis=[1, 2]), row_ids, num_rows)
-    chosen = best
-    if task.no_answer_threshold is not None:
-        total += tf.exp(nulls - highest)
-        chosen = tf.where(is_null, nulls, best)
+        Args:
+            texts: (questions, contexts), string tensors (B,).
 
-    start, end = _take(starts, first), _take(ends, last)
+        Returns:
+            dict of `answers` string, `starts` and `ends` int32, `scores` and `null_odds` float32,
+            all (B,). For no answer they are "", -1 and -1.
+        """
+        import tensorflow as tf
 
-    def count_characters(offset):
-        """Characters before an offset in bytes."""
-        before = tf.strings.substr(contexts, tf.zeros_like(offset), offset)
-        return tf.where(is_null, -1, tf.strings.length(before, unit="UTF8_CHAR"))
+        task, questions, contexts = self.task, texts[0], decode_texts(texts[1])
+        ids, starts, ends, _ = task.preprocessor.tokenizer.tokenize_with_offsets(contexts)
+        starts, ends = (tf.cast(places.flat_values, tf.int32) for places in (starts, ends))
+        row_ids, tokens, is_own, scores = self._score_windows(questions, ids)
+        is_token = (tokens >= 0) & ~_take(_find_blank(task, contexts, ids, starts, ends), tokens)
+        spans = _add_spans(
+            tf.where(is_own & is_token, scores[:, 0], -float("inf")),
+            tf.where(is_token, scores[:, 1], -float("inf")),
+            task.max_answer_length,
+        )
+        num_rows = tf.size(contexts)
+        nulls = tf.math.unsorted_segment_min(scores[:, 0, 0] + scores[:, 1, 0], row_ids, num_rows)
+        best, first, last = _find_best(spans, tokens, row_ids, num_rows)
+        null_odds = nulls - best
+        is_null = ~tf.math.is_finite(best)
+        highest = best
+        if task.no_answer_threshold is not None:
+            is_null |= null_odds > task.no_answer_threshold
+            highest = tf.maximum(best, nulls)
+        # The probability of the best span, or of no answer, among all of them.
+        highest = tf.where(tf.math.is_finite(highest), highest, 0.0)
+        powers = tf.exp(spans - tf.gather(highest, row_ids)[:, None, None])
+        total = tf.math.unsorted_segment_sum(tf.reduce_sum(powers, axis=[1, 2]), row_ids, num_rows)
+        chosen = best
+        if task.no_answer_threshold is not None:
+            total += tf.exp(nulls - highest)
+            chosen = tf.where(is_null, nulls, best)
 
-    return {
-        "answers": tf.where(is_null, "", tf.strings.substr(contexts, start, end - start)),
-        "starts": count_characters(start),
-        "ends": count_characters(end),
-        "scores": tf.math.divide_no_nan(tf.exp(chosen - highest), total),
-        "null_odds": null_odds,
-    }
+        start, end = _take(starts, first), _take(ends, last)
 
+        def count_characters(offset):
+            """Characters before an offset in bytes."""
+            before = tf.strings.substr(contexts, tf.zeros_like(offset), offset)
+            return tf.where(is_null, -1, tf.strings.length(before, unit="UTF8_CHAR"))
 
-def _score_windows(task, questions, ids):
-    """Runs the model on the windows of contexts.
+        return {
+            "answers": tf.where(is_null, "", tf.strings.substr(contexts, start, end - start)),
+            "starts": count_characters(start),
+            "ends": count_characters(end),
+            "scores": tf.math.divide_no_nan(tf.exp(chosen - highest), total),
+            "null_odds": null_odds,
+        }
 
-    Args:
-        task: `QuestionAnswerer`.
-        questions: string (B,).
-        ids: ragged int32 (B, None), the tokens of the contexts.
+    def _score_windows(self, questions, ids):
+        """Runs the model on the windows of contexts.
 
-    Returns:
-        `row_ids` int32 (N,), the row of each window; `tokens` int32 (N, L), the place of each token
-        in `ids.flat_values`, -1 for tokens that are not of the context; `is_own` bool (N, L), the
-        tokens with which answers of the window begin; scores float32 (N, 2, L).
-    """
-    import tensorflow as tf
+        Args:
+            questions: string (B,).
+            ids: ragged int32 (B, None), the tokens of the contexts.
 
-    xp = tensorflow_namespace()
-    packer = without_ladder(task.preprocessor)
-    stride, budget = find_stride(packer, task.stride, task.query_length)
+        Returns:
+            `row_ids` int32 (N,), the row of each window; `tokens` int32 (N, L), the place of each
+            token in `ids.flat_values`, -1 for tokens that are not of the context; `is_own` bool
+            (N, L), the tokens with which answers of the window begin; scores float32 (N, 2, L).
+        """
+        import tensorflow as tf
 
-    def as_segment(ragged):
-        lengths = tf.cast(ragged.row_lengths(), tf.int32)
-        return ragged.flat_values, tf.cumsum(lengths) - lengths, lengths
+        xp, task, packer = tensorflow_namespace(), self.task, self.packer
+        stride, budget = find_stride(packer, task.stride, task.query_length)
 
-    question, context = as_segment(packer.tokenizer.tokenize(questions)), as_segment(ids)
-    (question, window), row_ids = slide_windows(
-        xp, [question, context], budget, stride, task.query_length
-    )
-    _, window_starts, lengths = window
-    begins = window_starts - tf.gather(context[1], row_ids)
-    own_starts, own_ends = share_strided_windows(xp, begins, lengths, row_ids)
-    packed = packer.pack_tokens(*window, queries=[question])
-    tokens = packed["token_indices"]
-    place = tokens - window_starts[:, None]
-    is_own = (place >= own_starts[:, None]) & (place < own_ends[:, None])
-    inputs = {name: packed[name] for name in task.backbone.input}
-    return row_ids, tokens, is_own, task(inputs, training=False)
+        def as_segment(ragged):
+            lengths = tf.cast(ragged.row_lengths(), tf.int32)
+            return ragged.flat_values, tf.cumsum(lengths) - lengths, lengths
+
+        question, context = as_segment(packer.tokenizer.tokenize(questions)), as_segment(ids)
+        (question, window), row_ids = slide_windows(
+            xp, [question, context], budget, stride, task.query_length
+        )
+        _, window_starts, lengths = window
+        begins = window_starts - tf.gather(context[1], row_ids)
+        own_starts, own_ends = share_strided_windows(xp, begins, lengths, row_ids)
+        packed = packer.pack_tokens(*window, queries=[question])
+        tokens = packed["token_indices"]
+        place = tokens - window_starts[:, None]
+        is_own = (place >= own_starts[:, None]) & (place < own_ends[:, None])
+        inputs = {name: packed[name] for name in task.backbone.input}
+        return row_ids, tokens, is_own, task(inputs, training=False)
 
 
 def _find_blank(task, contexts, ids, starts, ends):

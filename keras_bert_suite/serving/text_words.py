@@ -5,7 +5,6 @@ from typing import Any
 
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_windows
-from keras_bert_suite.serving.text_packing import without_ladder
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,11 +63,16 @@ def find_words(tokenizer, texts):
     return TextWords(ids, *columns)
 
 
-def run_windows(task, ids):
-    """`TokenWindows` of ragged token ids (B, None)."""
+def run_windows(task, packer, ids):
+    """`TokenWindows` of ragged token ids (B, None).
+
+    Args:
+        task: a task on rows of words.
+        packer: `SegmentPacker`.
+        ids: ragged int32 (B, None).
+    """
     import tensorflow as tf
 
-    packer = without_ladder(task.preprocessor)
     lengths = tf.cast(ids.row_lengths(), tf.int32)
     starts, lengths, _, own_starts, own_ends = share_windows(
         tensorflow_namespace(), tf.cumsum(lengths) - lengths, lengths, packer.count_places()

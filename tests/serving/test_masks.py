@@ -17,11 +17,11 @@ from keras_bert_suite import (
     MaskedLM,
     SegmentPacker,
     WordPieceTokenizer,
+    export_litert,
     export_onnx,
     export_saved_model,
 )
-from keras_bert_suite.serving.mask_answers import guess_masks
-from keras_bert_suite.serving.text_packing import pack_masks
+from keras_bert_suite.serving.mask_answers import ServedMasks
 from keras_bert_suite.tasks.mask_filling import pack_masked_texts
 
 tf = pytest.importorskip("tensorflow")
@@ -122,7 +122,7 @@ def test_literal_guesses():
     probabilities = np.full(len(CHINESE), 0.25 / (len(CHINESE) - 2))
     probabilities[[CHINESE.index("good"), CHINESE.index("电")]] = 0.25, 0.5
     model.masked_lm.bias.assign(np.log(probabilities))
-    answers = guess_masks(model, tf.constant(["é[MASK]电 [MASK]", "[MASK]"]))
+    answers = ServedMasks(model).answer_texts((tf.constant(["é[MASK]电 [MASK]", "[MASK]"]),))
     guess = ["电".encode(), b"good"]
     assert answers["tokens"].numpy().tolist() == [[guess, guess], [guess, [b"", b""]]]
     wanted = [[[0.5, 0.25], [0.5, 0.25]], [[0.5, 0.25], [0, 0]]]
@@ -152,7 +152,7 @@ def test_the_ids_of_hostile_texts_are_those_of_python(tokenizer):
     inputs = ["token_ids", "padding_mask"]
     task = SimpleNamespace(preprocessor=packer, backbone=SimpleNamespace(input=inputs))
     wanted = pack_masked_texts(task, (texts,))
-    got = pack_masks(task, tf.constant(texts))
+    got = ServedMasks(task).pack((tf.constant(texts),))
     assert len(texts) > 250
     for name in inputs:
         np.testing.assert_array_equal(got[name], wanted[name])
@@ -180,6 +180,24 @@ def test_bad_input(model, saved_model, tmp_path):
     with pytest.raises(ValueError, match="top_k must be an integer of at least 1, got 0"):
         make_model(top_k=0)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.long
+@pytest.mark.backend_free
+def test_litert(model, tmp_path):
+    """Positions are padded to the length of a row, as token ids are."""
+    litert = pytest.importorskip("ai_edge_litert.interpreter")
+    export_litert(model, tmp_path / "model")
+    packed = pack_masked_texts(model, (TEXTS[:4],))
+    length = model.preprocessor.sequence_length
+    padded = {
+        name: np.pad(array, [(0, 0), (0, length - array.shape[1])])
+        for name, array in packed.items()
+    }
+    runner = litert.Interpreter(str(tmp_path / "model" / "model.tflite")).get_signature_runner()
+    got = runner(**padded)["probabilities"][:, : packed["mask_positions"].shape[1]]
+    wanted = keras.ops.convert_to_numpy(keras.ops.softmax(model.predict(packed, verbose=0)))
+    np.testing.assert_allclose(got, wanted, atol=1e-5)
 
 
 @pytest.mark.long

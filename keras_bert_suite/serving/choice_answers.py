@@ -1,0 +1,19 @@
+"""The endings of a prompt in the graph of a SavedModel."""
+
+from keras_bert_suite.serving.served_task import ServedTask
+
+
+class ServedChoices(ServedTask):
+    """A `MultipleChoice`: prompts (B,) and endings (B, K) become int32 (B, K, L)."""
+
+    def pack(self, texts):
+        import tensorflow as tf
+
+        prompts, endings = texts
+        shape = tf.shape(endings)
+        packed = super().pack((tf.repeat(prompts, shape[1]), tf.reshape(endings, [-1])))
+        # The number of rows is named, because a batch may have no row.
+        return {
+            name: tf.reshape(array, [shape[0], shape[1], tf.shape(array)[1]])
+            for name, array in packed.items()
+        }

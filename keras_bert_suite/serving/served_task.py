@@ -1,0 +1,87 @@
+"""What a server makes of a task: how texts are packed in its graph, and its answers."""
+
+import functools
+
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.serving.label_set_answers import list_labels
+
+
+class ServedTask:
+    """A task in the graph of a SavedModel. The answers are the task's `serving_outputs`.
+
+    A task with other answers, or whose texts are packed in another way, has a class of its own;
+    see `served_tasks.py`. All methods except `check_names` are for the TensorFlow backend.
+
+    Args:
+        task: a task with a preprocessor.
+    """
+
+    #: Why a file without the graph of this class could not answer, or None if it could.
+    needs_graph: str | None = None
+
+    def __init__(self, task):
+        self.task = task
+
+    def check_names(self, input_names):
+        """Checks the names of the texts of a row.
+
+        Raises:
+            ValueError: if the task does not take as many texts.
+        """
+
+    @property
+    def short_text(self):
+        """str, a text for which the whole graph runs."""
+        return "text"
+
+    @functools.cached_property
+    def packer(self):
+        """A copy of our packer that pads to the longest row; None for KerasHub's preprocessors.
+
+        TensorFlow does not compile the graph for each length, so a ladder of lengths would only add
+        padding.
+        """
+        packer = self.task.preprocessor
+        if not isinstance(packer, SegmentPacker):
+            return None
+        config = {**packer.get_config(), "padding_lengths": None, "tokenizer": packer.tokenizer}
+        return type(packer).from_config(config)
+
+    def pack(self, texts):
+        """Packs the texts of a request.
+
+        Args:
+            texts: tuple of string tensors (B,), one for each text of a row.
+
+        Returns:
+            dict of int32 (B, L), the inputs of the backbone.
+        """
+        import tensorflow as tf
+
+        packed = self.packer.pack(*texts) if self.packer else self.task.pack_texts(texts)
+        # The padding masks of KerasHub are bool.
+        return {name: tf.cast(packed[name], tf.int32) for name in self.task.backbone.input}
+
+    def answer_texts(self, texts):
+        """The answers for texts, as `pack` takes them: dict of tensors."""
+        return self.answer_ids(self.pack(texts))
+
+    def answer_ids(self, packed):
+        """The answers for inputs of the backbone, as `pack` returns them: dict of tensors."""
+        import tensorflow as tf
+
+        answers = self.task.serving_outputs(self.task(packed, training=False), packed)
+        if "label_ids" in answers:
+            labels = tf.gather(tf.constant(self.task.label_names), answers["label_ids"])
+            answers = {**answers, "labels": labels}
+        if "is_label" in answers:
+            answers = {**answers, **list_labels(answers["is_label"], self.task.label_names)}
+        return answers
+
+    def more_signatures(self):
+        """Signatures that only this task has.
+
+        Returns:
+            dict of name -> (function from string tensors (B,) to answers, names of its inputs).
+        """
+        return {}

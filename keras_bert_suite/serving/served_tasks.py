@@ -1,0 +1,54 @@
+"""The table of the tasks whose answers or texts are not those of most tasks."""
+
+from keras_bert_suite.serving.chain_answers import ServedChains
+from keras_bert_suite.serving.choice_answers import ServedChoices
+from keras_bert_suite.serving.document_answers import ServedDocuments
+from keras_bert_suite.serving.embedding_answers import ServedVectors
+from keras_bert_suite.serving.entity_answers import ServedEntities
+from keras_bert_suite.serving.entity_span_answers import ServedEntitySpans
+from keras_bert_suite.serving.mask_answers import ServedMasks
+from keras_bert_suite.serving.served_task import ServedTask
+from keras_bert_suite.serving.span_answers import ServedSpans
+from keras_bert_suite.tasks import (
+    CrfTokenClassifier,
+    DocumentClassifier,
+    EntitySpanClassifier,
+    MaskedLM,
+    MultipleChoice,
+    QuestionAnswerer,
+    TextEmbedder,
+    TokenClassifier,
+)
+
+#: The class of a task -> its `ServedTask`. Of a subclass it is that of the nearest base.
+SERVED = {
+    CrfTokenClassifier: ServedChains,
+    DocumentClassifier: ServedDocuments,
+    EntitySpanClassifier: ServedEntitySpans,
+    MaskedLM: ServedMasks,
+    MultipleChoice: ServedChoices,
+    QuestionAnswerer: ServedSpans,
+    TextEmbedder: ServedVectors,
+    TokenClassifier: ServedEntities,
+}
+
+
+def serve(task):
+    """The `ServedTask` of a task.
+
+    Raises:
+        ValueError: if the task has no `serving_outputs`, or no preprocessor.
+    """
+    if not hasattr(task, "serving_outputs"):
+        raise ValueError(
+            f"A {type(task).__name__} cannot be exported: it has no answers to serve. Export a "
+            "task of keras_bert_suite that has a head. Build a TextClassifier on an encoder with "
+            "TextClassifier(backbone, label_names=..., preprocessor=...)."
+        )
+    if task.preprocessor is None:
+        raise ValueError(
+            f"{task.name} has no preprocessor, so texts cannot be turned into token ids. Set "
+            "`task.preprocessor` to a SegmentPacker before the export."
+        )
+    classes = (SERVED[cls] for cls in type(task).__mro__ if cls in SERVED)
+    return next(classes, ServedTask)(task)
