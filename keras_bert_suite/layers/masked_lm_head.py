@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.bias import add_bias
+from keras_bert_suite.layers.dense import Dense
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -38,7 +39,7 @@ class MaskedLMHead(keras.layers.Layer):
         self.activation = activation
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
-        self.transform = keras.layers.Dense(
+        self.transform = Dense(
             token_embedding.output_dim,
             activation=activation,
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),

@@ -11,6 +11,7 @@ from keras_bert_suite.layers.attention_kernels import (
     fused_attention,
     plain_attention,
 )
+from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.dropout import Dropout
 
 
@@ -53,8 +54,8 @@ class SelfAttention(keras.layers.Layer):
         self.value = self._build_projection("value", hidden_shape)
         self.output_projection = self._build_projection("output_projection", hidden_shape)
 
-    def _build_projection(self, name: str, hidden_shape: Shape) -> keras.layers.Dense:
-        dense = keras.layers.Dense(
+    def _build_projection(self, name: str, hidden_shape: Shape) -> Dense:
+        dense = Dense(
             hidden_shape[-1],
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
             dtype=self.dtype_policy,

@@ -6,6 +6,7 @@ import keras
 
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_tanh
+from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.self_attention import SelfAttention
 
@@ -71,11 +72,9 @@ class TransformerBlock(keras.layers.Layer):
         self.feedforward_output.build((*hidden_shape[:-1], self.intermediate_dim))
         self.feedforward_norm.build(hidden_shape)
 
-    def _dense(self, units: int, name: str) -> keras.layers.Dense:
+    def _dense(self, units: int, name: str) -> Dense:
         initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
-        return keras.layers.Dense(
-            units, kernel_initializer=initializer, dtype=self.dtype_policy, name=name
-        )
+        return Dense(units, kernel_initializer=initializer, dtype=self.dtype_policy, name=name)
 
     def call(
         self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
