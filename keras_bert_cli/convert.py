@@ -21,7 +21,6 @@ from .saved_tasks import TASKS, find_task, open_pretrainer, open_task
 KEPT_HEADS = {
     **TASKS,
     "Pretrainer": ("masked_lm", "next_sentence"),
-    "MaskedLM": ("masked_lm",),
     None: (),
 }
 
@@ -81,12 +80,7 @@ def open_model(path):
     check_heads(path, KEPT_HEADS[task])
     if task is None:
         return open_encoder(path)
-    if task == "MaskedLM":
-        import keras_bert_suite as kbs
-
-        model = kbs.MaskedLM.from_preset(path)
-    else:
-        model = open_pretrainer(path) if task == "Pretrainer" else open_task(path)
+    model = open_pretrainer(path) if task == "Pretrainer" else open_task(path)
     return model, model.preprocessor
 
 

@@ -40,7 +40,7 @@ def define_flags(values):
     define_table_flags(values, text_column=None)
     define_kind_flags(values)
     path("json", "File for the scores and the confusion matrix, as JSON.")
-    path("png", "File for a picture of the confusion matrix; needs matplotlib.")
+    path("png", "File for a picture of the scores; needs matplotlib.")
     flags.DEFINE_boolean("overwrite", False, "Replace these files.", flag_values=values)
     flags.DEFINE_integer("batch_size", 32, "Texts in a step.", 1, flag_values=values)
 

@@ -1,4 +1,4 @@
-"""Export a classifier for TensorFlow Serving, ONNX Runtime or LiteRT.
+"""Export a task for TensorFlow Serving, ONNX Runtime or LiteRT.
 
 A SavedModel takes strings: the tokenizer is inside the graph. An ONNX or LiteRT model takes
 token ids, and the vocabulary is beside it. TensorFlow is needed, whatever backend the
@@ -25,7 +25,7 @@ FORMATS = ("saved_model", "onnx", "litert")
 
 def define_flags(values):
     """Defines the flags of this command."""
-    explanation = "A .keras file, or the folder of a preset or of a checkpoint with a classifier."
+    explanation = "A .keras file, or the folder of a preset or of a checkpoint with a head."
     define_path(values, "model", None, explanation)
     flags.DEFINE_enum("format", "saved_model", FORMATS, "Format to write.", flag_values=values)
     explanation = (
@@ -50,21 +50,19 @@ def run(values):
     if values.format == "saved_model":
         check_version(values.output, values.overwrite)
         choose_inputs(values, find_input_names(values.model))
-        classifier = open_task(values.model)
-        inputs = choose_inputs(values, classifier.input_names)
-        path = export_version(
-            classifier, values.output, inputs, values.overwrite, values.max_batch_size
-        )
+        task = open_task(values.model)
+        inputs = choose_inputs(values, task.input_names)
+        path = export_version(task, values.output, inputs, values.overwrite, values.max_batch_size)
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")
         return
     check_output(values.output, values.overwrite, values.format)
-    classifier = open_task(values.model)
+    task = open_task(values.model)
 
     import keras_bert_suite as kbs
 
     export = {"onnx": kbs.export_onnx, "litert": kbs.export_litert}[values.format]
     path = write_output(
-        values.output, lambda path: export(classifier, path), values.overwrite, values.format
+        values.output, lambda path: export(task, path), values.overwrite, values.format
     )
     print(f"wrote {path}")
 

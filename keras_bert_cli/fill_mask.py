@@ -8,14 +8,16 @@ from absl import flags
 
 from .command_flags import define_path
 from .model_paths import check_model
-from .saved_tasks import find_task
+from .saved_tasks import find_task, open_task
 
 REQUIRED = ("model", "text")
 
 
 def define_flags(values):
     """Defines the flags of this command."""
-    explanation = "Folder of a preset or of a checkpoint with its head, or hf://..."
+    explanation = (
+        "A .keras file, the folder of a preset or of a checkpoint with its head, or hf://..."
+    )
     define_path(values, "model", None, explanation)
     explanation = (
         "Text with [MASK] or, for RoBERTa, <mask> in the place of tokens. The flag may be given "
@@ -34,9 +36,7 @@ def run(values):
             "random. Pass a checkpoint with its head, or train one: keras-bert pretrain "
             f"--checkpoint {values.model}"
         )
-    import keras_bert_suite as kbs
-
-    model = kbs.MaskedLM.from_preset(values.model)
+    model = open_task(values.model, "MaskedLM")
     answers = model.predict(values.text, top_k=values.top_k, verbose=0)
     for text, masks in zip(values.text, answers, strict=True):
         print(text)

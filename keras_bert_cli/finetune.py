@@ -6,7 +6,8 @@ of SQuAD's form, 1.1 or 2.0, has questions, contexts and the answers in them. Wi
 table of SWAG's form has the columns sent1, sent2, ending0 to ending3 and label.
 
 With --task multilabel a text has any number of labels, joined by --label_separator. The thresholds
-of the labels are those with the best F1 on --dev. With --task regress a text has a number.
+of the labels are those with the best F1 on --dev. With --task regress a text has a number. With
+--window_pooling these three read long texts whole, in windows of --sequence_length tokens.
 
 The label names are the labels of the training file, sorted. Progress and a table of the epochs are
 printed. The model is written when training is done. If a run was killed, the same command goes on
@@ -26,6 +27,10 @@ Example:
 
   keras-bert finetune --task qa --checkpoint bert-base --train train-v2.0.json \\
       --dev dev-v2.0.json --output answerer.keras
+
+  # Reviews of any length, read in windows of 256 tokens.
+  keras-bert finetune --checkpoint bert-base --train reviews.tsv --sequence_length 256 \\
+      --window_pooling max --output reviews.keras
 """
 
 import contextlib
@@ -39,7 +44,7 @@ from absl import flags
 
 from .command_flags import define_path
 from .finetune_folder import claim_folder, drop_folder
-from .kinds import KINDS, define_kind_flags, define_task_flag, define_training_flags
+from .kinds import define_kind_flags, define_task_flag, define_training_flags, find_kind
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .run_settings import report_stop
@@ -111,7 +116,7 @@ def run(values):
     """
     kind = None if values.output.endswith(".keras") else "preset"
     check_output(values.output, values.overwrite, kind)
-    data = KINDS[values.task](values)
+    data = find_kind(values)
     inputs = data.input_names
     if values.export:
         input_names.check_signature_names(inputs)

@@ -13,12 +13,14 @@ from .standalone import versions
 #: that each of them keeps.
 TASKS = {
     "TextClassifier": ("classifier",),
+    "DocumentClassifier": ("classifier",),
     "TokenClassifier": ("token_classifier",),
     "CrfTokenClassifier": ("token_classifier",),
     "EntitySpanClassifier": (),
     "QuestionAnswerer": ("span_labeler",),
     "MultipleChoice": ("choice_scorer",),
     "TextEmbedder": (),
+    "MaskedLM": ("masked_lm",),
 }
 
 
@@ -27,7 +29,7 @@ def open_task(path, wanted=None):
 
     Args:
         path: str. A `.keras` file, the folder of a preset or of a checkpoint with a head, or
-            `hf://owner/name`.
+            `hf://owner/name`. A `Pretrainer` is opened as a `MaskedLM`.
         wanted: str, a class in `TASKS`, or None to open whatever task there is.
 
     Raises:
@@ -39,13 +41,18 @@ def open_task(path, wanted=None):
     import keras_bert_suite as kbs
 
     found = find_task(path)
+    if found == "Pretrainer":
+        found = "MaskedLM"
     if found not in TASKS:
         raise ValueError(
             f"{path} has no head, such as a classification layer. Make one with keras-bert "
             f"finetune --checkpoint {path}"
         )
+    found_cls = getattr(kbs, found)
+    wanted_cls = getattr(kbs, wanted) if wanted else found_cls
     if not path.endswith(".keras"):
-        return getattr(kbs, wanted or found).from_preset(path)
+        cls = found_cls if issubclass(found_cls, wanted_cls) else wanted_cls
+        return cls.from_preset(path)
     if not zipfile.is_zipfile(path):
         raise ValueError(
             f"{path} is damaged, or was not written by Keras: it is not a zip archive. Write it "
@@ -56,9 +63,10 @@ def open_task(path, wanted=None):
     except TypeError as error:
         message = str(error).partition(" Full object config")[0]
         raise ValueError(f"{path} cannot be loaded. {message}") from error
-    if not isinstance(task, getattr(kbs, wanted or found)):
+    if not isinstance(task, wanted_cls):
         raise ValueError(
-            f"{path} holds a {type(task).__name__}, wanted a {wanted or found} of keras_bert_suite."
+            f"{path} holds a {type(task).__name__}, wanted a {wanted_cls.__name__} of "
+            "keras_bert_suite."
         )
     return task
 
@@ -110,7 +118,7 @@ def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=No
 
 
 def find_task(path):
-    """The class of the task that is saved at a path: one of `TASKS`, "Pretrainer" or "MaskedLM".
+    """The class of the task that is saved at a path: one of `TASKS`, or "Pretrainer".
 
     It is None if there is a backbone without a head.
 
@@ -142,7 +150,7 @@ def find_task(path):
     file = Path(path) / "task.json"
     if file.is_file():
         # KerasHub's classifiers are read as ours.
-        known = ("Pretrainer", "MaskedLM", *TASKS)
+        known = ("Pretrainer", *TASKS)
         return find_class(path) if find_class(path) in known else "TextClassifier"
     # The class of a preset at an address is found when KerasHub loads it.
     return "TextClassifier" if "://" in path else None
@@ -168,11 +176,11 @@ def check_version(path, overwrite=False):
         )
 
 
-def export_version(classifier, path, inputs, overwrite=False, max_batch_size=32):
+def export_version(task, path, inputs, overwrite=False, max_batch_size=32):
     """Writes a version of a SavedModel.
 
     Args:
-        classifier: `TextClassifier` or `TokenClassifier`.
+        task: a task that can be exported.
         path: str, folder of the model or of a version, as for `export_saved_model`.
         inputs: names of the text inputs.
         overwrite: bool, whether to replace the version.
@@ -187,6 +195,6 @@ def export_version(classifier, path, inputs, overwrite=False, max_batch_size=32)
 
     def write(aside):
         name = path.absolute().parent.name
-        export_saved_model(classifier, aside, tuple(inputs), max_batch_size, model_name=name)
+        export_saved_model(task, aside, tuple(inputs), max_batch_size, model_name=name)
 
     return write_output(path, write, overwrite, "saved_model")

@@ -2,6 +2,7 @@
 
 from absl import flags
 
+from ..command_flags import UsageError
 from ..model_paths import read_saved_task
 from .choice import Choices
 from .classify import Classify
@@ -33,14 +34,19 @@ def define_task_flag(values, default=None):
 
 def define_kind_flags(values):
     """Defines the flags of single kinds, for a command that reads labelled files."""
-    for kind in KINDS.values():
-        kind.define_flags(values)
+    for define in _list_own("define_flags"):
+        define(values)
 
 
 def define_training_flags(values):
     """Defines the flags of single kinds for `finetune`."""
-    for kind in KINDS.values():
-        kind.define_training_flags(values)
+    for define in _list_own("define_training_flags"):
+        define(values)
+
+
+def _list_own(name):
+    """The functions of a name that kinds have not inherited, so that each is called once."""
+    return [getattr(kind, name) for kind in KINDS.values() if name in vars(kind)]
 
 
 def find_kind(values):
@@ -48,6 +54,9 @@ def find_kind(values):
 
     Args:
         values: the flags.
+
+    Raises:
+        UsageError: if a flag is given that is for other kinds.
     """
     saved = None if values.task else read_saved_task(values.model)
     return _choose_kind(values, lambda kind: saved is not None and kind.recognizes(saved))
@@ -59,6 +68,9 @@ def find_served_kind(values, saved_model):
     Args:
         values: the flags.
         saved_model: `SavedModel`.
+
+    Raises:
+        UsageError: as `find_kind`.
     """
     return _choose_kind(values, lambda kind: kind.serves(saved_model.output_names))
 
@@ -67,4 +79,8 @@ def _choose_kind(values, fits):
     """The `Kind` of --task, or else the first one that fits, or else the first of all."""
     kinds = list(KINDS.values())
     chosen = KINDS[values.task] if values.task else next(filter(fits, kinds), kinds[0])
+    for name in (name for kind in kinds for name in kind.own_flags):
+        if name in values and values[name].present and name not in chosen.own_flags:
+            wanted = ", ".join(kind.name for kind in kinds if name in kind.own_flags)
+            raise UsageError(f"--{name} is for --task {wanted}, not for --task {chosen.name}")
     return chosen(values)

@@ -1,4 +1,4 @@
-"""A label for each text: a `TextClassifier`, and tables of texts."""
+"""A label for each text: a `TextClassifier` or `DocumentClassifier`, and tables of texts."""
 
 import json
 
@@ -16,6 +16,7 @@ from ..outputs import write_json, write_picture
 from ..predictor import open_predictor
 from ..score_table import make_score_table
 from ..table_flags import choose_text_columns
+from ..window_flags import WINDOW_FLAGS, define_window_flags, find_window_arguments
 from .kind import Kind
 
 #: A matrix of more classes is not printed.
@@ -27,15 +28,25 @@ class Classify(Kind):
 
     name = "classify"
     about = "a label for each text"
-    task = "TextClassifier"
     unit = "texts"
+    own_flags = WINDOW_FLAGS
 
     #: `problem_type` of the task.
     problem_type = "single_label_classification"
 
+    @property
+    def task(self):
+        """The class that `finetune` trains."""
+        return "DocumentClassifier" if self.values.window_pooling else "TextClassifier"
+
+    @staticmethod
+    def define_training_flags(values):
+        define_window_flags(values)
+
     @classmethod
     def recognizes(cls, saved):
-        return saved.class_name == cls.task and find_problem_type(saved.config) == cls.problem_type
+        is_classifier = saved.class_name in ("TextClassifier", "DocumentClassifier")
+        return is_classifier and find_problem_type(saved.config) == cls.problem_type
 
     @property
     def input_names(self):
@@ -51,7 +62,10 @@ class Classify(Kind):
         return read_examples(self.values, path, choose_text_columns(self.values))
 
     def find_arguments(self, train):
-        return {"label_names": find_label_names(self.values, train)}
+        return {
+            "label_names": find_label_names(self.values, train),
+            **find_window_arguments(self.values),
+        }
 
     def check(self, examples, arguments, source):
         check_labels(self.values, examples, arguments["label_names"], source)

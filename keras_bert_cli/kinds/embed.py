@@ -22,6 +22,7 @@ class Embed(Kind):
     task = "TextEmbedder"
     unit = "pairs"
     input_names = ("text",)
+    own_flags = ("negative_column",)
 
     @staticmethod
     def define_flags(values):

@@ -22,20 +22,19 @@ class Kind(ABC):
     unit: str
     #: The most tokens of a row, unless --sequence_length says otherwise.
     sequence_length = 128
+    #: The flags that go with this kind, and not with all others.
+    own_flags: tuple = ()
 
     def __init__(self, values):
         self.values = values
 
     @staticmethod  # noqa: B027
     def define_flags(values):
-        """Defines the flags of this kind alone, for commands that read its labelled files.
-
-        Most kinds have none.
-        """
+        """Defines those of `own_flags` that every command with labelled files has."""
 
     @staticmethod  # noqa: B027
     def define_training_flags(values):
-        """Defines the flags of this kind alone for `finetune`."""
+        """Defines those of `own_flags` that `finetune` alone has."""
 
     @classmethod
     def recognizes(cls, saved):

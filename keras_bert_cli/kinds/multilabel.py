@@ -12,6 +12,7 @@ from ..saved_tasks import open_task
 from ..score_table import make_score_table
 from ..standalone import tables
 from ..table_flags import choose_text_columns
+from ..window_flags import find_window_arguments
 from .classify import Classify
 
 
@@ -21,6 +22,7 @@ class MultiLabel(Classify):
     name = "multilabel"
     about = "a set of labels for each text"
     problem_type = "multi_label_classification"
+    own_flags = (*Classify.own_flags, "label_separator")
 
     @staticmethod
     def define_flags(values):
@@ -48,7 +50,11 @@ class MultiLabel(Classify):
                 f"No text of {train.path} has a label in the column {self.values.label_column!r}. "
                 "Is it the right column? --label_column names another."
             )
-        return {"label_names": names, "problem_type": self.problem_type}
+        return {
+            "label_names": names,
+            "problem_type": self.problem_type,
+            **find_window_arguments(self.values),
+        }
 
     def check(self, examples, arguments, source):
         _check_sets(examples, self.columns_of(examples)[1], arguments["label_names"], source)

@@ -9,7 +9,7 @@ from ..command_flags import UsageError
 from ..label_weights import weigh_labels
 from ..labelled_tables import list_labels
 from ..model_paths import find_class, is_saved_model
-from ..outputs import write_json
+from ..outputs import write_json, write_picture
 from ..saved_tasks import open_task
 from ..score_table import make_score_table
 from ..standalone import conll, tag_schemes
@@ -65,6 +65,7 @@ class NamedEntities(Kind):
     about = "a tag for each word"
     unit = "sentences"
     input_names = ("text",)
+    own_flags = ("word_column", "tag_column", "tag_scheme", "head")
 
     @property
     def task(self):
@@ -168,7 +169,7 @@ class NamedEntities(Kind):
     def evaluate(self):
         values = self.values
         if values.png:
-            raise UsageError("--png is a picture of classes of texts. Leave it out with --task ner")
+            from ..plots import plot_label_scores
         if is_saved_model(values.model):
             raise UsageError(
                 f"--model {values.model} is a SavedModel. It splits texts into words of its own, "
@@ -183,6 +184,13 @@ class NamedEntities(Kind):
         print_entity_scores(scores)
         if values.json:
             write_json(values.json, scores, values.overwrite)
+        if values.png:
+            title = "F1 of each type (entities)"
+            write_picture(
+                values.png,
+                lambda path: plot_label_scores(scores["types"], path, "entities", title),
+                values.overwrite,
+            )
 
     def predict(self, columns, saved_model=None):
         if self.values.format == "tsv":

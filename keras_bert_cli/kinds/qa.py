@@ -27,6 +27,7 @@ class Questions(Kind):
     unit = "questions"
     input_names = ("question", "context")
     sequence_length = 384
+    own_flags = ("max_answer_length",)
 
     @staticmethod
     def define_flags(values):

@@ -10,6 +10,7 @@ from ..outputs import write_json, write_picture
 from ..predictor import open_saved_model, order_texts, read_label_names
 from ..saved_tasks import open_task
 from ..table_flags import choose_text_columns
+from ..window_flags import find_window_arguments
 from .classify import Classify
 
 
@@ -41,7 +42,11 @@ class Regress(Classify):
 
     def find_arguments(self, train):
         name = self.values.label_column if self.values.header else "score"
-        return {"label_names": [name], "problem_type": self.problem_type}
+        return {
+            "label_names": [name],
+            "problem_type": self.problem_type,
+            **find_window_arguments(self.values),
+        }
 
     def check(self, examples, arguments, source):
         """Any numbers will do."""

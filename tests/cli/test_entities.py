@@ -102,10 +102,11 @@ def test_every_head(workshop, tagged, run, tmp_path, head):
     assert (status, err) == (0, "")
     status, out, err = run(
         *("evaluate", "--model", model, "--input", tagged / "dev.txt", "--tag_scheme=BIO"),
-        *("--json", tmp_path / "scores.json"),
+        *("--json", tmp_path / "scores.json", "--png", tmp_path / "scores.png"),
     )
     assert (status, err) == (0, "")
     assert json.loads((tmp_path / "scores.json").read_text())["f1"] > 0.5
+    assert (tmp_path / "scores.png").read_bytes()[:4] == b"\x89PNG"
     (tmp_path / "texts.txt").write_text("the film was good\n")
     status, out, err = run("predict", "--model", model, "--input", tmp_path / "texts.txt")
     assert (status, err) == (0, "")
@@ -155,7 +156,7 @@ def test_entities_of_a_model_of_texts(finetuned, run, tmp_path):
         ("good B-POS\n", ["--delimiter=tab"], "--delimiter is for tables of texts"),
         ("good B-POS\n", ["--text_column=text"], "--text_column is for tables of texts"),
         ("good B-POS\n", ["--noheader"], "--header is for tables of texts"),
-        ("good B-POS\n", ["--png=a.png"], "--png is a picture of classes of texts"),
+        ("good B-POS\n", ["--max_answer_length=3"], "is for --task qa, not for --task ner"),
     ],
 )
 def test_wrong_sentences(tagged, run, tmp_path, content, flags, message):

@@ -1,10 +1,12 @@
-"""`finetune`, `evaluate` and `predict` of sets of labels, and of numbers."""
+"""`finetune`, `evaluate` and `predict` of sets of labels, of numbers, and of long texts."""
 
 import json
 
 import keras
 import pytest
 from small_texts import make_reviews
+
+import keras_bert_suite as kbs
 
 TEXTS, _ = make_reviews(32)
 NAMES = ["bad", "good", "plot"]
@@ -16,6 +18,10 @@ def write_table(path, labels):
     rows = zip(TEXTS, labels, strict=True)
     path.write_text("text\tlabel\n" + "".join(f"{text}\t{label}\n" for text, label in rows))
     return path
+
+
+def write_lines(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines))
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +95,43 @@ def test_numbers(run, workshop, tables, tmp_path):
     assert error == pytest.approx(scores["mean_absolute_error"], abs=1e-4)
     status, out, _ = run("predict", f"--model={model}", f"--input={table}", "--format=jsonl")
     assert json.loads(out.splitlines()[0])["scores"].keys() == {"label"}
+
+
+def test_long_texts(run, workshop, tables, tmp_path):
+    """A text that is longer than a window is read whole by each command."""
+    table, model = tables / "multilabel.tsv", tmp_path / "model"
+    flags = ("--window_pooling=transformer", "--max_windows=3", "--training_windows=2")
+    separator = "--label_separator=;"
+    status, _, err = finetune(run, workshop, table, "multilabel", model, separator, *flags)
+    assert (status, err) == (0, "")
+    classifier = kbs.DocumentClassifier.from_preset(model)
+    assert (classifier.max_windows, classifier.training_windows) == (3, 2)
+    status, out, err = run("evaluate", f"--model={model}", f"--input={table}", separator)
+    assert (status, err) == (0, "") and "micro F1" in out
+
+    first = " ".join(TEXTS[:9])
+    write_lines(tmp_path / "texts.txt", [f"{first} {word}" for word in ("good", "bad")])
+    arguments = ("--input", tmp_path / "texts.txt", "--format=jsonl")
+    status, out, err = run("predict", f"--model={model}", *arguments)
+    assert (status, err) == (0, "")
+    answers = [json.loads(line)["probabilities"] for line in out.splitlines()]
+    assert answers[0] != answers[1]
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("task", "flags", "message"),
+    [
+        ("classify", ["--max_windows=2"], "--max_windows needs --window_pooling"),
+        ("ner", ["--window_pooling=max"], "is for --task classify, multilabel, regress, not for"),
+        ("classify", ["--head=crf"], "--head is for --task ner, not for --task classify"),
+        ("regress", ["--label_separator=;"], "is for --task multilabel, not for --task regress"),
+    ],
+)
+def test_flags_of_other_tasks(run, workshop, tables, tmp_path, task, flags, message):
+    table = tables / "regress.tsv"
+    status, _, err = finetune(run, workshop, table, task, tmp_path / "model.keras", *flags)
+    assert status == 2 and message in err
 
 
 @pytest.mark.backend_free
