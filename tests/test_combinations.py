@@ -24,6 +24,7 @@ from keras_bert_suite import (
     CrfTokenClassifier,
     DocumentClassifier,
     EntitySpanClassifier,
+    MaskedLM,
     MultipleChoice,
     Pretrainer,
     QuestionAnswerer,
@@ -68,7 +69,7 @@ CHOICES = np.array([int("good" in second.split()) for _, second in ENDINGS])
 
 TASKS = (
     *("texts", "pairs", *PROBLEMS, "words", "chains", "spans"),
-    *("questions", "choices", "documents", "vectors", "pretraining"),
+    *("questions", "choices", "documents", "vectors", "masks", "pretraining"),
 )
 BYTE_PAIRS = "SegmentPacker of byte pairs"
 PREPROCESSORS = ("SegmentPacker", BYTE_PAIRS, "none", *(f"KerasHub's {name}" for name in MODELS))
@@ -209,6 +210,23 @@ EXCEPTIONS = (
         "Documents are read as texts are. tests/tasks/test_document_classifier.py has the rest.",
     ),
     (
+        lambda c: c.task == "masks" and c.preprocessor not in ("SegmentPacker", "none"),
+        "KerasHub's preprocessors have no place for masks.",
+    ),
+    (
+        lambda c: (
+            c.task == "masks"
+            and (c.kind in DATASETS or (c.kind or "").startswith("DataFrame"))
+            and c.preprocessor == "SegmentPacker"
+        ),
+        "Texts of a dataset get other masks than texts in memory, and a row has one text; "
+        "tests/tasks/test_masked_lm.py has both.",
+    ),
+    (
+        lambda c: c.task == "masks" and c.format in ("ONNX", "LiteRT"),
+        "tests/serving/test_masks.py compares their probabilities of all tokens.",
+    ),
+    (
         lambda c: c.task == "pretraining" and c.preprocessor != "none",
         "Masks are drawn before `fit`, so a Pretrainer takes packed arrays.",
     ),
@@ -305,6 +323,14 @@ def make_task(task, preprocessor):
     if task == "pretraining":
         x, y, weights = to_pretraining_batch(TokenMasker(packer.tokenizer), packer.pack(*PAIRS))
         return Pretrainer(backbone), (x, y, weights)
+    if task == "masks":
+        masking = {"unit": "word"}
+        if preprocessor == "none":
+            masker = TokenMasker(packer.tokenizer, **masking)
+            x = masker(packer.pack(FIRST), row_ids=np.arange(NUM_ROWS))
+            y, weights = x.pop("mask_ids"), x.pop("mask_weights")
+            return MaskedLM(backbone, masking=masking), (x, y, weights)
+        return MaskedLM(backbone, preprocessor=packer, masking=masking), (FIRST, None)
     if task == "chains":
         tagger = CrfTokenClassifier(backbone, num_classes=2, preprocessor=packer, dropout=0.0)
         return tagger, (WORDS, TAGS)
@@ -450,7 +476,7 @@ class Trained:
             if labelled:
                 arguments.update(y=y, sample_weight=weights[0] if weights else None)
             return arguments
-        columns = self.columns if labelled else (x,)
+        columns = tuple(c for c in self.columns if c is not None) if labelled else (x,)
         arguments = {"x": DATASETS[kind](columns, BATCH_SIZE)}
         if kind in WITHOUT_LENGTH:
             arguments["steps"] = STEPS
@@ -492,7 +518,7 @@ def test_every_input(models, cell):
         assert len(names) == wanted
 
 
-@pytest.mark.parametrize("task", [task for task in TASKS if task != "pretraining"])
+@pytest.mark.parametrize("task", [task for task in TASKS if task not in ("masks", "pretraining")])
 def test_weights_of_rows(models, task):
     trained = models(task, "SegmentPacker")
     (x, y), weights = trained.columns, np.full(NUM_ROWS, 2.0)
@@ -565,6 +591,8 @@ def compute_answers(task, outputs):
         return {"scores": outputs}
     if task == "vectors":
         return {"embedding": outputs}
+    if task == "masks":
+        return {"probabilities": outputs}
     if task == "label sets":
         return {"probabilities": 1 / (1 + np.exp(-outputs)), "is_label": outputs > 0}
     exponentials = np.exp(outputs - outputs.max(axis=-1, keepdims=True))
@@ -617,7 +645,12 @@ def compile_model(model):
 
 
 def predicted_columns(model, x):
-    """The columns that `predict` takes: a `TextEmbedder` trains on pairs and answers texts."""
+    """The columns that `predict` takes.
+
+    A `TextEmbedder` trains on pairs and answers texts. The texts of a `MaskedLM` get masks.
+    """
+    if isinstance(model, MaskedLM) and isinstance(x, list):
+        return [f"[MASK] {text}" for text in x]
     if not isinstance(model, TextEmbedder):
         return x
     if isinstance(x, dict):
@@ -633,6 +666,8 @@ def predict(model, **arguments):
         answers = model.predict(**arguments, verbose=0)
         return [[(e.start, e.end, e.score) for e in entities] for entities in answers]
     outputs = model.predict(**arguments, verbose=0)
+    if isinstance(outputs, list) and isinstance(model, MaskedLM):
+        return np.array([[[share for _, share in guesses] for guesses in row] for row in outputs])
     if isinstance(outputs, list):
         return [(answer.start, answer.end, answer.score) for answer in outputs]
     return outputs

@@ -1,0 +1,251 @@
+"""Classes, sets of labels and numbers: our TextClassifier and transformers, same recipe.
+
+    python benchmarks/text_classification.py --seeds 0 1 2           # GLUE, hours
+    python benchmarks/text_classification.py --tasks stsb --num_rows 320 --dev_rows 100 --epochs 1
+    python benchmarks/text_classification.py --tasks goemotions --epochs 2 --learning_rate 1e-4
+    python benchmarks/text_classification.py --tasks chnsenticorp --checkpoint CHINESE_BERT
+
+Every side fine-tunes the same checkpoint, by default MiniLM (six layers, 384 wide, uncased), on at
+most `--num_rows` rows of the training file of a task, the first, and answers at most `--dev_rows`
+rows of the dev file after the last epoch. The tasks are CoLA, SST-2, MRPC, STS-B and RTE of GLUE,
+whose metrics are those of the leaderboard; GoEmotions, comments with sets of 28 labels, each with a
+threshold of 0.5; and ChnSentiCorp, Chinese reviews of two classes.
+
+Batches of `--batch_size` rows of similar length, at most 128 tokens, AdamW with bias correction,
+weight decay 0.01, gradients clipped to norm 1, linear warm-up over a tenth of the steps and linear
+decay, dropout as in the checkpoint. Each side runs in a process of its own. The new layer has other
+random weights on each side. `--data` is a folder with the folders glue, multilabel/GoEmotions and
+zh/ChnSentiCorp, each with the official files.
+"""
+
+import argparse
+import dataclasses
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from peer_recipes import make_adamw, take_step
+from side_processes import (
+    describe_run,
+    describe_seeds,
+    find_minilm,
+    list_pairs,
+    measure_seeds,
+    repeat_flags,
+)
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+TASKS = ("cola", "sst2", "mrpc", "stsb", "rte", "goemotions", "chnsenticorp")
+SEQUENCE_LENGTH = 128
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """The rows of a task and its metrics.
+
+    Attributes:
+        label_names: list of C names; for numbers the name of the target.
+        problem_type: str, as for `TextClassifier`.
+        train, dev: `GlueRows`.
+        score: function(labels, answers) to a dict of the metrics.
+    """
+
+    label_names: list
+    problem_type: str
+    train: object
+    dev: object
+    score: Callable
+
+
+def read_task(name, data):
+    """The `Task` of a name in `TASKS`."""
+    if name == "goemotions":
+        return read_emotions(data / "multilabel" / "GoEmotions")
+    if name == "chnsenticorp":
+        return read_reviews(data / "zh" / "ChnSentiCorp")
+    from keras_bert_suite.data.glue import GLUE_TASKS, read_glue
+    from keras_bert_suite.data.glue_scores import score_glue
+
+    task = GLUE_TASKS[name]
+    return Task(
+        list(task.label_names),
+        task.problem_type,
+        read_glue(task, data / "glue"),
+        read_glue(task, data / "glue", task.dev["dev"]),
+        lambda labels, answers: score_glue(task, labels, answers),
+    )
+
+
+def read_emotions(folder):
+    from keras_bert_suite.data.label_scores import score_label_sets
+
+    names = (folder / "labels.txt").read_text(encoding="utf-8").split()
+
+    def score(labels, answers):
+        matrices = (
+            np.array([[n in row for n in names] for row in rows]) for rows in (labels, answers)
+        )
+        scores = score_label_sets(*matrices, names)
+        return {metric: scores[metric] for metric in ("micro_f1", "macro_f1")}
+
+    def read_labels(field):
+        return [names[int(number)] for number in field.split(",")]
+
+    train, dev = (read_rows(folder / f"{part}.tsv", read_labels) for part in ("train", "dev"))
+    return Task(names, "multi_label_classification", train, dev, score)
+
+
+def read_reviews(folder):
+    def score(labels, answers):
+        return {"accuracy": sum(map(str.__eq__, labels, answers)) / len(labels)}
+
+    train, dev = (read_rows(folder / f"{part}.tsv", str) for part in ("train", "dev"))
+    return Task(["negative", "positive"], "single_label_classification", train, dev, score)
+
+
+def read_rows(path, read_label):
+    """`GlueRows` of a file with a text, a tab and a label in each line."""
+    from keras_bert_suite.data.glue import GlueRows
+
+    lines = path.read_text(encoding="utf-8").split("\n")
+    fields = [line.split("\t") for line in lines if line]
+    return GlueRows(
+        str(path), ([row[0] for row in fields],), [read_label(row[1]) for row in fields]
+    )
+
+
+def run_ours(task, train, dev, options):
+    import keras
+
+    import keras_bert_suite as kbs
+
+    keras.utils.set_random_seed(options.seed)
+    classifier = kbs.TextClassifier.from_preset(
+        options.checkpoint,
+        label_names=task.label_names,
+        problem_type=task.problem_type,
+        sequence_length=SEQUENCE_LENGTH,
+    )
+    schedule = kbs.LinearWarmupDecay(options.learning_rate)
+    classifier.compile(kbs.AdamW(schedule, bias_correction=True))
+    begin = time.perf_counter()
+    classifier.fit(
+        train.x, train.labels, batch_size=options.batch_size, epochs=options.epochs, verbose=0
+    )
+    return time.perf_counter() - begin, classifier.predict_labels(dev.x, verbose=0)
+
+
+def run_transformers(task, train, dev, options):
+    import torch
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    from keras_bert_suite.data.row_orders import shuffled_by_length
+
+    torch.manual_seed(options.seed)
+    size = options.batch_size
+    tokenizer = AutoTokenizer.from_pretrained(options.checkpoint)
+    model = AutoModelForSequenceClassification.from_pretrained(
+        options.checkpoint, num_labels=len(task.label_names), problem_type=task.problem_type
+    )
+    steps = -(-len(train) // size) * options.epochs
+    adamw = make_adamw(model, options.learning_rate, steps)
+
+    def pack(rows, numbers):
+        columns = [[column[number] for number in numbers] for column in rows.texts]
+        return tokenizer(
+            *columns, truncation=True, max_length=SEQUENCE_LENGTH, padding=True, return_tensors="pt"
+        )
+
+    def encode(labels):
+        if task.problem_type == "regression":
+            return torch.tensor(labels)
+        if task.problem_type == "multi_label_classification":
+            return torch.tensor([[float(n in row) for n in task.label_names] for row in labels])
+        return torch.tensor([task.label_names.index(label) for label in labels])
+
+    def decode(row):
+        if task.problem_type == "regression":
+            return float(row[0])
+        if task.problem_type == "multi_label_classification":
+            return [name for name, logit in zip(task.label_names, row, strict=True) if logit > 0]
+        return task.label_names[row.argmax()]
+
+    def lengths(rows):
+        return [sum(map(len, texts)) for texts in zip(*rows.texts, strict=True)]
+
+    order = shuffled_by_length(lengths(train), size, seed=options.seed)
+    begin = time.perf_counter()
+    model.train()
+    for epoch in range(options.epochs):
+        for batch in np.array_split(order(epoch), range(size, len(train), size)):
+            labels = encode([train.labels[number] for number in batch])
+            take_step(model, model(**pack(train, batch), labels=labels).loss, *adamw)
+    seconds = time.perf_counter() - begin
+
+    model.eval()
+    answers = [None] * len(dev)
+    order = np.argsort(lengths(dev))
+    with torch.inference_mode():
+        for batch in np.array_split(order, range(size, len(dev), size)):
+            logits = model(**pack(dev, batch)).logits.numpy()
+            for number, row in zip(batch, logits, strict=True):
+                answers[number] = decode(row)
+    return seconds, answers
+
+
+SIDES = {"ours": run_ours, "transformers": run_transformers}
+
+
+def run_side(side, options):
+    """Measures one side in this process and prints the figures as JSON."""
+    task = read_task(options.task, Path(options.data))
+    train, dev = task.train.take(options.num_rows), task.dev.take(options.dev_rows)
+    seconds, answers = SIDES[side](task, train, dev, options)
+    print(json.dumps({"seconds": seconds, **task.score(dev.labels, answers)}))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--tasks", nargs="+", default=TASKS[:5], choices=TASKS)
+    parser.add_argument("--checkpoint", help="a Hugging Face directory; MiniLM by default")
+    parser.add_argument("--backends", nargs="+", default=["torch"])
+    parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=list(SIDES))
+    parser.add_argument("--data", default=str(DATA))
+    parser.add_argument("--num_rows", type=int, default=10000)
+    parser.add_argument("--dev_rows", type=int, default=10000)
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--batch_size", type=int, default=16)
+    parser.add_argument("--learning_rate", type=float, default=4e-5)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.checkpoint = options.checkpoint or find_minilm()
+    if options.child:
+        run_side(options.child, options)
+        return
+
+    pairs = list_pairs(options.sides, options.backends, peers=["transformers"])
+    flags = ("data", "checkpoint", "num_rows", "dev_rows", "epochs", "batch_size", "learning_rate")
+    arguments = repeat_flags(options, flags)
+    print(f"{describe_run(1)} Dev files; seconds of the training.\n")
+    print("| task | metric | side | backend | each seed | mean | spread | seconds |")
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    for task in options.tasks:
+        measured = measure_seeds(__file__, pairs, options.seeds, [*arguments, "--task", task])
+        for metric in (name for name in measured[pairs[0]] if name != "seconds"):
+            for pair in pairs:
+                seconds = statistics.median(measured[pair]["seconds"])
+                print(
+                    f"| {task} | {metric} | {' | '.join(pair)} | "
+                    f"{describe_seeds(measured[pair][metric])} | {seconds:.0f} |",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
