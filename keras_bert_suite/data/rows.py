@@ -295,6 +295,13 @@ def to_array(column):
     return column if is_tf_tensor(column) else as_array(column)
 
 
+def leave_tensorflow(columns):
+    """Columns with arrays in place of tensors of TensorFlow, in tuples and dicts of any depth."""
+    return keras.tree.map_structure(
+        lambda column: column.numpy() if is_tf_tensor(column) else column, columns
+    )
+
+
 def as_array(column):
     """Turns a list, a Series or a tensor into an array. Strings in a list become objects."""
     if hasattr(column, "detach"):

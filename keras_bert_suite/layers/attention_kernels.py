@@ -48,6 +48,9 @@ def attention_probabilities(query: Tensor, key: Tensor, mask: Tensor | None = No
     scores = ops.cast(ops.matmul(query * scale, ops.swapaxes(key, -1, -2)), "float32")
     if mask is not None:
         scores = ops.where(mask, scores, -1e30)
+    if scores.shape[-1] == 1:
+        # Keras would warn of the softmax of one number, and of weights without a gradient.
+        return ops.exp(scores - scores)
     return ops.softmax(scores, axis=-1)
 
 

@@ -13,6 +13,7 @@ from keras_bert_suite.layers.pooling import get_pooling
 from keras_bert_suite.layers.window_sampler import WindowSampler, find_windows
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.document_windows import pack_documents
+from keras_bert_suite.tasks.hidden_states import open_new_pooling
 from keras_bert_suite.tasks.input_checks import check_segments
 from keras_bert_suite.tasks.problem_types import SingleLabel
 from keras_bert_suite.tasks.text_classifier import TextClassifier
@@ -158,11 +159,7 @@ class DocumentClassifier(TextClassifier):
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
-        # Checkpoints of other libraries have no layers over windows.
-        window_pooling = arguments.get("window_pooling")
-        if isinstance(window_pooling, keras.layers.Layer):
-            new_parts = [*new_parts, f"{window_pooling.name}/.*"]
-        return arguments, new_parts
+        return arguments, [*new_parts, *open_new_pooling(arguments, "window_pooling")]
 
     @classmethod
     def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:

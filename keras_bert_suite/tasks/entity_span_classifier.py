@@ -253,6 +253,6 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
         return {**super().get_config(), "head": keras.layers.serialize(self.head)}
 
 
-def _find_all_spans(outputs):
+def _find_all_spans(outputs, rows):
     """list of B arrays, the spans of a batch of windows."""
     return [find_spans(scores) for scores in outputs]

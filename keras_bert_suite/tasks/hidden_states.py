@@ -1,12 +1,30 @@
 """The hidden states of all layers of a backbone, and their pooling to one vector."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.layers.pooling import get_pooling
 from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle
+
+
+def open_new_pooling(arguments: dict[str, Any], name: str) -> list[str]:
+    """Makes the pooling layer of a task that is built on a checkpoint.
+
+    Args:
+        arguments: of the task. The configuration of a layer is replaced by the layer.
+        name: of the argument.
+
+    Returns:
+        regular expressions for its weights, which no checkpoint of another library has.
+    """
+    if isinstance(arguments.get(name), Mapping):
+        arguments[name] = get_pooling(arguments[name])
+    pooling = arguments.get(name)
+    return [f"{pooling.name}/.*"] if isinstance(pooling, keras.layers.Layer) else []
 
 
 def pool_hidden_states(

@@ -12,7 +12,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.argument_checks import check_integer, is_auto
-from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.data.rows import Rows, leave_tensorflow
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
 from keras_bert_suite.tasks.idle_weights import (
@@ -213,14 +213,11 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
             )[0]
         top_k = self.top_k if top_k is None else top_k
         check_integer("top_k", top_k, at_least=1)
-        if isinstance(x, dict) and "mask_positions" in x:
-            return super().predict(x, batch_size, steps, **kwargs)
-        check_can_read(self)
-        allowed = None
-        if whole_words:
-            allowed = ~self.preprocessor.tokenizer.find_continuations()
 
-        def rank(logits: np.ndarray) -> np.ndarray:
+        def rank(logits: np.ndarray, rows: Rows) -> np.ndarray:
+            if not isinstance(rows, NumberedRows):
+                return logits
+            allowed = ~self.preprocessor.tokenizer.find_continuations() if whole_words else None
             return rank_tokens(logits, top_k, allowed)
 
         return predict(self, x, batch_size, steps, self.decode, condense=rank, **kwargs)
@@ -259,7 +256,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         rows = super().read_batch(x, y, sample_weight)
         if isinstance(rows.inputs, dict):
-            return rows
+            return Rows(*leave_tensorflow((rows.inputs, rows.labels, rows.weights)))
         _check_no_labels(y, sample_weight)
         texts = tuple(canonicalize_texts(np.asarray(column))[0] for column in rows.inputs)
         return Rows(texts, None, None, rows.input_names)
@@ -271,6 +268,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
 
     def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         if isinstance(x, tuple):
+            check_can_read(self)
             return pack_masked_texts(self, x)
         return keras.utils.pack_x_y_sample_weight(x, y, sample_weight)
 

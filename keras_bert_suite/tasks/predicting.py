@@ -25,8 +25,9 @@ def predict(task, x, batch_size, steps, decode, condense=None, **kwargs):
         task: `RowTask`.
         x, batch_size, steps: as for `RowTask.predict`.
         decode: function(outputs, rows), such as `RowTask.decode`.
-        condense: function from the outputs for a batch to what `decode` needs of them, for a task
-            that cuts windows and whose outputs are too large to be kept. None keeps them.
+        condense: function(outputs, rows) from the outputs for a batch, and rows of the kind of its
+            rows, to what `decode` needs of them, for a task that cuts windows and whose outputs are
+            too large to be kept. None keeps them.
         **kwargs: `verbose` and `callbacks`, as in Keras.
 
     Returns:
@@ -56,10 +57,8 @@ def _predict_rows(task, rows, batch_size, decode, condense, **kwargs):
         return decode(keras.tree.map_structure(lambda output: output[order], outputs), rows)
     outputs = [
         output
-        for batch in _run_batches(
-            task, source.preprocessed(), source.num_batches, condense, **kwargs
-        )
-        for output in batch
+        for batch in _run_batches(task, source.preprocessed(), source.num_batches, **kwargs)
+        for output in (condense(batch, windows) if condense else batch)
     ]
     return decode([outputs[place] for place in order], windows)
 
@@ -83,10 +82,8 @@ def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
             yield (x,)
 
     answers = [
-        decode(outputs, read[number])
-        for number, outputs in enumerate(
-            _run_batches(task, pack_batches(), steps, condense, **kwargs)
-        )
+        decode(condense(outputs, read[number]) if condense else outputs, read[number])
+        for number, outputs in enumerate(_run_batches(task, pack_batches(), steps, **kwargs))
     ]
     if not answers:  # Batches without a row, or a callback that stopped it.
         return _predict_rows(task, read_data(task, []), None, decode, condense)
@@ -95,7 +92,7 @@ def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
     return keras.tree.map_structure(lambda *batches: np.concatenate(batches), *answers)
 
 
-def _run_batches(task, batches, steps, condense, verbose="auto", callbacks=None):
+def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
     """Yields the outputs for each batch. Arrays of different batches may differ in length.
 
     `keras.Model.predict` concatenates the outputs of batches, so all must have one length.
@@ -115,7 +112,7 @@ def _run_batches(task, batches, steps, condense, verbose="auto", callbacks=None)
         x = keras.tree.map_structure(np.asarray, x)
         outputs = keras.Model.predict_on_batch(task, x)
         callbacks.on_predict_batch_end(step, {"outputs": outputs})
-        yield outputs if condense is None else condense(outputs)
+        yield outputs
     callbacks.on_predict_end()
 
 
@@ -126,7 +123,8 @@ def _has_open_outputs(task):
 
 def _no_rows(output):
     """The array of an output of the model for no rows."""
-    return np.zeros([size or 0 for size in output.shape], output.dtype)
+    # Under PyTorch a reshaped batch has a number of rows, which means nothing.
+    return np.zeros([0, *(size or 0 for size in output.shape[1:])], output.dtype)
 
 
 def softmax(logits):

@@ -16,7 +16,7 @@ from keras_bert_suite.data.answer_spans import (
     read_accepted_answers,
     read_answer_spans,
 )
-from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.data.rows import Rows, leave_tensorflow
 from keras_bert_suite.data.squad_scores import find_threshold, score_answers
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -299,7 +299,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
                 "tf.data dataset itself to `fit`, without mapping `preprocess_samples` over it."
             )
         rows = Rows.read_batch(x, None, sample_weight)
-        inputs = keras.tree.map_structure(_to_numpy, rows.inputs)
+        inputs = leave_tensorflow(rows.inputs)
         return self._read_labels(Rows(inputs, None, rows.weights, rows.input_names), y)
 
     def _read_labels(self, rows, y):
@@ -365,10 +365,6 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
             "no_answer_threshold": self.no_answer_threshold,
             "input_names": self.input_names and list(self.input_names),
         }
-
-
-def _to_numpy(column):
-    return column.numpy() if is_tf_tensor(column) else column
 
 
 def _pair_columns(question, context):

@@ -15,7 +15,7 @@ from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.batch_sources import read_data
 from keras_bert_suite.tasks.feature_training import fit_on_features
-from keras_bert_suite.tasks.hidden_states import pool_hidden_states
+from keras_bert_suite.tasks.hidden_states import open_new_pooling, pool_hidden_states
 from keras_bert_suite.tasks.idle_weights import IdleWeights, list_missing_poolers
 from keras_bert_suite.tasks.input_checks import check_input_names
 from keras_bert_suite.tasks.labelled_task import LabelledTask, make_head, resolve_label_names
@@ -189,12 +189,9 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     ) -> tuple[dict[str, Any], list[str]]:
         _check_new_head(arguments, cls.has_new_head(arguments))
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
-        pooling = arguments.get("pooling")
-        if pooling is not None:
+        if arguments.get("pooling") is not None:
             new_parts += list_missing_poolers(checkpoint)
-        if isinstance(pooling, keras.layers.Layer):
-            new_parts.append(f"{pooling.name}/.*")
-        return arguments, new_parts
+        return arguments, [*new_parts, *open_new_pooling(arguments, "pooling")]
 
     @classmethod
     def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:

@@ -22,7 +22,7 @@ from keras_bert_suite.preprocessing.text_rows import (
     number_texts,
     split_packed,
 )
-from keras_bert_suite.tasks.hidden_states import pool_hidden_states
+from keras_bert_suite.tasks.hidden_states import open_new_pooling, pool_hidden_states
 from keras_bert_suite.tasks.idle_weights import IdleWeights, list_missing_poolers
 from keras_bert_suite.tasks.input_checks import (
     check_input_names,
@@ -130,9 +130,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
         arguments = {**checkpoints.embedder_arguments(checkpoint), **arguments}
-        new_parts = list_missing_poolers(checkpoint)
-        if isinstance(arguments.get("pooling"), keras.layers.Layer):
-            new_parts.append(f"{arguments['pooling'].name}/.*")
+        new_parts = [*list_missing_poolers(checkpoint), *open_new_pooling(arguments, "pooling")]
         return arguments, new_parts
 
     def compile(

@@ -110,7 +110,7 @@ def test_long_texts(run, workshop, tables, tmp_path):
     assert (status, err) == (0, "") and "micro F1" in out
 
     first = " ".join(TEXTS[:9])
-    write_lines(tmp_path / "texts.txt", [f"{first} {word}" for word in ("good", "bad")])
+    write_lines(tmp_path / "texts.txt", [first + f" {word}" * 9 for word in ("good", "bad")])
     arguments = ("--input", tmp_path / "texts.txt", "--format=jsonl")
     status, out, err = run("predict", f"--model={model}", *arguments)
     assert (status, err) == (0, "")

@@ -37,6 +37,8 @@ def examples(tmp_path, monkeypatch):
     for part, num_rows in (("train", 32), ("test", 31)):
         path = folder / "data" / f"sentences_{part}.tsv"
         write_reviews(path, num_rows, seed=num_rows, names=("negative", "positive"))
+    for part in ("train", "dev", "test"):
+        cut_file(folder / "data" / f"emotions_{part}.tsv", "\n", 40)
     for part in ("train", "test"):
         cut_file(folder / "data" / f"entities_{part}.txt", "\n\n", 24)
         cut_questions(folder / "data" / f"questions_{part}.json", 12)

@@ -54,3 +54,29 @@ def test_serve_model(run):
     _, lines = run("serve_model.py")
     assert any(line.startswith("serving_default(text) -> ") for line in lines)
     assert float(lines[-1].split(": ")[1]) < 1e-5
+
+
+@pytest.mark.long
+def test_label_emotions(run, examples):
+    names, lines = run("label_emotions.py")
+    assert "gratitude" in names["names"] and "macro F1" in "\n".join(lines)
+    assert (examples / "emotion_thresholds.png").stat().st_size > 5000
+
+
+@pytest.mark.long
+def test_date_speeches(run, examples):
+    names, _ = run("date_speeches.py")
+    assert len(names["years"]) == len(names["test"][0])
+    assert (examples / "years.png").stat().st_size > 5000
+
+
+@pytest.mark.long
+def test_guess_words(run):
+    _, lines = run("guess_words.py")
+    assert "God [MASK] America." in lines
+
+
+@pytest.mark.long
+def test_choose_endings(run):
+    names, lines = run("choose_endings.py")
+    assert [line[5:] for line in lines[-3:]] == [f"{names['prompt']} {e}" for e in names["endings"]]
