@@ -32,6 +32,15 @@ def fixed_seed():
     keras.utils.set_random_seed(0)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def frozen_imports():
+    """The collector passes by the 700,000 objects that the imports have made."""
+    import keras_bert_suite  # noqa: F401
+
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True, scope="module")
 def freed_memory():
     """The models of a module are in cycles, which the collector may leave for a long time."""
