@@ -1,5 +1,7 @@
 """Two activation functions that are both called GELU."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -12,6 +14,10 @@ def gelu_erf(x: Tensor) -> Tensor:
 
     Source: Hendrycks and Gimpel, 2016 (https://arxiv.org/abs/1606.08415).
     """
+    if keras.config.backend() == "tensorflow" and x.dtype == "float32":
+        # `tf.nn.gelu` computes 1 - erf, which takes twice as long on a CPU. And TensorFlow joins
+        # these ops to the product before them.
+        return 0.5 * x * (1.0 + ops.erf(x * math.sqrt(0.5)))
     return ops.gelu(x, approximate=False)
 
 

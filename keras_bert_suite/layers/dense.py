@@ -10,11 +10,12 @@ from keras_bert_suite.annotations import Tensor
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Dense(keras.layers.Dense):
-    """Keras' dense layer, whose product adds the bias itself under PyTorch.
+    """Keras' dense layer, in which the product adds the bias itself.
 
     Keras computes the product and then the sum, which reads and writes the output once more. The
-    compilers of JAX and TensorFlow join the two. Weights, LoRA and quantization are those of
-    `keras.layers.Dense`.
+    compiler of JAX joins the two. For PyTorch and TensorFlow this layer asks for it: TensorFlow
+    joins a product of matrices, a bias, and an activation that nothing else reads, such as
+    `gelu_erf` outside training. Weights, LoRA and quantization are those of `keras.layers.Dense`.
     """
 
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
@@ -31,11 +32,19 @@ class Dense(keras.layers.Dense):
         Returns:
             float (..., units).
         """
-        if keras.config.backend() != "torch" or self.bias is None:
+        backend = keras.config.backend()
+        if self.bias is None or backend not in ("tensorflow", "torch"):
             return super().call(inputs, training=training)
-        import torch
-
+        activation = self.activation or keras.activations.linear
         kernel, bias = ops.convert_to_tensor(self.kernel), ops.convert_to_tensor(self.bias)
-        # `linear` takes the kernel with its axes swapped, which is a view.
-        x = torch.nn.functional.linear(inputs, kernel.T, bias)
-        return x if self.activation is None else self.activation(x)
+        if backend == "torch":
+            import torch
+
+            # `linear` takes the kernel with its axes swapped, which is a view.
+            return activation(torch.nn.functional.linear(inputs, kernel.T, bias))
+        import tensorflow as tf
+
+        shape = ops.shape(inputs)
+        rows = tf.reshape(inputs, (-1, inputs.shape[-1]))
+        rows = activation(tf.nn.bias_add(tf.matmul(rows, kernel), bias))
+        return tf.reshape(rows, (*shape[:-1], self.units))

@@ -66,15 +66,20 @@ class TransformerBlock(keras.layers.Layer):
         hidden_dim = hidden_shape[-1]
         self.self_attention.build(hidden_shape)
         self.self_attention_norm.build(hidden_shape)
-        self.intermediate = self._dense(self.intermediate_dim, "intermediate")
+        self.intermediate = self._dense(self.intermediate_dim, "intermediate", self.activation)
         self.intermediate.build(hidden_shape)
         self.feedforward_output = self._dense(hidden_dim, "feedforward_output")
         self.feedforward_output.build((*hidden_shape[:-1], self.intermediate_dim))
         self.feedforward_norm.build(hidden_shape)
 
-    def _dense(self, units: int, name: str) -> Dense:
-        initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
-        return Dense(units, kernel_initializer=initializer, dtype=self.dtype_policy, name=name)
+    def _dense(self, units: int, name: str, activation: Activation | None = None) -> Dense:
+        return Dense(
+            units,
+            activation=activation,
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            dtype=self.dtype_policy,
+            name=name,
+        )
 
     def call(
         self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
@@ -93,7 +98,7 @@ class TransformerBlock(keras.layers.Layer):
         hidden = self.self_attention_norm(
             hidden + self.sublayer_dropout(attended, training=training)
         )
-        projected = self.feedforward_output(self.activation(self.intermediate(hidden)))
+        projected = self.feedforward_output(self.intermediate(hidden))
         return self.feedforward_norm(hidden + self.sublayer_dropout(projected, training=training))
 
     def compute_output_shape(
