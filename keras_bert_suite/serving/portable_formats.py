@@ -61,8 +61,8 @@ def export_litert(task: keras_hub.models.Task, path: PathLike) -> None:
 
     The folder is as from `export_onnx`, but L is the packer's `sequence_length`. With an open L the
     converter leaves ops in the graph that a LiteRT runtime without TensorFlow lacks. Pad all rows
-    to this length: `SegmentPacker(..., padding_lengths=(sequence_length,))`. P of a `MaskedLM` is L,
-    too: pad `mask_positions` with 0.
+    to this length: `SegmentPacker(..., padding_lengths=(sequence_length,))`. P of a `MaskedLM` is
+    L, too: pad `mask_positions` with 0.
 
     Args, Raises: as for `export_onnx`, without tf2onnx. ValueError also if the task has a
     recurrent layer, such as `BiLSTMPooling`.
