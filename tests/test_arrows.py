@@ -49,6 +49,7 @@ TENSORFLOW = {
     "tokenizers/": "works on TensorFlow's tensors when it is handed some",
     "preprocessing/": "works on TensorFlow's tensors when it is handed some",
     "training/gradient_cache.py": "writes a gradient of its own under that backend",
+    "layers/dense.py": "writes the product so that TensorFlow joins it, under that backend",
     "training/fused_updates.py": "calls TensorFlow's own optimizer kernel under that backend",
 }
 
