@@ -62,10 +62,11 @@ class Classify(Kind):
         return read_examples(self.values, path, choose_text_columns(self.values))
 
     def find_arguments(self, train):
-        return {
-            "label_names": find_label_names(self.values, train),
-            **find_window_arguments(self.values),
-        }
+        return {**self.find_labels(train), **find_window_arguments(self.values)}
+
+    def find_labels(self, train):
+        """dict of the arguments of the task that are about its labels."""
+        return {"label_names": find_label_names(self.values, train)}
 
     def check(self, examples, arguments, source):
         check_labels(self.values, examples, arguments["label_names"], source)

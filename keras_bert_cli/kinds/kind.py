@@ -30,11 +30,11 @@ class Kind(ABC):
 
     @staticmethod  # noqa: B027
     def define_flags(values):
-        """Defines those of `own_flags` that every command with labelled files has."""
+        """Defines the flags of `own_flags` for `finetune` and `evaluate`."""
 
     @staticmethod  # noqa: B027
     def define_training_flags(values):
-        """Defines those of `own_flags` that `finetune` alone has."""
+        """Defines the flags of `own_flags` for `finetune` alone."""
 
     @classmethod
     def recognizes(cls, saved):

@@ -12,7 +12,6 @@ from ..saved_tasks import open_task
 from ..score_table import make_score_table
 from ..standalone import tables
 from ..table_flags import choose_text_columns
-from ..window_flags import find_window_arguments
 from .classify import Classify
 
 
@@ -38,7 +37,7 @@ class MultiLabel(Classify):
         columns = choose_text_columns(self.values)
         return read_examples(self.values, path, columns, needs_label=False)
 
-    def find_arguments(self, train):
+    def find_labels(self, train):
         """The names are the labels of the training file, sorted.
 
         Raises:
@@ -50,11 +49,7 @@ class MultiLabel(Classify):
                 f"No text of {train.path} has a label in the column {self.values.label_column!r}. "
                 "Is it the right column? --label_column names another."
             )
-        return {
-            "label_names": names,
-            "problem_type": self.problem_type,
-            **find_window_arguments(self.values),
-        }
+        return {"label_names": names, "problem_type": self.problem_type}
 
     def check(self, examples, arguments, source):
         _check_sets(examples, self.columns_of(examples)[1], arguments["label_names"], source)

@@ -10,7 +10,6 @@ from ..outputs import write_json, write_picture
 from ..predictor import open_saved_model, order_texts, read_label_names
 from ..saved_tasks import open_task
 from ..table_flags import choose_text_columns
-from ..window_flags import find_window_arguments
 from .classify import Classify
 
 
@@ -40,13 +39,9 @@ class Regress(Classify):
                 )
         return table
 
-    def find_arguments(self, train):
+    def find_labels(self, train):
         name = self.values.label_column if self.values.header else "score"
-        return {
-            "label_names": [name],
-            "problem_type": self.problem_type,
-            **find_window_arguments(self.values),
-        }
+        return {"label_names": [name], "problem_type": self.problem_type}
 
     def check(self, examples, arguments, source):
         """Any numbers will do."""

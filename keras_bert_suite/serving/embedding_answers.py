@@ -12,17 +12,17 @@ class ServedVectors(ServedTask):
     def more_signatures(self):
         return {"similarity": (self.compare, PAIR_NAMES)}
 
-    def compare(self, first, second):
+    def compare(self, texts):
         """Compares pairs of texts.
 
         Args:
-            first, second: string tensors (B,).
+            texts: tuple of two string tensors (B,).
 
         Returns:
             dict of `similarity` float32 (B,), the cosines.
         """
         import tensorflow as tf
 
-        vectors = self.task(self.pack((tf.concat([first, second], axis=0),)), training=False)
+        vectors = self.task(self.pack((tf.concat(texts, axis=0),)), training=False)
         first, second = tf.split(tf.math.l2_normalize(vectors, axis=-1), 2)
         return {"similarity": tf.reduce_sum(first * second, axis=-1)}

@@ -82,6 +82,7 @@ class ServedTask:
         """Signatures that only this task has.
 
         Returns:
-            dict of name -> (function from string tensors (B,) to answers, names of its inputs).
+            dict of name -> (function from a tuple of string tensors (B,) to answers, names of the
+            tensors).
         """
         return {}

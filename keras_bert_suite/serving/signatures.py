@@ -81,11 +81,8 @@ def make_signatures(served, input_names):
         name: one if rank == 1 else several for name, rank in zip(input_names, ranks, strict=True)
     }
 
-    def check(texts):
-        return tuple(check_inputs(dict(zip(input_names, texts, strict=True)), ranks).values())
-
-    def serve(*texts):
-        return served.answer_texts(check(texts))
+    serve = _check_first(served.answer_texts, input_names, ranks)
+    embed = _check_first(lambda texts: _embed(task, served.pack(texts)), input_names, ranks)
 
     def serve_ids(inputs):
         return served.answer_ids(check_inputs(inputs, token_rank))
@@ -94,9 +91,6 @@ def make_signatures(served, input_names):
         examples = check_inputs({"examples": examples}, 1)["examples"]
         parsed = tf.io.parse_example(examples, features)
         return serve(*(parsed[name] for name in input_names))
-
-    def embed(*texts):
-        return _embed(task, served.pack(check(texts)))
 
     def sign(function, *signature):
         return tf.function(function, input_signature=signature, autograph=False)
@@ -108,15 +102,19 @@ def make_signatures(served, input_names):
     }
     for name, (answer, names) in served.more_signatures().items():
         specs = [tf.TensorSpec([None], tf.string, name=name) for name in names]
-        signatures[name] = sign(_check_first(answer, names), *specs)
+        signatures[name] = sign(_check_first(answer, names, ranks=1), *specs)
     if token_rank > 2:
         return signatures
     return {**signatures, "embed": sign(embed, *texts)}
 
 
-def _check_first(answer, names):
-    """A function that checks the shapes of texts (B,), and then answers."""
-    return lambda *texts: answer(*check_inputs(dict(zip(names, texts, strict=True)), 1).values())
+def _check_first(answer, names, ranks):
+    """A function from texts, of which it checks the shapes, to their answers."""
+
+    def answer_checked(*texts):
+        return answer(tuple(check_inputs(dict(zip(names, texts, strict=True)), ranks).values()))
+
+    return answer_checked
 
 
 def _embed(task, packed):

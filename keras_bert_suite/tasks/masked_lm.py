@@ -213,12 +213,13 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
             )[0]
         top_k = self.top_k if top_k is None else top_k
         check_integer("top_k", top_k, at_least=1)
+        allowed = None
+        if whole_words and self.preprocessor is not None:
+            allowed = ~self.preprocessor.tokenizer.find_continuations()
 
         def rank(logits: np.ndarray, rows: Rows) -> np.ndarray:
-            if not isinstance(rows, NumberedRows):
-                return logits
-            allowed = ~self.preprocessor.tokenizer.find_continuations() if whole_words else None
-            return rank_tokens(logits, top_k, allowed)
+            is_text = isinstance(rows, NumberedRows)
+            return rank_tokens(logits, top_k, allowed) if is_text else logits
 
         return predict(self, x, batch_size, steps, self.decode, condense=rank, **kwargs)
 
