@@ -6,8 +6,8 @@ This module needs only the standard library.
 import re
 from pathlib import Path
 
-#: A character that is not ASCII, and its place in its word.
-_NUMBERED = re.compile(r"[^\x00-\x7f][0-9]")
+#: A character, or what a wrong encoding has left of it, and its place in its word.
+_NUMBERED = re.compile(r".+[0-9]")
 
 
 def read_conll(path, word_column=1, tag_column=-1, encoding="utf-8"):
@@ -15,8 +15,8 @@ def read_conll(path, word_column=1, tag_column=-1, encoding="utf-8"):
 
     A line holds the fields of a word, with tabs between them or, in a line without tabs, spaces. A
     blank line ends a sentence. Lines that begin with -DOCSTART- are skipped. The Chinese data of
-    Weibo NER numbers the characters of each word, as in 科0 技1. If all words of a file are a
-    character and a digit, the digits are left out.
+    Weibo NER numbers the characters of each word, as in 科0 技1. If all words of a file end in such
+    a digit, and not all are ASCII, the digits are left out.
 
     Args:
         path: str or path.
@@ -57,9 +57,14 @@ def read_conll(path, word_column=1, tag_column=-1, encoding="utf-8"):
     if not sentences:
         raise ValueError(f"{path} holds no sentences: wanted a word and its tag in each line.")
     rows = [words for words, _ in sentences]
-    if all(_NUMBERED.fullmatch(word) for words in rows for word in words):
-        rows = [[word[0] for word in words] for words in rows]
+    if _are_numbered(word for words in rows for word in words):
+        rows = [[word[:-1] for word in words] for words in rows]
     return rows, [tags for _, tags in sentences]
+
+
+def _are_numbered(words):
+    words = list(words)
+    return all(map(_NUMBERED.fullmatch, words)) and not all(map(str.isascii, words))
 
 
 def list_tags(sentences):

@@ -60,7 +60,15 @@ def test_published_corpora(shared_data, file, sentences, scheme):
 
 
 def test_numbered_characters_of_weibo(tmp_path):
-    words, tags = read_conll(write(tmp_path, "科0\tO\n技1\tB-ORG\n\n全0\tO\n"))
-    assert words == [["科", "技"], ["全"]] and tags == [["O", "B-ORG"], ["O"]]
-    words, _ = read_conll(write(tmp_path, "科0\tO\nA1\tO\n"))  # Not all words are numbered.
-    assert words == [["科0", "A1"]]
+    words, tags = read_conll(write(tmp_path, "科0\tO\n技1\tB-ORG\n\n:0\tO\n70\tO\n"))
+    assert words == [["科", "技"], [":", "7"]] and tags == [["O", "B-ORG"], ["O", "O"]]
+    for unnumbered in ("科0 A", "A1 B2", "科0 7"):
+        words, _ = read_conll(write(tmp_path, unnumbered.replace(" ", "\tO\n") + "\tO\n"))
+        assert words == [unnumbered.split()]
+
+
+@pytest.mark.parametrize("part", ["train", "dev", "test"])
+def test_numbered_characters_of_the_published_files(shared_data, part):
+    words, _ = read_conll(shared_data / "ner" / "weibo_zh" / f"weiboNER_2nd_conll.{part}")
+    # A few characters were damaged before they were published.
+    assert {len(word) for row in words for word in row} <= {1, 2}
