@@ -82,13 +82,16 @@ def _warn_of_partial_load(checkpoint, model, left_alone, left_out):
 
 
 def weights_by_path(model):
-    """dict of path -> weight of a model.
+    """dict of path -> weight of a model and of its backbone.
+
+    Under PyTorch, a task on the hidden states of some layers lists the weights of these alone.
 
     Raises:
         ValueError: if two weights have the same path.
     """
     weights = {}
-    for weight in model.weights:
+    parts = (model, getattr(model, "backbone", model))
+    for weight in {id(weight): weight for part in parts for weight in part.weights}.values():
         if weight.path in weights:
             raise ValueError(
                 f"Two weights of the model {model.name!r} have the path {weight.path!r}, so a "

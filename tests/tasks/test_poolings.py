@@ -137,20 +137,23 @@ def test_exports(name, file_format, tmp_path):
     np.testing.assert_allclose(got, wanted, atol=1e-5)
 
 
-@pytest.mark.backend_free
-def test_a_checkpoint_gets_a_pooling_with_a_new_layer(tmp_path):
+@pytest.mark.parametrize(
+    "make_pooling", [AttentionPooling, lambda name: ScalarMix(AttentionPooling(), name=name)]
+)
+def test_a_checkpoint_gets_a_pooling_with_a_new_layer(make_pooling, tmp_path):
     plain = make_classifier()
     save_hugging_face(plain, tmp_path / "checkpoint", plain.preprocessor.tokenizer)
+    save_google_tf1(plain, tmp_path / "google", plain.preprocessor.tokenizer)
     plain.save_to_preset(tmp_path / "preset")
-    for preset in (tmp_path / "checkpoint", tmp_path / "preset"):
+    for preset in (tmp_path / "checkpoint", tmp_path / "google", tmp_path / "preset"):
         with pytest.raises(ValueError, match="With `pooling`, pass `num_classes`"):
             TextClassifier.from_preset(preset, pooling=AttentionPooling())
         with pytest.warns(UserWarning, match="holds a classification layer"):
             classifier = TextClassifier.from_preset(
-                preset, num_classes=3, pooling=AttentionPooling(name="weights_of_tokens")
+                preset, num_classes=3, pooling=make_pooling(name="weights_of_tokens")
             )
         assert classifier.predict(TEXTS, verbose=0).shape == (12, 3)
-        got, wanted = (c.backbone.transformer_layers[0].weights for c in (classifier, plain))
+        got, wanted = (c.backbone.weights for c in (classifier, plain))
         for ours, theirs in zip(got, wanted, strict=True):
             np.testing.assert_array_equal(to_numpy(ours), to_numpy(theirs))
 
