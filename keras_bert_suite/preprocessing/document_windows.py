@@ -8,6 +8,7 @@ from keras_bert_suite.preprocessing.packing import (
     tensorflow_namespace,
 )
 from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
+from keras_bert_suite.preprocessing.windows import choose_query_length
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
@@ -17,7 +18,7 @@ def pack_documents(
     *,
     max_windows: int,
     stride: int | None = None,
-    query_length: int = 64,
+    query_length: int | None = None,
 ) -> dict[str, Tensor]:
     """Cuts the documents of a batch into windows, and packs them.
 
@@ -40,10 +41,12 @@ def pack_documents(
     Raises:
         ValueError: as `SegmentPacker.pack_windows`.
     """
+    num_queries = len(segments) - 1
+    separators = packer.tokenizer.num_separators
+    room = count_places(packer.sequence_length, len(segments), separators)
+    if query_length is None:
+        query_length = choose_query_length(room, num_queries)
     if stride is None:
-        num_queries = len(segments) - 1
-        separators = packer.tokenizer.num_separators
-        room = count_places(packer.sequence_length, len(segments), separators)
         stride = max(1, room - num_queries * query_length)
     if any(map(is_tf_tensor, segments)):
         import tensorflow as tf

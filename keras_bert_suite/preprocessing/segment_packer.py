@@ -29,6 +29,7 @@ from keras_bert_suite.preprocessing.packing import (
 from keras_bert_suite.preprocessing.ragged_tokens import tokenize_segments
 from keras_bert_suite.preprocessing.windows import (
     check_stride,
+    choose_query_length,
     choose_stride,
     number_tokens,
     slide_windows,
@@ -176,7 +177,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         return packed if batched else {name: array[0] for name, array in packed.items()}
 
     def pack_windows(
-        self, *segments: Any, stride: int | None = None, query_length: int = 64
+        self, *segments: Any, stride: int | None = None, query_length: int | None = None
     ) -> dict[str, Tensor]:
         """Packs documents longer than a row as several rows that overlap.
 
@@ -202,7 +203,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
                 document less our stride.) None is a third of `sequence_length`, Google's 128 of
                 384, but at most half of the room for the document.
             query_length: int, how many tokens of each segment before the document are kept at
-                most, from its beginning. Google's 64 holds nearly every question.
+                most, from its beginning. None is Google's 64, which holds nearly every question,
+                but in a short row no more than leaves a third of it for the document.
 
         Returns:
             dict of int32 (N, L), for N >= B windows in the order of the rows: `token_ids`,
@@ -221,6 +223,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         separators = self.tokenizer.num_separators
         budget = count_places(self.sequence_length, len(segments), separators)
         num_queries = len(segments) - 1
+        if query_length is None:
+            query_length = choose_query_length(budget, num_queries)
         if stride is None:
             stride = choose_stride(self.sequence_length, query_length, budget, num_queries)
         check_stride(stride, query_length, budget, num_queries)

@@ -105,6 +105,15 @@ def share_strided_windows(xp, begins, lengths, row_ids):
     return own_starts, own_ends
 
 
+def choose_query_length(budget, num_queries):
+    """Google's 64, but in a short row no more than leaves a third of it for the document.
+
+    >>> choose_query_length(budget=381, num_queries=1), choose_query_length(29, num_queries=1)
+    (64, 19)
+    """
+    return max(1, min(64, 2 * budget // (3 * max(num_queries, 1))))
+
+
 def choose_stride(sequence_length, query_length, budget, num_queries):
     """A third of the row, Google's 128 of 384, but at most half of the room for the document.
 

@@ -4,7 +4,7 @@ from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
 from keras_bert_suite.serving.served_task import ServedTask
 from keras_bert_suite.serving.text_decoding import decode_texts
-from keras_bert_suite.tasks.question_windows import find_stride
+from keras_bert_suite.tasks.question_windows import find_room
 
 
 class ServedSpans(ServedTask):
@@ -80,7 +80,7 @@ class ServedSpans(ServedTask):
         import tensorflow as tf
 
         xp, task, packer = tensorflow_namespace(), self.task, self.packer
-        stride, budget = find_stride(packer, task.stride, task.query_length)
+        stride, query_length, budget = find_room(packer, task.stride, task.query_length)
 
         def as_segment(ragged):
             lengths = tf.cast(ragged.row_lengths(), tf.int32)
@@ -88,7 +88,7 @@ class ServedSpans(ServedTask):
 
         question, context = as_segment(packer.tokenizer.tokenize(questions)), as_segment(ids)
         (question, window), row_ids = slide_windows(
-            xp, [question, context], budget, stride, task.query_length
+            xp, [question, context], budget, stride, query_length
         )
         _, window_starts, lengths = window
         begins = window_starts - tf.gather(context[1], row_ids)

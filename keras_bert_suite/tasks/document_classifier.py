@@ -47,7 +47,8 @@ class DocumentClassifier(TextClassifier):
         max_windows: int, the most windows of a document that the model sees.
         stride: int, tokens from the start of a window to the start of the next. None is the room
             that a window has, so that windows do not overlap.
-        query_length: int, how many tokens of each text before the document are kept.
+        query_length: int, how many tokens of each text before the document are kept; None as for
+            `SegmentPacker.pack_windows`.
         training_windows: int, or None. In training, the model sees a fresh random sample of this
             many windows of each document, in their order. The other windows are left out: they
             take no time and no memory. None trains with all windows.
@@ -70,6 +71,7 @@ class DocumentClassifier(TextClassifier):
     # KerasHub's `TextClassifier.from_preset` looks for the only class with the preset's backbone.
     backbone_cls = keras_hub.models.Backbone
     head_defaults = {**TextClassifier.head_defaults, "window_pooling": "mean"}
+    needs_segment_packer = True
 
     def __init__(
         self,
@@ -87,7 +89,7 @@ class DocumentClassifier(TextClassifier):
         input_names: str | Sequence[str] | None = None,
         max_windows: int = 32,
         stride: int | None = None,
-        query_length: int = 64,
+        query_length: int | None = None,
         training_windows: int | None = None,
         **kwargs: Any,
     ) -> None:
@@ -194,12 +196,6 @@ class DocumentClassifier(TextClassifier):
                 another number of texts in a row.
         """
         check_can_pack(self)
-        if not isinstance(self.preprocessor, SegmentPacker):
-            raise ValueError(
-                f"A {type(self.preprocessor).__name__} cannot cut a document into windows. Set "
-                "`preprocessor` to a SegmentPacker with the tokenizer of the backbone, or pass "
-                "packed arrays (B, W, L)."
-            )
         check_segments(len(texts), self.backbone, self.input_names)
         return self.pack_with(self.preprocessor, texts)
 

@@ -36,6 +36,7 @@ from keras_bert_suite.tasks.pretrainer import (
     make_masked_lm_head,
 )
 from keras_bert_suite.tasks.row_task import RowTask
+from keras_bert_suite.tasks.text_packing import check_can_pack
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
 
@@ -92,6 +93,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
     needs_labels = False
     # The masker numbers the rows of a batch in Python.
     preprocesses_in_graphs = False
+    needs_segment_packer = True
 
     def __init__(
         self,
@@ -124,6 +126,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
         self.top_k = top_k
         self._masker: TokenMasker | None = None
         if preprocessor is not None:
+            check_can_pack(self)
             self._find_masker()  # A wrong argument is an error now.
 
     @classmethod

@@ -65,7 +65,8 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         preprocessor: `SegmentPacker`, or None if inputs come packed.
         stride: int, how many tokens after the start of a window the next window starts. None is a
             third of the packer's `sequence_length`: 128 of 384.
-        query_length: int, the most tokens of a question; the rest is cut off.
+        query_length: int, the most tokens of a question; the rest is cut off. None is 64, but
+            at most two thirds of a row.
         max_answer_length: int, the most tokens of an answer that `predict` finds.
         no_answer_threshold: float, the `null_odds` of an `Answer` above which there is no answer.
             Wanted for data with questions without an answer: 0.0, or what `tune_threshold` finds.
@@ -92,6 +93,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
     preprocessor_cls = SegmentPacker
     # Contexts are cut into windows in Python.
     preprocesses_in_graphs = False
+    needs_segment_packer = True
 
     def __init__(
         self,
@@ -99,7 +101,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         *,
         preprocessor: keras.layers.Layer | None = None,
         stride: int | None = None,
-        query_length: int = 64,
+        query_length: int | None = None,
         max_answer_length: int = 30,
         no_answer_threshold: float | None = None,
         input_names: Sequence[str] = ("question", "context"),
@@ -330,11 +332,6 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         if isinstance(rows.inputs, dict):
             return rows
         check_can_pack(self)
-        if not isinstance(self.preprocessor, SegmentPacker):
-            raise ValueError(
-                f"{self.name} has a {type(self.preprocessor).__name__}, which does not say where "
-                "in the context a token is. Set `preprocessor` to a SegmentPacker."
-            )
         return cut_question_windows(self.preprocessor, rows, self.stride, self.query_length)
 
     def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:

@@ -10,6 +10,7 @@ from keras_bert_suite.data.word_rows import as_column
 from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.preprocessing.windows import (
     check_stride,
+    choose_query_length,
     choose_stride,
     share_strided_windows,
     slide_windows,
@@ -82,7 +83,7 @@ def cut_question_windows(packer, rows, stride, query_length):
             no room for a context.
     """
     questions, texts = rows.inputs
-    stride, budget = find_stride(packer, stride, query_length)
+    stride, query_length, budget = find_room(packer, stride, query_length)
     tokenize = _ContextTokenizer(packer.tokenizer)
     contexts = [tokenize(decode_text(text)) for text in texts]
     ids, lengths = packer.tokenizer.tokenize_flat(list(questions))
@@ -125,16 +126,18 @@ def cut_question_windows(packer, rows, stride, query_length):
     return dataclasses.replace(windows, labels=labels)
 
 
-def find_stride(packer, stride, query_length):
-    """(stride, int; the places of a row for a question and a window of its context, int).
+def find_room(packer, stride, query_length):
+    """(stride; query_length; the places of a row for a question and a window of its context).
 
     Args, Raises: as for `cut_question_windows`.
     """
     budget = packer.count_places(2)
+    if query_length is None:
+        query_length = choose_query_length(budget, 1)
     if stride is None:
         stride = choose_stride(packer.sequence_length, query_length, budget, 1)
     check_stride(stride, query_length, budget, 1)
-    return stride, budget
+    return stride, query_length, budget
 
 
 class _ContextTokenizer:

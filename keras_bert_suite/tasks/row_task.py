@@ -9,6 +9,7 @@ import keras_hub
 from keras_bert_suite.annotations import Config, Dtype, Inputs, Labels, PathLike, Patterns, Tensor
 from keras_bert_suite.data.input_dataset import unpack_batch
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
 from keras_bert_suite.tasks.batch_sources import (
     evaluation_source,
     hold_out,
@@ -63,6 +64,7 @@ class RowTask(SavedTask):
       a checkpoint, and names the weights that are new, by regular expressions of their paths;
     - `has_new_head(arguments)` says whether these arguments ask for a new head;
     - `text_ranks` are the ranks of the texts of a batch, if they are not all 1;
+    - `needs_segment_packer` says whether the task must know where in a text each token was;
     - `preprocesses_in_graphs` says whether `cut_windows` and `preprocess` take tensors in graphs of
       TensorFlow.
     """
@@ -77,14 +79,22 @@ class RowTask(SavedTask):
 
     text_ranks: tuple[int, ...] | None = None
 
+    needs_segment_packer = False
+
     @property
     def preprocessor(self) -> Any:
-        """The layer from texts to the backbone's inputs, or None. It is checked when it is set."""
+        """The layer from texts to the backbone's inputs, or None. It is checked when it is set.
+
+        A task that `needs_segment_packer` replaces a preprocessor of KerasHub by a `SegmentPacker`
+        with the same tokens, if its tokenizer is WordPiece or RoBERTa's byte pairs.
+        """
         return super().preprocessor
 
     @preprocessor.setter
     def preprocessor(self, value: keras.layers.Layer | None) -> None:
         check_preprocessor(value, self.backbone)
+        if self.needs_segment_packer:
+            value = find_segment_packer(value) or value
         keras_hub.models.Task.preprocessor.fset(self, value)
 
     @classmethod

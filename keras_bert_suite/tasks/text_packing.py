@@ -16,13 +16,19 @@ def check_can_pack(task):
     """Checks that a task has a preprocessor that fits its backbone.
 
     Raises:
-        ValueError: if it has no preprocessor, or the preprocessor has more tokens or positions than
-            the backbone.
+        ValueError: if it has no preprocessor; if the task needs a `SegmentPacker` and has another;
+            or if the preprocessor has more tokens or positions than the backbone.
     """
     if task.preprocessor is None:
         raise ValueError(
             f"{task.name} has no preprocessor to pack texts with. Set `preprocessor`, or pass "
             "packed arrays, a dictionary of token_ids, segment_ids and padding_mask."
+        )
+    if task.needs_segment_packer and not isinstance(task.preprocessor, SegmentPacker):
+        raise ValueError(
+            f"{task.name} has a {type(task.preprocessor).__name__}, which does not say where in a "
+            "text a token is. Set `preprocessor` to a SegmentPacker with the tokenizer of the "
+            "backbone, WordPiece or byte pairs, or pass packed arrays."
         )
     check_preprocessor(task.preprocessor, task.backbone)
 

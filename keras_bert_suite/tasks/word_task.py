@@ -25,6 +25,7 @@ class WordTask(IdleWeights, LabelledTask):
 
     # Words are cut into windows in Python.
     preprocesses_in_graphs = False
+    needs_segment_packer = True
 
     @classmethod
     def arguments_of(
@@ -64,17 +65,12 @@ class WordTask(IdleWeights, LabelledTask):
         return (batch, None, None) if rows else super().unpack_batch(batch)
 
     def word_packer(self) -> SegmentPacker:
-        """The preprocessor, if it says which token belongs to which word.
+        """The preprocessor, which says which token belongs to which word.
 
         Raises:
             ValueError: if the preprocessor is missing, or another.
         """
         check_can_pack(self)
-        if not isinstance(self.preprocessor, SegmentPacker):
-            raise ValueError(
-                f"{self.name} has a {type(self.preprocessor).__name__}, which does not say which "
-                "token belongs to which word. Set `preprocessor` to a SegmentPacker."
-            )
         return self.preprocessor
 
     def pack_windows(self, windows: Any) -> tuple[dict[str, Any], np.ndarray]:

@@ -12,7 +12,14 @@ from small_texts import make_reviews
 
 from keras_bert_suite import (
     ConvolutionPooling,
+    CrfTokenClassifier,
+    DocumentClassifier,
+    EntitySpanClassifier,
+    MaskedLM,
+    MultipleChoice,
+    QuestionAnswerer,
     ScalarMix,
+    SegmentPacker,
     TextClassifier,
     TextEmbedder,
     TokenClassifier,
@@ -63,6 +70,61 @@ HEADS = {
 }
 
 
+def choose(backbone, preprocessor):
+    task = MultipleChoice(backbone, preprocessor=preprocessor)
+    rows = (TEXTS, [[text, other] for text, other in zip(TEXTS, OTHERS, strict=True)])
+    return task, (rows, LABELS), rows
+
+
+HEADS["MultipleChoice"] = choose
+
+
+def label_words(backbone, preprocessor, cls=TokenClassifier):
+    task = cls(backbone, label_names=["O", "B-X", "I-X"], preprocessor=preprocessor)
+    return task, (WORDS, [["B-X", *["O"] * (len(row) - 1)] for row in WORDS]), TEXTS
+
+
+def label_chains(backbone, preprocessor):
+    return label_words(backbone, preprocessor, CrfTokenClassifier)
+
+
+def find_spans(backbone, preprocessor):
+    task = EntitySpanClassifier(backbone, label_names=["X"], preprocessor=preprocessor)
+    return task, (WORDS, [[(0, 2, "X")] for _ in WORDS]), TEXTS
+
+
+def answer_questions(backbone, preprocessor):
+    task = QuestionAnswerer(backbone, preprocessor=preprocessor)
+    rows = (OTHERS, TEXTS)
+    return task, (rows, [(0, len(row[0])) for row in WORDS]), rows
+
+
+def classify_documents(backbone, preprocessor):
+    task = DocumentClassifier(backbone, label_names=["no", "yes"], preprocessor=preprocessor)
+    documents = [f"{text} {other}" for text, other in zip(TEXTS, OTHERS, strict=True)]
+    return task, (documents, LABELS), documents
+
+
+def guess_words(backbone, preprocessor):
+    task = MaskedLM(backbone, preprocessor=preprocessor)
+    return task, (TEXTS,), [f"{text} [MASK]" for text in TEXTS]
+
+
+WORDS = [text.split() for text in TEXTS]
+
+#: The heads that must know where in a text a token is.
+PLACED_HEADS = {
+    "TokenClassifier": label_words,
+    "CrfTokenClassifier": label_chains,
+    "EntitySpanClassifier": find_spans,
+    "QuestionAnswerer": answer_questions,
+    "DocumentClassifier": classify_documents,
+    "MaskedLM": guess_words,
+}
+
+SENTENCE_PIECES = ("ALBERT", "DeBERTaV3", "XLM-RoBERTa")
+
+
 def list_cells():
     for name in ENCODERS:
         for head in HEADS:
@@ -85,10 +147,55 @@ def test_a_head_on_an_encoder(name, head, tmp_path):
     np.testing.assert_allclose(again.predict(x, verbose=0), wanted, atol=1e-6)
 
 
+@pytest.mark.backend_free
+@pytest.mark.parametrize("name", [name for name in ENCODERS if name not in SENTENCE_PIECES])
+def test_a_packer_in_place_of_a_preprocessor(name):
+    backbone, preprocessor = ENCODERS[name]()
+    task = TokenClassifier(backbone, num_classes=2, preprocessor=preprocessor)
+    assert isinstance(task.preprocessor, SegmentPacker)
+    for columns in ((TEXTS,), (TEXTS, OTHERS)):
+        wanted = preprocessor(columns if len(columns) > 1 else TEXTS, y=None)
+        got = task.preprocessor.pack(*columns)
+        length = got["token_ids"].shape[1]
+        for key in backbone.input:
+            array = np.asarray(wanted[key])
+            np.testing.assert_array_equal(got[key], array[:, :length], err_msg=key)
+        assert not np.asarray(wanted["padding_mask"])[:, length:].any()
+
+
+@pytest.mark.parametrize(
+    ("name", "head"),
+    [
+        pytest.param(name, head, marks=[] if name == "DistilBERT" else pytest.mark.long)
+        for name in ENCODERS
+        if name not in SENTENCE_PIECES
+        for head in PLACED_HEADS
+    ],
+)
+def test_a_head_that_knows_where_tokens_are(name, head, tmp_path):
+    task, training, x = PLACED_HEADS[head](*ENCODERS[name]())
+    history = task.fit(*training, batch_size=8, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+    wanted = task.predict(x, verbose=0)
+    assert len(wanted) == len(TEXTS)
+    task.save(tmp_path / "task.keras")
+    again = keras.saving.load_model(tmp_path / "task.keras")
+    np.testing.assert_equal(again.predict(x, verbose=0), wanted)
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("name", SENTENCE_PIECES)
+@pytest.mark.parametrize("head", PLACED_HEADS)
+def test_a_tokenizer_that_does_not_tell_is_refused(name, head):
+    with pytest.raises(ValueError, match="which does not say where in a text a token is"):
+        task, training, _ = PLACED_HEADS[head](*ENCODERS[name]())
+        task.fit(*training, verbose=0)
+
+
 @pytest.mark.long
 @pytest.mark.backend_free
 @pytest.mark.parametrize("name", [name for name in ENCODERS if name not in NOT_EXPORTED])
-@pytest.mark.parametrize("head", [head for head in HEADS if head != "TokenClassifier"])
+@pytest.mark.parametrize("head", ["TextClassifier", "TextClassifier on all layers", "TextEmbedder"])
 def test_an_export(name, head, tmp_path):
     tf = pytest.importorskip("tensorflow")
     task, _, texts = HEADS[head](*ENCODERS[name]())

@@ -441,3 +441,10 @@ def test_wrong_arguments(answerer):
         make_answerer(stride=100).predict(PAIRS)
     with pytest.raises(ValueError, match="class_weight must be None"):
         answerer.fit(PAIRS, SPANS, class_weight={0: 1.0})
+
+
+@pytest.mark.backend_free
+def test_a_short_row_has_room_for_a_question_and_its_context():
+    answerer = make_answerer(sequence_length=20, query_length=None)
+    question, context = ["the film was good ?"] * 2, ["a film of the good and the bad", ""]
+    assert len(answerer.predict((question, context), verbose=0)) == 2

@@ -1,0 +1,51 @@
+"""A SegmentPacker in place of a preprocessor of KerasHub, which does not say where a token was."""
+
+import keras_hub
+
+from keras_bert_suite.annotations import Config
+from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
+from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer
+from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
+
+#: The settings of a WordPiece tokenizer of KerasHub that ours always has.
+_WORD_PIECE = {
+    "split": True,
+    "split_on_cjk": True,
+    "suffix_indicator": "##",
+    "special_tokens_in_strings": False,
+}
+
+
+def find_segment_packer(
+    preprocessor: keras_hub.models.Preprocessor,
+) -> SegmentPacker | None:
+    """A packer of the same tokens and the same rows as a preprocessor of KerasHub.
+
+    Args:
+        preprocessor: any layer.
+
+    Returns:
+        `SegmentPacker`: `preprocessor` itself if it is one. None if its tokenizer is neither
+        WordPiece nor RoBERTa's byte pairs.
+    """
+    if isinstance(preprocessor, SegmentPacker):
+        return preprocessor
+    tokenizer = _find_tokenizer(getattr(preprocessor, "tokenizer", None))
+    return None if tokenizer is None else SegmentPacker(tokenizer, preprocessor.sequence_length)
+
+
+def _find_tokenizer(tokenizer: keras_hub.tokenizers.Tokenizer | None) -> TextTokenizer | None:
+    if isinstance(tokenizer, keras_hub.tokenizers.WordPieceTokenizer):
+        if any(getattr(tokenizer, name) != value for name, value in _WORD_PIECE.items()):
+            return None
+        arguments: Config = {"lowercase": tokenizer.lowercase}
+        if tokenizer.strip_accents != tokenizer.lowercase:
+            arguments["strip_accents"] = tokenizer.strip_accents
+        return WordPieceTokenizer(
+            tokenizer.get_vocabulary(), unknown_token=tokenizer.oov_token, **arguments
+        )
+    if isinstance(tokenizer, keras_hub.tokenizers.RobertaTokenizer):
+        return BytePairTokenizer(
+            tokenizer.vocabulary, tokenizer.merges, add_prefix_space=tokenizer.add_prefix_space
+        )
+    return None
