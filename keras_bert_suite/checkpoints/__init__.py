@@ -16,6 +16,7 @@ from keras_bert_suite.checkpoints.load_weights import (
 from keras_bert_suite.checkpoints.model_types import check_backbone
 from keras_bert_suite.checkpoints.save_google_tf1 import save_google_tf1
 from keras_bert_suite.checkpoints.save_hugging_face import save_hugging_face
+from keras_bert_suite.checkpoints.save_keras_hub import save_keras_hub
 from keras_bert_suite.checkpoints.save_sentence_transformers import save_sentence_transformers
 from keras_bert_suite.checkpoints.sentence_transformers import embedder_arguments
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
@@ -35,6 +36,7 @@ __all__ = [
     "preset_name",
     "save_google_tf1",
     "save_hugging_face",
+    "save_keras_hub",
     "save_sentence_transformers",
     "token_classifier_arguments",
     "write_tokenizer",

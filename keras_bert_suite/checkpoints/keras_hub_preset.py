@@ -166,10 +166,14 @@ class KerasHubCheckpoint:
         if self.model_type.position_offset and name == self._positions:
             table = self._files[""].tensor(name)
             return np.pad(table, ((self.model_type.position_offset, 0), (0, 0)))
-        prefix = max((p for p in self._files if name.startswith(p)), key=len)
-        inner = name.removeprefix(prefix)
-        tensor = self._files[prefix].tensor(inner)
+        file, inner = self.find(name)
+        tensor = file.tensor(inner)
         return tensor.reshape(_merge_heads(inner, tensor.shape))
+
+    def find(self, name):
+        """(the `HDF5File` of the tensor called `name`, its name there)."""
+        prefix = max((p for p in self._files if name.startswith(p)), key=len)
+        return self._files[prefix], name.removeprefix(prefix)
 
 
 def _merge_heads(name, shape):

@@ -1,0 +1,174 @@
+"""Writes a model as a preset of KerasHub."""
+
+import os
+import tempfile
+import warnings
+
+import keras
+import keras_hub
+
+from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.checkpoints.hugging_face_config import SINGLE_LABEL
+from keras_bert_suite.checkpoints.keras_hub_preset import KerasHubCheckpoint
+from keras_bert_suite.checkpoints.load_weights import spelled_shapes
+from keras_bert_suite.checkpoints.model_types import BERT, type_of_backbone
+from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary
+from keras_bert_suite.checkpoints.writer_parts import collect_weights, convert_weights, make_config
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.messages import name_of
+
+#: The name of an activation function -> the same function by the name that KerasHub's models have.
+_ACTIVATIONS = {"gelu_tanh": "gelu_tanh", "gelu_erf": "gelu_erf", "gelu": "gelu_erf"}
+
+#: The settings of a tokenizer that are built into KerasHub's, or that it takes.
+_TOKENIZER_SETTINGS = {
+    "WordPieceTokenizer": ("lowercase", "strip_accents"),
+    "BytePairTokenizer": ("add_prefix_space",),
+}
+
+
+def save_keras_hub(
+    model: keras.Model,
+    path: PathLike,
+    tokenizer: keras_hub.tokenizers.Tokenizer | None = None,
+    sequence_length: int | None = None,
+) -> None:
+    """Writes a directory that KerasHub opens by itself, without this package.
+
+    (`save_to_preset` of a task or backbone of ours writes a preset of our classes, which a process
+    can open that has imported this package.)
+
+    KerasHub's BERT has fewer settings than ours. The names of labels, and `attention_dropout` where
+    it is not `dropout`, are not stored.
+
+    Args:
+        model: `BertBackbone`, `RobertaBackbone`, or a `TextClassifier` on one.
+        path: str or path of the directory, which must not exist.
+        tokenizer: `WordPieceTokenizer` or `BytePairTokenizer`, or None to write no tokenizer.
+        sequence_length: int, the length of the rows that KerasHub's preprocessor packs. None takes
+            all positions.
+
+    Raises:
+        FileExistsError: if `path` exists.
+        OSError: if the disk is full.
+        ValueError: if KerasHub's model cannot hold the model: it has other weights, such as other
+            heads, another `layer_norm_epsilon` or `embedding_dim`, an activation other than GELU,
+            or classes that do not exclude each other; if the tokenizer has other special tokens; or
+            if the sizes of vocabulary and embeddings differ.
+
+    Warns:
+        UserWarning: if KerasHub computes another GELU than the model.
+    """
+    backbone = getattr(model, "backbone", model)
+    kind = type_of_backbone(type(backbone)) or BERT
+    owner = f"KerasHub's {kind.title}"
+    make_config(backbone, _ACTIVATIONS, owner, kind.position_offset)  # Checks the backbone.
+    _check_settings(backbone, kind, owner)
+    weights = collect_weights(model, kind.keras_hub_names, owner)
+    has_classifier = "classifier/kernel" in weights
+    if has_classifier and getattr(model, "problem_type", SINGLE_LABEL) != SINGLE_LABEL:
+        raise ValueError(
+            f"{owner} has classes that exclude each other, got a {type(model).__name__} with "
+            f"problem_type={model.problem_type!r}. Use `save_to_preset`, or save its `backbone` "
+            "alone."
+        )
+    packer = None
+    if tokenizer is not None:
+        length = sequence_length or backbone.max_sequence_length
+        packer = _make_preprocessor(tokenizer, kind, length, owner)
+        check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
+
+    twin = _make_backbone(backbone, kind)
+    with atomic_directory(path) as directory:
+        if has_classifier:
+            twin = getattr(keras_hub.models, kind.keras_hub_classifier)(
+                twin,
+                num_classes=weights["classifier/kernel"].shape[-1],
+                preprocessor=packer,
+                activation=model.activation,
+                dropout=model.dropout,
+            )
+        twin.save_to_preset(str(directory))
+        if packer is not None:
+            packer.save_to_preset(str(directory))
+        _fill(directory, weights, kind)
+    built_in = kind.keras_hub_built_in["activation"]
+    if _ACTIVATIONS[name_of(backbone.activation)] != built_in:
+        warnings.warn(
+            f"The model in {path} was trained with another GELU than the {built_in} of {owner}. "
+            "They differ by up to 0.0005 in each activation.",
+            stacklevel=2,
+        )
+
+
+def _check_settings(backbone, kind, owner):
+    wanted = {
+        "embedding_dim": backbone.hidden_dim,
+        **{
+            name: value
+            for name, value in kind.keras_hub_built_in.items()
+            if name in ("layer_norm_epsilon", "num_segments")
+        },
+    }
+    wrong = [f"{n}={getattr(backbone, n)}" for n in wanted if getattr(backbone, n) != wanted[n]]
+    if wrong:
+        usual = ", ".join(f"{name}={value}" for name, value in wanted.items())
+        raise ValueError(
+            f"{owner} has {usual}, got {', '.join(wrong)}. Use `save_hugging_face`, or "
+            "`save_to_preset`."
+        )
+
+
+def _make_backbone(backbone, kind):
+    """KerasHub's model of the same sizes."""
+    names = ["vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim"]
+    names += ["dropout", "max_sequence_length"]
+    if "num_segments" not in kind.keras_hub_built_in:
+        names.append("num_segments")
+    sizes = {name: getattr(backbone, name) for name in names}
+    return getattr(keras_hub.models, kind.backbone)(**sizes)
+
+
+def _make_preprocessor(tokenizer, kind, sequence_length, owner):
+    """KerasHub's preprocessor for texts, with the same tokens."""
+    family = kind.backbone.removesuffix("Backbone")
+    if type(tokenizer).__name__ != kind.tokenizer:
+        raise ValueError(f"{owner} has a {kind.tokenizer}, got a {type(tokenizer).__name__}.")
+    usual = type(tokenizer)().get_config()
+    names = [name for name in usual if name.endswith("_token")]
+    wrong = [f"{n}={getattr(tokenizer, n)!r}" for n in names if getattr(tokenizer, n) != usual[n]]
+    if wrong:
+        raise ValueError(
+            f"{owner} has its special tokens built in, got {', '.join(wrong)} of the tokenizer. "
+            "Use `save_hugging_face`, or `save_to_preset`."
+        )
+    settings = {name: getattr(tokenizer, name) for name in _TOKENIZER_SETTINGS[kind.tokenizer]}
+    if settings.get("strip_accents", False) is None:
+        settings["strip_accents"] = tokenizer.lowercase
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_assets(folder)
+        files = [os.path.join(folder, name) for name in tokenizer.asset_names]
+        files = dict(zip(("vocabulary", "merges"), files, strict=False))
+        twin = getattr(keras_hub.tokenizers, f"{family}Tokenizer")(**files, **settings)
+    cls = getattr(keras_hub.models, f"{family}TextClassifierPreprocessor")
+    return cls(twin, sequence_length=sequence_length)
+
+
+def _fill(directory, weights, kind):
+    """Writes weights into the files of a new preset of KerasHub."""
+    import h5py
+
+    checkpoint = KerasHubCheckpoint(directory)
+    names = {name: actual for name, (actual, _) in spelled_shapes(checkpoint).items()}
+    values = dict(convert_weights(weights, kind.keras_hub_names))
+    if kind.position_offset:
+        table = kind.keras_hub_names.their_name
+        positions = table("embeddings/position_embedding/embeddings")[0]
+        segments = values.pop(table("embeddings/segment_embedding/embeddings")[0])
+        # KerasHub has neither segments, nor positions before the first token.
+        values[positions] = values[positions][kind.position_offset :] + segments
+    for name, value in values.items():
+        if name in names:  # Without a classifier, KerasHub's RoBERTa has no pooler.
+            file, inner = checkpoint.find(names[name])
+            with h5py.File(file.path, "r+") as opened:
+                opened[inner][...] = value.reshape(opened[inner].shape)

@@ -1,0 +1,130 @@
+"""KerasHub opens what we write, and computes the same."""
+
+import json
+
+import keras_hub
+import numpy as np
+import pytest
+from checkpoints.small_model import PIECES
+from checkpoints.wild_files import TOLERANCE
+from peer_weights import randomize, to_numpy
+from small_byte_pairs import MERGES, make_vocabulary
+
+from keras_bert_suite import (
+    BertBackbone,
+    BytePairTokenizer,
+    RobertaBackbone,
+    SegmentPacker,
+    TextClassifier,
+    TokenClassifier,
+    WordPieceTokenizer,
+)
+from keras_bert_suite.checkpoints import save_keras_hub
+
+SIZES = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+TEXTS = ["a b C d", "s r ab"]
+
+
+def make_bert(**kwargs):
+    backbone = BertBackbone(
+        **{**SIZES, "vocabulary_size": 24, "max_sequence_length": 12, "dropout": 0.2, **kwargs}
+    )
+    return randomize(backbone), WordPieceTokenizer(PIECES)
+
+
+def make_roberta():
+    vocabulary = make_vocabulary()
+    backbone = RobertaBackbone(
+        **SIZES, vocabulary_size=len(vocabulary), max_sequence_length=12, layer_norm_epsilon=1e-5
+    )
+    return randomize(backbone), BytePairTokenizer(vocabulary, MERGES, add_prefix_space=True)
+
+
+FAMILIES = {"Bert": make_bert, "Roberta": make_roberta}
+
+
+def check_preset(path):
+    """No class in it is ours."""
+    for file in path.glob("*.json"):
+        text = file.read_text(encoding="utf-8")
+        assert "keras_bert_suite" not in text, file
+        json.loads(text)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_backbone(family, tmp_path):
+    backbone, tokenizer = FAMILIES[family]()
+    save_keras_hub(backbone, tmp_path / "preset", tokenizer, sequence_length=10)
+    check_preset(tmp_path / "preset")
+    peer = getattr(keras_hub.models, f"{family}Backbone").from_preset(str(tmp_path / "preset"))
+    packer = keras_hub.models.TextClassifierPreprocessor.from_preset(str(tmp_path / "preset"))
+    packed = {name: np.asarray(array) for name, array in packer(TEXTS, y=None).items()}
+    ours = SegmentPacker(tokenizer, 10, padding_lengths=(10,))(TEXTS)
+    for name in peer.input:
+        np.testing.assert_array_equal(packed[name], ours[name])
+    wanted, got = backbone(ours), peer(packed)
+    got = got["sequence_output"] if isinstance(got, dict) else got
+    real = ours["padding_mask"].astype(bool)
+    wanted, got = to_numpy(wanted["sequence_output"])[real], to_numpy(got)[real]
+    np.testing.assert_allclose(got, wanted, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("activation", [None, "softmax"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_classifier(family, activation, tmp_path):
+    backbone, tokenizer = FAMILIES[family]()
+    packer = SegmentPacker(tokenizer, 10, padding_lengths=(10,))
+    classifier = TextClassifier(
+        backbone, 3, preprocessor=packer, activation=activation, dropout=0.3
+    )
+    randomize(classifier)
+    save_keras_hub(classifier, tmp_path / "preset", tokenizer, sequence_length=10)
+    check_preset(tmp_path / "preset")
+    peer = getattr(keras_hub.models, f"{family}TextClassifier").from_preset(
+        str(tmp_path / "preset")
+    )
+    assert peer.dropout == 0.3
+    wanted = classifier.predict(TEXTS, verbose=0)
+    np.testing.assert_allclose(peer.predict(TEXTS, verbose=0), wanted, atol=TOLERANCE)
+    again = TextClassifier.from_preset(tmp_path / "preset")
+    np.testing.assert_allclose(again.predict(TEXTS, verbose=0), wanted, atol=TOLERANCE)
+
+
+@pytest.mark.backend_free
+def test_the_exact_gelu_is_told(tmp_path):
+    backbone, tokenizer = make_bert(activation="gelu_erf")
+    with pytest.warns(UserWarning, match="trained with another GELU than the gelu_tanh"):
+        save_keras_hub(backbone, tmp_path / "preset", tokenizer)
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"layer_norm_epsilon": 1e-5}, "layer_norm_epsilon=1e-12, got layer_norm_epsilon=1e-05"),
+        ({"embedding_dim": 4}, "embedding_dim=8, layer_norm_epsilon=1e-12, got embedding_dim=4"),
+        ({"activation": "relu"}, "has no activation 'relu'"),
+    ],
+)
+def test_other_backbones_are_refused(change, message, tmp_path):
+    backbone, tokenizer = make_bert(**change)
+    with pytest.raises(ValueError, match=message):
+        save_keras_hub(backbone, tmp_path / "preset", tokenizer)
+    assert not (tmp_path / "preset").exists()
+
+
+@pytest.mark.backend_free
+def test_other_models_and_tokenizers_are_refused(tmp_path):
+    backbone, tokenizer = make_bert()
+    tagger = TokenClassifier(backbone, num_classes=2)
+    with pytest.raises(ValueError, match="has no place for these weights .*token_classifier"):
+        save_keras_hub(tagger, tmp_path / "preset", tokenizer)
+    labels = TextClassifier(backbone, 2, problem_type="multi_label_classification")
+    with pytest.raises(ValueError, match="classes that exclude each other"):
+        save_keras_hub(labels, tmp_path / "preset", tokenizer)
+    with pytest.raises(ValueError, match="has a WordPieceTokenizer, got a BytePairTokenizer"):
+        save_keras_hub(backbone, tmp_path / "preset", make_roberta()[1])
+    other = WordPieceTokenizer(["<unk>", *PIECES], unknown_token="<unk>")
+    with pytest.raises(ValueError, match="built in, got unknown_token='<unk>'"):
+        save_keras_hub(backbone, tmp_path / "preset", other)
+    assert not (tmp_path / "preset").exists()
