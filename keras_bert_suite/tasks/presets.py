@@ -18,6 +18,7 @@ from keras_hub.src.utils.preset_utils import (
 from keras_bert_suite import checkpoints
 from keras_bert_suite.models import BACKBONES
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.saved_task import SavedTask
 
 
 def load_preset(
@@ -125,6 +126,14 @@ def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
     # If the backbone is not the class' own, KerasHub's `from_preset` would look for another class.
     task = cls.load_keras_preset(get_preset_loader(preset), load_weights, **arguments)
     is_new = not holds_task(preset, cls.preset_classes())
+    family = keras_hub.models.TextClassifier
+    is_theirs = holds_task(preset, family) and not holds_task(preset, SavedTask)
+    if is_theirs and issubclass(cls, family):
+        warnings.warn(
+            f"{preset} holds a classifier of KerasHub's for a {type(task.backbone).__name__}. Its "
+            f"classification layer is left out, and that of the {cls.__name__} is new.",
+            stacklevel=5,
+        )
     has_head = len(task.weights) > len(task.backbone.weights)
     if is_new and has_head and not cls.has_new_head(arguments):
         warnings.warn(

@@ -243,3 +243,15 @@ def test_an_encoder_without_a_padding_mask_is_refused():
         TextClassifier(backbone, num_classes=2, pooling=ScalarMix())
     with pytest.raises(ValueError, match="A FNetBackbone has no input padding_mask"):
         TextEmbedder(backbone)
+
+
+@pytest.mark.backend_free
+def test_a_classifier_of_keras_hub_that_is_not_read(tmp_path):
+    backbone, preprocessor = ENCODERS["DistilBERT"]()
+    theirs = keras_hub.models.DistilBertTextClassifier(
+        backbone, num_classes=2, preprocessor=preprocessor
+    )
+    theirs.save_to_preset(str(tmp_path / "preset"))
+    with pytest.warns(UserWarning, match="a DistilBertBackbone. Its classification layer is left"):
+        ours = TextClassifier.from_preset(tmp_path / "preset", num_classes=2)
+    np.testing.assert_array_equal(ours.backbone.get_weights()[0], backbone.get_weights()[0])
