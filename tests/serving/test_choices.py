@@ -61,6 +61,7 @@ def test_a_saved_model_chooses_as_predict_does(chooser, saved_chooser):
     ):
         np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
         np.testing.assert_array_equal(answer["choices"], logits.argmax(axis=-1))
+        np.testing.assert_array_equal(answer["ranking"], (-logits).argsort(axis=-1, kind="stable"))
     nothing = {"prompt": tf.constant([], tf.string), "endings": tf.zeros((0, 3), tf.string)}
     assert serve(**nothing)["probabilities"].shape == (0, 3)
     with pytest.raises(tf.errors.InvalidArgumentError):

@@ -126,13 +126,19 @@ def check_entities(tagger, saved_tagger):
     wanted = tagger.predict([text.decode("utf-8", "ignore") for text in texts], verbose=0)
     assert sum(map(len, wanted)) > 50
     got = {name: value.numpy() for name, value in serve(text=tf.constant(texts)).items()}
-    assert set(got) == {"labels", "starts", "ends", "scores", "num_entities"}
+    places = ("starts", "ends", "byte_starts", "byte_ends")
+    assert set(got) == {"labels", *places, "scores", "num_entities"}
     assert got["num_entities"].tolist() == [len(entities) for entities in wanted]
     most = max(map(len, wanted))
     for row, entities in enumerate(wanted):
-        spans = [(e.label.encode(), e.start, e.end) for e in entities]
-        spans += [(b"", -1, -1)] * (most - len(entities))
-        columns = (got[name][row].tolist() for name in ("labels", "starts", "ends"))
+        text = texts[row].decode("utf-8", "ignore")
+        edges = [(text[: e.start].encode(), text[: e.end].encode()) for e in entities]
+        spans = [
+            (e.label.encode(), e.start, e.end, *map(len, before))
+            for e, before in zip(entities, edges, strict=True)
+        ]
+        spans += [(b"", -1, -1, -1, -1)] * (most - len(entities))
+        columns = (got[name][row].tolist() for name in ("labels", *places))
         assert list(zip(*columns, strict=True)) == spans
         scores = [e.score for e in entities] + [0] * (most - len(entities))
         np.testing.assert_allclose(got["scores"][row], scores, atol=1e-5)
