@@ -159,11 +159,7 @@ def test_token_ids(tagger, saved_tagger):
 
 @pytest.mark.backend_free
 def test_every_signature_in_a_server(tagger, saved_tagger, native_server):
-    read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
-    requests = read_warmup_requests(saved_tagger)
-    answers = native_server.ask(saved_tagger, [(name, inputs) for _, name, inputs in requests])
-    for (_, _, inputs), answer in zip(requests, answers, strict=True):
-        assert all(len(value) == len(next(iter(inputs.values()))) for value in answer.values())
+    native_server.answer_warmup(saved_tagger)
 
 
 @pytest.mark.backend_free
