@@ -3,6 +3,9 @@
 import bisect
 import collections
 
+#: The most characters of the name of a group.
+LONGEST_NAME = 20
+
 
 def group_by_first_word(texts, most=8):
     """Groups texts by their first word, in lower case.
@@ -14,7 +17,8 @@ def group_by_first_word(texts, most=8):
     Returns:
         dict of the name of a group -> list of rows, the largest group first and "other" last.
     """
-    words = [(text.lower().split() or [""])[0] for text in texts]
+    # Without spaces, as in Chinese, the first word is the whole text.
+    words = [(text.lower().split() or [""])[0][:LONGEST_NAME] for text in texts]
     counts = collections.Counter(words).most_common()
     kept = [word for word, _ in counts[: most if len(counts) <= most else most - 1]]
     groups = {word: [] for word in kept}

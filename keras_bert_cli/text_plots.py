@@ -87,7 +87,7 @@ def plot_groups(panels, path=None):
             widths = [scores[name] for scores in groups.values()]
             bars = axes.barh(middles, widths, height, color=color, label=name)
             axes.bar_label(bars, fmt="%.0f", padding=3, fontsize="small")
-        axes.set_yticks(range(len(groups)), list(groups))
+        axes.set_yticks(range(len(groups)), list(groups), parse_math=False)
         axes.invert_yaxis()
         axes.set(xlim=(0, 110), title=title, xlabel="percent" if len(names) > 1 else names[0])
         axes.spines[["top", "right"]].set_visible(False)

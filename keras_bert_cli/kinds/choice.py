@@ -85,14 +85,10 @@ class Choices(Kind):
             groups = group_by_number(
                 [min(max(row), 1.0) for row in probabilities], PROBABILITIES, "{:.0%}"
             )
-            bars = {
-                f"{name} ({len(chosen)})": {
-                    "percent of right choices": 100
-                    * sum(is_right[row] for row in chosen)
-                    / len(chosen)
-                }
-                for name, chosen in groups.items()
-            }
+            bars = {}
+            for name, chosen in groups.items():
+                share = sum(is_right[row] for row in chosen) / len(chosen)
+                bars[f"{name} ({len(chosen)})"] = {"percent of right choices": 100 * share}
             panels = {"By the probability of the chosen ending": bars}
             write_picture(values.png, lambda path: plot_groups(panels, path), values.overwrite)
 
