@@ -25,7 +25,7 @@ from . import (
     search,
     vocab,
 )
-from .backend import choose_backend
+from .backend import choose_backend, keep_compiled_steps
 from .command_flags import UsageError, format_command_help, format_overview, parse_flags
 from .log_noise import hide_log_noise
 
@@ -118,6 +118,7 @@ def find_command(name):
 def _run(command, flags):
     try:
         choose_backend(flags.backend)
+        keep_compiled_steps()
         with hide_log_noise(enabled=not flags.traceback):
             status = command.run(flags)
             sys.stdout.flush()

@@ -1,10 +1,11 @@
 """Convert a checkpoint to the format of Hugging Face, of Google, or of Keras.
 
 Reads a folder of Hugging Face, of Google's TF1 code or of a preset, a .keras file, or
-hf://owner/name. The heads of pretraining and a classification layer are kept. The label
-names are kept too, except in Google's format, which has no place for them. A checkpoint
-with another head, such as a head that answers questions, is refused. --encoder_only leaves
-all heads out. An embedder becomes a folder of sentence-transformers.
+hf://owner/name. The heads of pretraining are kept, and so is a head that labels texts or
+words, answers questions or chooses endings. The label names are kept too, except in
+Google's format, which has no place for them. A head that the format or this package does
+not have is refused. --encoder_only leaves all heads out. An embedder becomes a folder of
+sentence-transformers.
 
 Example:
   keras-bert convert --input uncased_L-12_H-768_A-12 --to huggingface --output bert-base

@@ -1,7 +1,9 @@
 """Evaluate a model on labelled texts, sentences with tagged words, or questions.
 
 Prints the accuracy, a table of precision, recall and F1 of every class, and the confusion
-matrix. Writes them as JSON and as a picture, too.
+matrix. Writes them as JSON and as a picture, too: a confusion matrix, F1 of each type of
+entity, scores of groups of questions or endings, similarities over scores, or the places of
+the texts that match.
 
 Example:
   keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\

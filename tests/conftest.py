@@ -17,6 +17,9 @@ if os.environ["KERAS_BACKEND"] == "jax":
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", JAX_CACHE.name)
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+else:
+    # The command line would name a folder in the user's home.
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", "")
 
 # A failed assertion in there then shows its values, as one in a test does.
 pytest.register_assert_rewrite("checkers")

@@ -3,7 +3,8 @@
 import json
 
 from ..command_flags import UsageError
-from ..outputs import write_json
+from ..example_groups import group_by_number
+from ..outputs import write_json, write_picture
 from ..predictor import open_saved_model
 from ..saved_tasks import open_task
 from ..standalone import swag, tables
@@ -12,6 +13,9 @@ from .kind import Kind
 
 #: The columns of a file of SWAG's form have names of their own.
 _COLUMN_FLAGS = ("text_column", "text_pair_column", "label_column", "header")
+
+#: The groups of the picture of `evaluate`.
+PROBABILITIES = (0.4, 0.6, 0.8, 0.95, 1.0)
 
 
 class Choices(Kind):
@@ -36,6 +40,12 @@ class Choices(Kind):
                     f"--{name} is for other tables of texts. With --task choice the columns are "
                     f"{', '.join(swag.list_columns(labelled))}"
                 )
+        if values.delimiter is None and not path.lower().endswith((".tsv", ".csv")):
+            raise UsageError(
+                f"--task choice reads tables of SWAG's form, with the columns "
+                f"{', '.join(swag.list_columns(labelled))}. Pass a .csv or .tsv file, or name the "
+                f"--delimiter of {path!r}"
+            )
         delimiter = DELIMITERS.get(values.delimiter, values.delimiter)
         columns = swag.list_columns(labelled)
         table = tables.read_table(path, columns, values.encoding, delimiter)
@@ -63,14 +73,24 @@ class Choices(Kind):
     def evaluate(self):
         values = self.values
         if values.png:
-            raise UsageError("--png is a picture of classes. Leave it out with --task choice")
+            from ..text_plots import plot_groups
         rows = self.read(values.input)
-        choices, _ = self._choose(rows.prompts, rows.endings)
-        right = sum(map(int.__eq__, choices, rows.labels))
-        scores = {"accuracy": right / len(rows), "rows": len(rows)}
+        choices, probabilities = self._choose(rows.prompts, rows.endings)
+        is_right = list(map(int.__eq__, choices, rows.labels))
+        scores = {"accuracy": sum(is_right) / len(rows), "rows": len(rows)}
         print(f"accuracy {scores['accuracy']:.4f}, {len(rows)} rows")
         if values.json:
             write_json(values.json, scores, values.overwrite)
+        if values.png:
+            groups = group_by_number(
+                [min(max(row), 1.0) for row in probabilities], PROBABILITIES, "{:.0%}"
+            )
+            bars = {}
+            for name, chosen in groups.items():
+                share = sum(is_right[row] for row in chosen) / len(chosen)
+                bars[f"{name} ({len(chosen)})"] = {"percent of right choices": 100 * share}
+            panels = {"By the probability of the chosen ending": bars}
+            write_picture(values.png, lambda path: plot_groups(panels, path), values.overwrite)
 
     def read_texts(self):
         rows = self.read(self.values.input, labelled=False)

@@ -6,10 +6,13 @@ from absl import flags
 
 from ..command_flags import UsageError
 from ..labelled_tables import check_texts
-from ..outputs import write_json
+from ..outputs import write_json, write_picture
 from ..saved_tasks import open_embedder
 from ..table_flags import choose_text_columns, read_columns
 from .kind import Kind
+
+#: The most places of a search that are scored, and shown in the picture.
+MOST_RANKS = 10
 
 POOLINGS = ("mean", "cls", "max", "first_last_average")
 
@@ -93,45 +96,96 @@ class Embed(Kind):
         raise UsageError("--class_weight balanced is for classes. Leave it out with --task embed")
 
     def describe(self, task, examples):
-        return _format_scores(self._score(task, examples))
+        return _format_scores(self._score(task, examples)[0])
 
     def evaluate(self):
         values = self.values
         if values.png:
-            raise UsageError("--png is a picture of classes. Leave it out with --task embed")
+            from .. import text_plots  # noqa: F401, its absence is an error before the work
         table = self.read(values.input)
-        scores = {"pairs": len(table), **self._score(open_embedder(values.model), table)}
+        scores, draw = self._score(open_embedder(values.model), table)
         print(f"{_format_scores(scores)}, {len(table)} pairs")
         if values.json:
-            write_json(values.json, scores, values.overwrite)
+            write_json(values.json, {"pairs": len(table), **scores}, values.overwrite)
+        if values.png:
+            write_picture(values.png, draw, values.overwrite)
 
     def _score(self, task, table):
-        """dict of correlations with the scores, or of how well second texts are found."""
-        (first, second, *_), scores = self.columns_of(table)
-        if scores is not None:
-            return task.score((first, second), scores)
-        # A text of several pairs is one document, and one query with several answers.
-        queries = {text: text for text in first}
-        relevant = {}
-        for query, document in zip(first, second, strict=True):
-            relevant.setdefault(query, set()).add(document)
-        return task.score_retrieval(queries, {text: text for text in second}, relevant)
+        """Scores correlations with scores, or how early second texts are found.
+
+        Returns:
+            (dict of the scores, function that draws a picture of them to a path).
+        """
+        (first, second, *_), wanted = self.columns_of(table)
+        if wanted is None:
+            return _score_search(task, first, second)
+        vectors = tuple(task.predict(texts, verbose=0) for texts in (first, second))
+        scores = task.score(vectors, wanted)
+
+        def draw(path):
+            from ..text_plots import plot_similarities
+
+            cosines = task.similarity_pairwise(*vectors)
+            return plot_similarities(wanted, cosines, _format_scores(scores), path)
+
+        return scores, draw
 
     def predict(self, columns, saved_model=None):
         if self.values.format == "tsv":
             raise UsageError("--format tsv has labels. Choose --format jsonl for vectors")
+        return _format_vectors(columns, self._encode(columns, saved_model))
+
+    def _encode(self, columns, saved_model):
+        """Yields the vectors of texts."""
         if saved_model is not None:
-            raise UsageError(
-                f"--model {self.values.model} is a SavedModel of an embedder. Ask the model that "
-                "it was exported from"
-            )
-        embedder = open_embedder(self.values.model)
+            for outputs in saved_model.answer(columns, self.values.batch_size):
+                yield from outputs["embedding"]
+            return
         (texts, *_) = columns.values()
-        for text, vector in zip(
-            texts, embedder.predict(texts, self.values.batch_size, verbose=0), strict=True
-        ):
-            answer = {"text": text, "embedding": [round(float(x), 6) for x in vector]}
-            yield json.dumps(answer, ensure_ascii=False) + "\n"
+        yield from open_embedder(self.values.model).predict(
+            texts, self.values.batch_size, verbose=0
+        )
+
+
+def _score_search(task, first, second):
+    """As `Embed._score`, for pairs without scores."""
+    from keras_bert_suite.data.retrieval_scores import score_rankings
+
+    # A text of several pairs is one document, and one query with several answers.
+    relevant = {}
+    for query, document in zip(first, second, strict=True):
+        relevant.setdefault(query, set()).add(document)
+    documents = list(dict.fromkeys(second))
+    found = task.search(list(relevant), documents, MOST_RANKS)
+    rankings = [[documents[hit.id] for hit in hits] for hits in found]
+    scores = score_rankings(rankings, list(relevant.values()))
+
+    def draw(path):
+        from ..text_plots import plot_groups
+
+        places = [str(place) for place in range(1, MOST_RANKS + 1)]
+        counts = dict.fromkeys([*places, f"beyond {MOST_RANKS}"], 0)
+        for ranking, wanted in zip(rankings, relevant.values(), strict=True):
+            matches = (
+                place for place, text in zip(places, ranking, strict=False) if text in wanted
+            )
+            counts[next(matches, f"beyond {MOST_RANKS}")] += 1
+        shares = {
+            f"{place} ({count})": {"percent of queries": 100 * count / len(relevant)}
+            for place, count in counts.items()
+        }
+        title = f"Place of the match, among {len(documents):,} texts"
+        return plot_groups({title: shares}, path)
+
+    return scores, draw
+
+
+def _format_vectors(columns, vectors):
+    """Yields a line of JSON for each text."""
+    (texts, *_) = columns.values()
+    for text, vector in zip(texts, vectors, strict=True):
+        answer = {"text": text, "embedding": [round(float(x), 6) for x in vector]}
+        yield json.dumps(answer, ensure_ascii=False) + "\n"
 
 
 def _read_scores(table, column):
@@ -148,4 +202,4 @@ def _read_scores(table, column):
 
 
 def _format_scores(scores):
-    return ", ".join(f"{name} {value:.4f}" for name, value in scores.items() if name != "pairs")
+    return ", ".join(f"{name} {value:.4f}" for name, value in scores.items())

@@ -8,16 +8,14 @@ from absl import flags
 from ..command_flags import UsageError
 from ..label_weights import weigh_labels
 from ..labelled_tables import list_labels
+from ..marked_texts import is_for_reader, show_entities
 from ..model_paths import find_class, is_saved_model
 from ..outputs import write_json, write_picture
 from ..saved_tasks import open_task
 from ..score_table import make_score_table
 from ..standalone import conll, tag_schemes
+from ..tagged_sentences import check_tags, check_types, find_types, read_sentences, warn_of_tables
 from .kind import Kind
-
-#: Flags of tables, which do not go with a file of sentences.
-_TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter")
-
 
 #: The values of --head, and the class of each.
 HEADS = {
@@ -25,37 +23,6 @@ HEADS = {
     "crf": "CrfTokenClassifier",
     "global_pointer": "EntitySpanClassifier",
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class Sentences:
-    """The words of sentences and their tags, and the path of their file."""
-
-    path: str
-    words: list
-    tags: list
-
-    def __len__(self):
-        return len(self.words)
-
-
-def read_sentences(values, path):
-    """Reads a file of tagged sentences, as the flags say.
-
-    Returns:
-        `Sentences`.
-
-    Raises:
-        UsageError: if a flag is for tables only.
-        ValueError: as `read_conll`.
-    """
-    for name in _TABLE_FLAGS:
-        if values[name].present:
-            raise UsageError(f"--{name} is for tables of texts, not for --task ner")
-    words, tags = conll.read_conll(path, values.word_column, values.tag_column, values.encoding)
-    if values.tag_scheme:
-        tags = [tag_schemes.convert_tags(row, values.tag_scheme) for row in tags]
-    return Sentences(path, words, tags)
 
 
 class NamedEntities(Kind):
@@ -110,6 +77,7 @@ class NamedEntities(Kind):
         return read_sentences(self.values, path)
 
     def find_arguments(self, train):
+        warn_of_tables(train)
         self._check_head(train)
         if self.finds_spans:
             return {"label_names": find_types(train)}
@@ -197,7 +165,11 @@ class NamedEntities(Kind):
             raise UsageError(
                 "--format tsv has one label for each text. Choose --format jsonl for entities"
             )
-        return format_entities(columns, self._find_entities(columns, saved_model))
+        answers = self._find_entities(columns, saved_model)
+        if is_for_reader(self.values):
+            (texts, *_) = columns.values()
+            return show_entities(texts, answers)
+        return format_entities(columns, answers)
 
     def _find_entities(self, columns, saved_model):
         """For each text a list of dicts of `label`, `text`, `start`, `end` and `score`."""
@@ -207,48 +179,6 @@ class NamedEntities(Kind):
         (texts, *_) = columns.values()
         answers = tagger.predict(texts, batch_size=self.values.batch_size, verbose=0)
         return [[dataclasses.asdict(entity) for entity in entities] for entities in answers]
-
-
-def check_tags(sentences, label_names, source):
-    """Raises a `ValueError` if a tag is not one that the model knows, naming sentence and word."""
-    known = set(label_names)
-    for row, tags in enumerate(sentences.tags):
-        for place, tag in enumerate(tags):
-            if tag not in known:
-                raise ValueError(
-                    f"{sentences.path}, sentence {row + 1}, word {place + 1} "
-                    f"({sentences.words[row][place]!r}): the tag {tag!r} does not occur in "
-                    f"{source}, whose tags are {list_labels(label_names)}. Correct it, or train "
-                    "with sentences that have it."
-                )
-
-
-def find_types(sentences):
-    """The types of the entities of `Sentences`, sorted.
-
-    Raises:
-        ValueError: if there are no entities.
-    """
-    types = {kind for tags in sentences.tags for kind, _, _ in tag_schemes.find_entities(tags)}
-    if not types:
-        raise ValueError(
-            f"{sentences.path} has no entities: every tag is O. --tag_column names the column of "
-            "the tags."
-        )
-    return sorted(types)
-
-
-def check_types(sentences, label_names, source):
-    """Raises a `ValueError` if an entity is of a type that the model does not know."""
-    for row, tags in enumerate(sentences.tags):
-        for kind, first, _ in tag_schemes.find_entities(tags):
-            if kind not in label_names:
-                raise ValueError(
-                    f"{sentences.path}, sentence {row + 1}, word {first + 1} "
-                    f"({sentences.words[row][first]!r}): the type {kind!r} does not occur in "
-                    f"{source}, whose types are {list_labels(label_names)}. Correct it, or train "
-                    "with sentences that have it."
-                )
 
 
 def print_entity_scores(scores):

@@ -3,12 +3,14 @@
 import dataclasses
 import json
 import math
-import sys
+import statistics
 
 from absl import flags
 
 from ..command_flags import UsageError
-from ..outputs import write_json
+from ..example_groups import group_by_first_word, group_by_number
+from ..marked_texts import is_for_reader, show_answers
+from ..outputs import write_json, write_picture
 from ..predictor import open_saved_model
 from ..saved_tasks import open_task
 from ..standalone import squad
@@ -90,7 +92,7 @@ class Questions(Kind):
     def evaluate(self):
         values = self.values
         if values.png:
-            raise UsageError("--png is a picture of classes of texts. Leave it out with --task qa")
+            from ..text_plots import plot_groups
         questions = self.read(values.input)
         answers = self._find_answers(
             dict(zip(self.input_names, (questions.questions, questions.contexts), strict=True))
@@ -99,20 +101,23 @@ class Questions(Kind):
         from keras_bert_suite.data.squad_scores import score_answers
 
         references = [row["text"] for row in questions.answers]
-        scores = score_answers(references, [answer["text"] for answer in answers])
+        predictions = [answer["text"] for answer in answers]
+        scores = score_answers(references, predictions)
         print_answer_scores(scores)
         if values.json:
             write_json(values.json, scores, values.overwrite)
+        if values.png:
+            panels = score_groups(questions, references, predictions)
+            write_picture(values.png, lambda path: plot_groups(panels, path), values.overwrite)
 
     def predict(self, columns, saved_model=None):
         names = self._find_columns(columns)
         asked = dict(zip(self.input_names, (columns[name] for name in names), strict=True))
         answers = self._find_answers(asked, saved_model)
-        style = self.values.format
-        if style == "tsv":
+        if self.values.format == "tsv":
             return _format_tsv(answers)
-        if style is None and self.values.output == "-" and sys.stdout.isatty():
-            return _highlight(asked["question"], asked["context"], answers)
+        if is_for_reader(self.values):
+            return show_answers(asked["question"], asked["context"], answers)
         if "id" in columns:
             asked = {"id": columns["id"], **asked}
         return _format_json(asked, answers)
@@ -140,6 +145,34 @@ class Questions(Kind):
             tuple(columns.values()), batch_size=self.values.batch_size, verbose=0
         )
         return [dataclasses.asdict(answer) for answer in answers]
+
+
+def score_groups(questions, references, predictions):
+    """The scores of groups of questions, as `plot_groups` takes them.
+
+    Args:
+        questions: `SquadQuestions`.
+        references, predictions: as for `score_answers`.
+    """
+    from keras_bert_suite.data.squad_scores import score_answers
+
+    lengths = [len(context) for context in questions.contexts]
+    quarters = statistics.quantiles(lengths, n=4) if len(lengths) > 1 else []
+    ends = sorted({*map(int, quarters), max(lengths)})
+    panels = {
+        "By the first word of the question": group_by_first_word(questions.questions),
+        "By the characters of the context": group_by_number(lengths, ends),
+    }
+
+    def score_rows(rows):
+        columns = ([column[row] for row in rows] for column in (references, predictions))
+        scores = score_answers(*columns)
+        return {"exact match": scores["exact_match"], "F1": scores["f1"]}
+
+    return {
+        title: {f"{name} ({len(rows)})": score_rows(rows) for name, rows in groups.items()}
+        for title, groups in panels.items()
+    }
 
 
 def print_answer_scores(scores):
@@ -177,20 +210,3 @@ def _format_json(columns, answers):
         for name in ("score", "null_odds"):  # JSON has no infinity, the odds without any text.
             line[name] = round(answer[name], 6) if math.isfinite(answer[name]) else None
         yield json.dumps(line, ensure_ascii=False) + "\n"
-
-
-def _highlight(questions, contexts, answers):
-    """Yields the text for a terminal: each question, and its context with the answer marked."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False, markup=False)
-    for question, context, answer in zip(questions, contexts, answers, strict=True):
-        marked = Text(context)
-        if answer["text"]:
-            marked.stylize("bold reverse", answer["start"], answer["end"])
-        with console.capture() as capture:
-            console.print(Text(question, style="bold"), Text(f"{answer['score']:.1%}"))
-            console.print(marked if answer["text"] else Text("(no answer)", style="italic"))
-            console.print()
-        yield capture.get()

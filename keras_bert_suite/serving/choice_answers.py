@@ -17,3 +17,11 @@ class ServedChoices(ServedTask):
             name: tf.reshape(array, [shape[0], shape[1], tf.shape(array)[1]])
             for name, array in packed.items()
         }
+
+    def answer_ids(self, packed):
+        """The answers of the task, and `ranking` int32 (B, K), its endings, the best first."""
+        import tensorflow as tf
+
+        answers = super().answer_ids(packed)
+        ranking = tf.argsort(answers["probabilities"], direction="DESCENDING", stable=True)
+        return {**answers, "ranking": ranking}

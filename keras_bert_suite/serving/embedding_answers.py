@@ -1,16 +1,17 @@
-"""The comparison of two texts in the graph of a SavedModel."""
+"""The comparison of texts in the graph of a SavedModel."""
 
 from keras_bert_suite.serving.served_task import ServedTask
 
-#: The names of the texts of a pair.
-PAIR_NAMES = ("text_a", "text_b")
-
 
 class ServedVectors(ServedTask):
-    """A `TextEmbedder`, with the signature `similarity`."""
+    """A `TextEmbedder`, with the signatures `similarity` and `rank`."""
 
     def more_signatures(self):
-        return {"similarity": (self.compare, PAIR_NAMES)}
+        return {
+            "similarity": (self.compare, {"text_a": 1, "text_b": 1}),
+            # Candidates have a row for each query, so a server can join requests.
+            "rank": (self.rank, {"query": 1, "candidates": 2}),
+        }
 
     def compare(self, texts):
         """Compares pairs of texts.
@@ -23,6 +24,33 @@ class ServedVectors(ServedTask):
         """
         import tensorflow as tf
 
-        vectors = self.task(self.pack((tf.concat(texts, axis=0),)), training=False)
-        first, second = tf.split(tf.math.l2_normalize(vectors, axis=-1), 2)
+        first, second = tf.split(self._encode(tf.concat(texts, axis=0)), 2)
         return {"similarity": tf.reduce_sum(first * second, axis=-1)}
+
+    def rank(self, texts):
+        """Orders the candidates of queries.
+
+        Args:
+            texts: (queries, string tensor (B,); candidates, string tensor (B, N)).
+
+        Returns:
+            dict of `order` int32 (B, N), the places of the candidates, the best first, and their
+            `scores` float32 (B, N), the cosines in this order.
+        """
+        import tensorflow as tf
+
+        queries, candidates = texts
+        shape = tf.shape(candidates)
+        vectors = self._encode(tf.concat([queries, tf.reshape(candidates, [-1])], axis=0))
+        of_queries, of_candidates = tf.split(vectors, [shape[0], shape[0] * shape[1]])
+        of_candidates = tf.reshape(of_candidates, [*tf.unstack(shape), vectors.shape[-1]])
+        cosines = tf.einsum("bh,bnh->bn", of_queries, of_candidates)
+        # Equal candidates stay in their order.
+        order = tf.argsort(cosines, direction="DESCENDING", stable=True)
+        return {"order": order, "scores": tf.gather(cosines, order, batch_dims=1)}
+
+    def _encode(self, texts):
+        """float32 (N, H), vectors of the length 1 of a string tensor (N,)."""
+        import tensorflow as tf
+
+        return tf.math.l2_normalize(self.task(self.pack((texts,)), training=False), axis=-1)

@@ -82,7 +82,7 @@ class ServedTask:
         """Signatures that only this task has.
 
         Returns:
-            dict of name -> (function from a tuple of string tensors (B,) to answers, names of the
-            tensors).
+            dict of name -> (function from a tuple of string tensors to answers; dict of the name of
+            each tensor -> its rank, 1 for (B,) and 2 for (B, N)).
         """
         return {}

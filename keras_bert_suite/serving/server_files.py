@@ -41,19 +41,21 @@ def _make_inputs(served, texts, input_names):
     """dict of the name of a signature -> its inputs, which all hold `texts`."""
     import tensorflow as tf
 
+    def fill(ranks):
+        """dict of the name of an input -> `texts` in a tensor of its rank."""
+        return {
+            name: tf.constant(texts if rank == 1 else [[text] * 2 for text in texts])
+            for name, rank in ranks.items()
+        }
+
     ranks = served.task.text_ranks or [1] * len(input_names)
-    columns = {
-        name: texts if rank == 1 else [[text] * 2 for text in texts]
-        for name, rank in zip(input_names, ranks, strict=True)
-    }
-    strings = {name: tf.constant(column) for name, column in columns.items()}
+    strings = fill(dict(zip(input_names, ranks, strict=True)))
     packed = served.pack(tuple(strings.values()))
     examples = []
     for row in range(len(texts)):
         features = {}
-        for name, column in columns.items():
-            values = [column[row]] if isinstance(column[row], str) else column[row]
-            encoded = tf.train.BytesList(value=[value.encode() for value in values])
+        for name, column in strings.items():
+            encoded = tf.train.BytesList(value=tf.reshape(column[row], [-1]).numpy())
             features[name] = tf.train.Feature(bytes_list=encoded)
         features = tf.train.Features(feature=features)
         examples.append(tf.train.Example(features=features).SerializeToString())
@@ -62,10 +64,7 @@ def _make_inputs(served, texts, input_names):
         "serve_ids": packed,
         "serve_examples": {"examples": examples},
         "embed": strings,
-        **{
-            name: dict.fromkeys(names, tf.constant(texts))
-            for name, (_, names) in served.more_signatures().items()
-        },
+        **{name: fill(ranks) for name, (_, ranks) in served.more_signatures().items()},
     }
 
 

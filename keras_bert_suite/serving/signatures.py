@@ -13,6 +13,7 @@ def make_signatures(served, input_names):
     | `serve_examples` | `examples` string (B,): `tf.train.Example` with the texts | answers |
     | `embed` | as `serving_default` | vectors |
     | `similarity`, of a `TextEmbedder` | `text_a` and `text_b`, string (B,) | cosines |
+    | `rank`, of a `TextEmbedder` | `query` string (B,), `candidates` string (B, N) | an order |
 
     Classes are the task's `serving_outputs`, `probabilities` float32 (B, C) and `label_ids`
     int32 (B,), and `labels` string (B,). For a `TokenClassifier` they have an axis L after B.
@@ -23,23 +24,26 @@ def make_signatures(served, input_names):
 
     Answers of a `TokenClassifier` are entities. E is the largest number of entities in a text. They
     are `labels` string (B, E), "" after the last entity; `starts` and `ends` int32 (B, E), in
-    characters (code points, as Python counts), -1 after the last entity; `scores` float32 (B, E), 0
-    after the last entity; and `num_entities` int32 (B,).
+    characters (code points, as Python counts), -1 after the last entity; `byte_starts` and
+    `byte_ends`, the same in bytes of UTF-8; `scores` float32 (B, E), 0 after the last entity; and
+    `num_entities` int32 (B,).
 
     Answers of a `QuestionAnswerer` are the best span of each context: `answers` string, `starts`
-    and `ends` int32, in characters, `scores` and `null_odds` float32, all (B,); "", -1 and -1 for
-    no answer. In place of classes, `serve_ids` returns `start_logits` and `end_logits`, float32
-    (B, L).
+    and `ends` int32, in characters, `byte_starts` and `byte_ends` int32, `scores` and `null_odds`
+    float32, all (B,); "" and -1 for no answer. In place of classes, `serve_ids` returns
+    `start_logits` and `end_logits`, float32 (B, L).
 
     A `MultipleChoice` takes prompts (B,) and endings (B, K), token ids (B, K, L), or examples in
-    which the list of endings has K strings. Its answers are `probabilities` float32 (B, K) and
-    `choices` int32 (B,). It has no signature `embed`.
+    which the list of endings has K strings. Its answers are `probabilities` float32 (B, K),
+    `choices` int32 (B,), and `ranking` int32 (B, K), the endings with the best one first. It has
+    no signature `embed`.
 
     A `DocumentClassifier` answers as a `TextClassifier`. It takes token ids (B, W, L), and has no
     signature `embed`.
 
     Answers of a `TextEmbedder` are `embedding` float32 (B, H), also of `serve_ids`. Cosines are
-    `similarity` float32 (B,).
+    `similarity` float32 (B,). An order is `order` int32 (B, N), the places of the candidates with
+    the best one first, and `scores` float32 (B, N), their cosines in this order.
 
     Answers of a `MaskedLM` are guesses. P is the largest number of masks in a text, at least 1, and
     K the task's `top_k`. They are `tokens` string (B, P, K), the most probable first, "" after the
@@ -62,11 +66,7 @@ def make_signatures(served, input_names):
     import tensorflow as tf
 
     task = served.task
-    ranks = task.text_ranks or [1] * len(input_names)
-    texts = [
-        tf.TensorSpec([None] * rank, tf.string, name=name)
-        for name, rank in zip(input_names, ranks, strict=True)
-    ]
+    ranks = dict(zip(input_names, task.text_ranks or [1] * len(input_names), strict=True))
     # A row of the model may be several rows of token ids.
     token_rank = len(next(iter(task.input.values())).shape)
     token_inputs = {
@@ -77,12 +77,10 @@ def make_signatures(served, input_names):
         tf.io.FixedLenFeature([], tf.string),
         tf.io.FixedLenSequenceFeature([], tf.string, allow_missing=True),
     )
-    features = {
-        name: one if rank == 1 else several for name, rank in zip(input_names, ranks, strict=True)
-    }
+    features = {name: one if rank == 1 else several for name, rank in ranks.items()}
 
-    serve = _check_first(served.answer_texts, input_names, ranks)
-    embed = _check_first(lambda texts: _embed(task, served.pack(texts)), input_names, ranks)
+    serve = _check_first(served.answer_texts, ranks)
+    embed = _check_first(lambda texts: _embed(task, served.pack(texts)), ranks)
 
     def serve_ids(inputs):
         return served.answer_ids(check_inputs(inputs, token_rank))
@@ -95,24 +93,32 @@ def make_signatures(served, input_names):
     def sign(function, *signature):
         return tf.function(function, input_signature=signature, autograph=False)
 
+    def specify(ranks):
+        return [tf.TensorSpec([None] * rank, tf.string, name=name) for name, rank in ranks.items()]
+
     signatures = {
-        "serving_default": sign(serve, *texts),
+        "serving_default": sign(serve, *specify(ranks)),
         "serve_ids": sign(serve_ids, token_inputs),
         "serve_examples": sign(serve_examples, tf.TensorSpec([None], tf.string, name="examples")),
     }
-    for name, (answer, names) in served.more_signatures().items():
-        specs = [tf.TensorSpec([None], tf.string, name=name) for name in names]
-        signatures[name] = sign(_check_first(answer, names, ranks=1), *specs)
+    for name, (answer, own_ranks) in served.more_signatures().items():
+        signatures[name] = sign(_check_first(answer, own_ranks), *specify(own_ranks))
     if token_rank > 2:
         return signatures
-    return {**signatures, "embed": sign(embed, *texts)}
+    return {**signatures, "embed": sign(embed, *specify(ranks))}
 
 
-def _check_first(answer, names, ranks):
-    """A function from texts, of which it checks the shapes, to their answers."""
+def _check_first(answer, ranks):
+    """A function from texts to their answers, which checks their shapes.
+
+    Args:
+        answer: function from a tuple of texts.
+        ranks: dict of the name of each text -> its rank.
+    """
 
     def answer_checked(*texts):
-        return answer(tuple(check_inputs(dict(zip(names, texts, strict=True)), ranks).values()))
+        tensors = dict(zip(ranks, texts, strict=True))
+        return answer(tuple(check_inputs(tensors, list(ranks.values())).values()))
 
     return answer_checked
 

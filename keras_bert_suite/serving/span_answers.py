@@ -3,7 +3,7 @@
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_decoding import decode_texts
+from keras_bert_suite.serving.text_decoding import count_characters, decode_texts
 from keras_bert_suite.tasks.question_windows import find_room
 
 
@@ -17,8 +17,9 @@ class ServedSpans(ServedTask):
             texts: (questions, contexts), string tensors (B,).
 
         Returns:
-            dict of `answers` string, `starts` and `ends` int32, `scores` and `null_odds` float32,
-            all (B,). For no answer they are "", -1 and -1.
+            dict of `answers` string, `starts` and `ends` int32, in characters, `byte_starts` and
+            `byte_ends` int32, `scores` and `null_odds` float32, all (B,). For no answer the text is
+            "" and the places are -1.
         """
         import tensorflow as tf
 
@@ -51,16 +52,15 @@ class ServedSpans(ServedTask):
             chosen = tf.where(is_null, nulls, best)
 
         start, end = _take(starts, first), _take(ends, last)
-
-        def count_characters(offset):
-            """Characters before an offset in bytes."""
-            before = tf.strings.substr(contexts, tf.zeros_like(offset), offset)
-            return tf.where(is_null, -1, tf.strings.length(before, unit="UTF8_CHAR"))
-
+        places = {
+            "starts": count_characters(contexts, start),
+            "ends": count_characters(contexts, end),
+            "byte_starts": start,
+            "byte_ends": end,
+        }
         return {
             "answers": tf.where(is_null, "", tf.strings.substr(contexts, start, end - start)),
-            "starts": count_characters(start),
-            "ends": count_characters(end),
+            **{name: tf.where(is_null, -1, place) for name, place in places.items()},
             "scores": tf.math.divide_no_nan(tf.exp(chosen - highest), total),
             "null_odds": null_odds,
         }

@@ -6,3 +6,10 @@ def decode_texts(texts):
     import tensorflow as tf
 
     return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+
+
+def count_characters(texts, ends):
+    """int32 (N,), the characters of texts (N,) before places in bytes, int32 (N,)."""
+    import tensorflow as tf
+
+    return tf.strings.length(tf.strings.substr(texts, tf.zeros_like(ends), ends), unit="UTF8_CHAR")

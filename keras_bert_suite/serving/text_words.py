@@ -5,6 +5,7 @@ from typing import Any
 
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_windows
+from keras_bert_suite.serving.text_decoding import count_characters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -95,25 +96,23 @@ def list_entities(texts, rows, labels, starts, ends, scores):
         scores: float32 (E,).
 
     Returns:
-        dict of `labels` string, `starts` and `ends` int32, in characters, and `scores` float32, all
-        (B, M) for the most entities of a text, filled up with "", -1, -1 and 0; and `num_entities`
-        int32 (B,).
+        dict of `labels` string, `starts` and `ends` int32, in characters, `byte_starts` and
+        `byte_ends` int32, and `scores` float32, all (B, M) for the most entities of a text, filled
+        up with "", -1 and 0; and `num_entities` int32 (B,).
     """
     import tensorflow as tf
-
-    def count_characters(offset):
-        """Characters before an offset in bytes."""
-        before = tf.strings.substr(tf.gather(texts, rows), tf.zeros_like(offset), offset)
-        return tf.strings.length(before, unit="UTF8_CHAR")
 
     def by_row(values, filler):
         ragged = tf.RaggedTensor.from_value_rowids(values, rows, nrows=tf.size(texts))
         return ragged.to_tensor(filler)
 
+    of_entity = tf.gather(texts, rows)
     return {
         "labels": by_row(labels, ""),
-        "starts": by_row(count_characters(starts), -1),
-        "ends": by_row(count_characters(ends), -1),
+        "starts": by_row(count_characters(of_entity, starts), -1),
+        "ends": by_row(count_characters(of_entity, ends), -1),
+        "byte_starts": by_row(starts, -1),
+        "byte_ends": by_row(ends, -1),
         "scores": by_row(scores, 0.0),
         "num_entities": tf.math.bincount(rows, minlength=tf.size(texts), maxlength=tf.size(texts)),
     }

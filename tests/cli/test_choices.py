@@ -42,11 +42,13 @@ def choosing(workshop, tmp_path_factory):
 
 
 def test_a_model_is_trained_and_evaluated(choosing, run, tmp_path):
-    arguments = ("--input", choosing / "dev.csv", "--json", tmp_path / "scores.json")
+    files = ("--json", tmp_path / "scores.json", "--png", tmp_path / "scores.png")
+    arguments = ("--input", choosing / "dev.csv", *files)
     status, out, err = run("evaluate", "--model", choosing / "chooser.keras", *arguments)
     assert (status, err) == (0, "")
     scores = json.loads((tmp_path / "scores.json").read_text())
     assert scores["rows"] == 16 and scores["accuracy"] > 0.8 and "accuracy" in out
+    assert (tmp_path / "scores.png").read_bytes()[:4] == b"\x89PNG"
     answers = []
     for model in ("chooser.keras", "saved/1"):
         arguments = ("--model", choosing / model, "--input", choosing / "dev.csv", "--task=choice")
@@ -70,7 +72,10 @@ def test_wrong_rows(choosing, run, workshop, tmp_path):
         ((tmp_path / "wrong.csv",), "the label is '4', wanted 0, 1, 2 or 3"),
         ((workshop / "train.tsv",), "has no column 'sent1'"),
         ((choosing / "dev.csv", "--text_column=sent1"), "--text_column is for other tables"),
-        ((choosing / "dev.csv", "--png=a.png"), "--png is a picture of classes"),
+        (
+            (choosing / "train.txt",),
+            "tables of SWAG's form, with the columns sent1, sent2, ending0",
+        ),
     ):
         status, _, err = run(*evaluate, *arguments)
         assert status in (1, 2) and message in err

@@ -47,8 +47,18 @@ def test_an_embedder_is_trained_and_evaluated(folder, run, tmp_path):
     status, out, err = run("evaluate", *arguments, "--label_column=score", "--json", scores)
     assert (status, err) == (0, "") and out.startswith("spearman ")
     assert json.loads(scores.read_text()).keys() == {"pairs", "spearman", "pearson"}
-    status, out, err = run("evaluate", *arguments)
-    assert (status, err) == (0, "") and "mrr 0." in out and "recall@5" in out
+    for png, flags in (("a.png", ["--label_column=score"]), ("b.png", [])):
+        status, out, err = run("evaluate", *arguments, *flags, "--png", tmp_path / png)
+        assert (status, err) == (0, "")
+        assert (tmp_path / png).read_bytes()[:4] == b"\x89PNG"
+    assert "mrr 0." in out and "recall@5" in out
+    first, second = make_pairs(16, seed=2)[0]
+    relevant = {
+        text: {b for a, b in zip(first, second, strict=True) if a == text} for text in first
+    }
+    corpus = {text: text for text in second}
+    wanted = embedder.score_retrieval(dict(zip(first, first, strict=True)), corpus, relevant)
+    assert f"mrr {wanted['mrr']:.4f}" in out
 
 
 def test_texts_are_embedded_and_found(folder, run, tmp_path):
@@ -78,6 +88,23 @@ def test_texts_are_embedded_and_found(folder, run, tmp_path):
     np.save(tmp_path / "vectors.npy", vectors[:3])
     status, out, err = run("search", *model, *files, *query)
     assert status == 1 and "(3, 16)" in err and "has 16 texts" in err
+
+
+@pytest.mark.backend_free
+def test_a_saved_model_gives_the_vectors_of_the_embedder(folder, run, tmp_path):
+    (tmp_path / "texts.txt").write_text("the film was good\ndull\n\n")
+    model = ("--model", folder / "embedder")
+    assert run("export", *model, "--output", tmp_path / "saved")[0] == 0
+    answers = []
+    for model in (folder / "embedder", tmp_path / "saved" / "1"):
+        arguments = ("--input", tmp_path / "texts.txt", "--batch_size=2")
+        status, out, err = run("predict", "--model", model, *arguments)
+        assert (status, err) == (0, "")
+        answers.append([json.loads(line) for line in out.splitlines()])
+    embedder_rows, saved_rows = answers
+    assert [row["text"] for row in saved_rows] == ["the film was good", "dull", ""]
+    for row, wanted in zip(saved_rows, embedder_rows, strict=True):
+        np.testing.assert_allclose(row["embedding"], wanted["embedding"], atol=1e-5)
 
 
 def test_an_embedder_becomes_a_folder_of_sentence_transformers(folder, run, tmp_path):

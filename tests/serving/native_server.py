@@ -57,6 +57,20 @@ class NativeServer:
                 raise answer
         return answers
 
+    def answer_warmup(self, saved_model):
+        """Answers the warm-up requests, and checks that each row has an answer.
+
+        Returns:
+            list of (signature name, inputs, answer).
+        """
+        requests = [(name, inputs) for _, name, inputs in read_warmup_requests(saved_model)]
+        answered = []
+        for (name, inputs), answer in zip(requests, self.ask(saved_model, requests), strict=True):
+            rows = len(next(iter(inputs.values())))
+            assert answer and all(len(value) == rows for value in answer.values())
+            answered.append((name, inputs, answer))
+        return answered
+
     def try_to_ask(self, saved_model, questions):
         """As `ask`, but where a signature refuses its inputs, the error is the answer."""
         signatures = read_signatures(saved_model)

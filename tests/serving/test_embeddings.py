@@ -1,6 +1,7 @@
 """The signatures of an exported embedder."""
 
 import numpy as np
+import pytest
 from small_embedder import make_embedder, make_pairs
 
 from keras_bert_suite import export_saved_model
@@ -22,3 +23,17 @@ def test_a_saved_model_compares_texts(tmp_path):
     compared = signatures["similarity"](text_a=tf.constant(FIRST), text_b=tf.constant(SECOND))
     wanted = embedder.similarity_pairwise(FIRST, SECOND)
     np.testing.assert_allclose(compared["similarity"], wanted, atol=1e-5)
+
+    candidates = [SECOND, SECOND[::-1]]
+    ranked = signatures["rank"](query=tf.constant(FIRST[:2]), candidates=tf.constant(candidates))
+    for row, texts in enumerate(candidates):
+        hits = embedder.search(FIRST[row : row + 1], texts, top_k=len(texts))[0]
+        order = ranked["order"][row].numpy()
+        np.testing.assert_allclose(ranked["scores"][row], [hit.score for hit in hits], atol=1e-5)
+        cosines = embedder.similarity(FIRST[row : row + 1], texts)[0]
+        np.testing.assert_allclose(np.asarray(cosines)[order], ranked["scores"][row], atol=1e-5)
+        assert sorted(order) == list(range(len(texts)))
+    nothing = signatures["rank"](query=tf.constant(["a"]), candidates=tf.zeros((1, 0), tf.string))
+    assert nothing["order"].shape == (1, 0)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must have the same shape"):
+        signatures["rank"](query=tf.constant(FIRST[:2]), candidates=tf.constant([SECOND]))

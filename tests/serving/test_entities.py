@@ -126,13 +126,19 @@ def check_entities(tagger, saved_tagger):
     wanted = tagger.predict([text.decode("utf-8", "ignore") for text in texts], verbose=0)
     assert sum(map(len, wanted)) > 50
     got = {name: value.numpy() for name, value in serve(text=tf.constant(texts)).items()}
-    assert set(got) == {"labels", "starts", "ends", "scores", "num_entities"}
+    places = ("starts", "ends", "byte_starts", "byte_ends")
+    assert set(got) == {"labels", *places, "scores", "num_entities"}
     assert got["num_entities"].tolist() == [len(entities) for entities in wanted]
     most = max(map(len, wanted))
     for row, entities in enumerate(wanted):
-        spans = [(e.label.encode(), e.start, e.end) for e in entities]
-        spans += [(b"", -1, -1)] * (most - len(entities))
-        columns = (got[name][row].tolist() for name in ("labels", "starts", "ends"))
+        text = texts[row].decode("utf-8", "ignore")
+        edges = [(text[: e.start].encode(), text[: e.end].encode()) for e in entities]
+        spans = [
+            (e.label.encode(), e.start, e.end, *map(len, before))
+            for e, before in zip(entities, edges, strict=True)
+        ]
+        spans += [(b"", -1, -1, -1, -1)] * (most - len(entities))
+        columns = (got[name][row].tolist() for name in ("labels", *places))
         assert list(zip(*columns, strict=True)) == spans
         scores = [e.score for e in entities] + [0] * (most - len(entities))
         np.testing.assert_allclose(got["scores"][row], scores, atol=1e-5)
@@ -153,11 +159,7 @@ def test_token_ids(tagger, saved_tagger):
 
 @pytest.mark.backend_free
 def test_every_signature_in_a_server(tagger, saved_tagger, native_server):
-    read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
-    requests = read_warmup_requests(saved_tagger)
-    answers = native_server.ask(saved_tagger, [(name, inputs) for _, name, inputs in requests])
-    for (_, _, inputs), answer in zip(requests, answers, strict=True):
-        assert all(len(value) == len(next(iter(inputs.values()))) for value in answer.values())
+    native_server.answer_warmup(saved_tagger)
 
 
 @pytest.mark.backend_free

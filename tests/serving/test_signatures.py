@@ -6,13 +6,37 @@ import sys
 import numpy as np
 import pytest
 from keras import ops
-from small_texts import make_reviews
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    BertBackbone,
+    CrfTokenClassifier,
+    EntitySpanClassifier,
+    SegmentPacker,
+    TextClassifier,
+    TextEmbedder,
+    WordPieceTokenizer,
+    export_saved_model,
+)
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
 
 TEXTS, _ = make_reviews(20)
+
+#: Tasks whose requests for warm-up are answered here: the class and its arguments. Other tasks have
+#: this test in their own files.
+OTHER_TASKS = {
+    "embedder": (TextEmbedder, {}),
+    "chains": (CrfTokenClassifier, {"label_names": ["O", "B-A", "I-A"]}),
+    "spans": (EntitySpanClassifier, {"label_names": ["A", "B"]}),
+    "label_sets": (
+        TextClassifier,
+        {"label_names": ["a", "b", "c"], "problem_type": "multi_label_classification"},
+    ),
+    "numbers": (TextClassifier, {"label_names": ["score"], "problem_type": "regression"}),
+}
 
 HOSTILE = [
     *("", " ", "\t\r\n", "\x00", "a\x00b", "\ufffd", "\ufeffgood", "good\u200bfilm", "\u00ad"),
@@ -99,21 +123,28 @@ def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, n
     np.testing.assert_allclose(probabilities.sum(axis=-1), 1, atol=1e-5)
 
 
+@pytest.fixture(params=["saved_model", "pair_model", *OTHER_TASKS])
+def served_model(request, tmp_path):
+    """`pathlib.Path` of a SavedModel, of a fixture or of `OTHER_TASKS`."""
+    if request.param not in OTHER_TASKS:
+        return request.getfixturevalue(request.param)
+    make, arguments = OTHER_TASKS[request.param]
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
+    task = make(BertBackbone(**ONE_LAYER), preprocessor=packer, **arguments)
+    return export_saved_model(task, tmp_path / request.param)
+
+
 @pytest.mark.backend_free
-@pytest.mark.parametrize("model", ["saved_model", "pair_model"])
-def test_every_warmup_request_is_answered(classifier, native_server, request, model):
-    folder = request.getfixturevalue(model)
-    requests = read_warmup_requests(folder)
-    assert {name for name, _, _ in requests} == {folder.parent.name}
-    assert {signature for _, signature, _ in requests} == {
-        *("serving_default", "serve_ids", "serve_examples", "embed"),
-    }
+def test_every_warmup_request_is_answered(classifier, native_server, served_model):
+    requests = read_warmup_requests(served_model)
+    assert {name for name, _, _ in requests} == {served_model.parent.name}
+    names = {"serving_default", "serve_ids", "serve_examples", "embed"}
+    if served_model.parent.name == "embedder":
+        names |= {"similarity", "rank"}
+    assert {signature for _, signature, _ in requests} == names
     token_ids = [inputs["token_ids"] for _, name, inputs in requests if name == "serve_ids"]
     assert max(ids.shape[1] for ids in token_ids) == classifier.preprocessor.sequence_length
-    answers = native_server.ask(folder, [(name, inputs) for _, name, inputs in requests])
-    for (_, _, inputs), answer in zip(requests, answers, strict=True):
-        rows = len(next(iter(inputs.values())))
-        assert all(len(value) == rows for value in answer.values())
+    native_server.answer_warmup(served_model)
 
 
 @pytest.mark.backend_free

@@ -80,10 +80,18 @@ def check_answers(answerer, saved_answerer):
     wanted = answerer.predict((QUESTIONS, contexts), verbose=0)
     inputs = {"question": tf.constant(QUESTIONS), "context": tf.constant(contexts)}
     got = {name: value.numpy() for name, value in serve(**inputs).items()}
-    assert set(got) == {"answers", "starts", "ends", "scores", "null_odds"}
+    places = ("starts", "ends", "byte_starts", "byte_ends")
+    assert set(got) == {"answers", *places, "scores", "null_odds"}
     assert [answer.decode() for answer in got["answers"]] == [answer.text for answer in wanted]
     assert got["starts"].tolist() == [answer.start for answer in wanted]
     assert got["ends"].tolist() == [answer.end for answer in wanted]
+    for answer, context, start, end in zip(
+        wanted, contexts, got["byte_starts"], got["byte_ends"], strict=True
+    ):
+        text = context.decode("utf-8", "ignore")
+        edges = [len(text[:place].encode()) for place in (answer.start, answer.end)]
+        assert [start, end] == (edges if answer.text else [-1, -1])
+        assert text.encode()[start:end].decode() == answer.text
     np.testing.assert_allclose(got["scores"], [answer.score for answer in wanted], atol=1e-5)
     np.testing.assert_allclose(got["null_odds"], [a.null_odds for a in wanted], atol=1e-4)
     nothing = serve(**{name: tf.constant([], tf.string) for name in inputs})
@@ -103,12 +111,8 @@ def test_token_ids(answerer, saved_answerer):
 
 @pytest.mark.backend_free
 def test_every_signature_in_a_server(saved_answerer, native_server):
-    read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
-    requests = read_warmup_requests(saved_answerer)
-    assert {name for _, name, _ in requests} >= {"serving_default", "serve_ids", "serve_examples"}
-    answers = native_server.ask(saved_answerer, [(name, inputs) for _, name, inputs in requests])
-    for (_, _, inputs), answer in zip(requests, answers, strict=True):
-        assert all(len(value) == len(next(iter(inputs.values()))) for value in answer.values())
+    answered = native_server.answer_warmup(saved_answerer)
+    assert {name for name, _, _ in answered} >= {"serving_default", "serve_ids", "serve_examples"}
 
 
 @pytest.mark.long

@@ -1,0 +1,64 @@
+"""Where JAX keeps what it compiles."""
+
+import os
+import subprocess
+import sys
+
+import keras
+import pytest
+
+from keras_bert_cli.backend import keep_compiled_steps
+
+NAME = "JAX_COMPILATION_CACHE_DIR"
+
+
+@pytest.mark.skipif(keras.config.backend() != "jax", reason="JAX alone keeps compiled steps")
+def test_a_second_command_compiles_nothing(workshop, tmp_path):
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    del environment[NAME]
+    train = tmp_path / "train.tsv"
+    train.write_text("sentence\tlabel\n" + "a fine film\tyes\na dull film\tno\n" * 4)
+    kept = []
+    for output in ("first", "second"):
+        arguments = [
+            *("finetune", f"--checkpoint={workshop / 'checkpoint'}", f"--train={train}"),
+            *("--text_column=sentence", "--epochs=1", "--batch_size=4", "--sequence_length=16"),
+            f"--output={tmp_path / output}.keras",
+        ]
+        command = "import sys; from keras_bert_cli import main; sys.exit(main(sys.argv[1:]))"
+        process = subprocess.run(
+            [sys.executable, "-c", command, *arguments],
+            env=environment,
+            capture_output=True,
+            text=True,
+        )
+        assert process.returncode == 0, process.stderr
+        assert process.stderr == ""
+        folder = tmp_path / "cache" / "keras_bert_suite" / "jax"
+        kept.append({path.name: path.stat().st_mtime_ns for path in folder.iterdir()})
+    assert any("train_step" in name for name in kept[0]), kept[0]
+    assert kept[0] == kept[1]
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("own", "home", "wanted"),
+    [
+        (None, "home", "home/keras_bert_suite/jax"),
+        ("/elsewhere", "home", "/elsewhere"),
+        ("", "home", ""),
+        (None, "home/file", None),  # No folder can be made there.
+        (None, "relative", None),
+    ],
+)
+def test_the_folder_of_compiled_steps(tmp_path, monkeypatch, own, home, wanted):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", home if home == "relative" else str(tmp_path / home))
+    # Set first, so that monkeypatch restores the value of the session.
+    monkeypatch.setenv(NAME, own or "")
+    if own is None:
+        monkeypatch.delenv(NAME)
+    keep_compiled_steps()
+    assert os.environ.get(NAME) == (wanted and str(tmp_path / wanted))
+    assert not (tmp_path / "home" / "keras_bert_suite").exists()
