@@ -1,7 +1,5 @@
 """Builds a task from a preset or a checkpoint, for the `from_preset` of every task."""
 
-import difflib
-import inspect
 import warnings
 
 import keras_hub
@@ -16,8 +14,12 @@ from keras_hub.src.utils.preset_utils import (
 )
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.argument_checks import check_arguments, list_arguments
 from keras_bert_suite.models import BACKBONES
 from keras_bert_suite.preprocessing import SegmentPacker
+
+#: The arguments of a task that the constructors of Keras and KerasHub read.
+FURTHER_ARGUMENTS = ("name", "trainable", "compile")
 
 
 def load_preset(
@@ -32,7 +34,13 @@ def load_preset(
     **kwargs,
 ):
     """See `RowTask.from_preset`."""
-    _check_arguments(cls, kwargs)
+    known = [name for name in list_arguments(cls) if name != "backbone"]
+    check_arguments(
+        f"{cls.__name__}.from_preset",
+        kwargs,
+        [*known, *FURTHER_ARGUMENTS],
+        similar=["sequence_length", "lowercase", "skip"],
+    )
     preset = checkpoints.preset_name(preset)
     checkpoint = checkpoints.open_checkpoint(preset)
     if "preprocessor" in kwargs:
@@ -68,19 +76,6 @@ def load_preset(
     if not task.compiled and kwargs.get("compile", True):
         task.compile()
     return task
-
-
-def _check_arguments(cls, arguments):
-    parameters = inspect.signature(cls.__init__).parameters
-    known = [name for name in parameters if name not in ("self", "backbone", "kwargs")]
-    known += ["name", "trainable", "compile"]
-    for name in arguments:
-        if name not in known:
-            similar = difflib.get_close_matches(
-                name, [*known, "sequence_length", "lowercase", "skip"], n=1
-            )
-            hint = f"Did you mean {similar[0]!r}?" if similar else f"Wanted one of {known}."
-            raise TypeError(f"{cls.__name__}.from_preset has no argument {name!r}. {hint}")
 
 
 def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):

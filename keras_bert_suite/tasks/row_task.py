@@ -7,6 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Dtype, Inputs, Labels, PathLike, Patterns, Tensor
+from keras_bert_suite.argument_checks import check_further_arguments
 from keras_bert_suite.data.input_dataset import unpack_batch
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.tasks.batch_sources import (
@@ -24,7 +25,7 @@ from keras_bert_suite.tasks.input_checks import (
     order_columns,
 )
 from keras_bert_suite.tasks.predicting import predict
-from keras_bert_suite.tasks.presets import load_preset
+from keras_bert_suite.tasks.presets import FURTHER_ARGUMENTS, load_preset
 from keras_bert_suite.tasks.resuming import find_progress, resume_run
 from keras_bert_suite.tasks.saved_task import SavedTask
 from keras_bert_suite.tasks.text_packing import pack_texts
@@ -76,6 +77,13 @@ class RowTask(SavedTask):
     preprocesses_in_graphs = True
 
     text_ranks: tuple[int, ...] | None = None
+
+    def check_further_arguments(self, arguments: Mapping[str, Any]) -> None:
+        """Raises TypeError if a constructor got an argument in `**kwargs` that nothing reads.
+
+        A constructor of a task calls it first, so that a misspelt argument is the first error.
+        """
+        check_further_arguments(type(self), arguments, FURTHER_ARGUMENTS)
 
     @property
     def preprocessor(self) -> Any:

@@ -106,6 +106,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         input_names: str | Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
+        self.check_further_arguments(kwargs)
         problem = find_problem_type(problem_type)
         label_names = resolve_label_names(
             type(self).__name__, num_classes, label_names, problem.fewest_labels

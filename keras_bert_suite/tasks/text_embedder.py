@@ -103,6 +103,8 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         column_names: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
+        self.check_further_arguments(kwargs)
+
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
