@@ -5,6 +5,39 @@ import numpy as np
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
+def order_label_columns(labels, label_names):
+    """Puts the columns of a DataFrame of labels into the order of the label names.
+
+    Args:
+        labels: labels, as users write them.
+        label_names: list of C names.
+
+    Returns:
+        an array (N, C) for a DataFrame whose columns have names; other labels as they are. So is a
+        DataFrame of one column, and a DataFrame for labels that have no names but their numbers.
+
+    Raises:
+        ValueError: if the columns are not the label names, naming the columns that differ.
+    """
+    columns = list(getattr(labels, "columns", ()))
+    are_names = len(columns) > 1 and all(isinstance(column, str) for column in columns)
+    numbers = [str(number) for number in range(len(label_names))]
+    if not are_names or (list(label_names) == numbers and len(columns) == len(label_names)):
+        return labels
+    if len(columns) != len(label_names) or set(columns) != set(label_names):
+        missing = [name for name in label_names if name not in columns]
+        further = [name for name in columns if name not in label_names]
+        repeated = [name for name in dict.fromkeys(columns) if columns.count(name) > 1]
+        faults = {"misses": missing, "also has": further, "repeats": repeated}
+        found = ", and ".join(f"{verb} {_list_names(f)}" for verb, f in faults.items() if f)
+        raise ValueError(
+            "The columns of a DataFrame of labels must be the label names, "
+            f"{_list_names(label_names)}. This DataFrame {found}. Rename or select its columns, "
+            "or pass labels.to_numpy() to read them in their order."
+        )
+    return labels[list(label_names)].to_numpy()
+
+
 def encode_labels(labels, label_names):
     """Turns label names into class ids, and checks that ids are in range.
 

@@ -9,6 +9,7 @@ import keras_hub
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
 from keras_bert_suite.argument_checks import is_auto
+from keras_bert_suite.data.label_encoding import order_label_columns
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers.pooling import get_pooling
 from keras_bert_suite.models import BertBackbone
@@ -41,7 +42,9 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
       names or ids, or a matrix (N, C) of 0 and 1.
     - "regression": a number for each row, or C numbers. Labels are floats (N,), or (N, C).
 
-    Rows of C numbers are always 0 or 1 for each label. So where ids could be meant, pass names.
+    An array of sets of labels is always 0 or 1 for each label, and so are lists of C numbers each.
+    So where ids could be meant, pass names. The columns of a DataFrame of labels are read by their
+    names.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder.
@@ -277,9 +280,11 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         return fit_on_features(self, x, y, batch_size, epochs, validation_data, optimizer, **kwargs)
 
     def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
+        y = order_label_columns(y, self.label_names)
         return super().read_rows(x, self.problem.read_labels(y), sample_weight)
 
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
+        y = order_label_columns(y, self.label_names)
         return super().read_batch(x, self.problem.read_batch(y), sample_weight)
 
     def encode_labels(self, labels: Labels) -> Labels:

@@ -1,7 +1,8 @@
 import numpy as np
+import pandas
 import pytest
 
-from keras_bert_suite.data.label_encoding import encode_labels
+from keras_bert_suite.data.label_encoding import encode_labels, order_label_columns
 
 pytestmark = pytest.mark.backend_free
 NAMES = ["no", "yes", "maybe"]
@@ -44,3 +45,30 @@ def test_in_a_tensorflow_graph():
         encode(tf.constant(["perhaps"]))
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"whole number in \[0, 3\)"):
         encode(tf.constant([7], "int64"))
+
+
+def test_columns_of_a_table_are_read_by_name():
+    table = pandas.DataFrame([[1, 0, 0], [0, 1, 1]], columns=["maybe", "yes", "no"], index=[7, 9])
+    assert order_label_columns(table, NAMES).tolist() == [[0, 0, 1], [1, 1, 0]]
+    # Labels without names, and columns without names, are read by their place.
+    for labels, names in (
+        (table, ["0", "1", "2"]),
+        (table.set_axis([0, 1, 2], axis=1), NAMES),
+        (table[["yes"]], ["score"]),
+        ([[1, 0, 0]], NAMES),
+    ):
+        assert order_label_columns(labels, names) is labels
+
+
+@pytest.mark.parametrize(
+    ("columns", "error"),
+    [
+        (["no", "yes", "perhaps"], "This DataFrame misses 'maybe', and also has 'perhaps'. Rename"),
+        (["no", "yes"], "This DataFrame misses 'maybe'"),
+        (["no", "yes", "maybe", "no"], "This DataFrame repeats 'no'"),
+    ],
+)
+def test_other_columns_are_named(columns, error):
+    table = pandas.DataFrame(np.zeros((2, len(columns))), columns=columns)
+    with pytest.raises(ValueError, match=error):
+        order_label_columns(table, NAMES)

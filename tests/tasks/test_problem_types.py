@@ -4,6 +4,7 @@ import json
 
 import keras
 import numpy as np
+import pandas
 import pytest
 from keras import ops
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
@@ -149,6 +150,20 @@ def test_weights_of_labels_are_those_of_pytorch(trained):
     with pytest.raises(ValueError, match=r"loss=LabelwiseLoss\(loss\)"):
         trained.fit(TEXTS, SETS, class_weight=weights, verbose=0)
     trained.compile(AdamW(5e-3))
+
+
+def test_a_table_of_labels(trained, regression):
+    table = pandas.DataFrame(MATRIX[:, ::-1], columns=NAMES[::-1], index=range(5, 37))
+    wanted = trained.evaluate(TEXTS, SETS, batch_size=16, verbose=0)
+    assert trained.evaluate(TEXTS, table, batch_size=16, verbose=0) == pytest.approx(wanted)
+    batches = iter([(TEXTS[:16], table[:16]), (TEXTS[16:], table[16:])])
+    assert trained.evaluate(batches, verbose=0) == pytest.approx(wanted, abs=1e-4)
+    with pytest.raises(ValueError, match="misses 'plot', and also has 'plto'"):
+        trained.fit(TEXTS, table.rename(columns={"plot": "plto"}), verbose=0)
+    numbers = pandas.DataFrame({"score": NUMBERS})
+    assert regression.evaluate(TEXTS, numbers, verbose=0)[0] == pytest.approx(
+        regression.evaluate(TEXTS, NUMBERS, verbose=0)[0], rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("form", ["ragged", "matrix"])
