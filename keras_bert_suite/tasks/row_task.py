@@ -34,6 +34,8 @@ from keras_bert_suite.training import (
     find_training_checkpoint,
     lay_schedule,
     lay_schedule_without_end,
+    read_loss,
+    take_class_ids,
     track_finite_losses,
 )
 
@@ -54,6 +56,8 @@ class RowTask(SavedTask):
     - `needs_labels` says whether `fit` and `evaluate` need labels, and `has_fixed_labels` whether
       the labels of two batches differ in the number of rows only;
     - `encode_labels(labels)` turns labels, as users write them, into labels for the loss;
+    - `returns_logits` says whether the outputs are logits, and `read_loss(loss)` makes a loss, as
+      users write it, fit the labels and the outputs;
     - `class_weighting(class_weight)` makes a function from labels to the weights of their classes;
     - `cut_windows(rows)` turns rows into the rows that the model sees;
     - `preprocess(x, y, sample_weight)` turns a batch of these rows into inputs of the model, and
@@ -84,6 +88,11 @@ class RowTask(SavedTask):
         A constructor of a task calls it first, so that a misspelt argument is the first error.
         """
         check_further_arguments(type(self), arguments, FURTHER_ARGUMENTS)
+
+    @property
+    def returns_logits(self) -> bool:
+        """bool, whether outputs are logits, and not probabilities."""
+        return True
 
     @property
     def preprocessor(self) -> Any:
@@ -159,11 +168,22 @@ class RowTask(SavedTask):
     ) -> None:
         """Configures training; see `keras.Model.compile`.
 
-        Logged losses are means over the batches whose loss is finite.
+        Logged losses are means over the batches whose loss is finite. A loss of Keras that is given
+        by its name, class or function takes logits if the outputs of the task are logits.
+
+        Raises:
+            ValueError: if the loss takes logits and the outputs are probabilities, or the reverse.
         """
+        loss = keras.tree.map_structure(self.read_loss, loss)
+        # Without new metrics Keras would keep the metrics of an earlier `compile`.
+        self._compile_metrics = None
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
         if loss is not None:
             track_finite_losses(self)
+
+    def read_loss(self, loss: Any) -> Any:
+        """Makes a loss, as users write it, fit the labels and the outputs of the model."""
+        return take_class_ids(read_loss(loss, self.returns_logits))
 
     def compile_from_config(self, config: Config) -> None:
         """Compiles with the saved arguments. Keras does not, if a class has its own `compile`."""

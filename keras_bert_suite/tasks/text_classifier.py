@@ -22,7 +22,7 @@ from keras_bert_suite.tasks.input_checks import check_input_names
 from keras_bert_suite.tasks.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.predicting import predict
 from keras_bert_suite.tasks.problem_types import SingleLabel, find_problem_type
-from keras_bert_suite.training import AdamW, LinearWarmupDecay
+from keras_bert_suite.training import AdamW, LinearWarmupDecay, read_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -37,7 +37,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     `problem_type` says what the answers are, in the words of Hugging Face:
 
     - "single_label_classification": one class for each row. Labels are class ids, or the names in
-      `label_names`.
+      `label_names`; or a matrix (N, C) of one-hot or soft labels.
     - "multi_label_classification": a set of labels for each row. Labels are for each row a list of
       names or ids, or a matrix (N, C) of 0 and 1.
     - "regression": a number for each row, or C numbers. Labels are floats (N,), or (N, C).
@@ -215,11 +215,13 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         Args:
             optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first
                 tenth of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is sparse categorical cross-entropy for classes, binary cross-entropy for
-                sets of labels, and the mean squared error for numbers. For classes, Keras'
-                `CategoricalCrossentropy` and `CategoricalFocalCrossentropy` take the same labels.
+            loss: "auto" is cross-entropy for classes, binary cross-entropy for sets of labels, and
+                the mean squared error for numbers. For classes, the categorical and sparse
+                categorical cross-entropies of Keras take the same labels, also soft labels. A loss
+                of Keras that is given by its name takes the outputs as they are, logits or
+                probabilities.
             metrics: "auto" is accuracy for classes, micro and macro F1 at a threshold of 0.5 for
-                sets of labels, and the mean absolute error for numbers.
+                sets of labels, and the mean absolute error for numbers. None is no metric.
             **kwargs: see `keras.Model.compile`.
 
         Raises:
@@ -231,18 +233,10 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             loss = self.problem.make_loss(self.returns_logits)
         if is_auto(metrics):
             metrics = self.problem.make_metrics(self.returns_logits)
-        loss = self.problem.wrap_loss(loss)
-        self._check_loss(loss)
         super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
 
-    def _check_loss(self, loss):
-        from_logits = getattr(loss, "from_logits", None)
-        if from_logits is not None and bool(from_logits) != self.returns_logits:
-            raise ValueError(
-                f"The outputs are {'logits' if self.returns_logits else 'probabilities'}, got the "
-                f"loss {loss.name} with from_logits={from_logits}. Build the loss with "
-                f"from_logits={self.returns_logits}."
-            )
+    def read_loss(self, loss: Any) -> Any:
+        return self.problem.wrap_loss(read_loss(loss, self.returns_logits))
 
     def fit_on_features(
         self,

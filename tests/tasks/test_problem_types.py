@@ -239,8 +239,7 @@ def test_smoothed_and_focal_losses_of_keras(problem_type, loss, tmp_path):
     outputs = classifier.predict(TEXTS, verbose=0)
     assert got == pytest.approx(float(loss(one_hot, outputs)), rel=1e-4)
     if single:  # One-hot and soft labels stay as they are.
-        classifier.compile(AdamW(1e-3), loss=loss, metrics=[])
-        assert classifier.evaluate(TEXTS, one_hot, verbose=0) == pytest.approx(got, rel=1e-4)
+        assert classifier.evaluate(TEXTS, one_hot, verbose=0)[0] == pytest.approx(got, rel=1e-4)
     else:
         classifier.compile(AdamW(1e-3), loss=LabelwiseLoss(loss))
         assert classifier.evaluate(TEXTS, SETS, verbose=0)[0] == pytest.approx(got, rel=1e-4)
@@ -248,6 +247,53 @@ def test_smoothed_and_focal_losses_of_keras(problem_type, loss, tmp_path):
     classifier.save(tmp_path / "task.keras")
     twin = keras.saving.load_model(tmp_path / "task.keras")
     assert twin.loss.get_config() == classifier.loss.get_config()
+
+
+@pytest.mark.parametrize(
+    ("problem_type", "name"),
+    [
+        ("single_label_classification", "sparse_categorical_crossentropy"),
+        ("single_label_classification", "categorical_crossentropy"),
+        ("multi_label_classification", "binary_crossentropy"),
+    ],
+)
+@pytest.mark.parametrize("activation", [False, True], ids=["logits", "probabilities"])
+def test_names_and_functions_of_losses(problem_type, name, activation, tmp_path):
+    """They are the losses of the outputs, which are logits or probabilities."""
+    single = problem_type.startswith("single")
+    labels, names = (CLASSES, ["no", "yes"]) if single else (SETS, NAMES)
+    activation = ("softmax" if single else "sigmoid") if activation else None
+    classifier = make_classifier(problem_type, label_names=names, activation=activation)
+    wanted = classifier.evaluate(TEXTS, labels, batch_size=16, verbose=0)[0]
+    for loss in (name, getattr(keras.losses, name), [name]):
+        classifier.compile("sgd", loss=loss)
+        got = classifier.evaluate(TEXTS, labels, batch_size=16, verbose=0)[0]
+        assert got == pytest.approx(wanted, rel=1e-4)
+    classifier.save(tmp_path / "task.keras")
+    twin = keras.saving.load_model(tmp_path / "task.keras")
+    got = twin.evaluate(TEXTS, labels, batch_size=16, verbose=0)[0]
+    assert got == pytest.approx(wanted, rel=1e-4)
+
+
+def test_soft_labels():
+    classifier = make_classifier("single_label_classification", label_names=["no", "yes"])
+    soft = np.tile([[0.3, 0.7]], (32, 1))
+    outputs = classifier.predict(TEXTS, batch_size=16, verbose=0)
+    wanted = float(keras.losses.CategoricalCrossentropy(from_logits=True)(soft, outputs))
+    accuracy = np.mean(outputs.argmax(axis=1) == 1)
+    for loss in (
+        "auto",
+        keras.losses.CategoricalCrossentropy(from_logits=True),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    ):
+        classifier.compile("sgd", loss=loss)
+        got = classifier.evaluate(TEXTS, soft, batch_size=16, verbose=0)
+        assert got == pytest.approx([wanted, accuracy], rel=1e-4)
+        classifier.compile(keras.optimizers.SGD(0.0), loss=loss, metrics=None)
+        history = classifier.fit(TEXTS, soft, batch_size=16, verbose=0).history
+        assert history == {"loss": [pytest.approx(wanted, rel=1e-4)]}
+    assert classifier.score(TEXTS, soft)["accuracy"] == pytest.approx(accuracy)
+    classifier.fit_on_features(TEXTS, soft, epochs=1, verbose=0)
 
 
 def test_transformers_computes_the_same(tmp_path):

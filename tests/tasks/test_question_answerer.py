@@ -441,3 +441,12 @@ def test_wrong_arguments(answerer):
         make_answerer(stride=100).predict(PAIRS)
     with pytest.raises(ValueError, match="class_weight must be None"):
         answerer.fit(PAIRS, SPANS, class_weight={0: 1.0})
+
+
+def test_losses_by_name(answerer):
+    wanted = answerer.evaluate(PAIRS, SPANS, verbose=0)[0]
+    other = make_answerer()
+    other.set_weights(answerer.get_weights())
+    for loss in ("sparse_categorical_crossentropy", "categorical_crossentropy"):
+        other.compile("sgd", loss=loss, metrics=None)
+        assert other.evaluate(PAIRS, SPANS, verbose=0) == pytest.approx(wanted, rel=1e-4)

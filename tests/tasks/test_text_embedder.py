@@ -156,6 +156,8 @@ def test_bad_input(embedder):
     )
     refuses("no queries", embedder.score_retrieval, {"q": "good"}, {"d": "bad"}, {})
     refuses("a score for each of 12 pairs, got .* \\(3,\\)", embedder.score, PAIRS, SCORES[:3])
+    for loss in ("mse", keras.losses.MeanSquaredError(), keras.losses.mean_squared_error):
+        refuses("compile with CosineRegression", embedder.compile, loss=loss)
     refuses("cache_batch_size must be .* got 0", embedder.compile, cache_batch_size=0)
     refuses("pooling must be one of", make_embedder, pooling="average")
     embedder.compile(loss=CosineRegression())
