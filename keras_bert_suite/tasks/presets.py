@@ -52,10 +52,14 @@ def load_preset(
             )
     else:
         preprocessor = _load_preprocessor(preset, checkpoint, sequence_length, lowercase)
-    if cls.has_new_head(kwargs) and _holds_head(cls, preset, checkpoint):
+    old_head = _read_head(cls, preset, checkpoint) if cls.has_new_head(kwargs) else None
+    if old_head:
+        kwargs = cls.replace_head(old_head, kwargs)
+        kind = kwargs.get("problem_type")
         warnings.warn(
             f"{preset} holds a classification layer. It is left out, because num_classes or "
-            "label_names ask for a new layer. Drop both arguments to keep it.",
+            "label_names ask for a new layer. Drop both arguments to keep it."
+            + (f" The new layer has problem_type={kind!r}." if kind else ""),
             stacklevel=4,
         )
     if checkpoint is None:
@@ -105,13 +109,15 @@ def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
     return preprocessor
 
 
-def _holds_head(cls, preset, checkpoint):
+def _read_head(cls, preset, checkpoint):
+    """The arguments of a task with the head of a preset or checkpoint; None without a head."""
     if checkpoint is None:
-        return holds_task(preset, cls)
+        held = holds_task(preset, cls)
+        return load_json(preset, TASK_CONFIG_FILE)["config"] if held else None
     try:
-        return bool(cls.head_arguments(checkpoint))
+        return cls.head_arguments(checkpoint)
     except ValueError:
-        return False  # It has no head of this kind.
+        return None  # It has no head of this kind.
 
 
 def _load_keras_preset(cls, preset, load_weights, dtype, arguments):

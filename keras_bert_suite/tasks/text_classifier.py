@@ -21,7 +21,7 @@ from keras_bert_suite.tasks.idle_weights import IdleWeights, list_missing_pooler
 from keras_bert_suite.tasks.input_checks import check_input_names
 from keras_bert_suite.tasks.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.predicting import predict
-from keras_bert_suite.tasks.problem_types import SingleLabel, find_problem_type
+from keras_bert_suite.tasks.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, read_loss
 
 
@@ -51,7 +51,9 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         num_classes: int C, at least 2, or at least 1 for sets of labels and for numbers. Defaults
             to the number of `label_names`.
         label_names: list of C strings. Defaults to the class ids as strings.
-        problem_type: str, see above.
+        problem_type: str, see above. For `from_preset` the default is that of the checkpoint, with
+            its own layer. A new layer is for sets of labels if the layer of the checkpoint is, and
+            else for classes.
         pooling: None for the pooled output of the backbone; or a layer that makes one vector (B, P)
             of the hidden states. It is called with the sequence output (B, L, H) and the padding
             mask (B, L). A layer whose attribute `takes_hidden_states` is true gets a list of
@@ -181,7 +183,14 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
 
     @classmethod
     def fewest_labels(cls, arguments: dict[str, Any]) -> int:
-        return find_problem_type(arguments.get("problem_type", SingleLabel.name)).fewest_labels
+        # Without a `problem_type` the checkpoint may say it.
+        return find_problem_type(arguments.get("problem_type", MultiLabel.name)).fewest_labels
+
+    @classmethod
+    def replace_head(cls, old_head: Config, arguments: dict[str, Any]) -> dict[str, Any]:
+        # New labels are more labels of the same kind. But a number has no labels.
+        keeps = old_head.get("problem_type") == MultiLabel.name
+        return {"problem_type": MultiLabel.name if keeps else SingleLabel.name, **arguments}
 
     @classmethod
     def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:

@@ -245,6 +245,9 @@ def test_misspelt_arguments_of_backbones(cls):
 class OwnClassifier(TextClassifier):
     """With arguments of its own, of which the second is read from `kwargs`."""
 
+    # KerasHub looks for the only classifier with the preset's backbone.
+    backbone_cls = keras_hub.models.Backbone
+
     def __init__(self, *args, colour="red", **kwargs):
         self.shape = kwargs.pop("shape", "round")
         super().__init__(*args, **kwargs)

@@ -114,9 +114,15 @@ def test_thresholds_are_tuned_saved_and_used(trained, tmp_path):
     assert config["problem_type"] == "multi_label_classification"
     again = TextClassifier.from_preset(tmp_path / "hugging_face")
     assert again.predict_labels(TEXTS, verbose=0) == labels
-    with pytest.warns(UserWarning, match="left out"):
-        other = TextClassifier.from_preset(tmp_path / "preset", num_classes=4)
-    assert other.problem_type == "single_label_classification" and other.thresholds is None
+    for folder in ("preset", "hugging_face"):
+        with pytest.warns(UserWarning, match="left out.*has problem_type='multi_label"):
+            other = TextClassifier.from_preset(tmp_path / folder, label_names=["new"])
+        assert other.problem_type == "multi_label_classification" and other.thresholds == [0.5]
+        with pytest.warns(UserWarning, match="left out.*has problem_type='single_label"):
+            other = TextClassifier.from_preset(
+                tmp_path / folder, num_classes=4, problem_type="single_label_classification"
+            )
+        assert other.problem_type == "single_label_classification" and other.thresholds is None
     with pytest.warns(UserWarning, match="left out"):
         other = TextClassifier.from_preset(
             tmp_path / "preset", num_classes=1, problem_type="regression"
@@ -345,6 +351,18 @@ def test_answers_of_a_server(trained, regression):
     np.testing.assert_allclose(probabilities, sigmoid(outputs), rtol=1e-5)
     answers = regression.serving_outputs(ops.convert_to_tensor(outputs[:, :1]), None)
     assert ops.convert_to_numpy(answers["scores"]).tolist() == [[-1.0]]
+
+
+def test_labels_on_a_regression_are_classes(regression, tmp_path):
+    regression.save_to_preset(str(tmp_path / "preset"))
+    with pytest.warns(UserWarning, match="has problem_type='single_label"):
+        other = TextClassifier.from_preset(tmp_path / "preset", label_names=["no", "yes"])
+    assert other.problem_type == "single_label_classification"
+    with (
+        pytest.raises(ValueError, match="two or more different labels"),
+        pytest.warns(UserWarning, match="left out"),
+    ):
+        TextClassifier.from_preset(tmp_path / "preset", num_classes=1)
 
 
 @pytest.mark.backend_free
