@@ -19,6 +19,7 @@ from keras_bert_suite.tasks.batch_sources import (
     weighted,
 )
 from keras_bert_suite.tasks.input_checks import (
+    check_layer_names,
     check_preprocessor,
     check_segments,
     default_names,
@@ -81,6 +82,10 @@ class RowTask(SavedTask):
     preprocesses_in_graphs = True
 
     text_ranks: tuple[int, ...] | None = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        check_layer_names(self)
+        super().__init__(*args, **kwargs)
 
     def check_further_arguments(self, arguments: Mapping[str, Any]) -> None:
         """Raises TypeError if a constructor got an argument in `**kwargs` that nothing reads.

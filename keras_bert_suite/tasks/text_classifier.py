@@ -56,9 +56,10 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             else for classes.
         pooling: None for the pooled output of the backbone; or a layer that makes one vector (B, P)
             of the hidden states. It is called with the sequence output (B, L, H) and the padding
-            mask (B, L). A layer whose attribute `takes_hidden_states` is true gets a list of
-            (B, L, H) in place of the sequence output: the embeddings, and the output of each
-            transformer layer. Names as for `TextEmbedder` are taken, too.
+            mask (B, L). The mask is passed by its name if `call` of the layer has an argument
+            `mask`, as with `keras.layers.LSTM`. A layer whose attribute `takes_hidden_states` is
+            true gets a list of (B, L, H) in place of the sequence output: the embeddings, and the
+            output of each transformer layer. Names as for `TextEmbedder` are taken, too.
         preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None if inputs
             come packed.
         dropout: float, dropout rate of the pooled output.
