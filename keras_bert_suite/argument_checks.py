@@ -1,7 +1,9 @@
 """Checks of arguments. Their errors name the argument, its value and the values it may have."""
 
+import difflib
+import inspect
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -31,3 +33,56 @@ def check_integer(name: str, value: Any, at_least: int = 0) -> None:
         valid = False
     if not valid:
         raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}.")
+
+
+def list_arguments(cls: type) -> list[str]:
+    """The names of the arguments of a constructor of ours, or of a subclass of a user.
+
+    A constructor with `**kwargs` hands them to the constructor of its base class. The classes of
+    Keras and KerasHub are left out, because their constructors take any argument.
+    """
+    known: dict[str, None] = {}
+    for base in cls.__mro__:
+        if base.__module__.partition(".")[0] in ("keras", "keras_hub"):
+            break
+        if "__init__" not in vars(base):
+            continue
+        parameters = inspect.signature(vars(base)["__init__"]).parameters.values()
+        named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        known.update({p.name: None for p in parameters if p.kind in named and p.name != "self"})
+        if all(p.kind is not inspect.Parameter.VAR_KEYWORD for p in parameters):
+            break
+    return list(known)
+
+
+def check_arguments(
+    caller: str, arguments: Iterable[str], known: Iterable[str], similar: Iterable[str] = ()
+) -> None:
+    """Raises TypeError if an argument is not known, naming the known argument most like it.
+
+    Args:
+        caller: the name of the function, for the message.
+        arguments: the names of the arguments that it got.
+        known: the names of the arguments that it takes.
+        similar: more names for the message, which these arguments may have been meant for.
+    """
+    known = list(known)
+    for name in arguments:
+        if name not in known:
+            names = [*known, *similar]
+            nearest = difflib.get_close_matches(name, names, n=1)
+            hint = f"Did you mean {nearest[0]!r}?" if nearest else f"Wanted one of {names}."
+            raise TypeError(f"{caller} has no argument {name!r}. {hint}")
+
+
+def check_further_arguments(cls: type, arguments: Iterable[str], known: Iterable[str]) -> None:
+    """Raises TypeError if a constructor got an argument in `**kwargs` that nothing reads.
+
+    Keras' functional models leave such arguments out without a word.
+
+    Args:
+        cls: the class that is built, which may be a subclass of a user.
+        arguments: the names in `**kwargs`.
+        known: the names that the constructor of Keras reads.
+    """
+    check_arguments(cls.__name__, arguments, known, similar=list_arguments(cls))

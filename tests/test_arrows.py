@@ -20,7 +20,7 @@ ALLOWED = {
     "layers": set(),
     "checkpoints": {"files"},
     "training": {"files"},
-    "models": {"layers", "checkpoints"},
+    "models": {"layers", "checkpoints", "argument_checks"},
     # KerasHub has a tokenizer and a preprocessor name the class of their backbone.
     "tokenizers": {"models", "checkpoints", "files"},
     "preprocessing": {"tokenizers", "models", "checkpoints", "argument_checks", "length_plot"},

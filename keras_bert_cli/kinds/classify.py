@@ -66,7 +66,9 @@ class Classify(Kind):
 
     def find_labels(self, train):
         """dict of the arguments of the task that are about its labels."""
-        return {"label_names": find_label_names(self.values, train)}
+        # A new layer on a checkpoint for sets of labels would be for sets of labels, too.
+        names = find_label_names(self.values, train)
+        return {"label_names": names, "problem_type": self.problem_type}
 
     def check(self, examples, arguments, source):
         check_labels(self.values, examples, arguments["label_names"], source)

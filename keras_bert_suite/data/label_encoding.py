@@ -5,6 +5,39 @@ import numpy as np
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
+def order_label_columns(labels, label_names):
+    """Puts the columns of a DataFrame of labels into the order of the label names.
+
+    Args:
+        labels: labels, as users write them.
+        label_names: list of C names.
+
+    Returns:
+        an array (N, C) for a DataFrame whose columns have names; other labels as they are. So is a
+        DataFrame of one column, and a DataFrame for labels that have no names but their numbers.
+
+    Raises:
+        ValueError: if the columns are not the label names, naming the columns that differ.
+    """
+    columns = list(getattr(labels, "columns", ()))
+    are_names = len(columns) > 1 and all(isinstance(column, str) for column in columns)
+    numbers = [str(number) for number in range(len(label_names))]
+    if not are_names or (list(label_names) == numbers and len(columns) == len(label_names)):
+        return labels
+    if len(columns) != len(label_names) or set(columns) != set(label_names):
+        missing = [name for name in label_names if name not in columns]
+        further = [name for name in columns if name not in label_names]
+        repeated = [name for name in dict.fromkeys(columns) if columns.count(name) > 1]
+        faults = {"misses": missing, "also has": further, "repeats": repeated}
+        found = ", and ".join(f"{verb} {_list_names(f)}" for verb, f in faults.items() if f)
+        raise ValueError(
+            "The columns of a DataFrame of labels must be the label names, "
+            f"{_list_names(label_names)}. This DataFrame {found}. Rename or select its columns, "
+            "or pass labels.to_numpy() to read them in their order."
+        )
+    return labels[list(label_names)].to_numpy()
+
+
 def encode_labels(labels, label_names):
     """Turns label names into class ids, and checks that ids are in range.
 
@@ -13,15 +46,17 @@ def encode_labels(labels, label_names):
 
     Args:
         labels: B label names or B class ids, as a list, an array or a TensorFlow
-            tensor; or one-hot or soft labels (B, C), which are returned as they are.
+            tensor; or one-hot or soft labels (B, C), numbers in [0, 1].
         label_names: list of C names, in the order of the classes.
 
     Returns:
-        int32 (B,), a NumPy array, or a tensor for a tensor.
+        int32 (B,), or for one-hot or soft labels float32 (B, C). A NumPy array, or a tensor for a
+        tensor.
 
     Raises:
         ValueError: if a label is not one of the names or not in [0, C), naming the label and its
-            row. In a TensorFlow graph the error is `tf.errors.InvalidArgumentError`.
+            row; or if a matrix has another width, or numbers out of [0, 1]. In a TensorFlow graph
+            the error is `tf.errors.InvalidArgumentError`.
     """
     if is_tf_tensor(labels):
         return _encode_tensor(labels, label_names)
@@ -31,7 +66,7 @@ def encode_labels(labels, label_names):
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        return labels
+        return _check_soft_labels(labels, label_names)
     if labels.dtype.kind in "OUST":
         return _encode_names(labels, label_names)
     ids = np.nan_to_num(labels, nan=-1).astype("int32")
@@ -136,14 +171,42 @@ def _encode_names(labels, label_names):
     return np.array([id_of[name] for name in names], dtype="int32")
 
 
+def _check_soft_labels(labels, label_names):
+    if labels.dtype.kind not in "biuf" or labels.shape[1:] != (len(label_names),):
+        raise ValueError(_wrong_matrix(labels.dtype, labels.shape, len(label_names)))
+    wrong = np.argwhere(~((labels >= 0) & (labels <= 1)))
+    if len(wrong):
+        row, column = wrong[0]
+        raise ValueError(
+            f"One-hot and soft labels are numbers in [0, 1], got {labels[row, column]} at row "
+            f"{row}, class {column}. Correct the row, or pass a class id or name for each row."
+        )
+    return labels.astype("float32")
+
+
+def _wrong_matrix(dtype, shape, num_classes):
+    return (
+        "Labels of classes must be an id or a name for each row, or one-hot or soft labels of the "
+        f"shape (N, {num_classes}), got {dtype} of shape {tuple(shape)}. For several labels of a "
+        "row, build the task with problem_type='multi_label_classification'."
+    )
+
+
 def _encode_tensor(labels, label_names):
     import tensorflow as tf
 
     if labels.shape.rank == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
-    if labels.shape.rank is not None and labels.shape.rank > 1:
-        return labels
     num_classes = len(label_names)
+    if labels.shape.rank is not None and labels.shape.rank > 1:
+        is_matrix = isinstance(labels, tf.Tensor) and labels.shape.rank == 2
+        if not is_matrix or labels.dtype == tf.string or labels.shape[1] not in (None, num_classes):
+            raise ValueError(_wrong_matrix(labels.dtype.name, labels.shape, num_classes))
+        labels = tf.cast(labels, "float32")
+        known = tf.reduce_all((labels >= 0) & (labels <= 1)) & (tf.shape(labels)[1] == num_classes)
+        message = [f"Soft labels must be {num_classes} numbers in [0, 1], got the matrix", labels]
+        with tf.control_dependencies([tf.debugging.Assert(known, message)]):
+            return tf.ensure_shape(tf.identity(labels), (None, num_classes))
     if labels.dtype == tf.string:
         matches = tf.equal(labels[..., None], tf.constant(list(label_names)))
         known = tf.reduce_any(matches, axis=-1)

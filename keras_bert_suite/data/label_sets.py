@@ -1,5 +1,7 @@
 """Turns sets of labels, of texts that may have several labels, into a 0/1 matrix."""
 
+import numbers
+
 import numpy as np
 
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
@@ -55,9 +57,9 @@ def encode_label_sets(labels, label_names):
 
     Args:
         labels: N rows of label names or of label ids: an object array (N,) of lists, an array
-            (N, n), or a ragged tensor of TensorFlow (N, None). Or a matrix (N, C) of numbers in
-            [0, 1], 1 for each label of the row. Rows of C numbers are always such a matrix, and
-            never ids.
+            (N, n) of names, or a ragged tensor of TensorFlow (N, None). Or a matrix (N, C) of
+            numbers in [0, 1], 1 for each label of the row. An array or a tensor (N, n) of numbers
+            is always such a matrix, and never ids. So are lists of which each has C numbers.
         label_names: list of C names, in the order of the labels.
 
     Returns:
@@ -65,8 +67,8 @@ def encode_label_sets(labels, label_names):
 
     Raises:
         ValueError: if a label is not one of the names or not in [0, C), naming the label and its
-            row; or if a number of the matrix is not in [0, 1]. In a TensorFlow graph the error is
-            `tf.errors.InvalidArgumentError`.
+            row; if the matrix has another width; or if a number of the matrix is not in [0, 1]. In
+            a TensorFlow graph the error is `tf.errors.InvalidArgumentError`.
     """
     if is_tf_tensor(labels):
         return _encode_tensor(labels, label_names)
@@ -129,13 +131,32 @@ def choose_thresholds(labels, probabilities):
 
 
 def _find_matrix(labels, num_classes):
-    """The rows as a matrix if all of them are `num_classes` numbers, or None."""
+    """The rows as a matrix, or None if they are lists of names or of ids.
+
+    Raises:
+        ValueError: if the labels are an array of numbers of another width.
+    """
     if labels.dtype == object and labels.ndim == 1:
         if any(not isinstance(row, list) or len(row) != num_classes for row in labels):
             return None
         labels = np.array(labels.tolist())
-    is_matrix = labels.ndim == 2 and labels.shape[1] == num_classes and labels.dtype.kind in "biuf"
-    return labels if is_matrix else None
+    elif labels.dtype == object:  # Such as a DataFrame with columns of several types.
+        if not all(isinstance(number, (numbers.Real, np.bool_)) for number in labels.flat):
+            return None
+        labels = labels.astype("float64")
+    if labels.ndim != 2 or labels.dtype.kind not in "biuf":
+        return None
+    if labels.shape[1] != num_classes:
+        raise ValueError(_wrong_width(labels.shape, num_classes))
+    return labels
+
+
+def _wrong_width(shape, num_classes):
+    return (
+        f"An array of numbers must have a column for each of the {num_classes} labels, with 1 for "
+        f"each label of the row, got {shape[1]} columns. Correct the array, or pass label ids as a "
+        "list of lists."
+    )
 
 
 def _check_matrix(matrix):
@@ -155,12 +176,15 @@ def _encode_tensor(labels, label_names):
 
     num_classes = len(label_names)
     is_ragged = isinstance(labels, tf.RaggedTensor)
-    if not is_ragged and labels.dtype != tf.string and labels.shape[-1] == num_classes:
+    if not is_ragged and labels.dtype != tf.string and labels.shape.rank == 2:
+        if labels.shape[1] not in (None, num_classes):
+            raise ValueError(_wrong_width(labels.shape, num_classes))
         matrix = tf.cast(labels, "float32")
-        message = ["Labels must be numbers in [0, 1], got the matrix", matrix]
+        message = [f"Labels must be {num_classes} numbers in [0, 1], got the matrix", matrix]
         known = tf.reduce_all((matrix >= 0) & (matrix <= 1))
+        known &= tf.shape(matrix)[1] == num_classes
         with tf.control_dependencies([tf.debugging.Assert(known, message)]):
-            return tf.identity(matrix)
+            return tf.ensure_shape(tf.identity(matrix), (None, num_classes))
     if labels.shape.rank != 2:
         raise ValueError(
             f"Wanted a tensor (B, {num_classes}) of 0 and 1, or a tensor (B, None) of labels, such "

@@ -7,7 +7,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Shape, Tensor
-from keras_bert_suite.layers.pooling import get_pooling
+from keras_bert_suite.layers.pooling import call_pooling, get_pooling
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -191,7 +191,7 @@ class _PooledLayers(keras.layers.Layer):
         Returns:
             float (B, P), from `pooling`.
         """
-        return self.pooling(self.combine(hidden_states), padding_mask)
+        return call_pooling(self.pooling, self.combine(hidden_states), padding_mask)
 
     def get_config(self) -> Config:
         return {**super().get_config(), "pooling": keras.layers.serialize(self.pooling)}

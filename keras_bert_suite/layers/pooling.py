@@ -1,5 +1,6 @@
 """Layers that turn the hidden states of a text into one vector."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -118,6 +119,17 @@ def get_pooling(
         f"pooling must be one of {', '.join(POOLINGS)}, or a layer, got {pooling!r}. The layer is "
         "called with the sequence output (B, L, H) and the padding mask (B, L)."
     )
+
+
+def call_pooling(pooling: keras.layers.Layer, states: Any, padding_mask: Tensor) -> Any:
+    """Calls a pooling layer with hidden states and the padding mask.
+
+    A layer whose `call` has an argument `mask` gets the mask by this name. So it is with the layers
+    of Keras, whose second argument may be another: that of an LSTM is its initial state.
+    """
+    if "mask" in inspect.signature(pooling.call).parameters:
+        return pooling(states, mask=padding_mask)
+    return pooling(states, padding_mask)
 
 
 def name_pooling(layer: keras.layers.Layer) -> str | None:

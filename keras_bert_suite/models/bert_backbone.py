@@ -8,6 +8,7 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Dtype, PathLike, Patterns, Tensor
+from keras_bert_suite.argument_checks import check_further_arguments
 from keras_bert_suite.layers import BertEmbeddings, TransformerBlock, gelu_erf, gelu_tanh
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
@@ -109,6 +110,7 @@ class BertBackbone(keras_hub.models.Backbone):
         dtype: Dtype | None = None,
         **kwargs: Any,
     ) -> None:
+        check_further_arguments(type(self), kwargs, ("name", "trainable"))
         if num_heads < 1 or hidden_dim % num_heads:
             raise ValueError(
                 f"num_heads must divide hidden_dim, got num_heads={num_heads} and "

@@ -1,5 +1,6 @@
 """What the layers of an encoder compute for a text: hidden states and attention probabilities."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import keras
@@ -31,7 +32,8 @@ def encode_with_attention(
           each other position (last axis). The last axis sums to 1, and is 0 on padding.
 
     Raises:
-        ValueError: if the layers are of another kind, such as DeBERTa's.
+        ValueError: if the layers are of another kind, such as DeBERTa's, or `inputs` are not the
+            packed arrays of the backbone.
 
     Example:
     ```python
@@ -41,6 +43,14 @@ def encode_with_attention(
     """
     calls = list_layer_calls(backbone)
     measure = [_find_measure(layer, backbone) for layer, _ in calls]
+    names = list(backbone.input)
+    if not isinstance(inputs, Mapping) or not set(names) <= set(inputs):
+        got = ", ".join(map(str, inputs)) if isinstance(inputs, Mapping) else repr(inputs)[:40]
+        raise ValueError(
+            f"inputs must be a dict of the packed arrays {', '.join(names)}, got {got}. Pack texts "
+            "with the preprocessor of a task: encode_with_attention(task.backbone, "
+            "task.preprocessor(texts))."
+        )
     inputs = {name: ops.convert_to_tensor(inputs[name]) for name in backbone.input}
     states = make_layer_model(backbone)(inputs, training=False)
     mask = inputs["padding_mask"]

@@ -9,7 +9,7 @@ import keras_hub
 from keras import ops
 
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
-from keras_bert_suite.layers.pooling import get_pooling
+from keras_bert_suite.layers.pooling import call_pooling, get_pooling
 from keras_bert_suite.layers.window_sampler import WindowSampler, find_windows
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.document_windows import pack_documents
@@ -138,7 +138,7 @@ class DocumentClassifier(TextClassifier):
         windows = _MergeWindows(name="merge_windows")(inputs)
         vectors = super().encode_rows(windows)
         vectors, mask = _SplitWindows(name="split_windows")(vectors, inputs["padding_mask"])
-        pooled = self.window_pooling(vectors, mask)
+        pooled = call_pooling(self.window_pooling, vectors, mask)
         shape = getattr(pooled, "shape", None)
         if shape is None or len(shape) != 2 or shape[-1] is None:
             raise ValueError(

@@ -30,7 +30,7 @@ from keras_bert_suite.tasks.span_windows import (
 )
 from keras_bert_suite.tasks.word_task import WordTask
 from keras_bert_suite.tasks.word_windows import WordWindows
-from keras_bert_suite.training import AdamW, LinearWarmupDecay, SpanLoss
+from keras_bert_suite.training import AdamW, LinearWarmupDecay, SpanLoss, is_loss_of_keras
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -95,6 +95,7 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
         input_names: str | Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
+        self.check_further_arguments(kwargs)
         label_names = resolve_label_names(type(self).__name__, num_classes, label_names, fewest=1)
         if head is None:
             head = EfficientGlobalPointer(
@@ -172,6 +173,15 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
         if is_auto(loss):
             loss = SpanLoss()
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
+
+    def read_loss(self, loss: Any) -> Any:
+        if is_loss_of_keras(loss):
+            raise ValueError(
+                f"The labels of an {type(self).__name__} are spans, and no scores for each pair of "
+                f"tokens, so it cannot be trained with a loss of Keras, {loss!r}. Leave `loss` out "
+                "to get SpanLoss."
+            )
+        return super().read_loss(loss)
 
     def score(self, rows: Inputs, spans: Labels, batch_size: int | None = None) -> dict[str, Any]:
         """Precision, recall and F1 of the entities.

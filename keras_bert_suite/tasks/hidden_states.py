@@ -7,7 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers.pooling import get_pooling
+from keras_bert_suite.layers.pooling import call_pooling, get_pooling
 from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle
 
 
@@ -63,7 +63,7 @@ def pool_hidden_states(
     else:
         encoded = encode_tokens(backbone, inputs)
         idle = find_idle(backbone)
-    pooled = pooling(encoded, inputs["padding_mask"])
+    pooled = call_pooling(pooling, encoded, inputs["padding_mask"])
     shape = getattr(pooled, "shape", None)
     if shape is None or len(shape) != 2 or shape[-1] is None:
         raise ValueError(

@@ -1,5 +1,6 @@
-"""Checks that a preprocessor fits the backbone, and that texts fit the task."""
+"""Checks that the parts of a task fit each other, and that texts fit the task."""
 
+import keras
 import numpy as np
 
 
@@ -24,6 +25,25 @@ def check_preprocessor(preprocessor, backbone):
             f"The preprocessor packs up to sequence_length={length} tokens, but the backbone has "
             f"positions for {positions}. Pass a sequence_length of at most {positions}."
         )
+
+
+def check_layer_names(task):
+    """Checks that the layers of a task have different names.
+
+    Raises:
+        ValueError: if a layer of the user has the name of another layer.
+    """
+    layers = {}
+    for layer in vars(task).values():
+        if not isinstance(layer, keras.layers.Layer) or layer is task.preprocessor:
+            continue
+        other = layers.setdefault(layer.name, layer)
+        if other is not layer:
+            raise ValueError(
+                f"Two layers of the {type(task).__name__} have the name {layer.name!r}, of the "
+                f"classes {type(other).__name__} and {type(layer).__name__}. Give the layer that "
+                "you pass another `name`, or none."
+            )
 
 
 def check_segments(num_segments, backbone, input_names):

@@ -65,6 +65,16 @@ class LabelledTask(RowTask):
         return "num_classes" in arguments
 
     @classmethod
+    def replace_head(cls, old_head: Config, arguments: dict[str, Any]) -> dict[str, Any]:
+        """Completes the arguments of a task whose new head replaces the head of a checkpoint.
+
+        Args:
+            old_head: dict of the arguments of a task with the checkpoint's own head.
+            arguments: dict of the arguments that the user gave.
+        """
+        return arguments
+
+    @classmethod
     def arguments_of(
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:

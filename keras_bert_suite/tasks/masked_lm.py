@@ -105,6 +105,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
         top_k: int = 5,
         **kwargs: Any,
     ) -> None:
+        self.check_further_arguments(kwargs)
         check_integer("top_k", top_k, at_least=1)
         # === Layers ===
         self.backbone = backbone
@@ -143,7 +144,9 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
     def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
         if not holds_task(loader.preset, Pretrainer):
             return super().load_keras_preset(loader, load_weights, **arguments)
-        pretrainer = Pretrainer.load_keras_preset(loader, load_weights)
+        pretrainer = Pretrainer.load_keras_preset(
+            loader, load_weights, dtype=arguments.pop("dtype", None)
+        )
         task = cls(pretrainer.backbone, **arguments)
         task.masked_lm.set_weights(pretrainer.masked_lm.get_weights())
         return task

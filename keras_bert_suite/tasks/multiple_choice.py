@@ -67,6 +67,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
         input_names: Sequence[str] = ("prompt", "endings"),
         **kwargs: Any,
     ) -> None:
+        self.check_further_arguments(kwargs)
         input_names = check_input_names(input_names) or ("prompt", "endings")
         if len(input_names) != 2:
             raise ValueError(

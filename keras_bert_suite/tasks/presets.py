@@ -1,7 +1,5 @@
 """Builds a task from a preset or a checkpoint, for the `from_preset` of every task."""
 
-import difflib
-import inspect
 import warnings
 
 import keras_hub
@@ -16,9 +14,13 @@ from keras_hub.src.utils.preset_utils import (
 )
 
 from keras_bert_suite import checkpoints
+from keras_bert_suite.argument_checks import check_arguments, list_arguments
 from keras_bert_suite.models import BACKBONES
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.saved_task import SavedTask
+
+#: The arguments of a task that the constructors of Keras and KerasHub read.
+FURTHER_ARGUMENTS = ("name", "trainable", "compile")
 
 
 def load_preset(
@@ -33,7 +35,13 @@ def load_preset(
     **kwargs,
 ):
     """See `RowTask.from_preset`."""
-    _check_arguments(cls, kwargs)
+    known = [name for name in list_arguments(cls) if name != "backbone"]
+    check_arguments(
+        f"{cls.__name__}.from_preset",
+        kwargs,
+        [*known, *FURTHER_ARGUMENTS],
+        similar=["sequence_length", "lowercase", "skip"],
+    )
     preset = checkpoints.preset_name(preset)
     checkpoint = checkpoints.open_checkpoint(preset)
     if "preprocessor" in kwargs:
@@ -45,10 +53,14 @@ def load_preset(
             )
     else:
         preprocessor = _load_preprocessor(preset, checkpoint, sequence_length, lowercase)
-    if cls.has_new_head(kwargs) and _holds_head(cls, preset, checkpoint):
+    old_head = _read_head(cls, preset, checkpoint) if cls.has_new_head(kwargs) else None
+    if old_head:
+        kwargs = cls.replace_head(old_head, kwargs)
+        kind = kwargs.get("problem_type")
         warnings.warn(
             f"{preset} holds a classification layer. It is left out, because num_classes or "
-            "label_names ask for a new layer. Drop both arguments to keep it.",
+            "label_names ask for a new layer. Drop both arguments to keep it."
+            + (f" The new layer has problem_type={kind!r}." if kind else ""),
             stacklevel=4,
         )
     if checkpoint is None:
@@ -69,19 +81,6 @@ def load_preset(
     if not task.compiled and kwargs.get("compile", True):
         task.compile()
     return task
-
-
-def _check_arguments(cls, arguments):
-    parameters = inspect.signature(cls.__init__).parameters
-    known = [name for name in parameters if name not in ("self", "backbone", "kwargs")]
-    known += ["name", "trainable", "compile"]
-    for name in arguments:
-        if name not in known:
-            similar = difflib.get_close_matches(
-                name, [*known, "sequence_length", "lowercase", "skip"], n=1
-            )
-            hint = f"Did you mean {similar[0]!r}?" if similar else f"Wanted one of {known}."
-            raise TypeError(f"{cls.__name__}.from_preset has no argument {name!r}. {hint}")
 
 
 def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
@@ -111,13 +110,15 @@ def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
     return preprocessor
 
 
-def _holds_head(cls, preset, checkpoint):
+def _read_head(cls, preset, checkpoint):
+    """The arguments of a task with the head of a preset or checkpoint; None without a head."""
     if checkpoint is None:
-        return holds_task(preset, cls)
+        held = holds_task(preset, cls)
+        return load_json(preset, TASK_CONFIG_FILE)["config"] if held else None
     try:
-        return bool(cls.head_arguments(checkpoint))
+        return cls.head_arguments(checkpoint)
     except ValueError:
-        return False  # It has no head of this kind.
+        return None  # It has no head of this kind.
 
 
 def _load_keras_preset(cls, preset, load_weights, dtype, arguments):

@@ -62,6 +62,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         preprocessor: keras.layers.Layer | None = None,
         **kwargs: Any,
     ) -> None:
+        self.check_further_arguments(kwargs)
         self.next_sentence = next_sentence  # `compile` reads it, within the base class' `__init__`
 
         # === Layers ===

@@ -23,7 +23,13 @@ from keras_bert_suite.data.label_sets import (
 )
 from keras_bert_suite.data.targets import encode_targets
 from keras_bert_suite.tasks.labelled_task import serve_classes
-from keras_bert_suite.training import LabelSetF1, LabelwiseLoss, OneHotLoss
+from keras_bert_suite.training import (
+    ClassAccuracy,
+    ClassCrossentropy,
+    LabelSetF1,
+    LabelwiseLoss,
+    take_class_ids,
+)
 
 
 class ProblemType(ABC):
@@ -114,15 +120,15 @@ class SingleLabel(ProblemType):
     activations = ("softmax",)
 
     def make_loss(self, from_logits: bool) -> keras.losses.Loss:
-        return keras.losses.SparseCategoricalCrossentropy(from_logits=from_logits)
+        return ClassCrossentropy(from_logits=from_logits)
 
     def make_metrics(self, from_logits: bool) -> list[keras.metrics.Metric]:
-        return [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+        return [ClassAccuracy()]
 
     def wrap_loss(self, loss: Any) -> Any:
-        # The losses of Keras that smooth labels, or are focal, take one-hot labels.
-        one_hot = (keras.losses.CategoricalCrossentropy, keras.losses.CategoricalFocalCrossentropy)
-        return OneHotLoss(loss) if isinstance(loss, one_hot) else loss
+        if type(loss) is keras.losses.SparseCategoricalCrossentropy:
+            return ClassCrossentropy.from_config(loss.get_config())
+        return take_class_ids(loss)
 
     def encode_labels(self, labels: Labels, label_names: Sequence[str]) -> Labels:
         return encode_labels(labels, label_names)

@@ -107,6 +107,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         input_names: Sequence[str] = ("question", "context"),
         **kwargs: Any,
     ) -> None:
+        self.check_further_arguments(kwargs)
         if max_answer_length < 1:
             raise ValueError(f"max_answer_length must be at least 1, got {max_answer_length}.")
         input_names = check_input_names(input_names) or ("question", "context")

@@ -7,6 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Dtype, Inputs, Labels, PathLike, Patterns, Tensor
+from keras_bert_suite.argument_checks import check_further_arguments
 from keras_bert_suite.data.input_dataset import unpack_batch
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
@@ -19,13 +20,14 @@ from keras_bert_suite.tasks.batch_sources import (
     weighted,
 )
 from keras_bert_suite.tasks.input_checks import (
+    check_layer_names,
     check_preprocessor,
     check_segments,
     default_names,
     order_columns,
 )
 from keras_bert_suite.tasks.predicting import predict
-from keras_bert_suite.tasks.presets import load_preset
+from keras_bert_suite.tasks.presets import FURTHER_ARGUMENTS, load_preset
 from keras_bert_suite.tasks.resuming import find_progress, resume_run
 from keras_bert_suite.tasks.saved_task import SavedTask
 from keras_bert_suite.tasks.text_packing import pack_texts
@@ -34,6 +36,8 @@ from keras_bert_suite.training import (
     find_training_checkpoint,
     lay_schedule,
     lay_schedule_without_end,
+    read_loss,
+    take_class_ids,
     track_finite_losses,
 )
 
@@ -54,6 +58,8 @@ class RowTask(SavedTask):
     - `needs_labels` says whether `fit` and `evaluate` need labels, and `has_fixed_labels` whether
       the labels of two batches differ in the number of rows only;
     - `encode_labels(labels)` turns labels, as users write them, into labels for the loss;
+    - `returns_logits` says whether the outputs are logits, and `read_loss(loss)` makes a loss, as
+      users write it, fit the labels and the outputs;
     - `class_weighting(class_weight)` makes a function from labels to the weights of their classes;
     - `cut_windows(rows)` turns rows into the rows that the model sees;
     - `preprocess(x, y, sample_weight)` turns a batch of these rows into inputs of the model, and
@@ -80,6 +86,22 @@ class RowTask(SavedTask):
     text_ranks: tuple[int, ...] | None = None
 
     needs_segment_packer = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        check_layer_names(self)
+        super().__init__(*args, **kwargs)
+
+    def check_further_arguments(self, arguments: Mapping[str, Any]) -> None:
+        """Raises TypeError if a constructor got an argument in `**kwargs` that nothing reads.
+
+        A constructor of a task calls it first, so that a misspelt argument is the first error.
+        """
+        check_further_arguments(type(self), arguments, FURTHER_ARGUMENTS)
+
+    @property
+    def returns_logits(self) -> bool:
+        """bool, whether outputs are logits, and not probabilities."""
+        return True
 
     @property
     def preprocessor(self) -> Any:
@@ -161,11 +183,22 @@ class RowTask(SavedTask):
     ) -> None:
         """Configures training; see `keras.Model.compile`.
 
-        Logged losses are means over the batches whose loss is finite.
+        Logged losses are means over the batches whose loss is finite. A loss of Keras that is given
+        by its name, class or function takes logits if the outputs of the task are logits.
+
+        Raises:
+            ValueError: if the loss takes logits and the outputs are probabilities, or the reverse.
         """
+        loss = keras.tree.map_structure(self.read_loss, loss)
+        # Without new metrics Keras would keep the metrics of an earlier `compile`.
+        self._compile_metrics = None
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
         if loss is not None:
             track_finite_losses(self)
+
+    def read_loss(self, loss: Any) -> Any:
+        """Makes a loss, as users write it, fit the labels and the outputs of the model."""
+        return take_class_ids(read_loss(loss, self.returns_logits))
 
     def compile_from_config(self, config: Config) -> None:
         """Compiles with the saved arguments. Keras does not, if a class has its own `compile`."""

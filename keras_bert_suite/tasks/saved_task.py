@@ -1,6 +1,8 @@
 """Saves and loads tasks."""
 
 import os
+import warnings
+from collections.abc import Iterator
 from typing import Any, Self
 
 import keras
@@ -15,7 +17,10 @@ from keras_bert_suite.models.trainability import (
 
 
 class SavedTask:
-    """A task whose files also hold the frozen layers, which Keras and KerasHub would leave out."""
+    """A task whose files also hold the frozen layers, which Keras and KerasHub would leave out.
+
+    Saving warns of classes that are not registered with Keras, because loading will not find them.
+    """
 
     def save(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the task as a `.keras` file; see `keras.Model.save`."""
@@ -25,7 +30,13 @@ class SavedTask:
                 "has no place for a tokenizer. Save to a name that ends in .keras, or with "
                 "`save_to_preset`."
             )
+        _warn_of_unregistered(self)
         super().save(filepath, *args, **kwargs)
+
+    def save_to_preset(self, preset_dir: PathLike, *args: Any, **kwargs: Any) -> None:
+        """Saves the task as a preset; see `keras_hub.models.Task.save_to_preset`."""
+        _warn_of_unregistered(self)
+        super().save_to_preset(preset_dir, *args, **kwargs)
 
     def save_task_weights(self, filepath: PathLike) -> None:
         """Saves the weights of the head. KerasHub would save the optimizer's state, too."""
@@ -62,3 +73,35 @@ class SavedTask:
         if heads or not trainable:
             restore_around(task, task.backbone, trainable, heads)
         return task
+
+
+def _warn_of_unregistered(task):
+    """Warns of the classes in the configuration of a task that Keras will not find."""
+    config = {
+        "module": type(task).__module__,
+        "class_name": type(task).__name__,
+        "registered_name": keras.saving.get_registered_name(type(task)),
+        "config": task.get_config(),
+    }
+    for name in dict.fromkeys(_find_unregistered(config)):
+        warnings.warn(
+            f"The class {name} is saved, but it is not registered with Keras, so loading will not "
+            "find it. Write @keras.saving.register_keras_serializable() above the class, and save "
+            f"again; or load with custom_objects={{{name!r}: {name}}}.",
+            stacklevel=3,
+        )
+
+
+def _find_unregistered(config: Any) -> Iterator[str]:
+    """The names of the classes in a configuration that are neither registered nor Keras' own."""
+    if isinstance(config, (list, tuple)):
+        for value in config:
+            yield from _find_unregistered(value)
+    if not isinstance(config, dict):
+        return
+    yield from _find_unregistered(list(config.values()))
+    package = str(config.get("module")).partition(".")[0]
+    if "class_name" in config and package not in ("None", "builtins", "keras", "keras_hub"):
+        registered_name = config.get("registered_name") or config["class_name"]
+        if keras.saving.get_registered_object(registered_name) is None:
+            yield config["class_name"]

@@ -1,6 +1,8 @@
 """What a task with vectors of texts can do with them: compare, search, score."""
 
-from collections.abc import Collection, Mapping, Sequence
+import numbers
+import operator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ from keras_bert_suite.data.label_scores import correlate, rank
 from keras_bert_suite.data.retrieval_scores import score_rankings
 from keras_bert_suite.tasks.vector_search import (
     SearchHit,
+    check_vectors,
     check_widths,
     search_vectors,
     to_unit_length,
@@ -72,7 +75,7 @@ class SemanticSearch:
 
         Args:
             queries: texts or vectors.
-            corpus: texts or vectors.
+            corpus: texts or vectors. A generator of texts is read into a list.
             top_k: int, how many texts are found for each query; all, if the corpus has fewer.
             batch_size: int, as for `predict`.
 
@@ -81,10 +84,12 @@ class SemanticSearch:
             of `id`, the place of the text in the corpus, and `score`, the cosine similarity.
 
         Raises:
-            ValueError: if the corpus is empty or `top_k` is less than 1.
+            ValueError: if the corpus is empty, `top_k` is less than 1, or a vector is not finite.
         """
-        # An empty corpus is an error before the queries are encoded.
-        if not len(corpus):
+        corpus = _read_generator(corpus)
+        # An empty corpus is an error before the queries are encoded. Not every dataset knows its
+        # length.
+        if not operator.length_hint(corpus, 1):
             return search_vectors(np.zeros((0, 1)), np.zeros((0, 1)), top_k)
         queries = self._read_vectors(queries, batch_size)
         return search_vectors(queries, self._read_vectors(corpus, batch_size), top_k)
@@ -102,14 +107,22 @@ class SemanticSearch:
         Returns:
             dict of `spearman` and `pearson`, the correlations of the cosine similarities with
             the scores.
+
+        Raises:
+            ValueError: if there are less than two pairs, or the scores are not one finite number
+                for each pair.
         """
         a, b = self._read_pairs(pairs)
+        wanted = _read_scores(scores)
         cosines = self.similarity_pairwise(a, b, batch_size).astype("float64")
-        wanted = np.asarray(scores, "float64")
         if wanted.shape != cosines.shape:
             raise ValueError(
                 f"Wanted a score for each of {len(cosines)} pairs, got an array of shape "
                 f"{wanted.shape}."
+            )
+        if len(wanted) < 2:
+            raise ValueError(
+                f"A correlation needs at least two pairs of texts, got {len(wanted)}. Add pairs."
             )
         return {
             "spearman": correlate(rank(cosines), rank(wanted)),
@@ -173,5 +186,38 @@ class SemanticSearch:
         if isinstance(x, np.ndarray) and x.dtype.kind == "f":
             if x.ndim != 2:
                 raise ValueError(f"Vectors must be an array (N, H), got the shape {x.shape}.")
+            check_vectors(x)
             return x
-        return self.predict(x, batch_size, verbose=0)
+        vectors = self.predict(_read_generator(x), batch_size, verbose=0)
+        check_vectors(vectors)
+        return vectors
+
+
+def _read_generator(x):
+    """The texts of a generator as a list. Other values, and batches of a generator, stay."""
+    if not isinstance(x, Iterator):
+        return x
+    texts = list(x)
+    is_texts = all(isinstance(text, (str, bytes)) for text in texts)
+    return texts if is_texts else iter(texts)
+
+
+def _read_scores(scores):
+    """float64 scores. Checks that they are finite numbers."""
+    # NumPy would make texts of all numbers of a list with a text.
+    array = np.asarray(scores, object if isinstance(scores, (list, tuple)) else None)
+    if array.dtype.kind not in "biuf":
+        for row, score in enumerate(array.flat):
+            if not isinstance(score, (numbers.Real, np.bool_)):
+                raise ValueError(
+                    f"Scores must be numbers, got {str(score)[:40]!r} "
+                    f"({type(score).__name__}) at row {row}. Turn them into numbers."
+                )
+    array = array.astype("float64")
+    wrong = np.flatnonzero(~np.isfinite(array))
+    if len(wrong):
+        raise ValueError(
+            f"Scores must be finite numbers, got {array.flat[wrong[0]]} at row {wrong[0]}. Correct "
+            "the score, or leave its pair out."
+        )
+    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array

@@ -9,6 +9,7 @@ import keras_hub
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
 from keras_bert_suite.argument_checks import is_auto
+from keras_bert_suite.data.label_encoding import order_label_columns
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers.pooling import get_pooling
 from keras_bert_suite.models import BertBackbone
@@ -20,8 +21,8 @@ from keras_bert_suite.tasks.idle_weights import IdleWeights, list_missing_pooler
 from keras_bert_suite.tasks.input_checks import check_input_names
 from keras_bert_suite.tasks.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.predicting import predict
-from keras_bert_suite.tasks.problem_types import SingleLabel, find_problem_type
-from keras_bert_suite.training import AdamW, LinearWarmupDecay
+from keras_bert_suite.tasks.problem_types import MultiLabel, SingleLabel, find_problem_type
+from keras_bert_suite.training import AdamW, LinearWarmupDecay, read_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -36,24 +37,29 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     `problem_type` says what the answers are, in the words of Hugging Face:
 
     - "single_label_classification": one class for each row. Labels are class ids, or the names in
-      `label_names`.
+      `label_names`; or a matrix (N, C) of one-hot or soft labels.
     - "multi_label_classification": a set of labels for each row. Labels are for each row a list of
       names or ids, or a matrix (N, C) of 0 and 1.
     - "regression": a number for each row, or C numbers. Labels are floats (N,), or (N, C).
 
-    Rows of C numbers are always 0 or 1 for each label. So where ids could be meant, pass names.
+    An array of sets of labels is always 0 or 1 for each label, and so are lists of C numbers each.
+    So where ids could be meant, pass names. The columns of a DataFrame of labels are read by their
+    names.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder.
         num_classes: int C, at least 2, or at least 1 for sets of labels and for numbers. Defaults
             to the number of `label_names`.
         label_names: list of C strings. Defaults to the class ids as strings.
-        problem_type: str, see above.
+        problem_type: str, see above. For `from_preset` the default is that of the checkpoint, with
+            its own layer. A new layer is for sets of labels if the layer of the checkpoint is, and
+            else for classes.
         pooling: None for the pooled output of the backbone; or a layer that makes one vector (B, P)
             of the hidden states. It is called with the sequence output (B, L, H) and the padding
-            mask (B, L). A layer whose attribute `takes_hidden_states` is true gets a list of
-            (B, L, H) in place of the sequence output: the embeddings, and the output of each
-            transformer layer. Names as for `TextEmbedder` are taken, too.
+            mask (B, L). The mask is passed by its name if `call` of the layer has an argument
+            `mask`, as with `keras.layers.LSTM`. A layer whose attribute `takes_hidden_states` is
+            true gets a list of (B, L, H) in place of the sequence output: the embeddings, and the
+            output of each transformer layer. Names as for `TextEmbedder` are taken, too.
         preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None if inputs
             come packed.
         dropout: float, dropout rate of the pooled output.
@@ -106,6 +112,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         input_names: str | Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
+        self.check_further_arguments(kwargs)
         problem = find_problem_type(problem_type)
         label_names = resolve_label_names(
             type(self).__name__, num_classes, label_names, problem.fewest_labels
@@ -177,7 +184,14 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
 
     @classmethod
     def fewest_labels(cls, arguments: dict[str, Any]) -> int:
-        return find_problem_type(arguments.get("problem_type", SingleLabel.name)).fewest_labels
+        # Without a `problem_type` the checkpoint may say it.
+        return find_problem_type(arguments.get("problem_type", MultiLabel.name)).fewest_labels
+
+    @classmethod
+    def replace_head(cls, old_head: Config, arguments: dict[str, Any]) -> dict[str, Any]:
+        # New labels are more labels of the same kind. But a number has no labels.
+        keeps = old_head.get("problem_type") == MultiLabel.name
+        return {"problem_type": MultiLabel.name if keeps else SingleLabel.name, **arguments}
 
     @classmethod
     def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
@@ -211,11 +225,13 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         Args:
             optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first
                 tenth of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is sparse categorical cross-entropy for classes, binary cross-entropy for
-                sets of labels, and the mean squared error for numbers. For classes, Keras'
-                `CategoricalCrossentropy` and `CategoricalFocalCrossentropy` take the same labels.
+            loss: "auto" is cross-entropy for classes, binary cross-entropy for sets of labels, and
+                the mean squared error for numbers. For classes, the categorical and sparse
+                categorical cross-entropies of Keras take the same labels, also soft labels. A loss
+                of Keras that is given by its name takes the outputs as they are, logits or
+                probabilities.
             metrics: "auto" is accuracy for classes, micro and macro F1 at a threshold of 0.5 for
-                sets of labels, and the mean absolute error for numbers.
+                sets of labels, and the mean absolute error for numbers. None is no metric.
             **kwargs: see `keras.Model.compile`.
 
         Raises:
@@ -227,18 +243,10 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             loss = self.problem.make_loss(self.returns_logits)
         if is_auto(metrics):
             metrics = self.problem.make_metrics(self.returns_logits)
-        loss = self.problem.wrap_loss(loss)
-        self._check_loss(loss)
         super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
 
-    def _check_loss(self, loss):
-        from_logits = getattr(loss, "from_logits", None)
-        if from_logits is not None and bool(from_logits) != self.returns_logits:
-            raise ValueError(
-                f"The outputs are {'logits' if self.returns_logits else 'probabilities'}, got the "
-                f"loss {loss.name} with from_logits={from_logits}. Build the loss with "
-                f"from_logits={self.returns_logits}."
-            )
+    def read_loss(self, loss: Any) -> Any:
+        return self.problem.wrap_loss(read_loss(loss, self.returns_logits))
 
     def fit_on_features(
         self,
@@ -276,9 +284,11 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         return fit_on_features(self, x, y, batch_size, epochs, validation_data, optimizer, **kwargs)
 
     def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
+        y = order_label_columns(y, self.label_names)
         return super().read_rows(x, self.problem.read_labels(y), sample_weight)
 
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
+        y = order_label_columns(y, self.label_names)
         return super().read_batch(x, self.problem.read_batch(y), sample_weight)
 
     def encode_labels(self, labels: Labels) -> Labels:

@@ -38,6 +38,7 @@ from keras_bert_suite.training import (
     InBatchNegatives,
     LinearWarmupDecay,
     encode_in_parts,
+    is_loss_of_keras,
 )
 
 
@@ -103,6 +104,8 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         column_names: Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
+        self.check_further_arguments(kwargs)
+
         # === Layers ===
         self.backbone = backbone
         self.preprocessor = preprocessor
@@ -164,6 +167,16 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
             loss = InBatchNegatives()
         self.cache_batch_size = cache_batch_size
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
+
+    def read_loss(self, loss: Any) -> Any:
+        if is_loss_of_keras(loss):
+            raise ValueError(
+                f"The loss {loss!r} of Keras compares outputs with labels of the same shape, but "
+                "the outputs of a TextEmbedder are vectors, and its labels are scores. For scores, "
+                "compile with CosineRegression() or CoSENT(); without scores, with "
+                "InBatchNegatives() or Triplet()."
+            )
+        return loss
 
     def get_compile_config(self) -> Config:
         config = super().get_compile_config()

@@ -90,6 +90,7 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
         input_names: str | Sequence[str] | None = None,
         **kwargs: Any,
     ) -> None:
+        self.check_further_arguments(kwargs)
         label_names = resolve_label_names(type(self).__name__, num_classes, label_names)
 
         # === Layers ===

@@ -89,3 +89,22 @@ def check_widths(a, b):
             f"Vectors of {a.shape[-1]} numbers cannot be compared with vectors of {b.shape[-1]}. "
             "Make both with the same embedder."
         )
+
+
+def check_vectors(vectors):
+    """Checks that vectors (N, H) have no NaN and no infinite number.
+
+    No similarity with such a vector is a number, so a search would find nothing.
+
+    Raises:
+        ValueError: if there is such a vector, naming its row.
+    """
+    # The sum of a row is not finite if one of its numbers is not. It takes less memory than a
+    # comparison of each number.
+    wrong = np.flatnonzero(~np.isfinite(np.sum(vectors, axis=-1, dtype="float64")))
+    if len(wrong):
+        raise ValueError(
+            f"The vector at row {wrong[0]} has NaN or infinite numbers, and so have "
+            f"{len(wrong) - 1} other vectors. Correct the vectors, or leave them out. If an "
+            "embedder has made them, look for NaN in its weights."
+        )

@@ -9,9 +9,16 @@ from keras_bert_suite.training.embedding_losses import (
     Triplet,
 )
 from keras_bert_suite.training.gradient_cache import encode_in_parts
+from keras_bert_suite.training.keras_losses import is_loss_of_keras, read_loss, take_class_ids
 from keras_bert_suite.training.lamb import Lamb
-from keras_bert_suite.training.losses import LabelwiseLoss, MaskedLMLoss, OneHotLoss
+from keras_bert_suite.training.losses import (
+    ClassCrossentropy,
+    LabelwiseLoss,
+    MaskedLMLoss,
+    OneHotLoss,
+)
 from keras_bert_suite.training.metrics import (
+    ClassAccuracy,
     FiniteMean,
     LabelSetF1,
     MaskedLMAccuracy,
@@ -30,6 +37,8 @@ from keras_bert_suite.training.whole_epochs import WholeEpochs
 
 __all__ = [
     "AdamW",
+    "ClassAccuracy",
+    "ClassCrossentropy",
     "CoSENT",
     "CosineRegression",
     "EmbeddingLoss",
@@ -50,7 +59,10 @@ __all__ = [
     "WholeEpochs",
     "encode_in_parts",
     "find_training_checkpoint",
+    "is_loss_of_keras",
     "lay_schedule",
     "lay_schedule_without_end",
+    "read_loss",
+    "take_class_ids",
     "track_finite_losses",
 ]

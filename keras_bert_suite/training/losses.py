@@ -96,7 +96,7 @@ class OneHotLoss(WrappedLoss):
     """
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
-        num_classes = y_pred.shape[-1]
+        num_classes = ops.shape(y_pred)[-1]
         if len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] == 1:
             y_true = y_true[..., 0]
         if len(y_true.shape) < len(y_pred.shape):
@@ -128,3 +128,22 @@ class LabelwiseLoss(WrappedLoss):
         if sample_weight is not None and len(sample_weight.shape) == 1:
             sample_weight = sample_weight[:, None]
         return super().__call__(y_true, y_pred, sample_weight)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ClassCrossentropy(keras.losses.SparseCategoricalCrossentropy):
+    """The cross-entropy of classes. It takes class ids, as its base class, and soft labels.
+
+    `y_true` int (B,), class ids, or float (B, C), one-hot or soft labels; `y_pred` float (B, C).
+    Arguments are those of `keras.losses.SparseCategoricalCrossentropy`.
+    """
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        if is_one_hot(y_true, y_pred):
+            return ops.categorical_crossentropy(y_true, y_pred, from_logits=self.from_logits)
+        return super().call(y_true, y_pred)
+
+
+def is_one_hot(y_true: Tensor, y_pred: Tensor) -> bool:
+    """Whether labels are one-hot or soft labels (B, C), and not class ids (B,) or (B, 1)."""
+    return len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] != 1

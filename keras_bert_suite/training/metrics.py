@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
+from keras_bert_suite.training.losses import is_one_hot
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -35,6 +36,27 @@ class TokenAccuracy(keras.metrics.MeanMetricWrapper):
 
     def get_config(self) -> Config:
         return {"name": self.name, "dtype": self.dtype}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ClassAccuracy(keras.metrics.SparseCategoricalAccuracy):
+    """The share of rows whose class has the highest score. It also takes soft labels.
+
+    `y_true` int (B,), class ids, or float (B, C), one-hot or soft labels, of which the class with
+    the largest value counts; `y_pred` float (B, C), logits or probabilities; `sample_weight` float
+    (B,), the weights of the mean.
+    """
+
+    def __init__(self, name: str = "accuracy", dtype: Dtype | None = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+
+    def update_state(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> None:
+        y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
+        if is_one_hot(y_true, y_pred):
+            y_true = ops.argmax(y_true, axis=-1)
+        super().update_state(y_true, y_pred, sample_weight)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

@@ -28,6 +28,7 @@ IDS = [[1], [], [0, 2]]
         WANTED,
         np.array(WANTED),
         np.array(WANTED, "float64"),
+        np.array([[0, True, 0], [0, 0, 0.0], [1, False, 1]], object),
         [np.array(row) for row in WANTED],
     ],
 )
@@ -59,6 +60,9 @@ def test_soft_labels_stay():
         ([["a"], None], r"got 'None' \(NoneType\) at row 1"),
         ([[0, 2, 1]], r"are 0 or 1 for each label, got 2 at row 0, label 1.*pass names"),
         ([[0.0, float("nan"), 1.0]], "got nan at row 0, label 1"),
+        (np.tile([[0, 1, 0, 1]], (2, 1)), "of the 3 labels, .* got 4 columns.*list of lists"),
+        (np.array([[0, 1]]), "got 2 columns"),
+        (np.array([[0, True, 1, 0]], object), "got 4 columns"),
         ([[["a"]]], r"at row 0 is neither one of"),
     ],
 )
@@ -91,6 +95,14 @@ def test_in_a_tensorflow_graph():
     for wrong in (tf.ragged.constant([["d"]]), tf.ragged.constant([[3]]), tf.constant([[2, 0, 0]])):
         with pytest.raises(tf.errors.InvalidArgumentError):
             encode(wrong)
+    with pytest.raises(ValueError, match="of the 3 labels, .* got 2 columns"):
+        encode(tf.constant([[0, 1]]))
+    of_any_width = tf.function(
+        lambda x: encode_label_sets(x, NAMES), input_signature=[tf.TensorSpec((None, None))]
+    )
+    assert of_any_width(tf.constant(WANTED, "float32")).numpy().tolist() == WANTED
+    with pytest.raises(tf.errors.InvalidArgumentError, match="must be 3 numbers"):
+        of_any_width(tf.constant([[0.0, 1.0]]))
     with pytest.raises(ValueError, match="such as a tf.RaggedTensor"):
         encode(tf.constant(["a"]))
 

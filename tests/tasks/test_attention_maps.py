@@ -72,3 +72,17 @@ def test_other_layers_are_refused():
     backbone = keras_hub.models.DebertaV3Backbone(**SIZES, bucket_size=4)
     with pytest.raises(ValueError, match="DisentangledAttentionEncoder of a DebertaV3Backbone"):
         encode_with_attention(backbone, {})
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("inputs", "got"),
+    [
+        (["a text"], r"\['a text'\]"),
+        ("a text", "'a text'"),
+        ({"token_ids": [[1]]}, "token_ids. Pack texts with"),
+    ],
+)
+def test_inputs_that_are_not_packed(inputs, got):
+    with pytest.raises(ValueError, match=f"dict of the packed arrays .*, got {got}"):
+        encode_with_attention(BertBackbone(**SIZES), inputs)

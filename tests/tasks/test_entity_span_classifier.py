@@ -279,3 +279,9 @@ def test_chinese_characters_in_entities_out(tmp_path):
             [("LOC", "北京", 0, 2), ("ORG", "北京大学", 0, 4), ("TITLE", "教授", 4, 6)]
         )
     ]
+
+
+@pytest.mark.backend_free
+def test_losses_of_keras_are_refused():
+    with pytest.raises(ValueError, match="cannot be trained with a loss of Keras, 'binary_cross"):
+        make_finder().compile(loss="binary_crossentropy")

@@ -201,3 +201,17 @@ def test_wrong_input_takes_no_step(chooser, x, y, error):
     with pytest.raises(ValueError, match=error):
         chooser.fit(x, y, verbose=0)
     assert all(map(np.array_equal, before, chooser.get_weights()))
+
+
+def test_losses_by_name(chooser, tmp_path):
+    wanted = chooser.evaluate(ROWS, LABELS, verbose=0)[0]
+    for loss in ("sparse_categorical_crossentropy", keras.losses.categorical_crossentropy):
+        other = make_chooser()
+        other.set_weights(chooser.get_weights())
+        other.compile("sgd", loss=loss, metrics=None)
+        assert other.evaluate(ROWS, LABELS, verbose=0) == pytest.approx(wanted, rel=1e-4)
+    other.save(tmp_path / "chooser.keras")
+    twin = keras.saving.load_model(tmp_path / "chooser.keras")
+    assert twin.evaluate(ROWS, LABELS, verbose=0) == pytest.approx(wanted, rel=1e-4)
+    with pytest.raises(ValueError, match="The outputs are logits, got the loss sparse_cat"):
+        other.compile("sgd", loss=keras.losses.SparseCategoricalCrossentropy())

@@ -1,8 +1,10 @@
 """A TextClassifier on a pooling of the hidden states."""
 
 import re
+import warnings
 
 import keras
+import keras_hub
 import numpy as np
 import pytest
 from checkers import evaluate
@@ -183,9 +185,49 @@ def test_formats_of_others_refuse_a_pooling(save, name, tmp_path):
             keras.layers.GlobalAveragePooling1D(keepdims=True),
             "A pooling layer must return one vector (B, P)",
         ),
+        (AttentionPooling(name="classifier"), "the name 'classifier', of the classes AttentionP"),
         (LastLayers(3), "num_layers must be from 1 to 1, the number of layers"),
     ],
 )
 def test_wrong_poolings(pooling, error):
     with pytest.raises(ValueError, match=re.escape(error)):
         make_classifier(pooling=pooling)
+
+
+class OwnPooling(MeanPooling):
+    """Not registered with Keras."""
+
+
+@pytest.mark.parametrize("kind", ["pooling", "nested", "task"])
+def test_classes_that_are_not_registered(kind, tmp_path):
+    class OwnClassifier(TextClassifier):
+        backbone_cls = keras_hub.models.Backbone  # so that KerasHub does not find this class
+
+    pooling = {"pooling": OwnPooling(), "nested": ScalarMix(pooling=OwnPooling())}.get(kind)
+    name = "OwnClassifier" if kind == "task" else "OwnPooling"
+    cls = OwnClassifier if kind == "task" else TextClassifier
+    classifier = cls(BertBackbone(**ONE_LAYER), num_classes=2, pooling=pooling, compile=False)
+    path = tmp_path / "own.keras"
+    with pytest.warns(UserWarning, match=f"class {name} is saved, .* not registered .* above the"):
+        classifier.save(path)
+    if kind == "pooling":
+        with pytest.warns(UserWarning, match="class OwnPooling is saved"):
+            classifier.save_to_preset(str(tmp_path / "preset"))
+    known = {"OwnPooling": OwnPooling, "OwnClassifier": OwnClassifier}
+    keras.saving.load_model(path, custom_objects=known)
+    with keras.saving.custom_object_scope(known), warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        classifier.save(path)
+
+
+def test_recurrent_layers_of_keras():
+    """They get the mask by its name, and are then as our layer of the same weights."""
+    ours = make_classifier(pooling=BiLSTMPooling(4))
+    theirs = make_classifier(pooling=keras.layers.Bidirectional(keras.layers.LSTM(4)))
+    theirs.set_weights(ours.get_weights())
+    np.testing.assert_allclose(
+        theirs.predict(TEXTS, verbose=0), ours.predict(TEXTS, verbose=0), atol=1e-5
+    )
+    theirs.fit(TEXTS, LABELS, verbose=0)
+    mixed = make_classifier(pooling=ScalarMix(pooling=keras.layers.LSTM(4)))
+    assert mixed.predict(TEXTS, verbose=0).shape == (12, 2)

@@ -11,9 +11,18 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
     BertBackbone,
+    CrfTokenClassifier,
+    DocumentClassifier,
+    EntitySpanClassifier,
+    MaskedLM,
+    MultipleChoice,
     Pretrainer,
+    QuestionAnswerer,
+    RobertaBackbone,
     SegmentPacker,
     TextClassifier,
+    TextEmbedder,
+    TokenClassifier,
     WordPieceTokenizer,
 )
 
@@ -200,3 +209,75 @@ def test_what_does_not_fit_the_backbone():
 def test_other_activations_are_refused(activation):
     with pytest.raises(ValueError, match="'softmax' with problem_type=.*, got '(sigmoid|relu)'"):
         make_classifier(activation=activation)
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("cls", "arguments", "error"),
+    [
+        (QuestionAnswerer, {"no_answer_treshold": 0.0}, "Did you mean 'no_answer_threshold'"),
+        (TextEmbedder, {"normalise": False}, "Did you mean 'normalize'"),
+        (TextEmbedder, {"window_pooling": "mean"}, "TextEmbedder has no argument 'window_pooling'"),
+        (TextClassifier, {"num_clases": 2}, "Did you mean 'num_classes'"),
+        (TextClassifier, {"num_classes": 2, "trainabel": False}, "Did you mean 'trainable'"),
+        (DocumentClassifier, {"num_classes": 2, "window_poling": "max"}, "mean 'window_pooling'"),
+        (MultipleChoice, {"pooling": "mean"}, "MultipleChoice has no argument 'pooling'"),
+        (TokenClassifier, {"num_classes": 2, "pooling": "mean"}, "no argument 'pooling'"),
+        (CrfTokenClassifier, {"num_classes": 2, "shceme": None}, "Did you mean 'scheme'"),
+        (EntitySpanClassifier, {"num_classes": 2, "haed": None}, "Did you mean 'head'"),
+        (MaskedLM, {"mask": {}}, "Did you mean 'masking'"),
+        (Pretrainer, {"next_sentences": False}, "Did you mean 'next_sentence'"),
+    ],
+)
+def test_misspelt_arguments_of_constructors(cls, arguments, error):
+    with pytest.raises(TypeError, match=error):
+        cls(BertBackbone(**ONE_LAYER), **arguments)
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("cls", [BertBackbone, RobertaBackbone])
+def test_misspelt_arguments_of_backbones(cls):
+    with pytest.raises(TypeError, match=f"{cls.__name__} has no argument 'dropuot'.*'dropout'"):
+        cls(**ONE_LAYER, dropuot=0.2)
+
+
+@keras.saving.register_keras_serializable(package="tests")
+class OwnClassifier(TextClassifier):
+    """With arguments of its own, of which the second is read from `kwargs`."""
+
+    # KerasHub looks for the only classifier with the preset's backbone.
+    backbone_cls = keras_hub.models.Backbone
+
+    def __init__(self, *args, colour="red", **kwargs):
+        self.shape = kwargs.pop("shape", "round")
+        super().__init__(*args, **kwargs)
+        self.colour = colour
+
+    def get_config(self):
+        return {**super().get_config(), "colour": self.colour, "shape": self.shape}
+
+
+def test_a_subclass_has_arguments_of_its_own(preset, tmp_path):
+    own = OwnClassifier(
+        BertBackbone(**ONE_LAYER),
+        num_classes=2,
+        colour="blue",
+        shape="flat",
+        name="own",
+        compile=False,
+    )
+    own.save(tmp_path / "own.keras")
+    twin = keras.saving.load_model(tmp_path / "own.keras")
+    assert (twin.colour, twin.shape, twin.name) == ("blue", "flat", "own")
+    own = OwnClassifier.from_preset(preset, num_classes=2, dropout=0.2, colour="green")
+    assert own.colour == "green" and own.dropout == 0.2
+    with pytest.raises(TypeError, match="no argument 'color'. Did you mean 'colour'"):
+        OwnClassifier(BertBackbone(**ONE_LAYER), num_classes=2, color="blue")
+
+
+def test_a_masked_lm_of_a_pretrainers_preset_has_the_wanted_dtype(tmp_path):
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16)
+    pretrainer = Pretrainer(BertBackbone(**ONE_LAYER), preprocessor=packer)
+    pretrainer.save_to_preset(str(tmp_path / "preset"))
+    model = MaskedLM.from_preset(tmp_path / "preset", dtype="mixed_bfloat16")
+    assert model.backbone.transformer_layers[0].compute_dtype == "bfloat16"

@@ -4,6 +4,7 @@ import json
 
 import keras
 import numpy as np
+import pandas
 import pytest
 from keras import ops
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
@@ -113,9 +114,15 @@ def test_thresholds_are_tuned_saved_and_used(trained, tmp_path):
     assert config["problem_type"] == "multi_label_classification"
     again = TextClassifier.from_preset(tmp_path / "hugging_face")
     assert again.predict_labels(TEXTS, verbose=0) == labels
-    with pytest.warns(UserWarning, match="left out"):
-        other = TextClassifier.from_preset(tmp_path / "preset", num_classes=4)
-    assert other.problem_type == "single_label_classification" and other.thresholds is None
+    for folder in ("preset", "hugging_face"):
+        with pytest.warns(UserWarning, match="left out.*has problem_type='multi_label"):
+            other = TextClassifier.from_preset(tmp_path / folder, label_names=["new"])
+        assert other.problem_type == "multi_label_classification" and other.thresholds == [0.5]
+        with pytest.warns(UserWarning, match="left out.*has problem_type='single_label"):
+            other = TextClassifier.from_preset(
+                tmp_path / folder, num_classes=4, problem_type="single_label_classification"
+            )
+        assert other.problem_type == "single_label_classification" and other.thresholds is None
     with pytest.warns(UserWarning, match="left out"):
         other = TextClassifier.from_preset(
             tmp_path / "preset", num_classes=1, problem_type="regression"
@@ -149,6 +156,20 @@ def test_weights_of_labels_are_those_of_pytorch(trained):
     with pytest.raises(ValueError, match=r"loss=LabelwiseLoss\(loss\)"):
         trained.fit(TEXTS, SETS, class_weight=weights, verbose=0)
     trained.compile(AdamW(5e-3))
+
+
+def test_a_table_of_labels(trained, regression):
+    table = pandas.DataFrame(MATRIX[:, ::-1], columns=NAMES[::-1], index=range(5, 37))
+    wanted = trained.evaluate(TEXTS, SETS, batch_size=16, verbose=0)
+    assert trained.evaluate(TEXTS, table, batch_size=16, verbose=0) == pytest.approx(wanted)
+    batches = iter([(TEXTS[:16], table[:16]), (TEXTS[16:], table[16:])])
+    assert trained.evaluate(batches, verbose=0) == pytest.approx(wanted, abs=1e-4)
+    with pytest.raises(ValueError, match="misses 'plot', and also has 'plto'"):
+        trained.fit(TEXTS, table.rename(columns={"plot": "plto"}), verbose=0)
+    numbers = pandas.DataFrame({"score": NUMBERS})
+    assert regression.evaluate(TEXTS, numbers, verbose=0)[0] == pytest.approx(
+        regression.evaluate(TEXTS, NUMBERS, verbose=0)[0], rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("form", ["ragged", "matrix"])
@@ -224,8 +245,7 @@ def test_smoothed_and_focal_losses_of_keras(problem_type, loss, tmp_path):
     outputs = classifier.predict(TEXTS, verbose=0)
     assert got == pytest.approx(float(loss(one_hot, outputs)), rel=1e-4)
     if single:  # One-hot and soft labels stay as they are.
-        classifier.compile(AdamW(1e-3), loss=loss, metrics=[])
-        assert classifier.evaluate(TEXTS, one_hot, verbose=0) == pytest.approx(got, rel=1e-4)
+        assert classifier.evaluate(TEXTS, one_hot, verbose=0)[0] == pytest.approx(got, rel=1e-4)
     else:
         classifier.compile(AdamW(1e-3), loss=LabelwiseLoss(loss))
         assert classifier.evaluate(TEXTS, SETS, verbose=0)[0] == pytest.approx(got, rel=1e-4)
@@ -233,6 +253,53 @@ def test_smoothed_and_focal_losses_of_keras(problem_type, loss, tmp_path):
     classifier.save(tmp_path / "task.keras")
     twin = keras.saving.load_model(tmp_path / "task.keras")
     assert twin.loss.get_config() == classifier.loss.get_config()
+
+
+@pytest.mark.parametrize(
+    ("problem_type", "name"),
+    [
+        ("single_label_classification", "sparse_categorical_crossentropy"),
+        ("single_label_classification", "categorical_crossentropy"),
+        ("multi_label_classification", "binary_crossentropy"),
+    ],
+)
+@pytest.mark.parametrize("activation", [False, True], ids=["logits", "probabilities"])
+def test_names_and_functions_of_losses(problem_type, name, activation, tmp_path):
+    """They are the losses of the outputs, which are logits or probabilities."""
+    single = problem_type.startswith("single")
+    labels, names = (CLASSES, ["no", "yes"]) if single else (SETS, NAMES)
+    activation = ("softmax" if single else "sigmoid") if activation else None
+    classifier = make_classifier(problem_type, label_names=names, activation=activation)
+    wanted = classifier.evaluate(TEXTS, labels, batch_size=16, verbose=0)[0]
+    for loss in (name, getattr(keras.losses, name), [name]):
+        classifier.compile("sgd", loss=loss)
+        got = classifier.evaluate(TEXTS, labels, batch_size=16, verbose=0)[0]
+        assert got == pytest.approx(wanted, rel=1e-4)
+    classifier.save(tmp_path / "task.keras")
+    twin = keras.saving.load_model(tmp_path / "task.keras")
+    got = twin.evaluate(TEXTS, labels, batch_size=16, verbose=0)[0]
+    assert got == pytest.approx(wanted, rel=1e-4)
+
+
+def test_soft_labels():
+    classifier = make_classifier("single_label_classification", label_names=["no", "yes"])
+    soft = np.tile([[0.3, 0.7]], (32, 1))
+    outputs = classifier.predict(TEXTS, batch_size=16, verbose=0)
+    wanted = float(keras.losses.CategoricalCrossentropy(from_logits=True)(soft, outputs))
+    accuracy = np.mean(outputs.argmax(axis=1) == 1)
+    for loss in (
+        "auto",
+        keras.losses.CategoricalCrossentropy(from_logits=True),
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    ):
+        classifier.compile("sgd", loss=loss)
+        got = classifier.evaluate(TEXTS, soft, batch_size=16, verbose=0)
+        assert got == pytest.approx([wanted, accuracy], rel=1e-4)
+        classifier.compile(keras.optimizers.SGD(0.0), loss=loss, metrics=None)
+        history = classifier.fit(TEXTS, soft, batch_size=16, verbose=0).history
+        assert history == {"loss": [pytest.approx(wanted, rel=1e-4)]}
+    assert classifier.score(TEXTS, soft)["accuracy"] == pytest.approx(accuracy)
+    classifier.fit_on_features(TEXTS, soft, epochs=1, verbose=0)
 
 
 def test_transformers_computes_the_same(tmp_path):
@@ -284,6 +351,18 @@ def test_answers_of_a_server(trained, regression):
     np.testing.assert_allclose(probabilities, sigmoid(outputs), rtol=1e-5)
     answers = regression.serving_outputs(ops.convert_to_tensor(outputs[:, :1]), None)
     assert ops.convert_to_numpy(answers["scores"]).tolist() == [[-1.0]]
+
+
+def test_labels_on_a_regression_are_classes(regression, tmp_path):
+    regression.save_to_preset(str(tmp_path / "preset"))
+    with pytest.warns(UserWarning, match="has problem_type='single_label"):
+        other = TextClassifier.from_preset(tmp_path / "preset", label_names=["no", "yes"])
+    assert other.problem_type == "single_label_classification"
+    with (
+        pytest.raises(ValueError, match="two or more different labels"),
+        pytest.warns(UserWarning, match="left out"),
+    ):
+        TextClassifier.from_preset(tmp_path / "preset", num_classes=1)
 
 
 @pytest.mark.backend_free

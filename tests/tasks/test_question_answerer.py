@@ -448,3 +448,12 @@ def test_a_short_row_has_room_for_a_question_and_its_context():
     answerer = make_answerer(sequence_length=20, query_length=None)
     question, context = ["the film was good ?"] * 2, ["a film of the good and the bad", ""]
     assert len(answerer.predict((question, context), verbose=0)) == 2
+
+
+def test_losses_by_name(answerer):
+    wanted = answerer.evaluate(PAIRS, SPANS, verbose=0)[0]
+    other = make_answerer()
+    other.set_weights(answerer.get_weights())
+    for loss in ("sparse_categorical_crossentropy", "categorical_crossentropy"):
+        other.compile("sgd", loss=loss, metrics=None)
+        assert other.evaluate(PAIRS, SPANS, verbose=0) == pytest.approx(wanted, rel=1e-4)

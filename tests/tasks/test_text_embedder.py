@@ -126,6 +126,11 @@ def test_comparing_and_searching(embedder):
     hits = embedder.search(FIRST[:3], SECOND, top_k=4)
     assert [[hit.id for hit in row] for row in hits] == np.argsort(-cosines)[:, :4].tolist()
     assert embedder.search(queries, vectors, top_k=4) == embedder.search(queries, vectors, 4)
+    texts = (text for text in SECOND)
+    assert embedder.search((text for text in FIRST[:3]), texts, top_k=4) == hits
+    batches = ((SECOND[i : i + 4],) for i in range(0, 12, 4))
+    ids = [[hit.id for hit in row] for row in embedder.search(FIRST[:3], batches, top_k=4)]
+    assert ids == [[hit.id for hit in row] for row in hits]
     corpus = {f"d{i}": text for i, text in enumerate(SECOND)}
     relevant = {"q0": {f"d{np.argsort(-cosines[0])[1]}"}, "q1": [f"d{np.argmax(cosines[1])}"]}
     texts = {f"q{i}": text for i, text in enumerate(FIRST[:3])}
@@ -156,6 +161,17 @@ def test_bad_input(embedder):
     )
     refuses("no queries", embedder.score_retrieval, {"q": "good"}, {"d": "bad"}, {})
     refuses("a score for each of 12 pairs, got .* \\(3,\\)", embedder.score, PAIRS, SCORES[:3])
+    for loss in ("mse", keras.losses.MeanSquaredError(), keras.losses.mean_squared_error):
+        refuses("compile with CosineRegression", embedder.compile, loss=loss)
+    refuses("got 'high' \\(str\\) at row 1", embedder.score, PAIRS, [1.0, "high"] + [0.0] * 10)
+    refuses("finite numbers, got nan at row 2", embedder.score, PAIRS, [1, 0, np.nan] + [0] * 9)
+    refuses("at least two pairs of texts, got 0", embedder.score, ([], []), [])
+    refuses("at least two pairs of texts, got 1", embedder.score, (FIRST[:1], SECOND[:1]), [1.0])
+    refuses("The corpus is empty", embedder.search, ["the film"], iter(()))
+    nan = np.full((2, 16), np.nan, "float32")
+    for other in (embedder.search, embedder.similarity):
+        refuses("vector at row 0 has NaN .* 1 other", other, nan, FIRST)
+        refuses("vector at row 0 has NaN .* 1 other", other, FIRST, nan)
     refuses("cache_batch_size must be .* got 0", embedder.compile, cache_batch_size=0)
     refuses("pooling must be one of", make_embedder, pooling="average")
     embedder.compile(loss=CosineRegression())

@@ -334,3 +334,18 @@ def test_entity_f1_checks_its_tags_before_training(tagger, tags, error):
     with pytest.raises(ValueError, match=error):
         tagger.fit(ROWS[:16], TAGS[:16], verbose=0, callbacks=[EntityF1([["good"]], tags)])
     assert all(map(np.array_equal, before, tagger.get_weights()))
+
+
+def test_losses_by_name():
+    tagger, losses = make_tagger(dropout=0.0), []
+    reduction = "mean_with_sample_weight"
+    for loss in (
+        "sparse_categorical_crossentropy",
+        keras.losses.categorical_crossentropy,
+        keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+    ):
+        tagger.compile("sgd", loss=loss, weighted_metrics=None)
+        losses.append(tagger.evaluate(ROWS, TAGS, verbose=0))
+    assert losses == [pytest.approx(losses[-1], rel=1e-4)] * 3
+    with pytest.raises(ValueError, match="The outputs are logits, got the loss"):
+        tagger.compile(loss=keras.losses.CategoricalCrossentropy(reduction=reduction))
