@@ -1,10 +1,11 @@
-"""Convert a checkpoint to the format of Hugging Face, of Google, or of Keras.
+"""Convert a checkpoint to the format of Hugging Face, Google, KerasHub or this package.
 
 Reads a folder of Hugging Face, of Google's TF1 code or of a preset, a .keras file, or
 hf://owner/name. The heads of pretraining are kept, and so is a head that labels texts or
-words, answers questions or chooses endings. The label names are kept too, except in
-Google's format, which has no place for them. A head that the format or this package does
-not have is refused. --encoder_only leaves all heads out. An embedder becomes a folder of
+words, answers questions or chooses endings. The label names are kept too, except in the
+formats of Google and KerasHub, which have no place for them. A head that the format or
+this package does not have is refused. keras_hub is a preset that KerasHub opens by
+itself, preset one with all settings of this package. --encoder_only leaves all heads out. An embedder becomes a folder of
 sentence-transformers.
 
 Example:
@@ -32,7 +33,7 @@ def define_flags(values):
     """Defines the flags of this command."""
     define_path(values, "input", None, "Model or checkpoint to convert.")
     define_path(values, "output", None, "Folder to write.")
-    formats = ("huggingface", "google_tf1", "preset")
+    formats = ("huggingface", "google_tf1", "keras_hub", "preset")
     flags.DEFINE_enum("to", None, formats, "Format to write.", flag_values=values)
     flags.DEFINE_boolean("encoder_only", False, "Leave out all heads.", flag_values=values)
     flags.DEFINE_boolean("overwrite", False, "Replace the folder.", flag_values=values)
@@ -48,21 +49,25 @@ def run(values):
         from keras_bert_suite.checkpoints import (
             save_google_tf1,
             save_hugging_face,
+            save_keras_hub,
             save_sentence_transformers,
         )
 
         is_embedder = hasattr(model, "pooling_name")
         if is_embedder and values.to == "huggingface":
             save_sentence_transformers(model, path)
-        elif is_embedder and values.to == "google_tf1":
+        elif is_embedder and values.to != "preset":
             raise ValueError(
-                f"{values.input} is an embedder, and Google's format has no place for its pooling. "
+                f"{values.input} is an embedder, and {values.to} has no place for its pooling. "
                 "Pass --encoder_only, or --to huggingface."
             )
         elif values.to == "huggingface":
             save_hugging_face(model, path, tokenizer=preprocessor.tokenizer)
         elif values.to == "google_tf1":
             save_google_tf1(model, path, tokenizer=preprocessor.tokenizer)
+        elif values.to == "keras_hub":
+            length = preprocessor.sequence_length
+            save_keras_hub(model, path, tokenizer=preprocessor.tokenizer, sequence_length=length)
         else:
             model.save_to_preset(path)
             if not hasattr(model, "preprocessor"):

@@ -11,12 +11,16 @@ from pathlib import Path
 #: The files that tokenizers write.
 TOKENIZER_FILES = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json")
 
+#: The files of a preset, which those of KerasHub have too.
+PRESET_FILES = (
+    *("config.json", "metadata.json", "task.json", "preprocessor.json", "tokenizer.json"),
+    *("*.weights.h5", "*.weights.json", "assets/*", "assets/*/*"),
+)
+
 #: The kinds of folder that commands write, and the files a folder of that kind may hold.
 FOLDERS = {
-    "preset": (
-        *("config.json", "metadata.json", "task.json", "preprocessor.json", "tokenizer.json"),
-        *("*.weights.h5", "*.weights.json", "assets/*", "assets/*/*"),
-    ),
+    "preset": PRESET_FILES,
+    "keras_hub": PRESET_FILES,
     "saved_model": (
         *("saved_model.pb", "fingerprint.pb", "keras_metadata.pb", "batching_params.pbtxt"),
         *("assets/*", "assets.extra/*", "variables/variables.*"),

@@ -121,6 +121,20 @@ def test_preset_of_keras_hub(run, tmp_path):
     np.testing.assert_allclose(to_numpy(peer(inputs)), expected.detach().numpy(), atol=1e-5)
 
 
+def test_classifier_to_keras_hub(run, finetuned, tmp_path):
+    model, output = finetuned / "model.keras", tmp_path / "preset"
+    arguments = ["convert", "--input", model, "--to=keras_hub", "--output", output]
+    status, _, errors = run(*arguments)
+    assert status == 0, errors
+    peer = keras_hub.models.TextClassifier.from_preset(str(output))
+    assert type(peer) is keras_hub.models.BertTextClassifier
+    texts = ["the film was good", "dull plot"]
+    wanted = keras.saving.load_model(model).predict(texts, verbose=0)
+    # The model may have the exact GELU, and KerasHub's has the approximate one.
+    np.testing.assert_allclose(peer.predict(texts, verbose=0), wanted, atol=2e-3)
+    assert run(*arguments, "--overwrite")[0] == 0
+
+
 @pytest.mark.backend_free
 def test_bad_input(run, workshop, tmp_path):
     before = list_files(tmp_path)
