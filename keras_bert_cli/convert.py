@@ -4,9 +4,9 @@ Reads a folder of Hugging Face, of Google's TF1 code or of a preset, a .keras fi
 hf://owner/name. The heads of pretraining are kept, and so is a head that labels texts or
 words, answers questions or chooses endings. The label names are kept too, except in the
 formats of Google and KerasHub, which have no place for them. A head that the format or
-this package does not have is refused. keras_hub is a preset that KerasHub opens by
-itself, preset one with all settings of this package. --encoder_only leaves all heads out. An embedder becomes a folder of
-sentence-transformers.
+this package does not have is refused. --encoder_only leaves all heads out. An embedder
+becomes a folder of sentence-transformers. keras_hub is a preset that KerasHub opens by
+itself, preset is one with all settings of this package.
 
 Example:
   keras-bert convert --input uncased_L-12_H-768_A-12 --to huggingface --output bert-base
