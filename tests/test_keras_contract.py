@@ -54,7 +54,8 @@ METHODS = {
     "_flatten_layers": (
         [keras.Model, keras_hub.models.Backbone],
         ["self", "include_self", "recursive"],
-        "The weights of a task's head cannot be saved without those of the backbone.",
+        "The weights of a task's head cannot be saved without those of the backbone. A training "
+        "with an unnamed layer does not go on in a process that has built such a layer.",
     ),
 }
 
@@ -100,6 +101,10 @@ INTERNAL = {
     "keras.src.backend.common.variables": (
         {"AutocastScope": ["dtype"]},
         "Cached gradients under a mixed policy would be computed from rounded weights.",
+    ),
+    "keras.src.utils.naming": (
+        {"to_snake_case": ["name"]},
+        "A training with an unnamed layer does not go on in a process that has built such a layer.",
     ),
 }
 
