@@ -66,6 +66,9 @@ ATTRIBUTES = {
     "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
     "_inbound_nodes": "The outputs of all layers of a backbone are not found.",
     "_compile_loss": "The same for the losses of each output.",
+    "_compile_metrics": "Metrics of `compile` do not count in `fit_on_features`.",
+    "_user_metrics": "The same.",
+    "_user_weighted_metrics": "The same for weighted metrics.",
 }
 
 #: Private arguments: name -> (function, what breaks).
@@ -240,6 +243,11 @@ def test_attributes_of_a_model():
     x = np.ones((2, 1), "float32")
     model._compile_loss.build(x, model(x))
     assert isinstance(model._compile_loss.metrics, list), ATTRIBUTES["_compile_loss"]
+    assert model._compile_metrics is None, ATTRIBUTES["_compile_metrics"]
+    model.compile(metrics=["mae"], weighted_metrics=["mse"])
+    given = model._compile_metrics
+    assert given._user_metrics == ["mae"], ATTRIBUTES["_user_metrics"]
+    assert given._user_weighted_metrics == ["mse"], ATTRIBUTES["_user_weighted_metrics"]
 
 
 @pytest.mark.backend_free
