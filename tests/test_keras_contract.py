@@ -54,7 +54,8 @@ METHODS = {
     "_flatten_layers": (
         [keras.Model, keras_hub.models.Backbone],
         ["self", "include_self", "recursive"],
-        "The weights of a task's head cannot be saved without those of the backbone.",
+        "The weights of a task's head cannot be saved without those of the backbone. A training "
+        "with an unnamed layer does not go on in a process that has built such a layer.",
     ),
 }
 
@@ -65,6 +66,9 @@ ATTRIBUTES = {
     "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
     "_inbound_nodes": "The outputs of all layers of a backbone are not found.",
     "_compile_loss": "The same for the losses of each output.",
+    "_compile_metrics": "Metrics of `compile` do not count in `fit_on_features`.",
+    "_user_metrics": "The same.",
+    "_user_weighted_metrics": "The same for weighted metrics.",
 }
 
 #: Private arguments: name -> (function, what breaks).
@@ -100,6 +104,10 @@ INTERNAL = {
     "keras.src.backend.common.variables": (
         {"AutocastScope": ["dtype"]},
         "Cached gradients under a mixed policy would be computed from rounded weights.",
+    ),
+    "keras.src.utils.naming": (
+        {"to_snake_case": ["name"]},
+        "A training with an unnamed layer does not go on in a process that has built such a layer.",
     ),
 }
 
@@ -235,6 +243,11 @@ def test_attributes_of_a_model():
     x = np.ones((2, 1), "float32")
     model._compile_loss.build(x, model(x))
     assert isinstance(model._compile_loss.metrics, list), ATTRIBUTES["_compile_loss"]
+    assert model._compile_metrics is None, ATTRIBUTES["_compile_metrics"]
+    model.compile(metrics=["mae"], weighted_metrics=["mse"])
+    given = model._compile_metrics
+    assert given._user_metrics == ["mae"], ATTRIBUTES["_user_metrics"]
+    assert given._user_weighted_metrics == ["mse"], ATTRIBUTES["_user_weighted_metrics"]
 
 
 @pytest.mark.backend_free

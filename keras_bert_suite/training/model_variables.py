@@ -2,22 +2,22 @@
 
 import collections
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import keras
 import ml_dtypes  # noqa: F401  NumPy then knows bfloat16.
 import numpy as np
 from keras import ops
+from keras.src.utils.naming import to_snake_case
 
 from keras_bert_suite.annotations import Arrays
 
-#: The number that Keras appends to the name of an unnamed object. It depends on what was built
-#: before.
-_AUTOMATIC_NUMBER = re.compile(r"(?<=seed_generator)_\d+|(?<=loss_scale_optimizer)_\d+")
-
 #: Each `fit` writes these variables before its first step.
 _OF_A_FIT = re.compile(r"(^|/)schedule_numbers$")
+
+#: The classes whose numbers the names of the first version of checkpoints leave out.
+_FIRST_VERSION = ("SeedGenerator", "LossScaleOptimizer")
 
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
@@ -25,13 +25,34 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
 
     Returns:
         dict of name -> variable: weights and random states as `model/...`, the variables of the
-        optimizer as `optimizer/...`, and of the metrics as `metrics/...`.
+        optimizer as `optimizer/...`, and of the metrics as `metrics/...`. Variables with equal
+        names are numbered in the order of the model: `...`, `...#2`, `...#3`.
     """
+    # Keras keeps the metrics of `compile` in a metric of its own.
+    metrics = [metric for each in model.metrics for metric in getattr(each, "metrics", [each])]
+    owners = [*model._flatten_layers(), *metrics, model.optimizer]
+    variables = [*model.variables, *model.metrics_variables]
+    classes = {type(each).__name__ for each in (*owners, *variables)}
+    return _name_variables(model, {*classes, *_FIRST_VERSION})
+
+
+def _name_variables(model: keras.Model, classes: Iterable[str]) -> dict[str, keras.Variable]:
+    """dict of name -> variable, without the automatic numbers of objects of these classes."""
     groups = {
         "metrics": model.metrics_variables,
         "optimizer": model.optimizer.variables,
         "model": model.variables,
     }
+    # The name of an unnamed object is that of its class. Keras appends a number to it, which
+    # depends on what was built before.
+    automatic = "|".join(sorted(re.escape(to_snake_case(name)) for name in classes))
+    number = re.compile(rf"(?<![a-z0-9])({automatic})_\d+(?=/|$)")
+    # The name of a moment begins with the path of its weight, written with underscores.
+    weights = {
+        variable.path.replace("/", "_"): number.sub(r"\1", variable.path).replace("/", "_")
+        for variable in model.variables
+    }
+    weight = re.compile("|".join(map(re.escape, sorted(weights, key=len, reverse=True))))
     named, known = {}, set()
     for group, variables in groups.items():
         repeats: collections.Counter[str] = collections.Counter()
@@ -39,10 +60,33 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
             if id(variable) in known or _OF_A_FIT.search(variable.path):
                 continue
             known.add(id(variable))
-            name = f"{group}/{_AUTOMATIC_NUMBER.sub('', variable.path)}"
+            owner, _, last = number.sub(r"\1", variable.path).rpartition("/")
+            if group == "optimizer" and (found := weight.match(last)):
+                last = weights[found[0]] + last[found.end() :]
+            name = "/".join(filter(None, (group, owner, last)))
             repeats[name] += 1
             named[name if repeats[name] == 1 else f"{name}#{repeats[name]}"] = variable
     return named
+
+
+def update_names(model: keras.Model, arrays: Arrays) -> Arrays:
+    """Gives the arrays of an old checkpoint the names of `named_variables`.
+
+    The names of the first version have the numbers that Keras gave to unnamed layers. Such a
+    checkpoint opens if the model has the same numbers, as it has in a new process.
+
+    Args:
+        model: a compiled and built model.
+        arrays: dict of name -> array, of any version. It may hold names of other groups.
+
+    Returns:
+        dict of name -> array.
+    """
+    old = {id(v): name for name, v in _name_variables(model, _FIRST_VERSION).items()}
+    if not set(old.values()) <= arrays.keys():
+        return arrays
+    new = {old[id(v)]: name for name, v in named_variables(model).items()}
+    return {new.get(name, name): array for name, array in arrays.items()}
 
 
 def copy_variables(model: keras.Model) -> Arrays:

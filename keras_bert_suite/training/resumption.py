@@ -8,7 +8,7 @@ import grain
 import keras
 
 from keras_bert_suite.annotations import Arrays
-from keras_bert_suite.training.model_variables import assign_variables
+from keras_bert_suite.training.model_variables import assign_variables, update_names
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.run_checkpoints import read_arrays
 
@@ -68,6 +68,6 @@ def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]
     """
     # Under TensorFlow Keras would make the metrics' variables during the first step.
     model._symbolic_build(data_batch=next(iter(batches)))
-    arrays = read_arrays(path)
+    arrays = update_names(model, read_arrays(path))
     assign_variables(model, arrays, path)
     return arrays

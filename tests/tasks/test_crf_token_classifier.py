@@ -11,7 +11,6 @@ from keras_bert_suite import (
     LinearWarmupDecay,
     SegmentPacker,
     TokenClassifier,
-    TrainingCheckpoint,
     WordPieceTokenizer,
 )
 from keras_bert_suite.checkpoints import save_hugging_face
@@ -34,12 +33,12 @@ ROWS[5:15] = [[*row, "good", "good"] for row in ROWS[5:15]]
 TAGS = [tag(row) for row in ROWS]
 
 
-def make_tagger(sequence_length=16, dtype=None, **kwargs):
+def make_tagger(sequence_length=16, **kwargs):
     tokenizer = WordPieceTokenizer(VOCABULARY)
     # One length, so that JAX compiles each step once.
     packer = SegmentPacker(tokenizer, sequence_length, padding_lengths=(sequence_length,))
     kwargs.setdefault("label_names", LABELS)
-    backbone = BertBackbone(**ONE_LAYER, dtype=dtype)
+    backbone = BertBackbone(**ONE_LAYER)
     return CrfTokenClassifier(backbone, preprocessor=packer, **kwargs)
 
 
@@ -203,20 +202,6 @@ def test_packed_arrays(tagger):
             predict(packed, verbose=0)
     with pytest.raises(ValueError, match=r"Wanted a weight for each row, got .* \(2, 16\)"):
         tagger.evaluate(packed, labels, sample_weight=np.ones((2, 16)), verbose=0)
-
-
-def test_half_precision_and_a_resumed_fit(tmp_path):
-    tagger = make_tagger(dtype="mixed_bfloat16")
-    tagger.compile(fast_adamw())
-    history = tagger.fit(
-        ROWS, TAGS, 24, 4, callbacks=[TrainingCheckpoint(tmp_path / "run")], verbose=0
-    ).history
-    assert history["loss"][-1] < history["loss"][0]
-    twin = make_tagger(dtype="mixed_bfloat16")
-    twin.compile(fast_adamw())
-    twin.fit(ROWS, TAGS, 24, 4, callbacks=[TrainingCheckpoint(tmp_path / "run")], verbose=0)
-    for ours, theirs in zip(twin.crf.weights, tagger.crf.weights, strict=True):
-        np.testing.assert_array_equal(to_numpy(ours), to_numpy(theirs))
 
 
 @pytest.mark.backend_free

@@ -20,7 +20,6 @@ from keras_bert_suite import (
     ScalarMix,
     SegmentPacker,
     TextClassifier,
-    TrainingCheckpoint,
     WindowTransformer,
     WordPieceTokenizer,
     export_onnx,
@@ -174,31 +173,6 @@ def test_a_learned_pooling_on_samples_of_windows(dtype, tmp_path):
         for name in ("max_windows", "training_windows", "stride", "query_length", "thresholds"):
             assert getattr(copy, name) == getattr(classifier, name), name
         np.testing.assert_allclose(copy.predict(DOCUMENTS[:8], verbose=0), wanted, atol=1e-6)
-
-
-@pytest.mark.backend_free
-def test_a_resumed_fit_draws_the_same_windows(tmp_path):
-    class Stop(keras.callbacks.Callback):
-        def on_train_batch_end(self, batch, logs=None):
-            if int(self.model.optimizer.iterations) == 3:
-                raise KeyboardInterrupt
-
-    weights = []
-    for stops in (False, True):
-        for callbacks in [[Stop()], []] if stops else [[]]:
-            keras.utils.set_random_seed(0)
-            model = make_classifier(training_windows=1)
-            model.compile(AdamW(1e-2))
-            callbacks = [TrainingCheckpoint(tmp_path / f"run{stops}", every=2), *callbacks]
-            try:
-                model.fit(
-                    DOCUMENTS[:16], LABELS[:16], 8, 3, validation_split=0.25, callbacks=callbacks,
-                    verbose=0,
-                )  # fmt: skip
-            except KeyboardInterrupt:
-                assert len(callbacks) == 2
-        weights.append(to_numpy(model.classifier.kernel))
-    np.testing.assert_array_equal(*weights)
 
 
 @pytest.mark.backend_free

@@ -3,7 +3,6 @@ import dataclasses
 import keras
 import numpy as np
 import pytest
-from peer_weights import to_numpy
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -14,7 +13,6 @@ from keras_bert_suite import (
     GlobalPointer,
     LinearWarmupDecay,
     SegmentPacker,
-    TrainingCheckpoint,
     WordPieceTokenizer,
 )
 from keras_bert_suite.data.conll import read_conll
@@ -36,14 +34,12 @@ ROWS[4] = []
 SPANS = [find(row) for row in ROWS]
 
 
-def make_finder(sequence_length=16, dtype=None, **kwargs):
+def make_finder(sequence_length=16, **kwargs):
     packer = SegmentPacker(
         WordPieceTokenizer(VOCABULARY), sequence_length, padding_lengths=(sequence_length,)
     )
     kwargs.setdefault("label_names", LABELS)
-    return EntitySpanClassifier(
-        BertBackbone(**ONE_LAYER, dtype=dtype), preprocessor=packer, **kwargs
-    )
+    return EntitySpanClassifier(BertBackbone(**ONE_LAYER), preprocessor=packer, **kwargs)
 
 
 def places(answers):
@@ -178,19 +174,11 @@ def test_packed_arrays_and_datasets(finder):
     )
 
 
-def test_half_precision_scores_after_each_epoch_and_a_resumed_fit(tmp_path):
-    def run():
-        finder = make_finder(dtype="mixed_bfloat16")
-        finder.compile(AdamW(LinearWarmupDecay(1e-2)))
-        callbacks = [TrainingCheckpoint(tmp_path / "run"), EntityF1(ROWS[:8], SPANS[:8])]
-        return finder, finder.fit(ROWS, SPANS, 24, 3, callbacks=callbacks, verbose=0).history
-
-    finder, history = run()
-    assert history["loss"][-1] < history["loss"][0]
-    assert len(history["val_entity_f1"]) == 3
-    twin, _ = run()
-    for ours, theirs in zip(twin.head.weights, finder.head.weights, strict=True):
-        np.testing.assert_array_equal(to_numpy(ours), to_numpy(theirs))
+def test_scores_after_each_epoch():
+    finder = make_finder()
+    callbacks = [EntityF1(ROWS[:8], SPANS[:8])]
+    history = finder.fit(ROWS, SPANS, 24, 2, callbacks=callbacks, verbose=0).history
+    assert len(history["val_entity_f1"]) == 2
 
 
 @pytest.mark.backend_free  # It takes 300 steps.

@@ -6,7 +6,12 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 from keras_bert_suite import (
     AttentionPooling,
     BertBackbone,
+    BiLSTMPooling,
+    ConvolutionPooling,
+    DocumentClassifier,
+    LastLayers,
     MeanPooling,
+    ScalarMix,
     SegmentPacker,
     TextClassifier,
     WordPieceTokenizer,
@@ -15,18 +20,29 @@ from keras_bert_suite import (
 TEXTS, LABELS = make_reviews(12)
 
 
-def make_classifier(**kwargs):
+def make_classifier(dtype=None, **kwargs):
     keras.utils.set_random_seed(0)
     # One length, so that JAX compiles each step once.
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16, padding_lengths=(16,))
-    backbone = BertBackbone(**ONE_LAYER, dropout=0.0)
+    backbone = BertBackbone(**ONE_LAYER, dropout=0.0, dtype=dtype)
     return TextClassifier(
         backbone, label_names=["no", "yes"], preprocessor=packer, dropout=0.0, **kwargs
     )
 
 
-def test_it_equals_a_frozen_encoder_without_dropout():
-    cached, frozen = make_classifier(), make_classifier()
+@pytest.mark.parametrize(
+    "make_pooling",
+    [
+        lambda: None,
+        AttentionPooling,
+        lambda: ConvolutionPooling(4),
+        lambda: ScalarMix(pooling=AttentionPooling()),
+        lambda: LastLayers(1, pooling=BiLSTMPooling()),  # Devlin et al., section 5.3
+    ],
+    ids=["pooled output", "attention", "convolution", "scalar mix", "BiLSTM of last layers"],
+)
+def test_it_equals_a_frozen_encoder_without_dropout(make_pooling):
+    cached, frozen = (make_classifier(pooling=make_pooling()) for _ in range(2))
     before, trainable = cached.backbone.get_weights(), len(cached.trainable_variables)
     history = cached.fit_on_features(
         TEXTS,
@@ -53,10 +69,41 @@ def test_it_equals_a_frozen_encoder_without_dropout():
     )
 
 
+def test_batches_of_several_lengths_and_metrics_of_compile():
+    classifier = make_classifier(pooling=AttentionPooling(), dtype="mixed_bfloat16")
+    classifier.preprocessor.padding_lengths = (8, 16)
+    classifier.compile(metrics=[keras.metrics.SparseCategoricalAccuracy(name="mine")])
+    before = classifier.backbone.get_weights()
+    history = classifier.fit_on_features(
+        TEXTS, LABELS, 4, 40, validation_data=(TEXTS, LABELS), optimizer="adam", verbose=0
+    ).history
+    assert set(history) == {"loss", "mine", "val_loss", "val_mine"}
+    assert history["loss"][-1] < history["loss"][0]
+    assert all(map(np.array_equal, classifier.backbone.get_weights(), before))
+
+
+@pytest.mark.backend_free
+def test_vectors_of_windows():
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 6, padding_lengths=(6,))
+    classifier = DocumentClassifier(
+        BertBackbone(**ONE_LAYER),
+        label_names=["no", "yes"],
+        preprocessor=packer,
+        window_pooling=AttentionPooling(),
+    )
+    before = classifier.window_pooling.get_weights()
+    history = classifier.fit_on_features(TEXTS, LABELS, 4, 1, verbose=0).history
+    assert np.isfinite(history["loss"]).all()
+    assert not all(map(np.array_equal, classifier.window_pooling.get_weights(), before))
+
+
 @pytest.mark.backend_free
 def test_what_cannot_be_cached_is_refused():
-    with pytest.raises(ValueError, match="AttentionPooling\\) before it has weights to train"):
-        make_classifier(pooling=AttentionPooling()).fit_on_features(TEXTS, LABELS)
+    documents = DocumentClassifier(
+        BertBackbone(**ONE_LAYER), label_names=["no", "yes"], pooling=AttentionPooling()
+    )
+    with pytest.raises(ValueError, match="AttentionPooling\\) before the window_pooling has weigh"):
+        documents.fit_on_features(TEXTS, LABELS)
     classifier = make_classifier(pooling=MeanPooling())
     for x, y, error in (
         ([], [], "needs at least one row"),

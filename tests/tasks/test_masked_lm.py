@@ -12,7 +12,6 @@ from keras_bert_suite import (
     MaskedLM,
     Pretrainer,
     SegmentPacker,
-    TrainingCheckpoint,
     WordPieceTokenizer,
 )
 from keras_bert_suite.checkpoints import save_hugging_face
@@ -47,29 +46,9 @@ def test_texts_alone_train_it(trained):
     assert scores["mlm_accuracy"] == pytest.approx(history["val_mlm_accuracy"][-1], abs=1e-6)
 
 
-def test_each_epoch_has_other_masks_and_a_resume_the_same(tmp_path):
-    """A killed training ends with the weights of an uninterrupted one."""
-
-    class Stop(keras.callbacks.Callback):
-        def on_train_batch_end(self, batch, logs=None):
-            if int(self.model.optimizer.iterations) == 4:
-                raise KeyboardInterrupt
-
-    weights = []
-    for callbacks in ([], [Stop()]):
-        model = make_model()
-        model.compile(AdamW(1e-2))
-        checkpoint = TrainingCheckpoint(tmp_path / f"run{len(callbacks)}", every=2)
-        arguments = dict(batch_size=4, epochs=3, verbose=0)
-        if callbacks:
-            with pytest.raises(KeyboardInterrupt):
-                model.fit(TEXTS, callbacks=[checkpoint, *callbacks], **arguments)
-            model = make_model()
-            model.compile(AdamW(1e-2))
-            checkpoint = TrainingCheckpoint(tmp_path / f"run{len(callbacks)}", every=2)
-        model.fit(TEXTS, callbacks=[checkpoint], **arguments)
-        weights.append(model.masked_lm.transform.kernel.numpy())
-    np.testing.assert_array_equal(*weights)
+@pytest.mark.backend_free
+def test_each_epoch_has_other_masks():
+    model = make_model()
     rows = model.cut_windows(model.read_rows(TEXTS))
     masked = [model.preprocess_training(*rows.batch(slice(4), epoch))[0] for epoch in (0, 1, 0)]
     ids = [batch["token_ids"] for batch in masked]

@@ -1,14 +1,36 @@
 """All variables of a training to arrays and back."""
 
+import re
+
 import keras
 import numpy as np
 import pytest
 from small_pretraining import STEPS_PER_EPOCH, SmallBatches, all_arrays, build_pretrainer
-from small_texts import TINY
+from small_texts import ONE_LAYER, TINY
 
-from keras_bert_suite import AdamW, BertBackbone, Pretrainer
+from keras_bert_suite import (
+    AdamW,
+    AttentionPooling,
+    BertBackbone,
+    BiLSTMPooling,
+    ConvolutionPooling,
+    DocumentClassifier,
+    EntitySpanClassifier,
+    GlobalPointer,
+    LastLayers,
+    Pretrainer,
+    ScalarMix,
+    TextClassifier,
+    TextEmbedder,
+    WindowTransformer,
+)
 from keras_bert_suite.training import lay_schedule
-from keras_bert_suite.training.model_variables import assign_variables, copy_variables
+from keras_bert_suite.training.model_variables import (
+    assign_variables,
+    copy_variables,
+    named_variables,
+    update_names,
+)
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +105,106 @@ def test_weights_that_are_not_finite_are_not_kept(trained):
     bias.assign(np.full(bias.shape, np.nan))
     with pytest.raises(FloatingPointError, match="masked_lm/bias holds values.*not finite"):
         copy_variables(task)
+
+
+class OwnPooling(keras.layers.Layer):
+    """A layer as a user writes it, without a name anywhere."""
+
+    def __init__(self):
+        super().__init__()
+        self.parts = [keras.layers.Dense(4), keras.layers.Dense(4), keras.layers.Dropout(0.1)]
+        self.scale = self.add_weight(shape=(4,))
+
+    def call(self, sequence_output, padding_mask):
+        for part in self.parts:
+            sequence_output = part(sequence_output)
+        return sequence_output[:, 0] * self.scale
+
+
+def pool_texts(make_pooling):
+    return lambda backbone: TextClassifier(backbone, 2, pooling=make_pooling())
+
+
+def pool_twice(backbone):
+    return DocumentClassifier(
+        backbone,
+        2,
+        pooling=ScalarMix(pooling=AttentionPooling()),
+        window_pooling=AttentionPooling(),
+    )
+
+
+#: Tasks with a layer that the user makes, and leaves without a name.
+UNNAMED = {
+    "attention": pool_texts(AttentionPooling),
+    "convolution": pool_texts(lambda: ConvolutionPooling(2)),
+    "BiLSTM": pool_texts(BiLSTMPooling),
+    "scalar mix": pool_texts(lambda: ScalarMix(pooling=AttentionPooling())),
+    "last layers": pool_texts(lambda: LastLayers(1, pooling=BiLSTMPooling())),
+    "Keras' own": pool_texts(lambda: keras.layers.Bidirectional(keras.layers.LSTM(2))),
+    "own": pool_texts(OwnPooling),
+    "windows": lambda b: DocumentClassifier(b, 2, window_pooling=WindowTransformer(num_heads=2)),
+    "two of a class": pool_twice,
+    "spans": lambda b: EntitySpanClassifier(b, 2, head=GlobalPointer(2, head_dim=2)),
+    "vectors": lambda b: TextEmbedder(b, pooling=AttentionPooling()),
+}
+
+
+def build_unnamed(name, **arguments):
+    task = UNNAMED[name](BertBackbone(**ONE_LAYER))
+    task.compile(keras.optimizers.LossScaleOptimizer(AdamW(1e-3)), **arguments)
+    task.optimizer.build(task.trainable_variables)
+    return task
+
+
+@pytest.mark.parametrize("name", UNNAMED)
+def test_names_do_not_depend_on_what_was_built_before(name):
+    """As when a cell of a notebook is run again."""
+    task, twin = build_unnamed(name), build_unnamed(name)
+    arrays = copy_variables(task)
+    assert {variable.path for variable in task.variables} != {v.path for v in twin.variables}
+    # The moments of a weight follow it.
+    assert len(arrays) >= len(task.variables) + 2 * len(task.trainable_variables)
+    assign_variables(twin, arrays, "here")
+    for ours, theirs in zip(twin.weights, task.weights, strict=True):
+        assert np.array_equal(*map(keras.ops.convert_to_numpy, (ours, theirs))), ours.path
+
+
+def test_names_of_metrics():
+    class OwnMean(keras.metrics.Mean):
+        def update_state(self, labels, outputs, sample_weight=None):
+            return super().update_state(outputs)
+
+    def build():
+        task = build_unnamed("attention", metrics=[OwnMean(name=None)])
+        ids = np.ones((2, 4), "int32")
+        task._symbolic_build(data_batch=({name: ids for name in task.input}, np.zeros(2)))
+        return task
+
+    task, twin = build(), build()
+    assert named_variables(task).keys() == named_variables(twin).keys()
+    assert [v.path for v in task.metrics_variables] != [v.path for v in twin.metrics_variables]
+
+
+def test_names_of_the_first_version():
+    """They had the numbers of layers, which a new process gives again."""
+    task = build_unnamed("two of a class")
+    arrays = copy_variables(task)
+    groups = [
+        ("metrics", task.metrics_variables),
+        ("optimizer", task.optimizer.variables),
+        ("model", task.variables),
+    ]
+    path_of = {id(v): f"{group}/{v.path}" for group, variables in groups for v in variables}
+    old_names = {
+        name: re.sub(r"(seed_generator|loss_scale_optimizer)_\d+", r"\1", path_of[id(variable)])
+        for name, variable in named_variables(task).items()
+        # The names of the others are numbered by repetition, then as now.
+        if "#" not in name or "attention_pooling" in name
+    }
+    old = {old_names.get(name, name): array for name, array in arrays.items()}
+    assert len(old) == len(arrays) and old.keys() != arrays.keys()
+    assert update_names(task, {**old, "torch/cpu": np.zeros(1)}).keys() == {*arrays, "torch/cpu"}
+    for name, array in update_names(task, old).items():
+        np.testing.assert_array_equal(array, arrays[name])
+    assert update_names(task, arrays) is arrays

@@ -1,0 +1,208 @@
+"""Every task, small enough to train in a test, with rows for it."""
+
+import keras
+import numpy as np
+from kerashub_models import MODELS
+from small_byte_pairs import MERGES, make_vocabulary
+from small_questions import make_questions
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    AdamW,
+    BertBackbone,
+    BytePairTokenizer,
+    CosineRegression,
+    CrfTokenClassifier,
+    DocumentClassifier,
+    EntitySpanClassifier,
+    MaskedLM,
+    MultipleChoice,
+    Pretrainer,
+    QuestionAnswerer,
+    RobertaBackbone,
+    SegmentPacker,
+    TextClassifier,
+    TextEmbedder,
+    TokenClassifier,
+    TokenMasker,
+    WordPieceTokenizer,
+)
+
+NUM_ROWS, BATCH_SIZE, LENGTH = 12, 4, 16
+STEPS = NUM_ROWS // BATCH_SIZE
+FIRST, LABELS = make_reviews(NUM_ROWS)
+PAIRS = (FIRST, make_reviews(NUM_ROWS, seed=1)[0])
+
+#: As many words in each row, so that the loss does not depend on which rows share a batch.
+WORDS = [text.split()[:3] for text in FIRST]
+TAGS = [[int(word == "good") for word in row] for row in WORDS]
+
+#: (`problem_type`, labels) of the tasks whose answers are no classes.
+PROBLEMS = {
+    "label sets": (
+        "multi_label_classification",
+        np.array([[word in text for word in ("good", "bad", "plot")] for text in FIRST], "float32"),
+    ),
+    "numbers": ("regression", np.array([len(text.split()) / 4 for text in FIRST], "float32")),
+}
+
+SPANS = [[(i, i + 1, 0) for i, tag in enumerate(row) if tag] for row in TAGS]
+
+#: Contexts of one window, so that the loss does not depend on which rows share a batch.
+QUESTIONS = make_questions(NUM_ROWS, longest=4)
+ENDINGS = [[first, second] for first, second in zip(*PAIRS, strict=True)]
+CHOICES = np.array([int("good" in second.split()) for _, second in ENDINGS])
+
+TASKS = (
+    *("texts", "pairs", *PROBLEMS, "words", "chains", "spans"),
+    *("questions", "choices", "documents", "vectors", "masks", "pretraining"),
+)
+BYTE_PAIRS = "SegmentPacker of byte pairs"
+
+
+def make_task(task, preprocessor, **backbone_arguments):
+    """Makes a task on one layer.
+
+    Args:
+        task: one of `TASKS`.
+        preprocessor: "SegmentPacker", "none", `BYTE_PAIRS`, or the name of one of KerasHub's.
+        **backbone_arguments: of `BertBackbone`, such as a dtype.
+
+    Returns:
+        (an untrained task, columns (x, y) or (x, y, sample_weight)).
+    """
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), LENGTH, padding_lengths=(LENGTH,))
+    backbone = BertBackbone(**{**ONE_LAYER, "dropout": 0.0, **backbone_arguments})
+    texts = FIRST if task == "texts" else PAIRS
+    if task == "pretraining":
+        x, y, weights = to_pretraining_batch(TokenMasker(packer.tokenizer), packer.pack(*PAIRS))
+        return Pretrainer(backbone), (x, y, weights)
+    if task == "masks":
+        masking = {"unit": "word"}
+        if preprocessor == "none":
+            masker = TokenMasker(packer.tokenizer, **masking)
+            x = masker(packer.pack(FIRST), row_ids=np.arange(NUM_ROWS))
+            y, weights = x.pop("mask_ids"), x.pop("mask_weights")
+            return MaskedLM(backbone, masking=masking), (x, y, weights)
+        return MaskedLM(backbone, preprocessor=packer, masking=masking), (FIRST, None)
+    if task == "chains":
+        tagger = CrfTokenClassifier(backbone, num_classes=2, preprocessor=packer, dropout=0.0)
+        return tagger, (WORDS, TAGS)
+    if task == "spans":
+        finder = EntitySpanClassifier(backbone, num_classes=1, preprocessor=packer, dropout=0.0)
+        return finder, (WORDS, SPANS)
+    if task == "vectors":
+        scores = np.linspace(-1, 1, NUM_ROWS, dtype="float32")
+        if preprocessor == "none":
+            columns = [packer.pack(column) for column in PAIRS]
+            packed = {name: np.stack([c[name] for c in columns], axis=1) for name in columns[0]}
+            return TextEmbedder(backbone), (packed, scores)
+        return TextEmbedder(backbone, preprocessor=packer), (PAIRS, scores)
+    if task == "words":
+        if preprocessor == "none":
+            packed = packer.pack([" ".join(row) for row in WORDS])
+            labels = np.full((NUM_ROWS, LENGTH), -100, "int32")
+            labels[:, 1:4] = TAGS
+            return TokenClassifier(backbone, num_classes=2, dropout=0.0), (packed, labels)
+        tagger = TokenClassifier(backbone, num_classes=2, preprocessor=packer, dropout=0.0)
+        return tagger, (WORDS, TAGS)
+    if task == "documents":
+        documents = [" ".join(text.split() * 5) for text in FIRST]
+        # Each document has more than two windows, so that all batches have one shape.
+        classifier = DocumentClassifier(
+            backbone, label_names=["no", "yes"], preprocessor=packer, max_windows=2, dropout=0.0
+        )
+        return classifier, (documents, LABELS)
+    if task in PROBLEMS:
+        problem_type, labels = PROBLEMS[task]
+        classifier = TextClassifier(
+            backbone,
+            num_classes=1 if labels.ndim == 1 else labels.shape[1],
+            problem_type=problem_type,
+            preprocessor=packer,
+            dropout=0.0,
+        )
+        return classifier, (FIRST, labels)
+    if task == "questions":
+        *rows, spans = QUESTIONS
+        answerer = QuestionAnswerer(
+            backbone, preprocessor=packer, query_length=4, no_answer_threshold=0.0
+        )
+        if preprocessor == "none":
+            answerer.preprocessor = None
+            return answerer, (packer.pack(*rows), np.tile([1, 2], (NUM_ROWS, 1)))
+        return answerer, (tuple(rows), np.array(spans))
+    if task == "choices":
+        chooser = MultipleChoice(backbone, preprocessor=packer, dropout=0.0)
+        rows = (FIRST, ENDINGS)
+        if preprocessor == "none":
+            packed = chooser.preprocess(chooser.read_rows(rows).inputs)
+            chooser.preprocessor = None
+            return chooser, (packed, CHOICES)
+        return chooser, (rows, CHOICES)
+    if preprocessor == "none":
+        segments = texts if isinstance(texts, tuple) else (texts,)
+        packed = packer.pack(*segments)
+        return TextClassifier(backbone, label_names=["no", "yes"], dropout=0.0), (packed, LABELS)
+    if preprocessor == BYTE_PAIRS:
+        vocabulary = make_vocabulary()
+        backbone = RobertaBackbone(
+            **{**ONE_LAYER, "dropout": 0.0, "vocabulary_size": len(vocabulary)}
+        )
+        tokenizer = BytePairTokenizer(vocabulary, MERGES)
+        packer = SegmentPacker(tokenizer, LENGTH, padding_lengths=(LENGTH,))
+    elif preprocessor != "SegmentPacker":
+        backbone, packer = MODELS[preprocessor.removeprefix("KerasHub's ")]()
+    classifier = TextClassifier(
+        backbone, label_names=["no", "yes"], preprocessor=packer, dropout=0.0
+    )
+    return classifier, (texts, LABELS)
+
+
+def to_pretraining_batch(masker, packed):
+    """A batch as `PretrainingBatches` makes it."""
+    masked = masker(packed, row_ids=np.arange(NUM_ROWS))
+    labels = {"mlm": masked.pop("mask_ids"), "nsp": np.arange(NUM_ROWS, dtype="int32") % 2}
+    weights = {"mlm": masked.pop("mask_weights"), "nsp": np.ones(NUM_ROWS, "float32")}
+    return masked, labels, weights
+
+
+def compile_model(model):
+    # A schedule of open length would have each `fit` compiled again.
+    losses = {"loss": CosineRegression()} if isinstance(model, TextEmbedder) else {}
+    model.compile(AdamW(1e-3), **losses)
+
+
+def predicted_columns(model, x):
+    """The columns that `predict` takes.
+
+    A `TextEmbedder` trains on pairs and answers texts. The texts of a `MaskedLM` get masks.
+    """
+    if isinstance(model, MaskedLM) and isinstance(x, list):
+        return [f"[MASK] {text}" for text in x]
+    if not isinstance(model, TextEmbedder):
+        return x
+    if isinstance(x, dict):
+        return {name: array[:, 0] for name, array in x.items()}
+    return x[0]
+
+
+def predict(model, **arguments):
+    """Arrays, also of a task that answers with entities."""
+    if isinstance(model, TokenClassifier):
+        return model.predict_probabilities(**arguments, verbose=0)
+    if isinstance(model, EntitySpanClassifier):
+        answers = model.predict(**arguments, verbose=0)
+        return [[(e.start, e.end, e.score) for e in entities] for entities in answers]
+    outputs = model.predict(**arguments, verbose=0)
+    if isinstance(outputs, list) and isinstance(model, MaskedLM):
+        return np.array([[[share for _, share in guesses] for guesses in row] for row in outputs])
+    if isinstance(outputs, list):
+        return [(answer.start, answer.end, answer.score) for answer in outputs]
+    return outputs
+
+
+def assert_close(got, wanted):
+    keras.tree.map_structure(
+        lambda a, b: np.testing.assert_allclose(a, b, rtol=0, atol=1e-5), got, wanted
+    )

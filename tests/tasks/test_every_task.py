@@ -1,0 +1,148 @@
+"""Every task: a fit in bfloat16, the same fit after a kill, and a round trip of its `.keras` file.
+
+tests/test_combinations.py has the inputs, presets and exports of every task.
+"""
+
+import dataclasses
+import functools
+import operator
+import shutil
+from pathlib import Path
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import to_numpy
+from small_pretraining import all_arrays, assert_same
+from small_tasks import (
+    BATCH_SIZE,
+    STEPS,
+    TASKS,
+    assert_close,
+    compile_model,
+    make_task,
+    predict,
+    predicted_columns,
+)
+
+from keras_bert_suite import AttentionPooling, DocumentClassifier, ScalarMix, TrainingCheckpoint
+from keras_bert_suite.training.model_variables import named_variables
+
+EPOCHS = 2
+#: The middle of the second epoch.
+KILLED_AFTER = STEPS + 1
+
+
+def make_sampled_documents(**backbone_arguments):
+    """Samples of windows, and two unnamed layers of one class."""
+    task, columns = make_task("documents", "SegmentPacker", **backbone_arguments)
+    classifier = DocumentClassifier(
+        task.backbone,
+        label_names=task.label_names,
+        preprocessor=task.preprocessor,
+        pooling=ScalarMix(pooling=AttentionPooling()),
+        window_pooling=AttentionPooling(),
+        max_windows=2,
+        training_windows=1,
+    )
+    return classifier, columns
+
+
+MAKERS = {
+    **{
+        task: functools.partial(
+            make_task, task, "none" if task == "pretraining" else "SegmentPacker"
+        )
+        for task in TASKS
+    },
+    "sampled documents": make_sampled_documents,
+}
+
+
+def build(task):
+    """(a compiled task in bfloat16 with dropout, its columns)."""
+    model, columns = MAKERS[task](dtype="mixed_bfloat16", dropout=0.1)
+    compile_model(model)
+    model.optimizer.build(model.trainable_variables)
+    return model, columns
+
+
+@dataclasses.dataclass
+class Run:
+    """A training with checkpoints."""
+
+    model: keras.Model
+    columns: tuple
+    folder: Path
+
+    def fit(self):
+        x, y, *weights = self.columns
+        return self.model.fit(
+            x,
+            y,
+            BATCH_SIZE,
+            EPOCHS,
+            sample_weight=weights[0] if weights else None,
+            callbacks=[TrainingCheckpoint(self.folder, every=KILLED_AFTER)],
+            verbose=0,
+        ).history
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """function(task) to (`Run`, the weights before, the history); each is made once."""
+
+    @functools.cache
+    def train(task):
+        run = Run(*build(task), tmp_path_factory.mktemp("run"))
+        before = run.model.get_weights()
+        return run, before, run.fit()
+
+    return train
+
+
+@pytest.mark.parametrize("task", MAKERS)
+def test_a_fit_in_bfloat16(runs, task):
+    run, before, history = runs(task)
+    assert run.model.backbone.compute_dtype == "bfloat16"
+    assert len(history["loss"]) == EPOCHS and np.isfinite(history["loss"]).all()
+    weights = run.model.get_weights()
+    assert all(np.isfinite(array).all() for array in weights)
+    assert not all(map(np.array_equal, weights, before))
+
+
+@pytest.mark.parametrize("task", MAKERS)
+def test_a_killed_fit_goes_on(runs, task, tmp_path):
+    """It ends with the weights, random states and moments of a fit that was left alone."""
+    run, _, history = runs(task)
+    wanted = all_arrays(run.model)
+    # A kill leaves the checkpoints that were written before it.
+    folder = shutil.copytree(run.folder, tmp_path / "killed")
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == [f"step-{n:08d}" for n in (KILLED_AFTER, EPOCHS * STEPS)]
+    shutil.rmtree(folder / names[-1])
+    # The task begins as another one that was just built. To fit that one would compile it again.
+    keras.utils.set_random_seed(1)
+    new, old = named_variables(build(task)[0]), named_variables(run.model)
+    # The metrics of labels are made by the first batch.
+    assert all(name.startswith("metrics/") for name in new.keys() ^ old.keys())
+    for name, variable in new.items():
+        old[name].assign(variable)
+    resumed = Run(run.model, run.columns, folder).fit()
+    assert resumed["loss"] == history["loss"][1:]
+    assert_same(run.model, wanted)
+
+
+@pytest.mark.parametrize("task", MAKERS)
+def test_a_keras_file(runs, task, tmp_path):
+    run, *_ = runs(task)
+    run.model.save(tmp_path / "task.keras")
+    twin = keras.saving.load_model(tmp_path / "task.keras")
+    assert type(twin) is type(run.model)
+    # The states of random generators are in no file of Keras.
+    for name in ("weights", "optimizer.variables"):
+        ours, theirs = map(operator.attrgetter(name), (twin, run.model))
+        for a, b in zip(ours, theirs, strict=True):
+            np.testing.assert_array_equal(to_numpy(a), to_numpy(b), err_msg=b.path)
+    x = predicted_columns(run.model, run.columns[0])
+    assert_close(predict(twin, x=x), predict(run.model, x=x))
