@@ -1,4 +1,4 @@
-"""Convert a checkpoint to the format of Hugging Face, Google, KerasHub or this package.
+"""Convert a checkpoint to the format of another library, or to a preset.
 
 Reads a folder of Hugging Face, of Google's TF1 code or of a preset, a .keras file, or
 hf://owner/name. The heads of pretraining are kept, and so is a head that labels texts or

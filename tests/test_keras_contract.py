@@ -66,7 +66,8 @@ ATTRIBUTES = {
     "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
     "_inbound_nodes": "The outputs of all layers of a backbone are not found.",
     "_compile_loss": "The same for the losses of each output.",
-    "_compile_metrics": "Metrics of `compile` do not count in `fit_on_features`.",
+    "_compile_metrics": "Metrics of `compile` do not count in `fit_on_features`, and `compile` "
+    "without metrics keeps earlier ones.",
     "_user_metrics": "The same.",
     "_user_weighted_metrics": "The same for weighted metrics.",
 }

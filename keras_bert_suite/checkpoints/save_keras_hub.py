@@ -135,7 +135,7 @@ def _make_preprocessor(tokenizer, kind, sequence_length, owner):
     if type(tokenizer).__name__ != kind.tokenizer:
         raise ValueError(f"{owner} has a {kind.tokenizer}, got a {type(tokenizer).__name__}.")
     usual = type(tokenizer)().get_config()
-    names = [name for name in usual if name.endswith("_token")]
+    names = [name for name in usual if name.split("_")[-1] == "token"]
     wrong = [f"{n}={getattr(tokenizer, n)!r}" for n in names if getattr(tokenizer, n) != usual[n]]
     if wrong:
         raise ValueError(

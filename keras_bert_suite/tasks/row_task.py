@@ -34,6 +34,7 @@ from keras_bert_suite.tasks.text_packing import pack_texts
 from keras_bert_suite.training import (
     WholeEpochs,
     find_training_checkpoint,
+    forget_metrics,
     lay_schedule,
     lay_schedule_without_end,
     read_loss,
@@ -190,8 +191,7 @@ class RowTask(SavedTask):
             ValueError: if the loss takes logits and the outputs are probabilities, or the reverse.
         """
         loss = keras.tree.map_structure(self.read_loss, loss)
-        # Without new metrics Keras would keep the metrics of an earlier `compile`.
-        self._compile_metrics = None
+        forget_metrics(self)
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
         if loss is not None:
             track_finite_losses(self)

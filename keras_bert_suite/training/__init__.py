@@ -23,6 +23,7 @@ from keras_bert_suite.training.metrics import (
     LabelSetF1,
     MaskedLMAccuracy,
     TokenAccuracy,
+    forget_metrics,
     track_finite_losses,
 )
 from keras_bert_suite.training.progress import Progress
@@ -59,6 +60,7 @@ __all__ = [
     "WholeEpochs",
     "encode_in_parts",
     "find_training_checkpoint",
+    "forget_metrics",
     "is_loss_of_keras",
     "lay_schedule",
     "lay_schedule_without_end",

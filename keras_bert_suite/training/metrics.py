@@ -127,6 +127,11 @@ class FiniteMean(keras.metrics.Mean):
         return ops.where(self.count > 0, super().result(), float("nan"))
 
 
+def forget_metrics(model: keras.Model) -> None:
+    """Drops the metrics of an earlier `compile`. Keras keeps them if the next one has none."""
+    model._compile_metrics = None
+
+
 def track_finite_losses(model: keras.Model) -> None:
     """Makes the logged losses of a model means over the batches with a finite loss.
 

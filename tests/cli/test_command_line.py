@@ -96,7 +96,10 @@ def test_examples_are_command_lines():
         (["finetune", "--epochs"], "Missing value for flag --epochs"),
         (["finetune", "--train=a.tsv"], "finetune needs --checkpoint and --output"),
         (["finetune", "--train="], "finetune needs --checkpoint and --train and --output"),
-        (["convert", "--to=onnx"], "value should be one of <huggingface|google_tf1|preset>"),
+        (
+            ["convert", "--to=onnx"],
+            "value should be one of <huggingface|google_tf1|keras_hub|preset>",
+        ),
         (["demo", "--backend=caffe"], "value should be one of <tensorflow|jax|torch>"),
         (["predict", "--model=a", "b.txt"], "predict takes flags only, got 'b.txt'"),
         (["pretrain", "--corpus=a", "--output=b"], "pretrain needs --steps"),
