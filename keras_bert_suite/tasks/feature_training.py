@@ -6,6 +6,7 @@ import numpy as np
 from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.input_dataset import evaluation_batches
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.layers.pooling import call_pooling
 from keras_bert_suite.tasks.batch_sources import BatchSource, choose_size, read_data
 
 
@@ -55,7 +56,7 @@ def _make_head(task, pooling):
         mask = keras.Input(mask.shape[1:], dtype=mask.dtype)
         features = [*states, mask]
         takes_all = getattr(pooling, "takes_hidden_states", False)
-        pooled = pooling(states if takes_all else states[0], mask)
+        pooled = call_pooling(pooling, states if takes_all else states[0], mask)
     outputs = task.output_activation(task.classifier(task.classifier_dropout(pooled)))
     return keras.Model(features, outputs, name="head")
 

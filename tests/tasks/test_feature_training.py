@@ -20,6 +20,12 @@ from keras_bert_suite import (
 TEXTS, LABELS = make_reviews(12)
 
 
+def make_lstm():
+    """A layer of Keras, which takes the mask by its name. It draws its seeds when it is made."""
+    keras.utils.set_random_seed(1)
+    return keras.layers.LSTM(4)
+
+
 def make_classifier(dtype=None, **kwargs):
     keras.utils.set_random_seed(0)
     # One length, so that JAX compiles each step once.
@@ -36,10 +42,11 @@ def make_classifier(dtype=None, **kwargs):
         lambda: None,
         AttentionPooling,
         lambda: ConvolutionPooling(4),
+        make_lstm,
         lambda: ScalarMix(pooling=AttentionPooling()),
         lambda: LastLayers(1, pooling=BiLSTMPooling()),  # Devlin et al., section 5.3
     ],
-    ids=["pooled output", "attention", "convolution", "scalar mix", "BiLSTM of last layers"],
+    ids=["pooled output", "attention", "convolution", "LSTM", "scalar mix", "last layers"],
 )
 def test_it_equals_a_frozen_encoder_without_dropout(make_pooling):
     cached, frozen = (make_classifier(pooling=make_pooling()) for _ in range(2))
