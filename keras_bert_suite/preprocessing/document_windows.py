@@ -3,7 +3,6 @@
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.preprocessing.packing import (
     NUMPY,
-    count_places,
     padded_length,
     tensorflow_namespace,
 )
@@ -42,8 +41,7 @@ def pack_documents(
         ValueError: as `SegmentPacker.pack_windows`.
     """
     num_queries = len(segments) - 1
-    separators = packer.tokenizer.num_separators
-    room = count_places(packer.sequence_length, len(segments), separators)
+    room = packer.count_places(len(segments))
     if query_length is None:
         query_length = choose_query_length(room, num_queries)
     if stride is None:

@@ -28,10 +28,8 @@ from keras_bert_suite.preprocessing.packing import (
 )
 from keras_bert_suite.preprocessing.ragged_tokens import tokenize_segments
 from keras_bert_suite.preprocessing.windows import (
-    check_stride,
-    choose_query_length,
-    choose_stride,
     number_tokens,
+    plan_windows,
     slide_windows,
 )
 from keras_bert_suite.tokenizers import TOKENIZERS, BytePairTokenizer, WordPieceTokenizer
@@ -223,11 +221,9 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         separators = self.tokenizer.num_separators
         budget = count_places(self.sequence_length, len(segments), separators)
         num_queries = len(segments) - 1
-        if query_length is None:
-            query_length = choose_query_length(budget, num_queries)
-        if stride is None:
-            stride = choose_stride(self.sequence_length, query_length, budget, num_queries)
-        check_stride(stride, query_length, budget, num_queries)
+        stride, query_length = plan_windows(
+            self.sequence_length, budget, num_queries, stride, query_length
+        )
         xp, ragged, batched = tokenize_segments(self.tokenizer, segments)
         windows, row_ids = slide_windows(xp, ragged, budget, stride, query_length)
         numbered = [

@@ -105,6 +105,26 @@ def share_strided_windows(xp, begins, lengths, row_ids):
     return own_starts, own_ends
 
 
+def plan_windows(sequence_length, budget, num_queries, stride=None, query_length=None):
+    """Chooses what is None, and checks the rest: `(stride, query_length)`.
+
+    Args:
+        sequence_length: int, the length of a row.
+        budget: int, its places for tokens of texts.
+        num_queries: int, the texts before the document.
+        stride, query_length: int or None, as for `SegmentPacker.pack_windows`.
+
+    Raises:
+        ValueError: as `SegmentPacker.pack_windows`.
+    """
+    if query_length is None:
+        query_length = choose_query_length(budget, num_queries)
+    if stride is None:
+        stride = choose_stride(sequence_length, query_length, budget, num_queries)
+    check_stride(stride, query_length, budget, num_queries)
+    return stride, query_length
+
+
 def choose_query_length(budget, num_queries):
     """Google's 64, but in a short row no more than leaves a third of it for the document.
 

@@ -9,9 +9,7 @@ from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.data.word_rows import as_column
 from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.preprocessing.windows import (
-    check_stride,
-    choose_query_length,
-    choose_stride,
+    plan_windows,
     share_strided_windows,
     slide_windows,
 )
@@ -132,12 +130,7 @@ def find_room(packer, stride, query_length):
     Args, Raises: as for `cut_question_windows`.
     """
     budget = packer.count_places(2)
-    if query_length is None:
-        query_length = choose_query_length(budget, 1)
-    if stride is None:
-        stride = choose_stride(packer.sequence_length, query_length, budget, 1)
-    check_stride(stride, query_length, budget, 1)
-    return stride, query_length, budget
+    return *plan_windows(packer.sequence_length, budget, 1, stride, query_length), budget
 
 
 class _ContextTokenizer:
