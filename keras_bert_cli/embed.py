@@ -37,7 +37,7 @@ def run(values):
         raise UsageError(f"--output needs a name that ends in .npy, got {values.output}")
     check_output(values.output, values.overwrite)
     check_model(values.model)
-    texts = read_texts(values, values.input)
+    texts = read_texts(values, "input")
 
     import numpy as np
 

@@ -26,6 +26,7 @@ FOLDERS = {
         *("assets/*", "assets.extra/*", "variables/variables.*"),
     ),
     "onnx": (*("model.onnx", *TOKENIZER_FILES, "packing.json", "label_names.txt"),),
+    "openvino": (*("model.xml", "model.bin", *TOKENIZER_FILES, "packing.json", "label_names.txt"),),
     "litert": (*("model.tflite", *TOKENIZER_FILES, "packing.json", "label_names.txt"),),
     "huggingface": (
         *("config.json", "model.safetensors", *TOKENIZER_FILES),

@@ -28,7 +28,8 @@ from .kinds import define_task_flag, find_kind, find_served_kind
 from .model_paths import check_model, find_input_names, is_saved_model
 from .outputs import check_output, write_output
 from .standalone import squad, tables
-from .table_flags import choose_text_columns, define_table_flags, read_columns
+from .table_flags import define_table_flags
+from .text_files import check_table_flags, is_table, read_text_columns
 
 REQUIRED = ("model",)
 
@@ -64,7 +65,7 @@ def define_flags(values):
 
 def run(values):
     """Reads, predicts, writes."""
-    check_table_flags(values)
+    check_table_flags(values, "input")
     if values.output != "-":
         if values.input != "-" and _are_same(values.input, values.output):
             raise UsageError(f"--output is the --input, {values.input}, which would be lost")
@@ -105,33 +106,14 @@ def _are_same(first, second):
     return all(map(os.path.exists, (first, second))) and os.path.samefile(first, second)
 
 
-def check_table_flags(values):
-    """Raises a `UsageError` if a flag of tables is given with an input that is not a table."""
-    if is_table(values):
-        return
-    if values.text_column or values.text_pair_column or not values.header:
-        raise UsageError(
-            "--text_column, --text_pair_column and --noheader need an --input ending in .tsv or "
-            f".csv, or --delimiter, got {values.input!r}"
-        )
-
-
 def read_texts(values):
     """dict, column name -> texts."""
     if values.question is not None:
-        if is_table(values):
+        if is_table(values, "input"):
             raise UsageError("--question is about one text, and the --input is a table")
         text = "\n".join(tables.read_lines(values.input, values.encoding))
         return {"question": [values.question], "context": [text]}
     if values.input.lower().endswith(".json"):
         read = squad.read_squad(values.input, labelled=False)
         return {"id": read.ids, "question": read.questions, "context": read.contexts}
-    if not is_table(values):
-        return {"text": tables.read_lines(values.input, values.encoding)}
-    columns = choose_text_columns(values, find_input_names(values.model))
-    return read_columns(values, values.input, columns).columns
-
-
-def is_table(values):
-    """Whether the input has columns."""
-    return values.delimiter is not None or values.input.lower().endswith((".tsv", ".csv"))
+    return read_text_columns(values, "input", find_input_names(values.model))

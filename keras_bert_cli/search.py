@@ -47,7 +47,7 @@ def run(values):
     if bool(values.query) == bool(values.queries):
         raise UsageError("pass --query, or a file of queries with --queries, and not both")
     check_model(values.model)
-    texts = read_texts(values, values.corpus)
+    texts = read_texts(values, "corpus")
     queries = values.query or tables.read_lines(values.queries, values.encoding)
     vectors = _read_vectors(values, len(texts)) if values.vectors else texts
     embedder = open_embedder(values.model)

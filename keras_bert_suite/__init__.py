@@ -20,7 +20,12 @@ from keras_bert_suite.layers import (
 )
 from keras_bert_suite.models import BertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
-from keras_bert_suite.serving import export_litert, export_onnx, export_saved_model
+from keras_bert_suite.serving import (
+    export_litert,
+    export_onnx,
+    export_openvino,
+    export_saved_model,
+)
 from keras_bert_suite.tasks import (
     AnswerF1,
     CrfTokenClassifier,
@@ -100,6 +105,7 @@ __all__ = [
     "encode_with_attention",
     "export_litert",
     "export_onnx",
+    "export_openvino",
     "export_saved_model",
     "train_vocabulary",
 ]

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from input_kinds import ARRAYS_IN_MEMORY, DATASETS, TEXTS_IN_MEMORY, WITHOUT_LENGTH, list_rows
 from kerashub_models import MODELS
+from portable_runtimes import PORTABLE
 from small_tasks import (
     BATCH_SIZE,
     BYTE_PAIRS,
@@ -26,7 +27,7 @@ from small_tasks import (
     predicted_columns,
 )
 
-from keras_bert_suite import export_litert, export_onnx, export_saved_model
+from keras_bert_suite import export_saved_model
 
 #: The tasks whose rows are lists of words.
 OF_WORDS = ("words", "chains", "spans")
@@ -34,7 +35,7 @@ OF_WORDS = ("words", "chains", "spans")
 PREPROCESSORS = ("SegmentPacker", BYTE_PAIRS, "none", *(f"KerasHub's {name}" for name in MODELS))
 SAVED = ("as trained", ".keras", "preset")
 KINDS = (*TEXTS_IN_MEMORY, *ARRAYS_IN_MEMORY, *DATASETS)
-FORMATS = {"SavedModel": export_saved_model, "ONNX": export_onnx, "LiteRT": export_litert}
+FORMATS = ("SavedModel", *PORTABLE)
 
 
 def is_exported_twice(cell):
@@ -110,7 +111,7 @@ EXCEPTIONS = (
                 c.preprocessor != "SegmentPacker"
                 or c.kind not in (None, "list", "tf.data", "DataLoader")
                 or (c.saved != "as trained" and c.kind == "tf.data")
-                or c.format == "LiteRT"
+                or c.format in ("OpenVINO", "LiteRT")
                 or (c.task, c.format) == ("numbers", "ONNX")
             )
         ),
@@ -182,7 +183,7 @@ EXCEPTIONS = (
         "tests/tasks/test_masked_lm.py has both.",
     ),
     (
-        lambda c: c.task == "masks" and c.format in ("ONNX", "LiteRT"),
+        lambda c: c.task == "masks" and c.format in PORTABLE,
         "tests/serving/test_masks.py compares their probabilities of all tokens.",
     ),
     (
@@ -229,9 +230,7 @@ EXCEPTIONS = (
         "An export carries what turns texts into its inputs.",
     ),
     (
-        lambda c: (
-            c.format in ("ONNX", "LiteRT") and c.preprocessor not in ("SegmentPacker", BYTE_PAIRS)
-        ),
+        lambda c: c.format in PORTABLE and c.preprocessor not in ("SegmentPacker", BYTE_PAIRS),
         "The vocabulary beside the file is that of our tokenizer.",
     ),
 )
@@ -432,18 +431,22 @@ def test_a_loader_without_batches(models):
 @pytest.mark.parametrize("cell", as_parameters(EXPORTED))
 def test_every_export(models, cell, tmp_path):
     trained = models(cell.task, cell.preprocessor, cell.saved)
-    written = FORMATS[cell.format](trained.model, tmp_path / "exported" / "1")
+    folder = tmp_path / "exported" / "1"
     texts = predicted_columns(trained.model, trained.columns[0])
     segments = texts if isinstance(texts, tuple) else (texts,)
-    run = {"SavedModel": run_saved_model, "ONNX": run_onnx, "LiteRT": run_litert}[cell.format]
-    got = run(tmp_path / "exported" / "1", trained.model, segments)
+    if cell.format == "SavedModel":
+        assert export_saved_model(trained.model, folder).is_dir()
+        got = run_saved_model(folder, trained.model, segments)
+    else:
+        export, run = PORTABLE[cell.format]
+        export(trained.model, folder)
+        got = run(folder, trained.model.preprocessor.pack(*segments))
     for name, wanted in compute_answers(cell.task, trained.outputs).items():
         np.testing.assert_allclose(got[name], wanted, atol=1e-5)
     if cell.task == "label sets" and cell.format == "SavedModel":
         labels = [[name for name in row if name] for row in got["labels"].astype(str)]
         assert labels == trained.model.predict_labels(texts, verbose=0)
         assert got["num_labels"].tolist() == list(map(len, labels))
-    assert written is None or written.is_dir()
 
 
 def compute_answers(task, outputs):
@@ -468,22 +471,6 @@ def run_saved_model(folder, model, segments):
     inputs = dict(zip(model.input_names or ["text"], map(tf.constant, segments), strict=True))
     answers = loaded.signatures["serving_default"](**inputs)
     return {name: answer.numpy() for name, answer in answers.items()}
-
-
-def run_onnx(folder, model, segments):
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(folder / "model.onnx")
-    names = [output.name for output in session.get_outputs()]
-    answers = session.run(names, model.preprocessor.pack(*segments))
-    return dict(zip(names, answers, strict=True))
-
-
-def run_litert(folder, model, segments):
-    from ai_edge_litert.interpreter import Interpreter
-
-    runner = Interpreter(str(folder / "model.tflite")).get_signature_runner()
-    return runner(**model.preprocessor.pack(*segments))
 
 
 @pytest.mark.backend_free

@@ -6,7 +6,7 @@ from cli.small_files import list_files
 pytest.importorskip("tensorflow_text")
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_versions(run, finetuned, tmp_path):
     """A model's folder gets its next version; a version that is there needs --overwrite."""
     model, output = finetuned / "model.keras", tmp_path / "reviews"
@@ -31,17 +31,52 @@ def test_versions(run, finetuned, tmp_path):
     assert b"reviews" in requests and b"sentence" in requests
 
 
-@pytest.mark.backend_free
-@pytest.mark.parametrize(("format", "file"), [("onnx", "model.onnx"), ("litert", "model.tflite")])
-def test_other_formats(run, finetuned, tmp_path, format, file):
-    if format == "onnx":
-        pytest.importorskip("tf2onnx")
+@pytest.mark.exporting
+@pytest.mark.parametrize(
+    ("format", "files"),
+    [
+        ("onnx", {"model.onnx"}),
+        ("openvino", {"model.xml", "model.bin"}),
+        ("litert", {"model.tflite"}),
+    ],
+)
+def test_other_formats(run, finetuned, tmp_path, format, files):
+    if format != "litert":
+        pytest.importorskip({"onnx": "tf2onnx"}.get(format, format))
     output = tmp_path / format
     arguments = ["export", "--model", finetuned / "model.keras", "--format", format]
     assert run(*arguments, "--output", output) == (0, f"wrote {output}\n", "")
-    wanted = {file, "vocab.txt", "tokenizer_config.json", "packing.json", "label_names.txt"}
+    wanted = {*files, "vocab.txt", "tokenizer_config.json", "packing.json", "label_names.txt"}
     assert set(list_files(output)) == wanted
     before = list_files(tmp_path)
     status, _, err = run(*arguments, "--output", output)
     assert status == 1 and "exists already" in err
     assert list_files(tmp_path) == before
+
+
+@pytest.mark.exporting
+def test_int8(run, finetuned, tmp_path):
+    """Scales come from lines or from a column of a table; the flags must fit together."""
+    pytest.importorskip("tf2onnx")
+    model = ["export", "--model", finetuned / "model.keras"]
+    (tmp_path / "texts.txt").write_text("a good film\nit was awful\n" * 10)
+    (tmp_path / "texts.tsv").write_text("sentence\n" + "a good film\nit was awful\n" * 10)
+    onnx = [*model, "--format=onnx", "--output"]
+    int8 = ["--precision=int8", "--calibration", tmp_path / "texts.txt"]
+    status, out, err = run(*onnx, tmp_path / "lines", *int8)
+    assert (status, err) == (0, "") and out.endswith(f"wrote {tmp_path / 'lines'}\n")
+    int8[-1] = tmp_path / "texts.tsv"
+    assert run(*onnx, tmp_path / "table", *int8, "--text_column=sentence")[0] == 0
+    assert run(*onnx, tmp_path / "float32")[0] == 0
+    names = ("lines", "table", "float32")
+    *quantized, whole = [(tmp_path / name / "model.onnx").stat().st_size for name in names]
+    assert max(quantized) < 0.9 * whole
+
+    for flags, message in (
+        (["--format=openvino", "--precision=int8"], "needs --calibration, a file of texts"),
+        (["--precision=int8"], "is for --format onnx and openvino, got saved_model"),
+        (["--format=onnx", "--calibration=texts.txt"], "--calibration is for --precision int8"),
+    ):
+        status, _, err = run(*model, "--output", tmp_path / "no", *flags)
+        assert status == 2 and message in err
+    assert not (tmp_path / "no").exists()

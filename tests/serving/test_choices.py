@@ -68,6 +68,6 @@ def test_a_saved_model_chooses_as_predict_does(chooser, saved_chooser):
         serve(prompt=strings["prompt"], endings=strings["endings"][:4])
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_every_signature_in_a_server(saved_chooser, native_server):
     native_server.answer_warmup(saved_chooser)

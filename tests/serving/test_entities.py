@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
+from portable_runtimes import PORTABLE
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
@@ -16,7 +17,6 @@ from keras_bert_suite import (
     SegmentPacker,
     TokenClassifier,
     WordPieceTokenizer,
-    export_litert,
     export_onnx,
     export_saved_model,
 )
@@ -59,7 +59,7 @@ def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
     check_entities(tagger, saved_tagger)
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_byte_pairs(tmp_path):
     vocabulary = make_vocabulary()
     backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
@@ -89,7 +89,7 @@ def test_the_best_paths_of_a_crf(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "tokenizer", ["word pieces", pytest.param("byte pairs", marks=pytest.mark.backend_free)]
+    "tokenizer", ["word pieces", pytest.param("byte pairs", marks=pytest.mark.exporting)]
 )
 def test_spans(tokenizer, tmp_path):
     """Entities within entities, in texts of many windows, in the order of `predict`."""
@@ -145,7 +145,7 @@ def check_entities(tagger, saved_tagger):
     assert serve(text=tf.constant([], tf.string))["labels"].shape == (0, 0)
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_token_ids(tagger, saved_tagger):
     packed = tagger.preprocessor.pack(TEXTS[:4])
     logits = tagger.predict(packed, verbose=0)
@@ -157,25 +157,19 @@ def test_token_ids(tagger, saved_tagger):
     assert answer["labels"].shape == logits.shape[:2]
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_every_signature_in_a_server(tagger, saved_tagger, native_server):
     native_server.answer_warmup(saved_tagger)
 
 
-@pytest.mark.backend_free
-@pytest.mark.parametrize("export", [export_onnx, export_litert])
-def test_portable_formats(tagger, export, tmp_path):
+@pytest.mark.exporting
+@pytest.mark.parametrize("file_format", PORTABLE)
+def test_portable_formats(tagger, file_format, tmp_path):
+    export, run = PORTABLE[file_format]
     export(tagger, tmp_path / "tagger")
     packer = SegmentPacker(tagger.preprocessor.tokenizer, 16, padding_lengths=(16,))
     packed = packer.pack(TEXTS[:4])
-    if export is export_onnx:
-        onnxruntime = pytest.importorskip("onnxruntime")
-        session = onnxruntime.InferenceSession(tmp_path / "tagger" / "model.onnx")
-        got = session.run(["probabilities"], packed)[0]
-    else:
-        interpreter = pytest.importorskip("ai_edge_litert.interpreter")
-        model = interpreter.Interpreter(str(tmp_path / "tagger" / "model.tflite"))
-        got = model.get_signature_runner()(**packed)["probabilities"]
+    got = run(tmp_path / "tagger", packed)["probabilities"]
     logits = tagger.predict(packed, verbose=0)
     wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(got, wanted, atol=1e-5)

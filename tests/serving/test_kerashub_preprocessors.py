@@ -14,7 +14,7 @@ tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
 
-pytestmark = pytest.mark.backend_free
+pytestmark = pytest.mark.exporting
 
 FIRST, SECOND = make_reviews(6)[0], make_reviews(6, seed=1)[0]
 
@@ -67,7 +67,7 @@ def test_a_server_answers_as_the_task(make, input_names, native_server, tmp_path
     assert len(warm) == 8 and all(isinstance(answer, dict) for answer in warm), warm
 
 
-@pytest.mark.parametrize("export", [kbs.export_onnx, kbs.export_litert])
+@pytest.mark.parametrize("export", [kbs.export_onnx, kbs.export_openvino, kbs.export_litert])
 def test_other_formats_are_refused_by_name(export, tmp_path):
     backbone, preprocessor = MODELS["RoBERTa"]()
     task = kbs.TextClassifier(backbone, num_classes=2, preprocessor=preprocessor)

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
+from portable_runtimes import PORTABLE
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY
 
@@ -17,8 +18,6 @@ from keras_bert_suite import (
     MaskedLM,
     SegmentPacker,
     WordPieceTokenizer,
-    export_litert,
-    export_onnx,
     export_saved_model,
 )
 from keras_bert_suite.serving.mask_answers import ServedMasks
@@ -97,7 +96,7 @@ def test_a_saved_model_makes_the_guesses_of_predict(model, saved_model):
     np.testing.assert_array_equal(by_ids["mask_positions"], np.where(positions, positions, -1))
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_texts_without_a_mask_and_masks_beyond_the_row_have_no_guesses(model, saved_model):
     """`predict` refuses them, but a server puts rows of several clients into one batch."""
     serve = tf.saved_model.load(str(saved_model)).signatures["serving_default"]
@@ -112,7 +111,7 @@ def test_texts_without_a_mask_and_masks_beyond_the_row_have_no_guesses(model, sa
         assert serve(text=tf.constant(texts, tf.string))["tokens"].shape == shape
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_literal_guesses():
     """The scores are the bias of the head, whatever the text."""
     if keras.config.backend() != "tensorflow":
@@ -132,7 +131,7 @@ def test_literal_guesses():
     assert answers["num_masks"].numpy().tolist() == [2, 1]
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 @pytest.mark.parametrize(
     "tokenizer",
     [
@@ -158,7 +157,7 @@ def test_the_ids_of_hostile_texts_are_those_of_python(tokenizer):
         np.testing.assert_array_equal(got[name], wanted[name])
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_every_signature_in_a_server(saved_model, native_server):
     answered = native_server.answer_warmup(saved_model)
     names = {name for name, _, _ in answered}
@@ -168,7 +167,7 @@ def test_every_signature_in_a_server(saved_model, native_server):
         assert name == "embed" or (answer["num_masks"] == 1).all()
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_bad_input(model, saved_model, tmp_path):
     with pytest.raises(ValueError, match="no label for each text.*tokens"):
         ask_saved_model.SavedModel(saved_model).classify({"text": ["a film"]})
@@ -180,31 +179,19 @@ def test_bad_input(model, saved_model, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.backend_free
-def test_litert(model, tmp_path):
-    """Positions are padded to the length of a row, as token ids are."""
-    litert = pytest.importorskip("ai_edge_litert.interpreter")
-    export_litert(model, tmp_path / "model")
+@pytest.mark.exporting
+@pytest.mark.parametrize("file_format", PORTABLE)
+def test_portable_formats(model, file_format, tmp_path):
+    """For LiteRT positions are padded to the length of a row, as token ids are."""
+    export, run = PORTABLE[file_format]
+    export(model, tmp_path / "model")
     packed = pack_masked_texts(model, (TEXTS[:4],))
     length = model.preprocessor.sequence_length
     padded = {
         name: np.pad(array, [(0, 0), (0, length - array.shape[1])])
         for name, array in packed.items()
     }
-    runner = litert.Interpreter(str(tmp_path / "model" / "model.tflite")).get_signature_runner()
-    got = runner(**padded)["probabilities"][:, : packed["mask_positions"].shape[1]]
+    inputs = padded if file_format == "LiteRT" else packed
+    got = run(tmp_path / "model", inputs)["probabilities"][:, : packed["mask_positions"].shape[1]]
     wanted = keras.ops.convert_to_numpy(keras.ops.softmax(model.predict(packed, verbose=0)))
-    np.testing.assert_allclose(got, wanted, atol=1e-5)
-
-
-@pytest.mark.long
-@pytest.mark.backend_free
-def test_onnx(model, tmp_path):
-    onnxruntime = pytest.importorskip("onnxruntime")
-    export_onnx(model, tmp_path / "model")
-    packed = pack_masked_texts(model, (TEXTS[:4],))
-    session = onnxruntime.InferenceSession(tmp_path / "model" / "model.onnx")
-    (got,) = session.run(["probabilities"], packed)
-    logits = model.predict(packed, verbose=0)
-    wanted = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
     np.testing.assert_allclose(got, wanted, atol=1e-5)

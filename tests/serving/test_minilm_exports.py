@@ -8,7 +8,7 @@ import keras_bert_suite as kbs
 
 tf = pytest.importorskip("tensorflow")
 
-pytestmark = pytest.mark.backend_free
+pytestmark = pytest.mark.exporting
 
 TEXTS = ["a gripping, funny film", "Two hours I want back!", "电影 and the naïve café", ""]
 

@@ -17,7 +17,7 @@ TEXTS, _ = make_reviews(20)
 
 
 #: A process with TensorFlow writes them; `tests/test_combinations.py` has one from each backend.
-pytestmark = pytest.mark.backend_free
+pytestmark = pytest.mark.exporting
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_litert(classifier, probabilities, tmp_path):
         np.testing.assert_allclose(answer["probabilities"], probabilities[: len(texts)], atol=1e-5)
 
 
-@pytest.mark.parametrize("export", [kbs.export_onnx, kbs.export_litert])
+@pytest.mark.parametrize("export", [kbs.export_onnx, kbs.export_openvino, kbs.export_litert])
 def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
     half = kbs.TextClassifier(
         kbs.BertBackbone(**ONE_LAYER, dtype="mixed_bfloat16"),

@@ -107,7 +107,7 @@ def test_every_signature_gives_the_numbers_of_the_task(classifier, saved_model, 
     )
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, native_server):
     assert len(HOSTILE) + len(BROKEN_UTF8) >= 100
     texts = [*HOSTILE, *BROKEN_UTF8, *random_texts(1000)]
@@ -134,7 +134,7 @@ def served_model(request, tmp_path):
     return export_saved_model(task, tmp_path / request.param)
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_every_warmup_request_is_answered(classifier, native_server, served_model):
     requests = read_warmup_requests(served_model)
     assert {name for name, _, _ in requests} == {served_model.parent.name}
@@ -147,7 +147,7 @@ def test_every_warmup_request_is_answered(classifier, native_server, served_mode
     native_server.answer_warmup(served_model)
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_an_example_without_the_text_is_refused(saved_model):
     serve = tf.saved_model.load(str(saved_model)).signatures["serve_examples"]
     with pytest.raises(tf.errors.InvalidArgumentError, match="text"):

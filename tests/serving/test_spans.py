@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
+from portable_runtimes import PORTABLE
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
@@ -14,8 +15,6 @@ from keras_bert_suite import (
     RobertaBackbone,
     SegmentPacker,
     WordPieceTokenizer,
-    export_litert,
-    export_onnx,
     export_saved_model,
 )
 
@@ -99,7 +98,7 @@ def check_answers(answerer, saved_answerer):
     return wanted
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_token_ids(answerer, saved_answerer):
     packed = answerer.preprocessor.pack(QUESTIONS[:4], CONTEXTS[:4])
     serve = tf.saved_model.load(str(saved_answerer)).signatures["serve_ids"]
@@ -109,26 +108,20 @@ def test_token_ids(answerer, saved_answerer):
     np.testing.assert_allclose(answer["end_logits"], outputs[:, 1], atol=1e-5)
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_every_signature_in_a_server(saved_answerer, native_server):
     answered = native_server.answer_warmup(saved_answerer)
     assert {name for name, _, _ in answered} >= {"serving_default", "serve_ids", "serve_examples"}
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("export", [export_onnx, export_litert])
-def test_portable_formats(answerer, export, tmp_path):
+@pytest.mark.parametrize("file_format", PORTABLE)
+def test_portable_formats(answerer, file_format, tmp_path):
+    export, run = PORTABLE[file_format]
     export(answerer, tmp_path / "answerer")
     packer = SegmentPacker(answerer.preprocessor.tokenizer, 24, padding_lengths=(24,))
     packed = packer.pack(QUESTIONS[:4], CONTEXTS[:4])
-    if export is export_onnx:
-        onnxruntime = pytest.importorskip("onnxruntime")
-        session = onnxruntime.InferenceSession(tmp_path / "answerer" / "model.onnx")
-        got = session.run(["start_logits", "end_logits"], packed)
-    else:
-        interpreter = pytest.importorskip("ai_edge_litert.interpreter")
-        model = interpreter.Interpreter(str(tmp_path / "answerer" / "model.tflite"))
-        answer = model.get_signature_runner()(**packed)
-        got = [answer["start_logits"], answer["end_logits"]]
+    answer = run(tmp_path / "answerer", packed)
+    got = [answer["start_logits"], answer["end_logits"]]
     wanted = answerer.predict(packed, verbose=0)
     np.testing.assert_allclose(np.stack(got, axis=1), wanted, atol=1e-5)

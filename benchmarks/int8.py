@@ -1,0 +1,263 @@
+"""Answers in 8-bit integers: latency of the formats, and what the smaller numbers cost in accuracy.
+
+    python benchmarks/int8.py                                # latency of BERT base, random weights
+    python benchmarks/int8.py --accuracy --data ../shared/data
+
+Latency: a classifier of the base shape (12 layers, 768 wide) on rows of 128 tokens without padding,
+one row and 8 rows, in float32 as a SavedModel and in the formats of `export_onnx` and
+`export_openvino`. All models are in one process and answer in turn, so each round has all sides.
+
+Accuracy: MiniLM (six layers, 384 wide) fine-tuned here for one epoch on the review sentences of
+examples/data, on STS-B and on the first 2,000 sentences of CoNLL-2003, exported, and compared on
+the test sentences of examples/data and the dev files. Calibration takes 300 texts of the training
+data. `--data` is a folder with glue/STS-B and ner/conll2003_en; without it only the reviews are
+measured.
+"""
+
+import argparse
+import csv
+import statistics
+import tempfile
+import time
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+from side_processes import describe_run, find_minilm
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "data"
+CALIBRATION_ROWS = 300
+LENGTH, BATCH_SIZES = 128, (1, 8)
+
+#: side -> (format, precision of the file, whether it is calibrated, precision at run time).
+SIDES = {
+    "SavedModel": ("saved_model", "float32", False, None),
+    "ONNX Runtime": ("onnx", "float32", False, None),
+    "OpenVINO": ("openvino", "float32", False, "f32"),
+    "OpenVINO, bfloat16": ("openvino", "float32", False, "bf16"),
+    "ONNX Runtime, int8": ("onnx", "int8", False, None),
+    "ONNX Runtime, int8 calibrated": ("onnx", "int8", True, None),
+    "OpenVINO, int8": ("openvino", "int8", True, "f32"),
+}
+
+
+def export_sides(task, texts, folder):
+    """Exports a task for all sides. Returns dict, side -> function(inputs) to the answers."""
+    import keras_bert_suite as kbs
+
+    exports = {"onnx": kbs.export_onnx, "openvino": kbs.export_openvino}
+    runs = {}
+    for side, (file_format, precision, calibrated, hint) in SIDES.items():
+        path = folder / f"{file_format} {precision} {calibrated}"
+        if not path.exists():
+            if file_format == "saved_model":
+                kbs.export_saved_model(task, path)
+            else:
+                calibration = texts if calibrated else None
+                exports[file_format](task, path, precision, calibration)
+        runs[side] = {"saved_model": open_saved_model, "onnx": open_onnx}.get(
+            file_format, open_openvino
+        )(path, hint)
+    return runs
+
+
+def open_saved_model(path, hint):
+    import tensorflow as tf
+
+    from keras_bert_cli.ask_saved_model import load_text_ops
+
+    load_text_ops(tf)
+    model = tf.saved_model.load(str(path))
+
+    def run(inputs):
+        answers = model.signatures["serve_ids"](
+            **{name: tf.constant(array) for name, array in inputs.items()}
+        )
+        return next(
+            answers[name].numpy() for name in ("scores", "probabilities") if name in answers
+        )
+
+    return run
+
+
+def open_onnx(path, hint):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path / "model.onnx")
+    names = [output.name for output in session.get_outputs()]
+    (name,) = set(names) & {"scores", "probabilities"}
+    return lambda inputs: session.run([name], inputs)[0]
+
+
+def open_openvino(path, hint):
+    import openvino
+
+    settings = {"INFERENCE_PRECISION_HINT": hint}
+    model = openvino.compile_model(path / "model.xml", "CPU", settings)
+    (name,) = {output.get_any_name() for output in model.outputs} & {"scores", "probabilities"}
+    return lambda inputs: model(inputs)[name]
+
+
+def measure_latency(rounds):
+    """dict, side -> milliseconds at each batch size, medians."""
+    import keras
+
+    import keras_bert_suite as kbs
+
+    keras.utils.set_random_seed(0)
+    packer = kbs.TextClassifier.from_preset(find_minilm(), num_classes=2).preprocessor
+    vocabulary_size = packer.tokenizer.vocabulary_size()
+    backbone = kbs.BertBackbone.from_size("base", vocabulary_size=vocabulary_size)
+    task = kbs.TextClassifier(backbone, num_classes=2, preprocessor=packer)
+    texts = read_reviews("train")[0][:50]
+    generator = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        runs = export_sides(task, texts, Path(folder))
+        milliseconds = {side: [] for side in runs}
+        for size in BATCH_SIZES:
+            inputs = {
+                "token_ids": generator.integers(1000, vocabulary_size, (size, LENGTH), "int32"),
+                "segment_ids": np.zeros((size, LENGTH), "int32"),
+                "padding_mask": np.ones((size, LENGTH), "int32"),
+            }
+            taken = {side: [] for side in runs}
+            for round_number in range(rounds + 1):
+                for side, run in runs.items():
+                    begin = time.perf_counter()
+                    run(inputs)
+                    if round_number:  # The first is to warm up.
+                        taken[side].append(1000 * (time.perf_counter() - begin))
+            for side in runs:
+                milliseconds[side].append(statistics.median(taken[side]))
+    return milliseconds
+
+
+def read_reviews(part):
+    with open(EXAMPLES / f"sentences_{part}.tsv", encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return [row["sentence"] for row in rows], [row["label"] for row in rows]
+
+
+def prepare_reviews(data):
+    """(name, trained task, texts for calibration, function(run or None) to a score)."""
+    import keras_bert_suite as kbs
+
+    (texts, labels), (test_texts, test_labels) = map(read_reviews, ("train", "test"))
+    task = kbs.TextClassifier.from_preset(find_minilm(), label_names=sorted(set(labels)))
+    train(task, texts, labels)
+    wanted = [task.label_names.index(label) for label in test_labels]
+
+    def score(run):
+        return np.mean(answer(task, run, (test_texts,)).argmax(-1) == wanted)
+
+    return "reviews, accuracy", task, texts, score
+
+
+def prepare_stsb(data):
+    import keras_bert_suite as kbs
+    from keras_bert_suite.data.glue import GLUE_TASKS, read_glue
+
+    stsb = GLUE_TASKS["stsb"]
+    rows, dev = (read_glue(stsb, data / "glue", file) for file in ("train.tsv", stsb.dev["dev"]))
+    task = kbs.TextClassifier.from_preset(
+        find_minilm(), num_classes=1, problem_type=stsb.problem_type
+    )
+    train(task, rows.x, rows.labels)
+    labels = np.array(dev.labels, "float64")
+
+    def score(run):
+        return np.corrcoef(answer(task, run, dev.x)[:, 0], labels)[0, 1]
+
+    return "STS-B, Pearson", task, rows.x, score
+
+
+def prepare_entities(data):
+    import keras
+
+    import keras_bert_suite as kbs
+    from keras_bert_suite.data.conll import list_tags, read_conll
+
+    folder = data / "ner" / "conll2003_en"
+    words, tags = (column[:2000] for column in read_conll(folder / "eng.train"))
+    dev_words, dev_tags = (column[:1000] for column in read_conll(folder / "eng.testa"))
+    task = kbs.TokenClassifier.from_preset(find_minilm(), label_names=list_tags(tags))
+    train(task, words, tags, learning_rate=2e-4)
+
+    def score(run):
+        def predict_on_batch(_, inputs):
+            return np.log(run(inputs))
+
+        with mock.patch.object(keras.Model, "predict_on_batch", predict_on_batch):
+            return task.score(dev_words, dev_tags)["f1"]
+
+    return "CoNLL-2003, entity F1", task, [" ".join(row) for row in words], score
+
+
+def answer(task, run, columns, batch_size=32):
+    """The answers (N, C) of an export for columns of texts."""
+    batches = range(0, len(columns[0]), batch_size)
+    return np.concatenate(
+        [
+            run(task.preprocessor.pack(*(column[i : i + batch_size] for column in columns)))
+            for i in batches
+        ]
+    )
+
+
+def train(task, x, y, learning_rate=1e-4):
+    import keras
+
+    import keras_bert_suite as kbs
+
+    keras.utils.set_random_seed(0)
+    task.compile(kbs.AdamW(kbs.LinearWarmupDecay(learning_rate), bias_correction=True))
+    task.fit(x, y, batch_size=16, epochs=1, verbose=0)
+
+
+def measure_accuracy(data):
+    """dict, name of a task and its metric -> dict, side -> score."""
+    scores = {}
+    for prepare in (prepare_reviews, *((prepare_stsb, prepare_entities) if data else ())):
+        name, task, texts, score = prepare(data)
+        rows = len(texts[0]) if isinstance(texts, tuple) else len(texts)
+        chosen = np.linspace(0, rows - 1, min(rows, CALIBRATION_ROWS)).astype(int)
+        if isinstance(texts, tuple):
+            texts = tuple([column[i] for i in chosen] for column in texts)
+        else:
+            texts = [texts[i] for i in chosen]
+        with tempfile.TemporaryDirectory() as folder:
+            runs = export_sides(task, texts, Path(folder))
+            scores[name] = {side: score(run) for side, run in runs.items()}
+    return scores
+
+
+def print_table(columns, digits):
+    """Prints a row for each side, with the columns: dict, header -> dict, side -> number."""
+    print(f"| side | {' | '.join(columns)} |")
+    print("| --- " * (len(columns) + 1) + "|")
+    for side in SIDES:
+        cells = [f"{column[side]:.{digits}f}" for column in columns.values()]
+        print(f"| {side} | {' | '.join(cells)} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--accuracy", action="store_true", help="measure the accuracy instead")
+    parser.add_argument("--data", type=Path, help="folder with glue/STS-B and ner/conll2003_en")
+    options = parser.parse_args()
+    if options.accuracy:
+        print_table(measure_accuracy(options.data), 4)
+        return
+    milliseconds = measure_latency(options.rounds)
+    columns = {}
+    for i, size in enumerate(BATCH_SIZES):
+        columns[f"ms, {size} x {LENGTH}"] = {s: row[i] for s, row in milliseconds.items()}
+        ours = milliseconds["SavedModel"][i]
+        columns[f"times SavedModel, {size}"] = {s: ours / row[i] for s, row in milliseconds.items()}
+    print(f"{describe_run(options.rounds)}\n")
+    print_table(columns, 2)
+
+
+if __name__ == "__main__":
+    main()

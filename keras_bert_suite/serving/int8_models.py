@@ -1,0 +1,113 @@
+"""Brings the matrix products of exported models to 8-bit integers."""
+
+import keras
+import numpy as np
+
+from keras_bert_suite.tasks.batch_sources import read_data
+
+PRECISIONS = ("float32", "int8")
+
+#: The most rows from which scales are taken.
+MOST_CALIBRATION_ROWS = 300
+
+
+def check_precision(precision, calibration_texts):
+    """Checks the arguments of an export.
+
+    Raises:
+        ValueError: if there is no such precision, or if texts are given that would not be used.
+    """
+    if precision not in PRECISIONS:
+        raise ValueError(f"precision must be one of {', '.join(PRECISIONS)}, got {precision!r}.")
+    if precision != "int8" and calibration_texts is not None:
+        raise ValueError(
+            f"calibration_texts are for precision='int8', got them with {precision!r}. Leave them "
+            "out, or ask for int8."
+        )
+
+
+def read_calibration(task, texts):
+    """Packs texts one by one, so that no padding is among what scales are taken from.
+
+    Args:
+        task: `RowTask`.
+        texts: as for `task.predict`, or None.
+
+    Returns:
+        list of at most 300 dicts of int32 arrays (1, L), of rows at equal distances; None for None.
+
+    Raises:
+        ValueError: if there are no texts.
+    """
+    if texts is None:
+        return None
+    rows = task.cut_windows(read_data(task, texts))
+    if not len(rows):
+        raise ValueError("calibration_texts has no rows; int8 needs some hundred texts.")
+    number = min(len(rows), MOST_CALIBRATION_ROWS)
+    batches = []
+    for row in np.linspace(0, len(rows) - 1, number).astype(int):
+        inputs, _, _ = keras.utils.unpack_x_y_sample_weight(
+            task.preprocess(rows.take([row]).inputs)
+        )
+        batches.append({name: np.asarray(array) for name, array in inputs.items()})
+    return batches
+
+
+def quantize_onnx(file, batches):
+    """Replaces an ONNX file by its int8 form.
+
+    Only products with weights become int8, as those of attention have no weights, and the
+    embeddings are only looked up.
+
+    Args:
+        file: `pathlib.Path`.
+        batches: list of dicts of int32 arrays (1, L), from which the scales of activations are
+            taken, or None for scales of each batch.
+    """
+    from onnxruntime import quantization
+
+    written = file.with_name("int8.onnx")
+    arguments = {
+        "op_types_to_quantize": ["MatMul"],
+        "per_channel": True,
+        "weight_type": quantization.QuantType.QInt8,
+        "extra_options": {"MatMulConstBOnly": True},
+    }
+    if batches is None:
+        quantization.quantize_dynamic(file, written, **arguments)
+    else:
+        quantization.quantize_static(file, written, _CalibrationReader(batches), **arguments)
+    written.replace(file)
+
+
+class _CalibrationReader:
+    """The batches, as ONNX Runtime asks for them."""
+
+    def __init__(self, batches):
+        self.batches = iter(batches)
+
+    def get_next(self):
+        return next(self.batches, None)
+
+
+def quantize_openvino(file, batches):
+    """Replaces an OpenVINO model by its int8 form.
+
+    Args:
+        file: `pathlib.Path` of the .xml file.
+        batches: list of dicts of int32 arrays (1, L).
+    """
+    import nncf
+    import openvino
+
+    quantized = nncf.quantize(
+        openvino.Core().read_model(file),
+        nncf.Dataset(batches),
+        model_type=nncf.ModelType.TRANSFORMER,
+        subset_size=len(batches),
+    )
+    written = file.with_name("int8.xml")
+    openvino.save_model(quantized, written, compress_to_fp16=False)
+    for suffix in (".xml", ".bin"):
+        written.with_suffix(suffix).replace(file.with_suffix(suffix))
