@@ -17,6 +17,8 @@ if os.environ["KERAS_BACKEND"] == "jax":
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", JAX_CACHE.name)
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
+    # A third of the time of most tests would go into optimizing what runs once.
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 else:
     # The command line would name a folder in the user's home.
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", "")

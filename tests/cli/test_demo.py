@@ -37,7 +37,7 @@ def test_demo(workshop, tmp_path, monkeypatch, capfd):
     assert not [file for file in files if "/." in file]
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_a_server_needs_no_keras(finetuned):
     """In a process where importing Keras fails, with a text that looks like markup."""
     command = [

@@ -79,7 +79,7 @@ def test_saved_model(run, finetuned, expected, tmp_path):
     check_tsv(out, expected)
 
 
-@pytest.mark.backend_free
+@pytest.mark.exporting
 def test_pairs(run, pairs, tmp_path):
     """Columns and inputs are called as the model calls its texts, in whatever order they stand."""
     table = tmp_path / "pairs.tsv"

@@ -193,7 +193,7 @@ def test_a_tokenizer_that_does_not_tell_is_refused(name, head):
 
 
 @pytest.mark.long
-@pytest.mark.backend_free
+@pytest.mark.exporting
 @pytest.mark.parametrize("name", [name for name in ENCODERS if name not in NOT_EXPORTED])
 @pytest.mark.parametrize("head", ["TextClassifier", "TextClassifier on all layers", "TextEmbedder"])
 def test_an_export(name, head, tmp_path):
