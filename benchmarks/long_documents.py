@@ -24,7 +24,9 @@ from side_processes import (
     describe_run,
     describe_seeds,
     find_minilm,
+    list_pairs,
     measure_seeds,
+    parse_training_flags,
     repeat_flags,
 )
 
@@ -145,32 +147,25 @@ def main():
     sides = ["transformers, head", *TRUNCATIONS, *POOLINGS]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", required=True, help="path of movie_reviews.zip")
-    parser.add_argument("--backend", default="torch")
-    parser.add_argument("--sides", nargs="+", default=sides, choices=sides)
     parser.add_argument("--rows", type=int, default=1600)
     parser.add_argument("--test_rows", type=int, default=400)
-    parser.add_argument("--epochs", type=int, default=3)
     parser.add_argument("--sequence_length", type=int, default=128)
-    parser.add_argument("--learning_rate", type=float, default=5e-5)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_training_flags(parser, sides, ["torch"], 3, 5e-5)
     if options.child:
         run_side(options.child, options)
         return
 
     names = ("data", "rows", "test_rows", "epochs", "sequence_length", "learning_rate")
     arguments = repeat_flags(options, names)
-    pairs = [(side, options.backend) for side in options.sides]
+    pairs = list_pairs(options.sides, options.backends, peers=["transformers, head"])
     measured = measure_seeds(__file__, pairs, options.seeds, arguments)
     print(f"{describe_run(len(options.seeds))} Accuracy on the test documents; documents/s.\n")
-    print("| side | accuracy of each seed | mean | spread | fit | predict |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    print("| side | backend | accuracy of each seed | mean | spread | fit | predict |")
+    print("| --- | --- | --- | --- | --- | --- | --- |")
     for pair, figures in measured.items():
         fit, predict = (statistics.median(figures[name]) for name in ("fit", "predict"))
         scores = describe_seeds(figures["accuracy"])
-        print(f"| {pair[0]} | {scores} | {fit:.1f} | {predict:.1f} |")
+        print(f"| {' | '.join(pair)} | {scores} | {fit:.1f} | {predict:.1f} |")
 
 
 if __name__ == "__main__":

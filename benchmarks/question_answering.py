@@ -27,6 +27,7 @@ from side_processes import (
     find_minilm,
     list_pairs,
     measure_seeds,
+    parse_training_flags,
     repeat_flags,
 )
 
@@ -163,17 +164,10 @@ def run_side(side, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
-    parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=list(SIDES))
     parser.add_argument("--data", default=str(DATA))
     parser.add_argument("--num_rows", type=int, default=8478)
     parser.add_argument("--dev_rows", type=int, default=10570)
-    parser.add_argument("--epochs", type=int, default=2)
-    parser.add_argument("--learning_rate", type=float, default=1e-4)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_training_flags(parser, SIDES, ["tensorflow", "jax", "torch"], 2, 1e-4)
     if options.child:
         run_side(options.child, options)
         return

@@ -32,6 +32,7 @@ from side_processes import (
     find_minilm,
     list_pairs,
     measure_seeds,
+    parse_training_flags,
     repeat_flags,
 )
 
@@ -151,8 +152,6 @@ def run_side(side, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
-    parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=list(SIDES))
     losses = ("untrained", "cosent", "infonce")
     parser.add_argument("--losses", nargs="+", default=["untrained"], choices=losses)
     parser.add_argument("--data", default=str(DATA))
@@ -160,13 +159,8 @@ def main():
     parser.add_argument("--test_pairs", type=int, default=10_000)
     parser.add_argument("--batch_size", type=int, default=16)
     parser.add_argument("--cache_batch_size", type=int, default=0, help="0 for no cache")
-    parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--learning_rate", type=float, default=2e-5)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--loss", help=argparse.SUPPRESS)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_training_flags(parser, SIDES, ["tensorflow", "jax", "torch"], 1, 2e-5)
     if options.child:
         run_side(options.child, options)
         return

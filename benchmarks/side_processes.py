@@ -1,5 +1,6 @@
 """Measures several sides in turn, each in a process of its own."""
 
+import argparse
 import importlib.util
 import json
 import os
@@ -42,6 +43,25 @@ def list_pairs(sides, backends, peers):
     return [
         (side, backend) for side in sides for backend in (["torch"] if side in peers else backends)
     ]
+
+
+def parse_training_flags(parser, sides, backends, epochs, learning_rate):
+    """Parses the flags of a benchmark that trains each side once with each seed.
+
+    Args:
+        parser: `argparse.ArgumentParser` with the flags that only this benchmark has.
+        sides: list of str, the sides there are.
+        backends, epochs, learning_rate: defaults.
+    """
+    parser.add_argument("--backends", nargs="+", default=backends)
+    parser.add_argument("--sides", nargs="+", default=list(sides), choices=list(sides))
+    parser.add_argument("--epochs", type=int, default=epochs)
+    parser.add_argument("--learning_rate", type=float, default=learning_rate)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    # How a side is told what to do in its process.
+    parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    return parser.parse_args()
 
 
 def repeat_flags(options, names):

@@ -34,6 +34,7 @@ from side_processes import (
     find_minilm,
     list_pairs,
     measure_seeds,
+    parse_training_flags,
     repeat_flags,
 )
 
@@ -211,19 +212,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tasks", nargs="+", default=TASKS[:5], choices=TASKS)
     parser.add_argument("--checkpoint", help="a Hugging Face directory; MiniLM by default")
-    parser.add_argument("--backends", nargs="+", default=["torch"])
-    parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=list(SIDES))
     parser.add_argument("--data", default=str(DATA))
     parser.add_argument("--num_rows", type=int, default=10000)
     parser.add_argument("--dev_rows", type=int, default=10000)
-    parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--batch_size", type=int, default=16)
-    parser.add_argument("--learning_rate", type=float, default=4e-5)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--task", help=argparse.SUPPRESS)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_training_flags(parser, SIDES, ["torch"], 5, 4e-5)
     options.checkpoint = options.checkpoint or find_minilm()
     if options.child:
         run_side(options.child, options)

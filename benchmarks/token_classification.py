@@ -29,6 +29,7 @@ from side_processes import (
     find_minilm,
     list_pairs,
     measure_seeds,
+    parse_training_flags,
     repeat_flags,
 )
 
@@ -162,8 +163,6 @@ def run_side(side, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
-    parser.add_argument("--sides", nargs="+", default=SIDES, choices=SIDES)
     parser.add_argument("--heads", nargs="+", default=["softmax"], choices=HEADS)
     parser.add_argument("--checkpoint", default="", help="Default: MiniLM.")
     parser.add_argument("--files", nargs=2, default=["eng.train", "eng.testa"])
@@ -171,12 +170,7 @@ def main():
     parser.add_argument("--data", default=str(DATA))
     parser.add_argument("--num_sentences", type=int, default=3000)
     parser.add_argument("--dev_sentences", type=int, default=1000)
-    parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--learning_rate", type=float, default=1e-4)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
-    parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_training_flags(parser, SIDES, ["tensorflow", "jax", "torch"], 1, 1e-4)
     if options.child:
         run_side(options.child, options)
         return
