@@ -73,10 +73,11 @@ def export_onnx(
     check_installed("ONNX", {"tensorflow": "tensorflow", "tf2onnx": "tf2onnx"})
     if precision == "int8":
         check_installed("int8 ONNX", {"onnxruntime": "onnxruntime"})
+    batches = read_calibration(task, calibration_texts)
     with atomic_directory(path) as directory:
         write_under_tensorflow(write_onnx, task, directory)
         if precision == "int8":
-            quantize_onnx(directory / "model.onnx", read_calibration(task, calibration_texts))
+            quantize_onnx(directory / "model.onnx", batches)
 
 
 def export_openvino(
@@ -113,10 +114,11 @@ def export_openvino(
     check_installed("OpenVINO", {"tensorflow": "tensorflow", "openvino": "openvino"})
     if precision == "int8":
         check_installed("int8 OpenVINO", {"nncf": "nncf"})
+    batches = read_calibration(task, calibration_texts)
     with atomic_directory(path) as directory:
         write_under_tensorflow(write_openvino, task, directory)
         if precision == "int8":
-            quantize_openvino(directory / "model.xml", read_calibration(task, calibration_texts))
+            quantize_openvino(directory / "model.xml", batches)
 
 
 def export_litert(task: keras_hub.models.Task, path: PathLike) -> None:
