@@ -44,6 +44,7 @@ TENSORFLOW = {
     "data/tensorflow_input.py": "feeds `fit` under that backend",
     "data/class_weights.py": "weights labels in a dataset of TensorFlow",
     "data/label_encoding.py": "encodes labels in a dataset of TensorFlow",
+    "data/label_matrices.py": "checks labels in a dataset of TensorFlow",
     "data/label_sets.py": "encodes labels in a dataset of TensorFlow",
     "data/targets.py": "checks targets in a dataset of TensorFlow",
     "tokenizers/": "works on TensorFlow's tensors when it is handed some",

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_bert_suite.data.label_matrices import check_matrix, check_matrix_tensor, list_names
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
@@ -29,10 +30,10 @@ def order_label_columns(labels, label_names):
         further = [name for name in columns if name not in label_names]
         repeated = [name for name in dict.fromkeys(columns) if columns.count(name) > 1]
         faults = {"misses": missing, "also has": further, "repeats": repeated}
-        found = ", and ".join(f"{verb} {_list_names(f)}" for verb, f in faults.items() if f)
+        found = ", and ".join(f"{verb} {list_names(f)}" for verb, f in faults.items() if f)
         raise ValueError(
             "The columns of a DataFrame of labels must be the label names, "
-            f"{_list_names(label_names)}. This DataFrame {found}. Rename or select its columns, "
+            f"{list_names(label_names)}. This DataFrame {found}. Rename or select its columns, "
             "or pass labels.to_numpy() to read them in their order."
         )
     return labels[list(label_names)].to_numpy()
@@ -109,7 +110,7 @@ def encode_tags(rows, label_names):
             if not is_known(tag):
                 raise ValueError(
                     f"Label {repr(tag)[:40]} at row {row}, word {word} is not one of the labels "
-                    f"{_list_names(label_names)}, nor a label id. Correct it, or build the task "
+                    f"{list_names(label_names)}, nor a label id. Correct it, or build the task "
                     "with `label_names` that include it."
                 )
         encoded[row] = np.array([id_of[tag] for tag in tags], "int32")
@@ -165,7 +166,7 @@ def _encode_names(labels, label_names):
         if name not in id_of:
             raise ValueError(
                 f"Label {name!r} at row {row} is not one of the classifier's labels, "
-                f"{_list_names(label_names)}. Correct it, or build the classifier with "
+                f"{list_names(label_names)}. Correct it, or build the classifier with "
                 "`label_names` that include it."
             )
     return np.array([id_of[name] for name in names], dtype="int32")
@@ -174,14 +175,13 @@ def _encode_names(labels, label_names):
 def _check_soft_labels(labels, label_names):
     if labels.dtype.kind not in "biuf" or labels.shape[1:] != (len(label_names),):
         raise ValueError(_wrong_matrix(labels.dtype, labels.shape, len(label_names)))
-    wrong = np.argwhere(~((labels >= 0) & (labels <= 1)))
-    if len(wrong):
-        row, column = wrong[0]
-        raise ValueError(
-            f"One-hot and soft labels are numbers in [0, 1], got {labels[row, column]} at row "
-            f"{row}, class {column}. Correct the row, or pass a class id or name for each row."
-        )
-    return labels.astype("float32")
+    return check_matrix(
+        labels,
+        lambda number, row, column: (
+            f"One-hot and soft labels are numbers in [0, 1], got {number} at row {row}, class "
+            f"{column}. Correct the row, or pass a class id or name for each row."
+        ),
+    )
 
 
 def _wrong_matrix(dtype, shape, num_classes):
@@ -202,15 +202,11 @@ def _encode_tensor(labels, label_names):
         is_matrix = isinstance(labels, tf.Tensor) and labels.shape.rank == 2
         if not is_matrix or labels.dtype == tf.string or labels.shape[1] not in (None, num_classes):
             raise ValueError(_wrong_matrix(labels.dtype.name, labels.shape, num_classes))
-        labels = tf.cast(labels, "float32")
-        known = tf.reduce_all((labels >= 0) & (labels <= 1)) & (tf.shape(labels)[1] == num_classes)
-        message = [f"Soft labels must be {num_classes} numbers in [0, 1], got the matrix", labels]
-        with tf.control_dependencies([tf.debugging.Assert(known, message)]):
-            return tf.ensure_shape(tf.identity(labels), (None, num_classes))
+        return check_matrix_tensor(labels, num_classes)
     if labels.dtype == tf.string:
         matches = tf.equal(labels[..., None], tf.constant(list(label_names)))
         known = tf.reduce_any(matches, axis=-1)
-        wanted = f"one of {_list_names(label_names)}"
+        wanted = f"one of {list_names(label_names)}"
         ids = tf.argmax(matches, axis=-1, output_type="int32")
     else:
         ids = tf.cast(labels, "int32")
@@ -219,9 +215,3 @@ def _encode_tensor(labels, label_names):
     message = [f"A label is not {wanted}:", tf.boolean_mask(labels, ~known)]
     with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(known), message)]):
         return tf.identity(ids)
-
-
-def _list_names(label_names):
-    """The first twenty names, as text for a message."""
-    names = list(map(repr, label_names[:20]))
-    return ", ".join(names + ["..."] * (len(label_names) > 20))

@@ -4,6 +4,7 @@ import numbers
 
 import numpy as np
 
+from keras_bert_suite.data.label_matrices import check_matrix, check_matrix_tensor, list_names
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
@@ -77,7 +78,13 @@ def encode_label_sets(labels, label_names):
         return np.zeros((0, num_classes), "float32")
     matrix = _find_matrix(labels, num_classes)
     if matrix is not None:
-        return _check_matrix(matrix)
+        return check_matrix(
+            matrix,
+            lambda number, row, column: (
+                f"Labels of {num_classes} numbers a row are 0 or 1 for each label, got {number} at "
+                f"row {row}, label {column}. If the numbers are label ids, pass names."
+            ),
+        )
     id_of = {name: i for i, name in enumerate(label_names)}
     id_of.update({i: i for i in range(num_classes)})
     encoded = np.zeros((len(labels), num_classes), "float32")
@@ -93,7 +100,7 @@ def encode_label_sets(labels, label_names):
             if not np.isscalar(name) or name not in id_of:
                 raise ValueError(
                     f"Label {str(name)[:40]!r} at row {row} is neither one of the labels "
-                    f"{_list_names(label_names)} nor a label id. Correct it, or build the "
+                    f"{list_names(label_names)} nor a label id. Correct it, or build the "
                     f"classifier with `label_names` that include it. {_describe(label_names)}"
                 )
             encoded[row, id_of[name]] = 1.0
@@ -159,18 +166,6 @@ def _wrong_width(shape, num_classes):
     )
 
 
-def _check_matrix(matrix):
-    wrong = np.argwhere(~((matrix >= 0) & (matrix <= 1)))
-    if len(wrong):
-        row, column = wrong[0]
-        raise ValueError(
-            f"Labels of {matrix.shape[1]} numbers a row are 0 or 1 for each label, got "
-            f"{matrix[row, column]} at row {row}, label {column}. If the numbers are label ids, "
-            "pass names."
-        )
-    return matrix.astype("float32")
-
-
 def _encode_tensor(labels, label_names):
     import tensorflow as tf
 
@@ -179,12 +174,7 @@ def _encode_tensor(labels, label_names):
     if not is_ragged and labels.dtype != tf.string and labels.shape.rank == 2:
         if labels.shape[1] not in (None, num_classes):
             raise ValueError(_wrong_width(labels.shape, num_classes))
-        matrix = tf.cast(labels, "float32")
-        message = [f"Labels must be {num_classes} numbers in [0, 1], got the matrix", matrix]
-        known = tf.reduce_all((matrix >= 0) & (matrix <= 1))
-        known &= tf.shape(matrix)[1] == num_classes
-        with tf.control_dependencies([tf.debugging.Assert(known, message)]):
-            return tf.ensure_shape(tf.identity(matrix), (None, num_classes))
+        return check_matrix_tensor(labels, num_classes)
     if labels.shape.rank != 2:
         raise ValueError(
             f"Wanted a tensor (B, {num_classes}) of 0 and 1, or a tensor (B, None) of labels, such "
@@ -201,7 +191,7 @@ def _encode_tensor(labels, label_names):
         )
     known = tf.reduce_any(matches, axis=-1)
     message = [
-        f"A label is neither one of {_list_names(label_names)} nor a label id:",
+        f"A label is neither one of {list_names(label_names)} nor a label id:",
         tf.boolean_mask(values, ~known),
     ]
     with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(known), message)]):
@@ -215,9 +205,3 @@ def _describe(label_names):
         f"Wanted for each row a list of label names, or {len(label_names)} numbers, 1 for each of "
         "its labels."
     )
-
-
-def _list_names(label_names):
-    """The first twenty names, as text for a message."""
-    names = list(map(repr, label_names[:20]))
-    return ", ".join(names + ["..."] * (len(label_names) > 20))
