@@ -1,0 +1,210 @@
+"""A SavedModel under load: many clients, requests of one text, batches as a server joins them.
+
+    python benchmarks/serving_load.py --requests 2000                  # to see that it runs
+    python benchmarks/serving_load.py --clients 1 8 32
+    python benchmarks/serving_load.py --clients 32 --requests 100000 --policies arrival
+
+Each client is a thread that sends a text, waits for its answer and sends the next. The texts are
+the 600 test sentences of examples/data and, for every tenth request, ten of them in one text.
+MiniLM (six layers, 384 wide) answers, loaded with TensorFlow and its text ops alone. One thread
+joins waiting requests into batches of at most 32, the `max_batch_size` of the export, as TensorFlow
+Serving with one batch thread does. It has no timeout, so a lone request is answered at once.
+
+The policies:
+
+- "single": no batches, each request goes through the model alone;
+- "arrival": the requests that have waited longest, as TensorFlow Serving chooses them;
+- "length": the request that has waited longest, and those nearest to it in length.
+
+Latencies are from sending to answer. Memory is what the process has after the first tenth of the
+requests, and at the end.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from serving import make_models, read_texts
+from side_processes import describe_run, measure_in_turn, repeat_flags
+
+MAX_BATCH_SIZE = 32
+POLICIES = ("single", "arrival", "length")
+
+
+class Batcher:
+    """Joins requests of many threads into batches, and answers them in a thread of its own.
+
+    Args:
+        answer: function from a list of texts to as many answers.
+        policy: one of `POLICIES`.
+    """
+
+    def __init__(self, answer, policy):
+        self._answer = answer
+        self._policy = policy
+        self._waiting = []
+        self._changed = threading.Condition()
+        self._closed = False
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def ask(self, text):
+        """The answer for a text."""
+        request = _Request(text)
+        with self._changed:
+            self._waiting.append(request)
+            self._changed.notify()
+        request.done.wait()
+        return request.answer
+
+    def close(self):
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join()
+
+    def _run(self):
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if not self._waiting:
+                    return
+                batch = self._choose()
+            answers = self._answer([request.text for request in batch])
+            for request, answer in zip(batch, answers, strict=True):
+                request.answer = answer
+                request.done.set()
+
+    def _choose(self):
+        """Takes a batch out of the waiting requests."""
+        size = 1 if self._policy == "single" else MAX_BATCH_SIZE
+        oldest = self._waiting[0]
+        if self._policy == "length":
+            nearest = sorted(
+                self._waiting, key=lambda request: abs(len(request.text) - len(oldest.text))
+            )
+            batch = nearest[:size]
+        else:
+            batch = self._waiting[:size]
+        taken = set(map(id, batch))
+        self._waiting = [request for request in self._waiting if id(request) not in taken]
+        return batch
+
+
+class _Request:
+    def __init__(self, text):
+        self.text = text
+        self.answer = None
+        self.done = threading.Event()
+
+
+def make_requests(number):
+    """Texts of mixed length: sentences, and for every tenth request ten of them in one text."""
+    texts = read_texts()
+    return [
+        " ".join(texts[(i + j) % len(texts)] for j in range(10 if i % 10 == 9 else 1))
+        for i in range(number)
+    ]
+
+
+def run_side(policy, options):
+    """Answers all requests with one policy, and prints the figures as JSON."""
+    import tensorflow as tf
+
+    from keras_bert_cli.ask_saved_model import load_text_ops
+
+    load_text_ops(tf)
+    model = tf.saved_model.load(str(options.folder / "saved_model" / "1"))
+    serve = model.signatures["serving_default"]
+
+    def answer(texts):
+        return serve(text=tf.constant(texts))["label_ids"].numpy()
+
+    requests = make_requests(options.requests)
+    for size in (1, MAX_BATCH_SIZE):  # The first runs are to warm up.
+        answer(requests[9 : 9 + size])
+    batcher = Batcher(answer, policy)
+    seconds, memory = [0.0] * len(requests), []
+    places = iter(range(len(requests)))
+    lock = threading.Lock()
+
+    def be_a_client():
+        while True:
+            with lock:
+                place = next(places, None)
+            if place is None:
+                return
+            begin = time.perf_counter()
+            batcher.ask(requests[place])
+            seconds[place] = time.perf_counter() - begin
+            if place == len(requests) // 10:
+                memory.append(read_memory())
+
+    clients = [threading.Thread(target=be_a_client) for _ in range(options.num_clients)]
+    begin = time.perf_counter()
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    total = time.perf_counter() - begin
+    memory.append(read_memory())
+    batcher.close()
+    shares = statistics.quantiles(seconds, n=100)
+    figures = {
+        "p50 ms": 1000 * shares[49],
+        "p99 ms": 1000 * shares[98],
+        "requests/s": len(requests) / total,
+        "GB after a tenth": memory[0],
+        "GB at the end": memory[1],
+    }
+    print(json.dumps(figures))
+
+
+def read_memory():
+    """float, the gigabytes that this process has in memory now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096 / 2**30
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--clients", nargs="+", type=int, default=[1, 8, 32])
+    parser.add_argument("--requests", type=int, default=3000)
+    parser.add_argument("--policies", nargs="+", default=list(POLICIES), choices=POLICIES)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--num_clients", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child == "models":
+        make_models(options.folder)
+        print("{}")
+        return
+    if options.child:
+        run_side(options.child, options)
+        return
+
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = ["--folder", folder, *repeat_flags(options, ["requests"])]
+        measure_in_turn(__file__, [("models", "tensorflow")], 1, arguments)
+        sides = [(policy, "tensorflow") for policy in options.policies]
+        print(f"{describe_run(options.rounds)}\n")
+        names = None
+        for clients in options.clients:
+            flags = [*arguments, "--num_clients", clients]
+            measured = measure_in_turn(__file__, sides, options.rounds, flags)
+            for (policy, _), figures in measured.items():
+                if names is None:
+                    names = list(figures)
+                    print(f"| clients | batches | {' | '.join(names)} |")
+                    print("| --- " * (len(names) + 2) + "|")
+                cells = [f"{figures[name]:.{2 if 'GB' in name else 1}f}" for name in names]
+                print(f"| {clients} | {policy} | {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
