@@ -1,8 +1,10 @@
 """What every test may use."""
 
+import ctypes
 import gc
 import importlib.util
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -48,9 +50,14 @@ def frozen_imports():
 
 @pytest.fixture(autouse=True, scope="module")
 def freed_memory():
-    """The models of a module are in cycles, which the collector may leave for a long time."""
+    """The models of a module are in cycles, which the collector may leave for a long time.
+
+    The C library keeps what was freed, by an export several gigabytes, unless it is told not to.
+    """
     yield
     gc.collect()
+    if sys.platform == "linux":
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 @pytest.fixture(autouse=True)

@@ -54,6 +54,13 @@ def test_other_formats(run, finetuned, tmp_path, format, files):
     assert list_files(tmp_path) == before
 
 
+def count_integers(folder):
+    """How many matrices of a `model.onnx` are in 8-bit integers."""
+    onnx = pytest.importorskip("onnx")
+    tensors = onnx.load(folder / "model.onnx").graph.initializer
+    return sum(tensor.data_type == onnx.TensorProto.INT8 for tensor in tensors)
+
+
 @pytest.mark.exporting
 def test_int8(run, finetuned, tmp_path):
     """Scales come from lines or from a column of a table; the flags must fit together."""
@@ -67,10 +74,7 @@ def test_int8(run, finetuned, tmp_path):
     assert (status, err) == (0, "") and out.endswith(f"wrote {tmp_path / 'lines'}\n")
     int8[-1] = tmp_path / "texts.tsv"
     assert run(*onnx, tmp_path / "table", *int8, "--text_column=sentence")[0] == 0
-    assert run(*onnx, tmp_path / "float32")[0] == 0
-    names = ("lines", "table", "float32")
-    *quantized, whole = [(tmp_path / name / "model.onnx").stat().st_size for name in names]
-    assert max(quantized) < 0.9 * whole
+    assert count_integers(tmp_path / "lines") == count_integers(tmp_path / "table") > 0
 
     for flags, message in (
         (["--format=openvino", "--precision=int8"], "needs --calibration, a file of texts"),
