@@ -4,6 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
+from portable_runtimes import long_elsewhere
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -33,6 +34,7 @@ def saved_chooser(chooser, tmp_path_factory):
     return export_saved_model(chooser, tmp_path_factory.mktemp("saved_models") / "chooser")
 
 
+@long_elsewhere
 def test_a_saved_model_chooses_as_predict_does(chooser, saved_chooser):
     signatures = tf.saved_model.load(str(saved_chooser)).signatures
     assert set(signatures) == {"serving_default", "serve_ids", "serve_examples"}

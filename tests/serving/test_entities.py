@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
-from portable_runtimes import PORTABLE
+from portable_runtimes import PORTABLE, long_elsewhere
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
@@ -67,6 +67,7 @@ def test_byte_pairs(tmp_path):
     check_entities(tagger, export_saved_model(tagger, tmp_path / "tagger"))
 
 
+@long_elsewhere
 def test_the_best_paths_of_a_crf(tmp_path):
     """Texts of many windows have one path each."""
     keras.utils.set_random_seed(2)
@@ -88,6 +89,7 @@ def test_the_best_paths_of_a_crf(tmp_path):
         export_onnx(tagger, tmp_path / "onnx")
 
 
+@long_elsewhere
 @pytest.mark.parametrize(
     "tokenizer", ["word pieces", pytest.param("byte pairs", marks=pytest.mark.exporting)]
 )

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
-from portable_runtimes import PORTABLE
+from portable_runtimes import PORTABLE, long_elsewhere
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY
 
@@ -65,6 +65,7 @@ def saved_model(model, tmp_path_factory):
     return export_saved_model(model, tmp_path_factory.mktemp("saved_models") / "guesses")
 
 
+@long_elsewhere
 def test_a_saved_model_makes_the_guesses_of_predict(model, saved_model):
     signatures = tf.saved_model.load(str(saved_model)).signatures
     texts = [*(text.encode() for text in TEXTS), BROKEN_UTF8]
