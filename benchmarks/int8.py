@@ -48,7 +48,7 @@ def export_sides(task, texts, folder):
     exports = {"onnx": kbs.export_onnx, "openvino": kbs.export_openvino}
     runs = {}
     for side, (file_format, precision, calibrated, hint) in SIDES.items():
-        path = folder / f"{file_format} {precision} {calibrated}"
+        path = folder / f"{file_format} {precision} {calibrated}" / "1"
         if not path.exists():
             if file_format == "saved_model":
                 kbs.export_saved_model(task, path)
