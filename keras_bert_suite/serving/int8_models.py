@@ -77,6 +77,8 @@ def quantize_onnx(file, batches):
     if batches is None:
         quantization.quantize_dynamic(file, written, **arguments)
     else:
+        # With signed activations ONNX Runtime does not join an op with the scales around it.
+        arguments["activation_type"] = quantization.QuantType.QUInt8
         quantization.quantize_static(file, written, _CalibrationReader(batches), **arguments)
     written.replace(file)
 
