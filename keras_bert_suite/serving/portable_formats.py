@@ -53,12 +53,12 @@ def export_onnx(
         task: `TextClassifier`, `TokenClassifier` or `EntitySpanClassifier` with a `SegmentPacker`,
             computing in float32.
         path: str or path of the folder, which must not exist.
-        precision: "float32", or "int8" for products of matrices in 8-bit integers, which modern
-            CPUs compute two to three times as fast. Weights have a scale for each column.
+        precision: "float32", or "int8" for products of matrices in 8-bit integers, which CPUs
+            with VNNI compute two to three times as fast. Weights have a scale for each column.
         calibration_texts: for "int8": some hundred texts of those that the model will see, as
             `task.predict` takes them. The scales of activations are fixed from them, so an answer
             does not depend on the other rows of its batch. With None each batch has scales of its
-            own.
+            own, which was measured to be faster.
 
     Raises:
         FileExistsError: if `path` exists.
