@@ -9,9 +9,9 @@ one row and 8 rows, in float32 as a SavedModel and in the formats of `export_onn
 
 Accuracy: MiniLM (six layers, 384 wide) fine-tuned here for one epoch on the review sentences of
 examples/data, on STS-B and on the first 2,000 sentences of CoNLL-2003, exported, and compared on
-the test sentences of examples/data and the dev files. Calibration takes 300 texts of the training
-data. `--data` is a folder with glue/STS-B and ner/conll2003_en; without it only the reviews are
-measured.
+the test sentences of examples/data and the dev files. The exports choose 300 texts of the training
+data for calibration. `--data` is a folder with glue/STS-B and ner/conll2003_en; without it only the
+reviews are measured.
 """
 
 import argparse
@@ -26,7 +26,6 @@ import numpy as np
 from side_processes import describe_run, find_minilm
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "data"
-CALIBRATION_ROWS = 300
 LENGTH, BATCH_SIZES = 128, (1, 8)
 
 #: side -> (format, precision of the file, whether it is calibrated, precision at run time).
@@ -139,7 +138,7 @@ def read_reviews(part):
 
 
 def prepare_reviews(data):
-    """(name, trained task, texts for calibration, function(run or None) to a score)."""
+    """(name, trained task, texts for calibration, function(run) to a score)."""
     import keras_bert_suite as kbs
 
     (texts, labels), (test_texts, test_labels) = map(read_reviews, ("train", "test"))
@@ -219,12 +218,6 @@ def measure_accuracy(data):
     scores = {}
     for prepare in (prepare_reviews, *((prepare_stsb, prepare_entities) if data else ())):
         name, task, texts, score = prepare(data)
-        rows = len(texts[0]) if isinstance(texts, tuple) else len(texts)
-        chosen = np.linspace(0, rows - 1, min(rows, CALIBRATION_ROWS)).astype(int)
-        if isinstance(texts, tuple):
-            texts = tuple([column[i] for i in chosen] for column in texts)
-        else:
-            texts = [texts[i] for i in chosen]
         with tempfile.TemporaryDirectory() as folder:
             runs = export_sides(task, texts, Path(folder))
             scores[name] = {side: score(run) for side, run in runs.items()}

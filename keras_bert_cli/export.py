@@ -51,9 +51,9 @@ def define_flags(values):
     )
     flags.DEFINE_enum("precision", "float32", ("float32", "int8"), explanation, flag_values=values)
     explanation = (
-        "File with some hundred texts like those that the model will see, one in each line, or a "
-        "table of them (.tsv, .csv or --delimiter), from which int8 has its scales. OpenVINO needs "
-        "it."
+        "File with some hundred texts like those that the model will see: one in each line, or a "
+        "table (.tsv, .csv or --delimiter). int8 takes its scales from these texts. OpenVINO needs "
+        "them."
     )
     define_path(values, "calibration", None, explanation)
     define_table_flags(values, text_column=None, label_column=None)
