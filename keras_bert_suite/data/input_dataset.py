@@ -32,7 +32,7 @@ def is_dataset(x):
     return True
 
 
-def training_batches(rows, batch_size, shuffle, seed):
+def training_batches(rows, batch_size, shuffle, seed, lengths=None):
     """Makes batches of `Rows` of similar length, in a fresh order each epoch.
 
     Args:
@@ -40,11 +40,11 @@ def training_batches(rows, batch_size, shuffle, seed):
         batch_size: int.
         shuffle: bool. False keeps the order of the rows.
         seed: int.
+        lengths: int (N,), how long each row is. None is for rows of one length.
 
     Returns:
         `RowBatches`.
     """
-    lengths = rows.text_lengths()
     if not shuffle:
         order = in_order(len(rows))
     elif lengths is None:
@@ -54,20 +54,18 @@ def training_batches(rows, batch_size, shuffle, seed):
     return RowBatches(rows, batch_size, order)
 
 
-def evaluation_batches(rows, batch_size, by_length=True):
+def evaluation_batches(rows, batch_size, lengths=None):
     """Makes batches of rows of similar length, short rows first, or of rows in their own order.
 
     Args:
         rows: `Rows`.
         batch_size: int.
-        by_length: bool. False keeps the order of the rows.
+        lengths: int (N,), how long each row is. None keeps the order of the rows.
 
     Returns:
         (`RowBatches`; int (N,), the rows in the order in which they are visited).
     """
-    lengths = rows.text_lengths()
-    by_length = by_length and lengths is not None
-    order = longest_last(lengths) if by_length else in_order(len(rows))
+    order = in_order(len(rows)) if lengths is None else longest_last(lengths)
     return RowBatches(rows, batch_size, order, trains=False), order(0)
 
 

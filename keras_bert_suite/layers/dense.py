@@ -6,6 +6,11 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
+from keras_bert_suite.layers.torch_products import linear
+
+#: PyTorch's names for the two functions.
+GELU_APPROXIMATIONS = {gelu_erf: "none", gelu_tanh: "tanh"}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -38,10 +43,9 @@ class Dense(keras.layers.Dense):
         activation = self.activation or keras.activations.linear
         kernel, bias = ops.convert_to_tensor(self.kernel), ops.convert_to_tensor(self.bias)
         if backend == "torch":
-            import torch
-
-            # `linear` takes the kernel with its axes swapped, which is a view.
-            return activation(torch.nn.functional.linear(inputs, kernel.T, bias))
+            if activation in GELU_APPROXIMATIONS:
+                return linear(inputs, kernel, bias, gelu=GELU_APPROXIMATIONS[activation])
+            return activation(linear(inputs, kernel, bias))
         import tensorflow as tf
 
         shape = ops.shape(inputs)

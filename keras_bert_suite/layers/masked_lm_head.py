@@ -8,6 +8,7 @@ from keras import ops
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.bias import add_bias
 from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.layers.torch_products import linear
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -73,9 +74,24 @@ class MaskedLMHead(keras.layers.Layer):
         x = self.layer_norm(self.transform(x))
         # The product takes a matrix with one row for each prediction. XLA would copy a tensor with
         # three axes before the products of the backward pass.
-        logits = self.token_embedding(ops.reshape(x, (-1, x.shape[-1])), reverse=True)
-        logits = add_bias(logits, ops.cast(self.bias, logits.dtype))
+        logits = self._score_vocabulary(ops.reshape(x, (-1, x.shape[-1])))
         return ops.reshape(logits, (*ops.shape(x)[:-1], logits.shape[-1]))
+
+    def _score_vocabulary(self, rows: Tensor) -> Tensor:
+        """(N, E) -> (N, V), logits."""
+        embedding = self.token_embedding
+        is_plain = (
+            embedding.tie_weights
+            and embedding.logit_soft_cap is None
+            and embedding.quantization_mode is None
+        )
+        if keras.config.backend() == "torch" and is_plain:
+            kernel, bias = (
+                ops.cast(weight, self.compute_dtype) for weight in (embedding.embeddings, self.bias)
+            )
+            return linear(ops.cast(rows, self.compute_dtype), kernel.T, bias)
+        logits = embedding(rows, reverse=True)
+        return add_bias(logits, ops.cast(self.bias, logits.dtype))
 
     def compute_output_shape(
         self, sequence_output_shape: Shape, mask_positions_shape: Shape

@@ -18,6 +18,7 @@ from keras_bert_suite.tasks.input_checks import (
     check_packed,
     check_preprocessor,
 )
+from keras_bert_suite.tasks.text_packing import measure_rows
 
 DEFAULT_BATCH_SIZE = 32
 
@@ -73,7 +74,8 @@ def training_source(task, data, batch_size, shuffle, seed, class_weight=None):
         return BatchSource(data, preprocess, task.preprocesses_in_graphs, task.has_fixed_labels)
     preprocess = weighted(task, task.preprocess_training, class_weight, given=data.weights)
     windows = task.cut_windows(data)
-    batches = training_batches(windows, choose_size(batch_size), shuffle, seed)
+    lengths = measure_rows(task.preprocessor, windows) if shuffle else None
+    batches = training_batches(windows, choose_size(batch_size), shuffle, seed, lengths)
     return BatchSource(batches, preprocess, fixed_labels=task.has_fixed_labels)
 
 
@@ -90,7 +92,9 @@ def evaluation_source(task, data, batch_size=None, by_length=True):
     if not isinstance(data, Rows):
         preprocess, in_graph = task.preprocess_training_samples, task.preprocesses_in_graphs
         return BatchSource(data, preprocess, in_graph, task.has_fixed_labels)
-    batches, _ = evaluation_batches(task.cut_windows(data), choose_size(batch_size), by_length)
+    windows = task.cut_windows(data)
+    lengths = measure_rows(task.preprocessor, windows) if by_length else None
+    batches, _ = evaluation_batches(windows, choose_size(batch_size), lengths)
     return BatchSource(batches, task.preprocess_training, fixed_labels=task.has_fixed_labels)
 
 

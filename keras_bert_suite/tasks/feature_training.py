@@ -8,6 +8,7 @@ from keras_bert_suite.data.input_dataset import evaluation_batches
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers.pooling import call_pooling
 from keras_bert_suite.tasks.batch_sources import BatchSource, choose_size, read_data
+from keras_bert_suite.tasks.text_packing import measure_rows
 
 
 def fit_on_features(task, x, y, batch_size, epochs, validation_data, optimizer, **kwargs):
@@ -122,4 +123,5 @@ def _read_batches(task, x, y, batch_size):
             f"{type(x).__name__}. Pass texts and their labels; for a dataset, freeze the encoder "
             "with `classifier.backbone.trainable = False` and call `fit`."
         )
-    return rows, *evaluation_batches(rows, choose_size(batch_size))
+    lengths = measure_rows(task.preprocessor, rows)
+    return rows, *evaluation_batches(rows, choose_size(batch_size), lengths)

@@ -16,6 +16,7 @@ from keras_bert_suite.tasks.batch_sources import (
     read_data,
     read_samples,
 )
+from keras_bert_suite.tasks.text_packing import measure_rows
 
 
 def predict(task, x, batch_size, steps, decode, condense=None, **kwargs):
@@ -47,7 +48,8 @@ def _predict_rows(task, rows, batch_size, decode, condense, **kwargs):
     if not len(windows):
         outputs = keras.tree.map_structure(_no_rows, task.output)
         return decode(outputs if windows is rows else [], windows)
-    batches, visited = evaluation_batches(windows, choose_size(batch_size))
+    lengths = measure_rows(task.preprocessor, windows)
+    batches, visited = evaluation_batches(windows, choose_size(batch_size), lengths)
     source = BatchSource(batches, task.preprocess)
     order = np.argsort(visited)
     if windows is rows:

@@ -11,6 +11,9 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 #: A preprocessor of KerasHub is built in its first call, so two threads must not call it at once.
 _KERAS_HUB_LOCK = threading.Lock()
 
+#: The most characters that are tokenized only to be counted.
+_MOST_CHARACTERS = 100_000_000
+
 
 def check_can_pack(task):
     """Checks that a task has a preprocessor that fits its backbone.
@@ -42,6 +45,25 @@ def pack_texts(task, texts):
     else:
         packed = _pack_by_keras_hub(task.preprocessor, texts)
     return {name: packed[name] for name in task.backbone.input}
+
+
+def measure_rows(preprocessor, rows):
+    """How long rows in memory are, so that rows of similar length can share a batch.
+
+    Args:
+        preprocessor: `SegmentPacker`, a preprocessor of KerasHub, or None.
+        rows: `Rows`.
+
+    Returns:
+        int64 (N,), in tokens if our tokenizer can count them within some seconds, else in
+        characters; None if the inputs are packed.
+    """
+    lengths = rows.text_lengths()
+    if lengths is None or not isinstance(preprocessor, SegmentPacker):
+        return lengths
+    if lengths.sum() > _MOST_CHARACTERS:
+        return lengths
+    return rows.text_lengths(lambda texts: preprocessor.tokenizer.tokenize_flat(texts)[1])
 
 
 def _pack_by_keras_hub(preprocessor, texts):

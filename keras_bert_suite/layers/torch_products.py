@@ -1,0 +1,119 @@
+"""Products of matrices under PyTorch, by the faster of its two libraries.
+
+On a CPU, PyTorch multiplies float32 matrices by Intel's MKL. On processors of AMD, MKL leaves their
+widest registers (AVX-512) unused. oneDNN, the library of PyTorch's compiler, uses them, and is
+twice as fast there.
+"""
+
+import functools
+import platform
+from pathlib import Path
+from typing import Any
+
+from keras_bert_suite.annotations import Tensor
+
+#: The least number of multiplications of a product for oneDNN. Calling it takes longer.
+_LEAST_PRODUCT = 1 << 23
+
+
+def linear(
+    x: Tensor, kernel: Tensor, bias: Tensor | None = None, gelu: str | None = None
+) -> Tensor:
+    """Computes `x @ kernel + bias` under PyTorch, and GELU of it.
+
+    Args:
+        x: float (..., I).
+        kernel: float (I, O).
+        bias: float (O,), or None.
+        gelu: None for no activation function; "none" or "tanh", the `approximate` of PyTorch's
+            GELU.
+
+    Returns:
+        float (..., O).
+    """
+    import torch
+
+    onednn = _takes_onednn(x, kernel)
+    # Training needs the numbers that GELU was given.
+    if onednn and not torch.is_grad_enabled():
+        return _multiply(x.contiguous(), kernel, bias, gelu)
+    if onednn:
+        y = _product_with_gradients().apply(x.contiguous(), kernel, bias)
+    else:
+        # `linear` takes the kernel with its axes swapped, which is a view.
+        y = torch.nn.functional.linear(x, kernel.T, bias)
+    return y if gelu is None else torch.nn.functional.gelu(y, approximate=gelu)
+
+
+def _takes_onednn(x: Tensor, kernel: Tensor) -> bool:
+    import torch
+
+    return (
+        x.dtype == torch.float32
+        and x.device.type == "cpu"
+        and x.numel() * kernel.shape[-1] >= _LEAST_PRODUCT
+        and _is_mkl_slow()
+        and not torch.compiler.is_compiling()
+    )
+
+
+@functools.cache
+def _is_mkl_slow() -> bool:
+    import torch
+
+    return (
+        torch.backends.mkl.is_available()
+        and torch.backends.mkldnn.is_available()
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+        and torch.backends.cpu.get_cpu_capability() == "AVX512"
+        and "AuthenticAMD" in _describe_processor()
+    )
+
+
+def _describe_processor() -> str:
+    table = Path("/proc/cpuinfo")
+    if table.exists():
+        with table.open(encoding="utf-8", errors="replace") as file:
+            return file.read(1000)
+    return platform.processor()
+
+
+def _multiply(
+    x: Tensor, kernel: Tensor, bias: Tensor | None = None, gelu: str | None = None
+) -> Tensor:
+    """The product of a matrix, or a stack of rows, with a matrix; each may be a transposed view."""
+    import torch
+
+    activation = "none" if gelu is None else "gelu"
+    # The weight of this operation is the kernel with its axes swapped.
+    return torch.ops.mkldnn._linear_pointwise(x, kernel.T, bias, activation, [], gelu or "")
+
+
+@functools.cache
+def _product_with_gradients() -> Any:
+    import torch
+
+    class Product(torch.autograd.Function):
+        """`_multiply` without GELU, with its gradients, which have gradients themselves."""
+
+        @staticmethod
+        def forward(x: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
+            return _multiply(x, kernel, bias)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+            ctx.save_for_backward(*inputs[:2])
+
+        @staticmethod
+        def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+            x, kernel = ctx.saved_tensors
+            gradient = gradient.contiguous()
+            rows, row_gradients = (y.reshape(-1, y.shape[-1]) for y in (x, gradient))
+            of_x, of_kernel, of_bias = ctx.needs_input_grad
+            return (
+                Product.apply(gradient, kernel.T, None) if of_x else None,
+                Product.apply(rows.T, row_gradients, None) if of_kernel else None,
+                row_gradients.sum(dim=0) if of_bias else None,
+            )
+
+    return Product
