@@ -7,7 +7,8 @@ Every side fine-tunes the same MiniLM (six layers, 384 wide) on the same sentenc
 examples/data, in batches of 32 rows of at most 128 tokens, in a process of its own. Graphs are
 compiled in the first epoch, so `fit` counts the epochs after it; `first epoch` is in seconds.
 KerasHub can only pad every batch to 128 tokens. transformers pads to the longest row of a batch. A
-second side of transformers groups rows by their number of tokens ("grouped").
+second side of transformers groups rows by their number of tokens ("grouped"). A second side of ours
+computes in mixed_bfloat16.
 """
 
 import argparse
@@ -41,14 +42,14 @@ def measure_keras(classifier, train, test, epochs):
     return begin, ends, time.perf_counter() - predict_begin, outputs.argmax(-1)
 
 
-def run_ours(train, test, epochs, learning_rate):
+def run_ours(train, test, epochs, learning_rate, dtype=None):
     import keras
 
     import keras_bert_suite as kbs
 
     keras.utils.set_random_seed(0)
     classifier = kbs.TextClassifier.from_preset(
-        find_minilm(), num_classes=2, sequence_length=SEQUENCE_LENGTH
+        find_minilm(), num_classes=2, sequence_length=SEQUENCE_LENGTH, dtype=dtype
     )
     classifier.compile(kbs.AdamW(kbs.LinearWarmupDecay(learning_rate), bias_correction=True))
     return measure_keras(classifier, train, test, epochs)
@@ -131,6 +132,7 @@ def run_transformers(train, test, epochs, learning_rate, grouped=False):
 
 SIDES = {
     "ours": run_ours,
+    "ours, bfloat16": lambda *arguments: run_ours(*arguments, dtype="mixed_bfloat16"),
     "keras_hub": run_keras_hub,
     "transformers": run_transformers,
     "transformers grouped": lambda *arguments: run_transformers(*arguments, grouped=True),
