@@ -11,6 +11,7 @@ import os
 import sys
 
 from . import (
+    benchmark,
     convert,
     demo,
     embed,
@@ -43,6 +44,7 @@ COMMANDS = {
     "search": search,
     "export": export,
     "convert": convert,
+    "benchmark": benchmark,
 }
 
 
