@@ -4,7 +4,6 @@ KERAS_BACKEND=torch python -m keras_bert_cli.speed_process '{"size": "tiny", ...
 """
 
 import json
-import resource
 import sys
 import time
 
@@ -152,6 +151,10 @@ def find_memory(device):
     """
     backend = keras.config.backend()
     if device is None:
+        try:
+            import resource
+        except ImportError:  # Windows
+            return None
         unit = 1 if sys.platform == "darwin" else 1024
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
     if backend == "torch":
