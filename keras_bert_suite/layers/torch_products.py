@@ -2,7 +2,8 @@
 
 On a CPU, PyTorch multiplies float32 matrices by Intel's MKL. On processors of AMD, MKL leaves their
 widest registers (AVX-512) unused. oneDNN, the library of PyTorch's compiler, uses them, and is
-twice as fast there.
+twice as fast there. It keeps the code of the last 1,024 shapes, some 600 MB if all differ. The
+environment variable ONEDNN_PRIMITIVE_CACHE_CAPACITY takes another number.
 """
 
 import functools
