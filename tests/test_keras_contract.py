@@ -80,11 +80,12 @@ ARGUMENTS = {
     ),
 }
 
-#: Functions of PyTorch, which has no public ones for them.
+#: Functions of PyTorch, which has no public ones for them: name -> (place, what breaks).
 TORCH = {
-    "_fused_adamw_": "AdamW's update under PyTorch.",
-    "_foreach_norm": "Clipping under PyTorch.",
-    "_foreach_mul_": "Clipping under PyTorch.",
+    "_fused_adamw_": ("torch", "AdamW's update under PyTorch."),
+    "_foreach_norm": ("torch", "Clipping under PyTorch."),
+    "_foreach_mul_": ("torch", "Clipping under PyTorch."),
+    "_linear_pointwise": ("torch.ops.mkldnn", "Products on processors of AMD are slow again."),
 }
 
 #: Names of internal modules of Keras and KerasHub: module -> (name -> parameters, what breaks).
@@ -262,7 +263,8 @@ def test_arguments(name):
 @pytest.mark.parametrize("name", TORCH)
 def test_functions_of_pytorch(name):
     torch = pytest.importorskip("torch")
-    assert hasattr(torch, name), TORCH[name]
+    place, breaks = TORCH[name]
+    assert hasattr({"torch": torch, "torch.ops.mkldnn": torch.ops.mkldnn}[place], name), breaks
 
 
 @pytest.mark.backend_free
