@@ -107,7 +107,7 @@ def run_transformers(train, test, epochs, learning_rate, grouped=False):
         return classes
 
     ends, begin = [], time.perf_counter()
-    lengths = count_tokens(train[0])
+    lengths = count_tokens(train[0]) if grouped else None
     for _ in range(epochs):
         model.train()
         order = rng.permutation(len(train[0]))

@@ -26,13 +26,11 @@ from pathlib import Path
 from absl import flags
 
 from .backend import BACKENDS
-from .command_flags import UsageError, define_path
+from .command_flags import DTYPES, SIZES, UsageError, define_path
 from .model_paths import check_model
+from .prepare import count_cores
 
 REQUIRED = ()
-
-SIZES = ("tiny", "mini", "small", "medium", "base", "large")
-DTYPES = ("float32", "bfloat16", "mixed_bfloat16", "mixed_float16")
 
 #: The vector instructions that matter for products, as Linux names them.
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "asimd", "bf16")
@@ -131,8 +129,7 @@ def describe_machine(runs):
         name = fields.get("model name", name)
         words = (fields.get("flags") or fields.get("Features") or "").split()
         known = [word for word in INSTRUCTIONS if word in words]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    processor = f"{cores} cores of {name}" + (f" ({', '.join(known)})" if known else "")
+    processor = f"{count_cores()} cores of {name}" + (f" ({', '.join(known)})" if known else "")
     return ", ".join([*accelerators, processor])
 
 

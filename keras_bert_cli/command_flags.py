@@ -9,6 +9,10 @@ from absl import flags as absl_flags
 
 from .backend import BACKENDS
 
+#: Values of flags of several commands: sizes of `BertBackbone.from_size`, and precisions.
+SIZES = ("tiny", "mini", "small", "medium", "base", "large")
+DTYPES = ("float32", "bfloat16", "mixed_bfloat16", "mixed_float16")
+
 
 class UsageError(Exception):
     """An error in the command line itself. The exit status is 2."""

@@ -42,7 +42,7 @@ from pathlib import Path
 
 from absl import flags
 
-from .command_flags import define_path
+from .command_flags import DTYPES, define_path
 from .finetune_folder import claim_folder, drop_folder
 from .kinds import define_kind_flags, define_task_flag, define_training_flags, find_kind
 from .model_paths import check_model
@@ -104,8 +104,7 @@ def define_flags(values):
     path("checkpoint_dir", None, "Folder for the checkpoints. Default: OUTPUT.training.")
     integer("checkpoint_every", 500, "Steps from one checkpoint to the next; 0 for none.", 0)
     integer("seed", 0, "Seed of the new layer, the order of the texts and the dropout.", 0)
-    dtypes = ("float32", "bfloat16", "mixed_bfloat16", "mixed_float16")
-    flags.DEFINE_enum("dtype", "float32", dtypes, "Precision.", flag_values=values)
+    flags.DEFINE_enum("dtype", "float32", DTYPES, "Precision.", flag_values=values)
 
 
 def run(values):

@@ -28,7 +28,7 @@ from pathlib import Path
 
 from absl import flags
 
-from .command_flags import UsageError, define_path
+from .command_flags import DTYPES, UsageError, define_path
 from .model_paths import check_model
 from .standalone import atomic_file
 from .standalone import glue as glue_files
@@ -78,8 +78,7 @@ def define_flags(values):
     integer("train_rows", None, "Most training rows of a task, the first. Default: all.")
     explanation = "Correct the bias of Adam, which is better for small tasks."
     flags.DEFINE_boolean("bias_correction", True, explanation, flag_values=values)
-    dtypes = ("float32", "bfloat16", "mixed_bfloat16", "mixed_float16")
-    flags.DEFINE_enum("dtype", "float32", dtypes, "Precision.", flag_values=values)
+    flags.DEFINE_enum("dtype", "float32", DTYPES, "Precision.", flag_values=values)
     explanation = (
         "A setting of one task, such as rte.learning_rate=2e-5. May be given several times."
     )

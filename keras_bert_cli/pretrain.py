@@ -21,7 +21,7 @@ from pathlib import Path
 
 from absl import flags
 
-from .command_flags import UsageError, define_path
+from .command_flags import SIZES, UsageError, define_path
 from .model_paths import check_corpus, check_model
 from .outputs import write_output
 from .pretrain_folder import claim_folder, find_report_every, read_run
@@ -29,7 +29,6 @@ from .run_settings import report_stop, write_settings
 
 REQUIRED = ("corpus", "output", "steps")
 
-SIZES = ("tiny", "mini", "small", "medium", "base", "large")
 MODES = ("pairs", "sop", "full_sentences", "doc_sentences")
 
 #: Flags that may change from one start of a run to the next.

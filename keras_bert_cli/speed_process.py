@@ -110,7 +110,7 @@ def count_operations(backbone, length):
 
 
 def find_peak(dtype):
-    """The operations/s of a product of two large matrices, the best of five."""
+    """The operations/s of a product of two large matrices, the best of six."""
     size, seconds = 512, 0.0
     while seconds < 0.02 and size < 16384:
         size *= 2

@@ -59,9 +59,8 @@ def measure_rows(preprocessor, rows):
         characters; None if the inputs are packed.
     """
     lengths = rows.text_lengths()
-    if lengths is None or not isinstance(preprocessor, SegmentPacker):
-        return lengths
-    if lengths.sum() > _MOST_CHARACTERS:
+    counts_tokens = lengths is not None and isinstance(preprocessor, SegmentPacker)
+    if not counts_tokens or lengths.sum() > _MOST_CHARACTERS:
         return lengths
     return rows.text_lengths(lambda texts: preprocessor.tokenizer.tokenize_flat(texts)[1])
 
