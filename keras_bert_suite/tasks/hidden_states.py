@@ -7,6 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.layers import PackedSequences, UnpackSequences
 from keras_bert_suite.layers.pooling import call_pooling, get_pooling
 from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle
 
@@ -88,6 +89,9 @@ def make_layer_model(backbone: keras_hub.models.Backbone) -> keras.Model:
     """
     nodes = [node for _, node in list_layer_calls(backbone)]
     states = [nodes[0].input_tensors[0], *(node.outputs[0] for node in nodes)]
+    if isinstance(backbone, PackedSequences):
+        unpack = UnpackSequences(name="unpack_sequences")
+        states = [unpack(state, backbone.input["padding_mask"]) for state in states]
     return keras.Model(backbone.input, states, name="layer_outputs")
 
 
