@@ -127,13 +127,14 @@ class PackedSequences:
         inputs, layout = _take_layout(inputs)
         if layout is not None:
             kwargs[LAYOUT_ARGUMENT] = SequenceLayout.read(layout, inputs["padding_mask"])
-        return super().call(inputs, training=training, mask=mask, **kwargs)
+        return super().call(inputs, training=training, mask=mask, **kwargs)  # type: ignore[misc]
 
     def compute_output_spec(self, inputs: dict[str, Tensor], **kwargs: Any) -> Any:
-        return super().compute_output_spec(_take_layout(inputs)[0], **kwargs)
+        inputs, _ = _take_layout(inputs)
+        return super().compute_output_spec(inputs, **kwargs)  # type: ignore[misc]
 
 
-def _take_layout(inputs):
+def _take_layout(inputs: Any) -> tuple[Any, Tensor | None]:
     """(inputs without a layout, the layout or None)."""
     if not isinstance(inputs, dict) or LAYOUT_ARGUMENT not in inputs:
         return inputs, None

@@ -1,7 +1,7 @@
 """Lays the rows of a batch side by side in fewer rows, which are almost full."""
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -35,7 +35,7 @@ def lay_out_sequences(padding_mask: np.ndarray, compiled: bool = False) -> np.nd
         most = 2 * int(lengths.sum()) // (3 * int(lengths.max(initial=1)))
         number = 1 << max(0, most.bit_length() - 1)
         width = _find_width(lengths, number)
-        width += -width % max(1, 1 << width.bit_length() - 4)
+        width += -width % max(1, (1 << width.bit_length()) // 16)
         rows = fill_rows(lengths, width)
         rows += [[]] * (number - len(rows))
     else:
@@ -47,6 +47,42 @@ def lay_out_sequences(padding_mask: np.ndarray, compiled: bool = False) -> np.nd
         filled = np.concatenate([tokens[b][is_token[b]] for b in row]) if row else tokens[0, :0]
         place[: len(filled)] = filled
     return layout
+
+
+def split_sequences(packed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Splits rows in which another tool has packed several sequences.
+
+    Args:
+        packed: dict of arrays (R, W). Its `padding_mask` numbers the sequences of a row from 1, and
+            is 0 on padding.
+
+    Returns:
+        dict of arrays (N, L) with the same names: a row for each sequence, in the order of the rows
+        and of the numbers, padded with 0 to the longest. `padding_mask` is 1 on tokens.
+
+    Raises:
+        ValueError: if an array has another shape than `padding_mask`, or there is no sequence.
+    """
+    numbers = packed["padding_mask"]
+    for name, array in packed.items():
+        if array.shape != numbers.shape or array.ndim != 2:
+            raise ValueError(
+                f"{name} must have the shape (R, W) of padding_mask, got {array.shape} and "
+                f"{numbers.shape}."
+            )
+    sequences = [(r, n) for r, row in enumerate(numbers) for n in np.unique(row[row != 0])]
+    if not sequences:
+        raise ValueError("padding_mask is 0 everywhere, so there are no sequences to split.")
+    places = [np.flatnonzero(numbers[r] == n) for r, n in sequences]
+    longest = max(map(len, places))
+    split = {
+        name: np.zeros((len(sequences), longest), array.dtype) for name, array in packed.items()
+    }
+    for i, ((r, _), columns) in enumerate(zip(sequences, places, strict=True)):
+        for name, array in packed.items():
+            split[name][i, : len(columns)] = array[r, columns]
+    split["padding_mask"] = (split["padding_mask"] != 0).astype(numbers.dtype)
+    return split
 
 
 def fill_rows(lengths: Sequence[int], width: int) -> list[list[int]]:

@@ -89,7 +89,8 @@ def make_layer_model(backbone: keras_hub.models.Backbone) -> keras.Model:
     """
     nodes = [node for _, node in list_layer_calls(backbone)]
     states = [nodes[0].input_tensors[0], *(node.outputs[0] for node in nodes)]
-    if isinstance(backbone, PackedSequences):
+    takes_layout = isinstance(backbone, PackedSequences)
+    if takes_layout:
         unpack = UnpackSequences(name="unpack_sequences")
         states = [unpack(state, backbone.input["padding_mask"]) for state in states]
     return keras.Model(backbone.input, states, name="layer_outputs")

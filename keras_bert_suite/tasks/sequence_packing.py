@@ -41,8 +41,10 @@ def with_sequence_layout(preprocess):
     compiled = compiles_each_length()
 
     def preprocess_packed(x, y=None, sample_weight=None):
-        x, y, weights = keras.utils.unpack_x_y_sample_weight(preprocess(x, y, sample_weight))
-        layout = lay_out_sequences(np.asarray(x["padding_mask"]), compiled)
+        # A `tf.data` dataset may meet another backend.
+        batch = keras.tree.map_structure(np.asarray, preprocess(x, y, sample_weight))
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
+        layout = lay_out_sequences(x["padding_mask"], compiled)
         return keras.utils.pack_x_y_sample_weight({**x, LAYOUT_ARGUMENT: layout}, y, weights)
 
     return preprocess_packed
