@@ -2,12 +2,15 @@
 
     python benchmarks/same_batches.py --task stsb --dropout 0
     python benchmarks/same_batches.py --task stsb --dropout 0.1 --seeds 0 1 2
+    python benchmarks/same_batches.py --task stsb --dropout 0.1 --same_masks
     python benchmarks/same_batches.py --task squad --num_rows 3000 --dev_rows 1000 --dropout 0
 
 The other benchmarks of accuracy compare two recipes: each side draws its new layer and its dropout,
 and so a score moves with the seed. Here transformers draws the new layer for both, and takes the
-batches that our `fit` has made. So without dropout the two trainings are one, and their scores tell
-whether anything else differs. One epoch of MiniLM under PyTorch; both answer by our `predict`.
+batches that our `fit` has made. So without dropout, or with `--same_masks`, the two trainings are
+one, and their scores tell whether anything else differs. With `--same_masks` both draw the masks of
+dropout by the same function, from the same seed in each step. One epoch of MiniLM under PyTorch;
+both answer by our `predict`.
 """
 
 import argparse
@@ -68,6 +71,8 @@ def make_peer(options, folder):
     else:
         kind, arguments = transformers.AutoModelForQuestionAnswering, {}
     rates = dict.fromkeys(("hidden_dropout_prob", "attention_probs_dropout_prob"), options.dropout)
+    # The eager formula drops probabilities by `torch.nn.functional.dropout`.
+    arguments["attn_implementation"] = "eager"
     peer = kind.from_pretrained(find_minilm(), **arguments, **rates)
     save_peer(peer, folder)
     return peer
@@ -91,6 +96,7 @@ def open_ours(options, folder):
 def train_ours(options, ours, x, y):
     """Trains ours; returns the batches that it saw, as (inputs, labels)."""
     import keras
+    import torch
 
     import keras_bert_suite as kbs
 
@@ -98,6 +104,8 @@ def train_ours(options, ours, x, y):
 
     def keep_batch(data):
         inputs, labels, _ = keras.utils.unpack_x_y_sample_weight(data)
+        if options.same_masks:
+            torch.manual_seed(len(batches))
         batches.append(({name: a.clone() for name, a in inputs.items()}, labels.clone()))
         return train_step(data)
 
@@ -108,9 +116,15 @@ def train_ours(options, ours, x, y):
 
 
 def train_peer(options, peer, batches):
+    import torch
+
+    if options.same_masks:
+        use_our_dropout()
     adamw = make_adamw(peer, options.learning_rate, len(batches))
     peer.train()
-    for inputs, labels in batches:
+    for step, (inputs, labels) in enumerate(batches):
+        if options.same_masks:
+            torch.manual_seed(step)
         if options.task == "stsb":
             labels = {"labels": labels.float().reshape(-1)}
         else:
@@ -125,6 +139,21 @@ def train_peer(options, peer, batches):
         take_step(peer, outputs.loss, *adamw)
 
 
+def use_our_dropout():
+    """Has PyTorch draw the masks of dropout as our layers do."""
+    import torch
+
+    from keras_bert_suite.layers import Dropout
+
+    layers = {}
+
+    def drop(x, p=0.5, training=True, inplace=False):
+        layer = layers.setdefault(p, Dropout(p))
+        return layer.call(x, training=True) if training and p else x
+
+    torch.nn.functional.dropout = drop
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--task", choices=list(BATCH_SIZE), default="stsb")
@@ -132,6 +161,7 @@ def main():
     parser.add_argument("--num_rows", type=int, default=10000)
     parser.add_argument("--dev_rows", type=int, default=10000)
     parser.add_argument("--dropout", type=float, default=0.0)
+    parser.add_argument("--same_masks", action="store_true")
     parser.add_argument("--learning_rate", type=float, default=1e-4)
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     options = parser.parse_args()

@@ -10,6 +10,7 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Dtype, PathLike, Patterns, Tensor
 from keras_bert_suite.argument_checks import check_further_arguments
 from keras_bert_suite.layers import (
+    LAYOUT_ARGUMENT,
     BertEmbeddings,
     PackedSequences,
     TransformerBlock,
@@ -182,6 +183,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
             inner = [unpack(state, padding_mask) for state in hidden_states[:-1]]
             outputs["hidden_states"] = [*inner, x]
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
         # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
 
