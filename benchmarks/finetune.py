@@ -7,8 +7,8 @@ Every side fine-tunes the same MiniLM (six layers, 384 wide) on the same sentenc
 examples/data, in batches of 32 rows of at most 128 tokens, in a process of its own. Graphs are
 compiled in the first epoch, so `fit` counts the epochs after it; `first epoch` is in seconds.
 KerasHub can only pad every batch to 128 tokens. transformers pads to the longest row of a batch. A
-second side of transformers groups rows by their number of tokens ("grouped"). A second side of ours
-computes in mixed_bfloat16.
+second side of transformers groups rows by their number of tokens ("grouped"). Two more sides of
+ours take rows in random order and pack their sequences ("packed"), and compute in mixed_bfloat16.
 """
 
 import argparse
@@ -29,20 +29,27 @@ def read_rows(name):
     return [r["sentence"] for r in rows], [int(r["label"] == "positive") for r in rows]
 
 
-def measure_keras(classifier, train, test, epochs):
+def measure_keras(classifier, train, test, epochs, **fit_arguments):
     import keras
 
     ends = []
     clock = keras.callbacks.LambdaCallback(on_epoch_end=lambda *_: ends.append(time.perf_counter()))
     begin = time.perf_counter()
-    classifier.fit(*train, batch_size=BATCH_SIZE, epochs=epochs, callbacks=[clock], verbose=0)
+    classifier.fit(
+        *train,
+        batch_size=BATCH_SIZE,
+        epochs=epochs,
+        callbacks=[clock],
+        verbose=0,
+        **fit_arguments,
+    )
     classifier.predict(test[0], batch_size=BATCH_SIZE, verbose=0)
     predict_begin = time.perf_counter()
     outputs = classifier.predict(test[0], batch_size=BATCH_SIZE, verbose=0)
     return begin, ends, time.perf_counter() - predict_begin, outputs.argmax(-1)
 
 
-def run_ours(train, test, epochs, learning_rate, dtype=None):
+def run_ours(train, test, epochs, learning_rate, dtype=None, **fit_arguments):
     import keras
 
     import keras_bert_suite as kbs
@@ -52,7 +59,7 @@ def run_ours(train, test, epochs, learning_rate, dtype=None):
         find_minilm(), num_classes=2, sequence_length=SEQUENCE_LENGTH, dtype=dtype
     )
     classifier.compile(kbs.AdamW(kbs.LinearWarmupDecay(learning_rate), bias_correction=True))
-    return measure_keras(classifier, train, test, epochs)
+    return measure_keras(classifier, train, test, epochs, **fit_arguments)
 
 
 def run_keras_hub(train, test, epochs, learning_rate):
@@ -132,6 +139,7 @@ def run_transformers(train, test, epochs, learning_rate, grouped=False):
 
 SIDES = {
     "ours": run_ours,
+    "ours, packed": lambda *arguments: run_ours(*arguments, sequence_packing=True),
     "ours, bfloat16": lambda *arguments: run_ours(*arguments, dtype="mixed_bfloat16"),
     "keras_hub": run_keras_hub,
     "transformers": run_transformers,

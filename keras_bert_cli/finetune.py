@@ -101,6 +101,8 @@ def define_flags(values):
         "balanced: every class has the same weight in the loss, however many texts it has."
     )
     flags.DEFINE_enum("class_weight", "none", ("none", "balanced"), explanation, flag_values=values)
+    explanation = "Pack several texts in a row of the encoder, so that it skips padding."
+    flags.DEFINE_boolean("sequence_packing", False, explanation, flag_values=values)
     path("checkpoint_dir", None, "Folder for the checkpoints. Default: OUTPUT.training.")
     integer("checkpoint_every", 500, "Steps from one checkpoint to the next; 0 for none.", 0)
     integer("seed", 0, "Seed of the new layer, the order of the texts and the dropout.", 0)
@@ -224,6 +226,7 @@ def train_task(values, data, train, dev, arguments, state):
             validation_data=data.columns_of(dev) if dev is not None else None,
             batch_size=values.batch_size,
             epochs=values.epochs,
+            sequence_packing=values.sequence_packing,
             callbacks=callbacks,
         )
     except OSError as error:

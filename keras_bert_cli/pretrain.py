@@ -32,7 +32,10 @@ REQUIRED = ("corpus", "output", "steps")
 MODES = ("pairs", "sop", "full_sentences", "doc_sentences")
 
 #: Flags that may change from one start of a run to the next.
-MAY_CHANGE = ("keep", "checkpoint_every", "tensorboard", "backend", "traceback", "help", "version")
+MAY_CHANGE = (
+    *("keep", "checkpoint_every", "tensorboard", "sequence_packing"),
+    *("backend", "traceback", "help", "version"),
+)
 
 
 def define_flags(values):
@@ -74,6 +77,8 @@ def define_flags(values):
     number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     dtypes = ("float32", "mixed_bfloat16", "mixed_float16")
     choice("dtype", "float32", dtypes, "Precision.")
+    explanation = "Pack several sequences in a row of the encoder, so that it skips padding."
+    flags.DEFINE_boolean("sequence_packing", False, explanation, flag_values=values)
     number("held_out", 0.02, "Share of the documents to evaluate on.", 0.5)
     integer("evaluation_batches", 50, "Most batches of an evaluation.")
     integer("report_every", None, "Steps from one line of the log to the next. Default: 50 lines.")
@@ -193,6 +198,7 @@ def train(values, pretrainer, training, held_out, report):
             steps_per_epoch=report.steps_per_epoch,
             epochs=values.steps // report.steps_per_epoch,
             validation_data=held_out,
+            sequence_packing=values.sequence_packing,
             callbacks=callbacks,
             verbose=0,
         )

@@ -19,7 +19,7 @@ from keras_bert_suite.layers import (
     WindowTransformer,
 )
 from keras_bert_suite.models import BertBackbone, RobertaBackbone
-from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
+from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker, split_sequences
 from keras_bert_suite.serving import (
     export_litert,
     export_onnx,
@@ -107,5 +107,6 @@ __all__ = [
     "export_onnx",
     "export_openvino",
     "export_saved_model",
+    "split_sequences",
     "train_vocabulary",
 ]

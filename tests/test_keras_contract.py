@@ -41,6 +41,11 @@ METHODS = {
         ["self", "variable"],
         "The moments and the decay of a variable are not found.",
     ),
+    "_register_call_context_args": (
+        [keras.layers.Layer, keras.Model],
+        ["self", "names"],
+        "The layout of packed rows does not reach the embeddings and the attention mask.",
+    ),
     "_symbolic_build": (
         [keras.Model],
         ["self", "iterator", "data_batch"],

@@ -20,11 +20,19 @@ from keras_bert_suite.layers.pooling import (
     MeanPooling,
 )
 from keras_bert_suite.layers.self_attention import SelfAttention
+from keras_bert_suite.layers.sequence_layout import (
+    LAYOUT_ARGUMENT,
+    PackedSequences,
+    SequenceLayout,
+    UnpackSequences,
+    VisibleTokens,
+)
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 from keras_bert_suite.layers.window_sampler import WindowSampler
 from keras_bert_suite.layers.window_transformer import WindowTransformer
 
 __all__ = [
+    "LAYOUT_ARGUMENT",
     "AttentionPooling",
     "BertEmbeddings",
     "BiLSTMPooling",
@@ -39,9 +47,13 @@ __all__ = [
     "MaskedLMHead",
     "MaxPooling",
     "MeanPooling",
+    "PackedSequences",
     "ScalarMix",
     "SelfAttention",
+    "SequenceLayout",
     "TransformerBlock",
+    "UnpackSequences",
+    "VisibleTokens",
     "WindowSampler",
     "WindowTransformer",
     "gelu_erf",

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Shape, Tensor
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.sequence_layout import LAYOUT_ARGUMENT, SequenceLayout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -44,6 +45,7 @@ class BertEmbeddings(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
         self.vocabulary_size = vocabulary_size
         self.hidden_dim = hidden_dim
         self.max_sequence_length = max_sequence_length
@@ -111,6 +113,7 @@ class BertEmbeddings(keras.layers.Layer):
         segment_ids: Tensor | None = None,
         positions: Tensor | None = None,
         training: bool | None = None,
+        sequence_layout: SequenceLayout | None = None,
     ) -> Tensor:
         """Embeds a batch of packed token ids.
 
@@ -120,9 +123,10 @@ class BertEmbeddings(keras.layers.Layer):
             positions: int32 (B, L), rows of the position embedding; None for consecutive rows
                 from `position_offset` on.
             training: bool, whether dropout is active.
+            sequence_layout: `SequenceLayout` of packed rows, or None.
 
         Returns:
-            float (B, L, H) in the compute dtype.
+            float (B, L, H) in the compute dtype; with a layout (R, W, H).
 
         Raises:
             ValueError: if a static L exceeds `max_sequence_length`.
@@ -134,7 +138,15 @@ class BertEmbeddings(keras.layers.Layer):
                 f"for {self.max_sequence_length} tokens. Shorten the input: set `sequence_length` "
                 f"of the SegmentPacker to at most {self.max_sequence_length}."
             )
-        if positions is None:
+        if sequence_layout is not None:
+            if positions is None:
+                positions = sequence_layout.positions + self.position_offset
+            else:
+                positions = sequence_layout.pack(positions)
+            token_ids = sequence_layout.pack(token_ids)
+            if segment_ids is not None:
+                segment_ids = sequence_layout.pack(segment_ids)
+        elif positions is None:
             positions = ops.arange(ops.shape(token_ids)[1], dtype="int32") + self.position_offset
         if segment_ids is None:
             segment_ids = ops.zeros((1, 1), "int32")

@@ -9,7 +9,16 @@ import keras_hub
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Dtype, PathLike, Patterns, Tensor
 from keras_bert_suite.argument_checks import check_further_arguments
-from keras_bert_suite.layers import BertEmbeddings, TransformerBlock, gelu_erf, gelu_tanh
+from keras_bert_suite.layers import (
+    LAYOUT_ARGUMENT,
+    BertEmbeddings,
+    PackedSequences,
+    TransformerBlock,
+    UnpackSequences,
+    VisibleTokens,
+    gelu_erf,
+    gelu_tanh,
+)
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
 #: Google's released sizes: (num_layers, hidden_dim, num_heads). The feed-forward
@@ -38,7 +47,7 @@ ACTIVATIONS = {
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class BertBackbone(keras_hub.models.Backbone):
+class BertBackbone(PackedSequences, keras_hub.models.Backbone):
     """A functional BERT encoder with every dial a BERT checkpoint can turn.
 
     Inputs, a dictionary: `token_ids`, `segment_ids` and `padding_mask`, each int32
@@ -160,15 +169,21 @@ class BertBackbone(keras_hub.models.Backbone):
         inputs = {
             name: keras.Input(shape=(None,), dtype="int32", name=name) for name in self.input_names
         }
+        padding_mask = inputs["padding_mask"]
+        attention_mask = VisibleTokens(name="visible_tokens")(padding_mask)
         x = self.embed(inputs)
         hidden_states = [x]
         for block in self.transformer_layers:
-            x = block(x, attention_mask=inputs["padding_mask"])
+            x = block(x, attention_mask=attention_mask)
             hidden_states.append(x)
+        unpack = UnpackSequences(name="unpack_sequences")
+        x = unpack(x, padding_mask)
         outputs = {"sequence_output": x, "pooled_output": self.pooler(x[:, 0, :])}
         if output_hidden_states:
-            outputs["hidden_states"] = hidden_states
+            inner = [unpack(state, padding_mask) for state in hidden_states[:-1]]
+            outputs["hidden_states"] = [*inner, x]
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
         # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
 

@@ -1,6 +1,7 @@
 """Token ids to arrays: packed, cut into windows, masked."""
 
 from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
+from keras_bert_suite.preprocessing.sequence_packing import split_sequences
 from keras_bert_suite.preprocessing.token_masker import TokenMasker
 
-__all__ = ["SegmentPacker", "TokenMasker"]
+__all__ = ["SegmentPacker", "TokenMasker", "split_sequences"]

@@ -295,7 +295,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             return None
         lengths = self.padding_lengths
         if lengths == "auto":
-            if not _compiles_each_length():
+            if not compiles_each_length():
                 return None
             powers = [1 << n for n in range(4, self.sequence_length.bit_length())]
             lengths = sorted(powers + [power * 3 // 2 for power in powers])
@@ -417,7 +417,7 @@ class RobertaSegmentPacker(SegmentPacker):
         return super()._add_missing_kwargs(loader, kwargs)
 
 
-def _compiles_each_length() -> bool:
+def compiles_each_length() -> bool:
     """Whether Keras, by default, compiles a step anew for each length of a batch."""
     backend = keras.config.backend()
     if backend != "tensorflow":

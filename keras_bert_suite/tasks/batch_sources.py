@@ -18,6 +18,7 @@ from keras_bert_suite.tasks.input_checks import (
     check_packed,
     check_preprocessor,
 )
+from keras_bert_suite.tasks.sequence_packing import with_sequence_layout
 from keras_bert_suite.tasks.text_packing import measure_rows
 
 DEFAULT_BATCH_SIZE = 32
@@ -57,13 +58,15 @@ class BatchSource:
         )
 
 
-def training_source(task, data, batch_size, shuffle, seed, class_weight=None):
+def training_source(
+    task, data, batch_size, shuffle, seed, class_weight=None, sequence_packing=False
+):
     """Makes the batches of a `fit`.
 
     Args:
         task: `RowTask`.
         data: `Rows`, or a dataset.
-        batch_size, shuffle, class_weight: as for `RowTask.fit`.
+        batch_size, shuffle, class_weight, sequence_packing: as for `RowTask.fit`.
         seed: int, the seed of the order of rows.
 
     Returns:
@@ -71,10 +74,17 @@ def training_source(task, data, batch_size, shuffle, seed, class_weight=None):
     """
     if not isinstance(data, Rows):
         preprocess = weighted(task, task.preprocess_training_samples, class_weight)
-        return BatchSource(data, preprocess, task.preprocesses_in_graphs, task.has_fixed_labels)
+        in_graph = task.preprocesses_in_graphs and not sequence_packing
+        if sequence_packing:
+            preprocess = with_sequence_layout(preprocess)
+        return BatchSource(data, preprocess, in_graph, task.has_fixed_labels)
     preprocess = weighted(task, task.preprocess_training, class_weight, given=data.weights)
+    if sequence_packing:
+        preprocess = with_sequence_layout(preprocess)
     windows = task.cut_windows(data)
-    lengths = measure_rows(task.preprocessor, windows) if shuffle else None
+    # Packed rows have no padding, so any rows may share a batch.
+    by_length = shuffle and not sequence_packing
+    lengths = measure_rows(task.preprocessor, windows) if by_length else None
     batches = training_batches(windows, choose_size(batch_size), shuffle, seed, lengths)
     return BatchSource(batches, preprocess, fixed_labels=task.has_fixed_labels)
 

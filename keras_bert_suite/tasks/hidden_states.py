@@ -7,6 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences, UnpackSequences
 from keras_bert_suite.layers.pooling import call_pooling, get_pooling
 from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle
 
@@ -88,7 +89,14 @@ def make_layer_model(backbone: keras_hub.models.Backbone) -> keras.Model:
     """
     nodes = [node for _, node in list_layer_calls(backbone)]
     states = [nodes[0].input_tensors[0], *(node.outputs[0] for node in nodes)]
-    return keras.Model(backbone.input, states, name="layer_outputs")
+    takes_layout = isinstance(backbone, PackedSequences)
+    if takes_layout:
+        unpack = UnpackSequences(name="unpack_sequences")
+        states = [unpack(state, backbone.input["padding_mask"]) for state in states]
+    model = keras.Model(backbone.input, states, name="layer_outputs")
+    if takes_layout:
+        model._register_call_context_args(LAYOUT_ARGUMENT)
+    return model
 
 
 def list_layer_calls(backbone: keras_hub.models.Backbone) -> list[tuple[keras.layers.Layer, Any]]:

@@ -80,8 +80,16 @@ def check_packed(arrays, backbone):
     Tensors of TensorFlow are not checked, because they may be in a graph.
 
     Raises:
-        ValueError: if an id has no row, naming the range of ids.
+        ValueError: if an id has no row, naming the range of ids; or if the padding mask numbers
+            the sequences of packed rows.
     """
+    mask = arrays.get("padding_mask")
+    if isinstance(mask, np.ndarray) and mask.size and mask.max() > 1:
+        raise ValueError(
+            f"padding_mask must be 1 on tokens and 0 on padding, got {mask.max()}. If it numbers "
+            "the sequences of packed rows, split them with split_sequences, and train on the "
+            "result with fit(..., sequence_packing=True)."
+        )
     for name, attribute in (("token_ids", "vocabulary_size"), ("segment_ids", "num_segments")):
         ids, size = arrays.get(name), getattr(backbone, attribute, None)
         if (

@@ -10,6 +10,7 @@ from keras_bert_suite.annotations import Config, Dtype, Inputs, Labels, PathLike
 from keras_bert_suite.argument_checks import check_further_arguments
 from keras_bert_suite.data.input_dataset import unpack_batch
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
 from keras_bert_suite.tasks.batch_sources import (
     evaluation_source,
@@ -30,6 +31,7 @@ from keras_bert_suite.tasks.predicting import predict
 from keras_bert_suite.tasks.presets import FURTHER_ARGUMENTS, load_preset
 from keras_bert_suite.tasks.resuming import find_progress, resume_run
 from keras_bert_suite.tasks.saved_task import SavedTask
+from keras_bert_suite.tasks.sequence_packing import check_can_pack_sequences
 from keras_bert_suite.tasks.text_packing import pack_texts
 from keras_bert_suite.training import (
     WholeEpochs,
@@ -43,7 +45,7 @@ from keras_bert_suite.training import (
 )
 
 
-class RowTask(SavedTask):
+class RowTask(PackedSequences, SavedTask):
     """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
 
     Rows in memory are batched with rows of similar length, in a fresh order each epoch. `fit`
@@ -218,6 +220,7 @@ class RowTask(SavedTask):
         validation_split: float | None = None,
         validation_batch_size: int | None = None,
         shuffle: bool = True,
+        sequence_packing: bool = False,
         steps_per_epoch: int | None = None,
         validation_steps: int | None = None,
         initial_epoch: int = 0,
@@ -239,6 +242,10 @@ class RowTask(SavedTask):
             validation_split: float, the share of the rows to validate on. They are the last rows.
             validation_batch_size: int, `batch_size` by default.
             shuffle: bool, whether rows in memory come in a fresh order each epoch.
+            sequence_packing: bool, whether the encoder works on packed rows, in which several rows
+                of a batch stand one after the other, hidden from each other. It computes almost
+                nothing on padding then, and the losses and gradients stay the same. So rows in
+                memory come in random order, and not with rows of similar length.
             callbacks: list of `keras.callbacks.Callback`. With a `TrainingCheckpoint`, a
                 training that was interrupted goes on.
             epochs, sample_weight, steps_per_epoch, validation_steps, initial_epoch, verbose,
@@ -251,13 +258,17 @@ class RowTask(SavedTask):
             ValueError: before any step is taken, if the rows are in memory and a text is missing
                 or a label is unknown.
         """
+        if sequence_packing:
+            check_can_pack_sequences(self)
         checkpoint, callbacks = find_training_checkpoint(callbacks)
         progress = find_progress(self.optimizer, checkpoint)
         data = read_data(self, x, y, sample_weight, batch_size, labelled=True)
         data, held_out = hold_out(
             self, data, validation_data, validation_split, validation_batch_size
         )
-        training = training_source(self, data, batch_size, shuffle, progress.seed, class_weight)
+        training = training_source(
+            self, data, batch_size, shuffle, progress.seed, class_weight, sequence_packing
+        )
         steps_per_epoch = steps_per_epoch or training.num_batches
         total = steps_per_epoch and steps_per_epoch * (epochs - initial_epoch)
         lay_schedule(self, progress.first_step, total, callbacks)

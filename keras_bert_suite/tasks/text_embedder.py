@@ -183,12 +183,16 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         return {**config, "cache_batch_size": self.cache_batch_size} if config else config
 
     def call(
-        self, inputs: dict[str, Tensor], training: bool | None = None, mask: Tensor = None
+        self,
+        inputs: dict[str, Tensor],
+        training: bool | None = None,
+        mask: Tensor = None,
+        **kwargs: Any,
     ) -> Tensor:
         """float32 (N, H), the vectors of packed texts (N, L)."""
         encode = super().call
         if not training or self.cache_batch_size is None:
-            return encode(inputs, training=training, mask=mask)
+            return encode(inputs, training=training, mask=mask, **kwargs)
         return encode_in_parts(
             self, lambda part: encode(part, training=True), inputs, self.cache_batch_size
         )

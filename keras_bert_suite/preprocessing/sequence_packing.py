@@ -1,0 +1,148 @@
+"""Lays the rows of a batch side by side in fewer rows, which are almost full."""
+
+import bisect
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+#: A place of a row takes time in proportion to this number plus the width of the row. The width is
+#: the share of attention, which is smaller on a GPU than on the CPU for which this was chosen.
+FIXED_COST = 512
+
+
+def lay_out_sequences(padding_mask: np.ndarray, compiled: bool = False) -> np.ndarray:
+    """Finds a place in packed rows for each token of a batch.
+
+    Each row of the batch stays in one piece. Wide rows are fuller, narrow rows cost less in
+    attention; the number of rows with the least cost is taken. With hundreds of rows in a batch,
+    packed rows are about 98% full; with 32 about 93%.
+
+    Args:
+        padding_mask: int (..., L), 0 on padding. All axes but the last count rows of the batch.
+        compiled: bool, whether a step is compiled for each shape. Then the number of rows has at
+            most three significant bits, and the width is rounded up by at most an eighth, so that
+            there are few shapes. Rows are less full, by some percent.
+
+    Returns:
+        int32 (R, W), b * L + l of the token at each place, and -1 where there is none.
+
+    Source: Coffman, Garey and Johnson, 1978, An application of bin-packing to multiprocessor
+    scheduling (MULTIFIT, by first-fit decreasing, here best-fit).
+    """
+    width = padding_mask.shape[-1]
+    is_token = padding_mask.reshape(-1, width) != 0
+    lengths = is_token.sum(axis=1)
+    rows, width = _choose_rows(lengths, compiled)
+    layout = np.full((len(rows), width), -1, "int32")
+    tokens = np.arange(is_token.size, dtype="int32").reshape(is_token.shape)
+    for place, row in zip(layout, rows, strict=True):
+        filled = np.concatenate([tokens[b][is_token[b]] for b in row]) if row else tokens[0, :0]
+        place[: len(filled)] = filled
+    return layout
+
+
+def split_sequences(packed: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Splits rows in which another tool has packed several sequences.
+
+    Args:
+        packed: dict of arrays (R, W). Its `padding_mask` numbers the sequences of a row from 1, and
+            is 0 on padding.
+
+    Returns:
+        dict of arrays (N, L) with the same names: a row for each sequence, in the order of the rows
+        and of the numbers, padded with 0 to the longest. `padding_mask` is 1 on tokens.
+
+    Raises:
+        ValueError: if an array has another shape than `padding_mask`, or there is no sequence.
+    """
+    numbers = packed["padding_mask"]
+    for name, array in packed.items():
+        if array.shape != numbers.shape or array.ndim != 2:
+            raise ValueError(
+                f"{name} must have the shape (R, W) of padding_mask, got {array.shape} and "
+                f"{numbers.shape}."
+            )
+    sequences = [(r, n) for r, row in enumerate(numbers) for n in np.unique(row[row != 0])]
+    if not sequences:
+        raise ValueError("padding_mask is 0 everywhere, so there are no sequences to split.")
+    places = [np.flatnonzero(numbers[r] == n) for r, n in sequences]
+    longest = max(map(len, places))
+    split = {
+        name: np.zeros((len(sequences), longest), array.dtype) for name, array in packed.items()
+    }
+    for i, ((r, _), columns) in enumerate(zip(sequences, places, strict=True)):
+        for name, array in packed.items():
+            split[name][i, : len(columns)] = array[r, columns]
+    split["padding_mask"] = (split["padding_mask"] != 0).astype(numbers.dtype)
+    return split
+
+
+def fill_rows(lengths: Sequence[int], width: int) -> list[list[int]]:
+    """Puts sequences into as few rows as best-fit decreasing finds.
+
+    Args:
+        lengths: ints, at most `width`.
+        width: int, the tokens that a row holds.
+
+    Returns:
+        list of rows. Each is a list of the sequences in it. Empty sequences are left out.
+    """
+    rows: list[list[int]] = []
+    # The room that is left in each row, with the row, ascending.
+    rooms: list[tuple[int, int]] = []
+    for sequence in np.argsort(-np.asarray(lengths), kind="stable").tolist():
+        length = int(lengths[sequence])
+        if not length:
+            break
+        place = bisect.bisect_left(rooms, (length, 0))
+        if place == len(rooms):
+            room, row = width, len(rows)
+            rows.append([])
+        else:
+            room, row = rooms.pop(place)
+        rows[row].append(sequence)
+        bisect.insort(rooms, (room - length, row))
+    return rows
+
+
+def _choose_rows(lengths, compiled):
+    """(rows as `fill_rows` makes them, their width)."""
+    total, longest = int(lengths.sum()), int(lengths.max(initial=0))
+    if not total:
+        return [[]], 1
+    best, least = None, np.inf
+    number = -(-total // longest)
+    # Fewer rows are wider, and cannot cost less than full rows of their width.
+    while number and total * (FIXED_COST + total / number) < least:
+        if compiled:
+            number = _round_down(number, 3)
+        width = _find_width(lengths, number)
+        if compiled:
+            width += -width % max(1, (1 << width.bit_length()) // 16)
+        rows = fill_rows(lengths, width)
+        rows += [[] for _ in range(number - len(rows))] if compiled else []
+        cost = len(rows) * width * (FIXED_COST + width)
+        if cost < least:
+            best, least = (rows, width), cost
+        number = number * 7 // 8
+    return best
+
+
+def _round_down(number, bits):
+    """The largest int up to `number` that has at most so many significant bits."""
+    spare = max(0, number.bit_length() - bits)
+    return number >> spare << spare
+
+
+def _find_width(lengths, number):
+    """int, a width with which best-fit decreasing needs at most `number` rows, by bisection."""
+    low = max(1, int(lengths.max(initial=1)), -(-int(lengths.sum()) // number))
+    # So wide that rows which are at least half full are enough.
+    high = 2 * low
+    while low < high:
+        middle = (low + high) // 2
+        if len(fill_rows(lengths, middle)) <= number:
+            high = middle
+        else:
+            low = middle + 1
+    return low

@@ -1,0 +1,50 @@
+"""Gives the batches of a `fit` a layout in which several rows share a packed row."""
+
+import keras
+import numpy as np
+
+from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences
+from keras_bert_suite.preprocessing.segment_packer import compiles_each_length
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+
+
+def check_can_pack_sequences(task):
+    """Checks that packed rows mean the same to a task as the rows of the batch.
+
+    Raises:
+        ValueError: if they do not.
+    """
+    if not isinstance(task.backbone, PackedSequences):
+        raise ValueError(
+            f"A {type(task.backbone).__name__} has attention layers of KerasHub, which cannot hide "
+            "the rows of a packed row from each other. Drop sequence_packing, or load the "
+            "checkpoint with a BertBackbone or RobertaBackbone of this package."
+        )
+    for argument in ("cache_batch_size", "training_windows"):
+        if getattr(task, argument, None) is not None:
+            raise ValueError(
+                f"{type(task).__name__} has {argument}={getattr(task, argument)}, so the encoder "
+                "sees only some rows of a batch at once, and a batch cannot be packed as a whole. "
+                f"Drop sequence_packing or {argument}."
+            )
+
+
+def with_sequence_layout(preprocess):
+    """Makes a function that preprocesses a batch, and lays its rows out in packed rows.
+
+    Args:
+        preprocess: function(x, y, sample_weight).
+
+    Returns:
+        function(x, y, sample_weight).
+    """
+    compiled = compiles_each_length()
+
+    def preprocess_packed(x, y=None, sample_weight=None):
+        # A `tf.data` dataset may meet another backend.
+        batch = keras.tree.map_structure(np.asarray, preprocess(x, y, sample_weight))
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
+        layout = lay_out_sequences(x["padding_mask"], compiled)
+        return keras.utils.pack_x_y_sample_weight({**x, LAYOUT_ARGUMENT: layout}, y, weights)
+
+    return preprocess_packed

@@ -1,0 +1,177 @@
+"""Training on packed rows gives the losses and weights of training on padded rows."""
+
+import functools
+
+import keras
+import numpy as np
+import pytest
+from input_kinds import DATASETS, WITHOUT_LENGTH
+from kerashub_models import MODELS
+from small_tasks import BATCH_SIZE, BYTE_PAIRS, STEPS, TASKS, compile_model, make_task
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    BertBackbone,
+    InBatchNegatives,
+    ScalarMix,
+    SegmentPacker,
+    TextClassifier,
+    WordPieceTokenizer,
+    split_sequences,
+)
+from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+
+
+@pytest.fixture
+def layouts(monkeypatch):
+    """The `sequence_layout` of each call of an encoder."""
+    layouts, call = [], BertEmbeddings.call
+
+    @functools.wraps(call)  # Keras reads the signature.
+    def note_layout(layer, *args, **kwargs):
+        layouts.append(kwargs.get(LAYOUT_ARGUMENT))
+        return call(layer, *args, **kwargs)
+
+    monkeypatch.setattr(BertEmbeddings, "call", note_layout)
+    return layouts
+
+
+def train(task, columns, weights=None, **arguments):
+    """(losses, weights) of a `fit` on rows in their order, from the same weights."""
+    if weights is not None:
+        task.set_weights(weights)
+    before = task.get_weights()
+    compile_model(task)
+    x, y, *rest = columns
+    history = task.fit(
+        x, y, batch_size=BATCH_SIZE, epochs=2, shuffle=False, verbose=0,
+        sample_weight=rest[0] if rest else None, **arguments,
+    )  # fmt: skip
+    after = task.get_weights()
+    return history.history["loss"], before, after
+
+
+@pytest.mark.parametrize(
+    ("name", "preprocessor"),
+    [*((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
+     ("pretraining", "none"), ("pairs", BYTE_PAIRS), ("words", "none")],
+)  # fmt: skip
+def test_packed_rows_train_as_padded_rows_do(name, preprocessor, layouts):
+    task, columns = make_task(name, preprocessor)
+    losses, before, after = train(task, columns)
+    assert not any(layout is not None for layout in layouts)
+    layouts.clear()
+    packed_losses, _, packed_after = train(task, columns, before, sequence_packing=True)
+    assert layouts and all(layout is not None for layout in layouts)
+    np.testing.assert_allclose(packed_losses, losses, rtol=1e-5)
+    assert any(np.abs(new - old).max() > 1e-4 for new, old in zip(after, before, strict=True))
+    for packed, padded in zip(packed_after, after, strict=True):
+        np.testing.assert_allclose(packed, padded, atol=2e-5)
+
+
+def test_poolings_of_all_layers_see_the_rows_of_the_batch(layouts):
+    _, columns = make_task("texts", "SegmentPacker")
+    source, _ = make_task("texts", "SegmentPacker")
+    task = TextClassifier(
+        source.backbone,
+        label_names=["no", "yes"],
+        preprocessor=source.preprocessor,
+        pooling=ScalarMix(),
+        dropout=0.0,
+    )
+    losses, before, _ = train(task, columns)
+    layouts.clear()
+    packed_losses, _, _ = train(task, columns, before, sequence_packing=True)
+    assert layouts and all(layout is not None for layout in layouts)
+    np.testing.assert_allclose(packed_losses, losses, rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in DATASETS if kind != "tf.data of named columns"])
+def test_any_dataset_can_be_packed(kind):
+    task, columns = make_task("pairs", "SegmentPacker")
+    losses, before, _ = train(task, columns)
+    task.set_weights(before)
+    compile_model(task)
+    steps = STEPS if kind in WITHOUT_LENGTH else None
+    history = task.fit(
+        DATASETS[kind](columns, BATCH_SIZE),
+        epochs=1,
+        steps_per_epoch=steps,
+        sequence_packing=True,
+        verbose=0,
+    )
+    np.testing.assert_allclose(history.history["loss"], losses[:1], rtol=1e-5)
+
+
+def test_a_backbone_takes_a_layout():
+    backbone = BertBackbone(**{**ONE_LAYER, "num_layers": 2}, output_hidden_states=True)
+    packed = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16).pack(make_reviews(6)[0])
+    layout = lay_out_sequences(packed["padding_mask"])
+    assert layout.shape[0] < 6
+    padded, unpacked = backbone(packed), backbone({**packed, LAYOUT_ARGUMENT: layout})
+    is_token = packed["padding_mask"].astype(bool)
+    for name in ("sequence_output", "pooled_output", "hidden_states"):
+        for a, b in zip(
+            keras.tree.flatten(padded[name]), keras.tree.flatten(unpacked[name]), strict=True
+        ):
+            a, b = (keras.ops.convert_to_numpy(x) for x in (a, b))
+            if a.ndim == 3:
+                a, b = a[is_token], b[is_token]
+            np.testing.assert_allclose(b, a, atol=2e-6)
+
+
+@pytest.mark.backend_free
+def test_what_cannot_be_packed_is_refused():
+    classifier, columns = make_task("pairs", next(iter(f"KerasHub's {name}" for name in MODELS)))
+    compile_model(classifier)
+    with pytest.raises(ValueError, match="Drop sequence_packing, or load"):
+        classifier.fit(*columns, sequence_packing=True)
+    embedder, columns = make_task("vectors", "SegmentPacker")
+    embedder.compile(loss=InBatchNegatives(), cache_batch_size=2)
+    with pytest.raises(ValueError, match="cache_batch_size=2"):
+        embedder.fit(columns[0], sequence_packing=True)
+
+
+@pytest.mark.backend_free
+def test_numbered_sequences_are_refused_and_can_be_split():
+    task, (_, labels) = make_task("texts", "none")
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16)
+    rows = packer.pack(make_reviews(4)[0])
+    tokens = rows["padding_mask"].astype(bool)
+    numbered = {name: np.zeros((2, 40), "int32") for name in rows}
+    for r, pair in enumerate([(0, 1), (2, 3)]):
+        begin = 0
+        for n, i in enumerate(pair, start=1):
+            end = begin + int(tokens[i].sum())
+            numbered["padding_mask"][r, begin:end] = n
+            numbered["token_ids"][r, begin:end] = rows["token_ids"][i][tokens[i]]
+            begin = end
+    with pytest.raises(ValueError, match="split_sequences"):
+        task.fit(numbered, labels[:2])
+    split = split_sequences(numbered)
+    for name, array in split.items():
+        np.testing.assert_array_equal(array, rows[name][:, : array.shape[1]])
+    with pytest.raises(ValueError, match="no sequences"):
+        split_sequences({"padding_mask": np.zeros((2, 3), "int32")})
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("num_rows", [1, 2, 7, 32, 200])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_each_token_has_one_place_and_rows_are_almost_full(num_rows, compiled):
+    rng = np.random.default_rng(num_rows)
+    shapes = set()
+    for _ in range(20):
+        lengths = rng.integers(0, 129, num_rows)
+        mask = (np.arange(128) < lengths[:, None]).astype("int32")
+        layout = lay_out_sequences(mask, compiled)
+        shapes.add(layout.shape)
+        assert sorted(layout[layout >= 0]) == np.flatnonzero(mask).tolist()
+        for row in layout:  # Each row of the batch is in one piece.
+            sequences = row[row >= 0] // 128
+            assert (np.diff(sequences) != 0).sum() + 1 == len({*sequences}) or not sequences.size
+        if num_rows >= 32:
+            assert (layout >= 0).mean() >= (0.93 if num_rows == 200 and not compiled else 0.8)
+    if num_rows >= 32 and compiled:
+        assert len(shapes) <= 10
