@@ -170,13 +170,13 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
             name: keras.Input(shape=(None,), dtype="int32", name=name) for name in self.input_names
         }
         padding_mask = inputs["padding_mask"]
-        attention_mask = VisibleTokens(name="visible_tokens")(padding_mask)
+        attention_mask = VisibleTokens(dtype=dtype, name="visible_tokens")(padding_mask)
         x = self.embed(inputs)
         hidden_states = [x]
         for block in self.transformer_layers:
             x = block(x, attention_mask=attention_mask)
             hidden_states.append(x)
-        unpack = UnpackSequences(name="unpack_sequences")
+        unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
         x = unpack(x, padding_mask)
         outputs = {"sequence_output": x, "pooled_output": self.pooler(x[:, 0, :])}
         if output_hidden_states:

@@ -91,7 +91,7 @@ def make_layer_model(backbone: keras_hub.models.Backbone) -> keras.Model:
     states = [nodes[0].input_tensors[0], *(node.outputs[0] for node in nodes)]
     takes_layout = isinstance(backbone, PackedSequences)
     if takes_layout:
-        unpack = UnpackSequences(name="unpack_sequences")
+        unpack = UnpackSequences(dtype=backbone.dtype_policy, name="unpack_sequences")
         states = [unpack(state, backbone.input["padding_mask"]) for state in states]
     model = keras.Model(backbone.input, states, name="layer_outputs")
     if takes_layout:

@@ -104,8 +104,11 @@ def test_any_dataset_can_be_packed(kind):
     np.testing.assert_allclose(history.history["loss"], losses[:1], rtol=1e-5)
 
 
-def test_a_backbone_takes_a_layout():
-    backbone = BertBackbone(**{**ONE_LAYER, "num_layers": 2}, output_hidden_states=True)
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 0.05)])
+def test_a_backbone_takes_a_layout(dtype, tolerance):
+    backbone = BertBackbone(
+        **{**ONE_LAYER, "num_layers": 2}, output_hidden_states=True, dtype=dtype
+    )
     packed = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16).pack(make_reviews(6)[0])
     layout = lay_out_sequences(packed["padding_mask"])
     assert layout.shape[0] < 6
@@ -115,10 +118,11 @@ def test_a_backbone_takes_a_layout():
         for a, b in zip(
             keras.tree.flatten(padded[name]), keras.tree.flatten(unpacked[name]), strict=True
         ):
-            a, b = (keras.ops.convert_to_numpy(x) for x in (a, b))
+            assert keras.backend.standardize_dtype(b.dtype) == dtype
+            a, b = (keras.ops.convert_to_numpy(keras.ops.cast(x, "float32")) for x in (a, b))
             if a.ndim == 3:
                 a, b = a[is_token], b[is_token]
-            np.testing.assert_allclose(b, a, atol=2e-6)
+            np.testing.assert_allclose(b, a, atol=tolerance)
 
 
 @pytest.mark.backend_free
