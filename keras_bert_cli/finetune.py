@@ -163,6 +163,8 @@ def find_state_folder(values):
 def settings_of(values):
     """dict of the settings that a run must keep: flags, and the hash of the training file."""
     settings = {name: values[name].value for name in values if name not in MAY_CHANGE}
+    if not values.sequence_packing:
+        del settings["sequence_packing"]  # Runs of older versions do not have it.
     return {**settings, "train (SHA-256)": find_digest(values.train)}
 
 

@@ -14,13 +14,14 @@ LAYOUT_ARGUMENT = "sequence_layout"
 class SequenceLayout(NamedTuple):
     """Where the tokens of a batch (B, L) stand in packed rows (R, W).
 
-    A packed row holds the tokens of several rows of the batch, one after the other. Tokens of other
-    rows of the batch are hidden from each other.
+    A packed row holds the tokens of several rows of the batch, one after the other. Tokens of
+    different rows of the batch are hidden from each other.
 
     Attributes:
         tokens: int32 (R W,), b * L + l of the token at each place, and B * L where there is none.
-        positions: int32 (R, W), l of the token at each place.
-        visible: bool (R, W, W), whether two places have tokens of the same row of the batch.
+        positions: int32 (R, W), l of the token at each place, and 0 where there is none.
+        visible: bool (R, W, W), whether two places have tokens of the same row of the batch. Places
+            without a token see each other, so that each place sees one.
     """
 
     tokens: Tensor
@@ -28,18 +29,18 @@ class SequenceLayout(NamedTuple):
     visible: Tensor
 
     @classmethod
-    def read(cls, layout: Tensor, batch: Tensor) -> Self:
-        """Reads the layout that a batch was given on the way.
+    def read(cls, layout: Tensor, padding_mask: Tensor) -> Self:
+        """Reads the array `sequence_layout` of a batch.
 
         Args:
             layout: int32 (R, W), b * L + l of the token at each place, and -1 where there is none.
-            batch: int (..., L), any array of the batch.
+            padding_mask: int (..., L), of which the shape is read.
         """
-        length = ops.shape(batch)[-1]
+        length = ops.shape(padding_mask)[-1]
         is_token = layout >= 0
         rows = ops.where(is_token, layout // length, -1)
         return cls(
-            tokens=ops.reshape(ops.where(is_token, layout, ops.size(batch)), (-1,)),
+            tokens=ops.reshape(ops.where(is_token, layout, ops.size(padding_mask)), (-1,)),
             positions=ops.where(is_token, layout % length, 0),
             visible=rows[:, :, None] == rows[:, None, :],
         )
@@ -49,15 +50,15 @@ class SequenceLayout(NamedTuple):
         flat = ops.pad(ops.reshape(ids, (-1,)), [[0, 1]])
         return ops.reshape(ops.take(flat, self.tokens), ops.shape(self.positions))
 
-    def unpack(self, hidden: Tensor, batch: Tensor) -> Tensor:
+    def unpack(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
         """float (R, W, H) -> float (B, L, H), with 0 on padding.
 
         Args:
             hidden: float (R, W, H).
-            batch: int (B, L), any array of the batch.
+            padding_mask: int (B, L), of which the shape is read.
         """
         width = hidden.shape[-1]
-        num_rows, length = ops.shape(batch)
+        num_rows, length = ops.shape(padding_mask)
         # The places without a token are written to one more row, which is left out.
         flat = ops.scatter_update(
             ops.zeros((num_rows * length + 1, width), dtype=hidden.dtype),
@@ -79,8 +80,8 @@ class VisibleTokens(keras.layers.Layer):
         """int (B, L), which is `padding_mask`, or with a layout bool (R, W, W)."""
         return padding_mask if sequence_layout is None else sequence_layout.visible
 
-    def compute_output_shape(self, padding_mask_shape: Shape) -> Shape:
-        return padding_mask_shape
+    def compute_output_spec(self, padding_mask: Tensor) -> keras.KerasTensor:
+        return keras.KerasTensor(padding_mask.shape, dtype=padding_mask.dtype)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -92,16 +93,16 @@ class UnpackSequences(keras.layers.Layer):
         self._register_call_context_args(LAYOUT_ARGUMENT)
 
     def call(
-        self, hidden: Tensor, batch: Tensor, sequence_layout: SequenceLayout | None = None
+        self, hidden: Tensor, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None
     ) -> Tensor:
         """float (R, W, H) -> float (B, L, H); without a layout `hidden` itself.
 
         Args:
             hidden: float (R, W, H), or (B, L, H) without a layout.
-            batch: int (B, L), any array of the batch.
+            padding_mask: int (B, L).
             sequence_layout: `SequenceLayout` or None.
         """
-        return hidden if sequence_layout is None else sequence_layout.unpack(hidden, batch)
+        return hidden if sequence_layout is None else sequence_layout.unpack(hidden, padding_mask)
 
     def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
         return hidden_shape
@@ -111,7 +112,8 @@ class PackedSequences:
     """A model whose inputs may come with a `sequence_layout`, int32 (R, W).
 
     The layout says which token of the batch (B, L) stands at each place of R rows of W places. The
-    model then encodes these rows in place of those of the batch. Its outputs are the same.
+    model then encodes these rows in place of those of the batch. Without dropout its outputs are
+    the same, if the rows of the batch begin with a token. Hidden states of padding are 0.
 
     List it before `keras.Model` in the bases.
     """

@@ -243,9 +243,10 @@ class RowTask(PackedSequences, SavedTask):
             validation_batch_size: int, `batch_size` by default.
             shuffle: bool, whether rows in memory come in a fresh order each epoch.
             sequence_packing: bool, whether the encoder works on packed rows, in which several rows
-                of a batch stand one after the other, hidden from each other. It computes almost
-                nothing on padding then, and the losses and gradients stay the same. So rows in
-                memory come in random order, and not with rows of similar length.
+                of a batch stand one after the other, hidden from each other. It then computes
+                little on padding. The loss and the gradients of a batch stay the same, but for the
+                dropout. Shuffled rows in memory come in random order, and not with rows of similar
+                length, so a training that goes on must keep this argument. Only training is packed.
             callbacks: list of `keras.callbacks.Callback`. With a `TrainingCheckpoint`, a
                 training that was interrupted goes on.
             epochs, sample_weight, steps_per_epoch, validation_steps, initial_epoch, verbose,
@@ -256,7 +257,7 @@ class RowTask(PackedSequences, SavedTask):
 
         Raises:
             ValueError: before any step is taken, if the rows are in memory and a text is missing
-                or a label is unknown.
+                or a label is unknown; or if the task cannot pack its rows.
         """
         if sequence_packing:
             check_can_pack_sequences(self)

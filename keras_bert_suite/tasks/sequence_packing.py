@@ -20,6 +20,11 @@ def check_can_pack_sequences(task):
             "the rows of a packed row from each other. Drop sequence_packing, or load the "
             "checkpoint with a BertBackbone or RobertaBackbone of this package."
         )
+    if keras.distribution.distribution() is not None:
+        raise ValueError(
+            "Packed rows cannot be distributed to several devices: their number differs from the "
+            "rows of the batch. Drop sequence_packing."
+        )
     for argument in ("cache_batch_size", "training_windows"):
         if getattr(task, argument, None) is not None:
             raise ValueError(
@@ -27,6 +32,26 @@ def check_can_pack_sequences(task):
                 "sees only some rows of a batch at once, and a batch cannot be packed as a whole. "
                 f"Drop sequence_packing or {argument}."
             )
+
+
+def check_rows(padding_mask):
+    """Checks that each row begins with a token, because poolings take the state of the first.
+
+    Args:
+        padding_mask: int (..., L). Of documents (B, W, L) a window may be empty.
+
+    Raises:
+        ValueError: if a row does not.
+    """
+    begins = padding_mask[..., :1] != 0
+    if padding_mask.ndim > 2:
+        begins |= ~padding_mask.any(axis=-1, keepdims=True)
+    if not begins.all():
+        raise ValueError(
+            f"Row {int(np.argwhere(~begins[..., 0])[0][0])} of a batch begins with padding. With "
+            "sequence_packing a row must begin with a token. Pad on the right, and leave out rows "
+            "without tokens, or drop sequence_packing."
+        )
 
 
 def with_sequence_layout(preprocess):
@@ -44,6 +69,7 @@ def with_sequence_layout(preprocess):
         # A `tf.data` dataset may meet another backend.
         batch = keras.tree.map_structure(np.asarray, preprocess(x, y, sample_weight))
         x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
+        check_rows(x["padding_mask"])
         layout = lay_out_sequences(x["padding_mask"], compiled)
         return keras.utils.pack_x_y_sample_weight({**x, LAYOUT_ARGUMENT: layout}, y, weights)
 

@@ -192,6 +192,8 @@ def test_a_killed_run_goes_on(finetune, tmp_path, monkeypatch, epoch):
     flags = {"epochs": 3, "batch_size": 8, "checkpoint_every": 1}
     if epoch == 1:
         flags["class_weight"] = "balanced"
+    else:
+        flags["sequence_packing"] = "true"
     assert finetune(output="whole.keras", **flags)[0] == 0
     # A shell starts what it runs in the background with this signal ignored.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

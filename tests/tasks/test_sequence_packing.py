@@ -71,8 +71,7 @@ def test_packed_rows_train_as_padded_rows_do(name, preprocessor, layouts):
 
 
 def test_poolings_of_all_layers_see_the_rows_of_the_batch(layouts):
-    _, columns = make_task("texts", "SegmentPacker")
-    source, _ = make_task("texts", "SegmentPacker")
+    source, columns = make_task("texts", "SegmentPacker")
     task = TextClassifier(
         source.backbone,
         label_names=["no", "yes"],
@@ -87,7 +86,7 @@ def test_poolings_of_all_layers_see_the_rows_of_the_batch(layouts):
     np.testing.assert_allclose(packed_losses, losses, rtol=1e-5)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in DATASETS if kind != "tf.data of named columns"])
+@pytest.mark.parametrize("kind", DATASETS)
 def test_any_dataset_can_be_packed(kind):
     task, columns = make_task("pairs", "SegmentPacker")
     losses, before, _ = train(task, columns)
@@ -138,6 +137,17 @@ def test_what_cannot_be_packed_is_refused():
 
 
 @pytest.mark.backend_free
+@pytest.mark.parametrize("mask", [[0, 0, 1, 1], [0, 0, 0, 0]])
+def test_rows_that_begin_with_padding_are_refused(mask):
+    task, _ = make_task("texts", "none")
+    compile_model(task)
+    mask = np.array([[1, 1, 1, 0], mask], "int32")
+    packed = {"token_ids": mask * 5, "segment_ids": mask * 0, "padding_mask": mask}
+    with pytest.raises(ValueError, match="Row 1 of a batch begins with padding"):
+        task.fit(packed, [0, 1], sequence_packing=True, shuffle=False)
+
+
+@pytest.mark.backend_free
 def test_numbered_sequences_are_refused_and_can_be_split():
     task, (_, labels) = make_task("texts", "none")
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16)
@@ -156,6 +166,13 @@ def test_numbered_sequences_are_refused_and_can_be_split():
     split = split_sequences(numbered)
     for name, array in split.items():
         np.testing.assert_array_equal(array, rows[name][:, : array.shape[1]])
+    labels = np.array([[3, 4, 5]])
+    split = split_sequences(
+        {"padding_mask": np.array([[1, 1, 2]]), "labels": labels}, padding_values={"labels": -100}
+    )
+    assert split["labels"].tolist() == [[3, 4], [5, -100]]
+    with pytest.raises(ValueError, match="got labels"):
+        split_sequences({"labels": labels})
     with pytest.raises(ValueError, match="no sequences"):
         split_sequences({"padding_mask": np.zeros((2, 3), "int32")})
 
@@ -176,6 +193,6 @@ def test_each_token_has_one_place_and_rows_are_almost_full(num_rows, compiled):
             sequences = row[row >= 0] // 128
             assert (np.diff(sequences) != 0).sum() + 1 == len({*sequences}) or not sequences.size
         if num_rows >= 32:
-            assert (layout >= 0).mean() >= (0.93 if num_rows == 200 and not compiled else 0.8)
+            assert (layout >= 0).mean() >= (0.6 if compiled else 0.93 if num_rows == 200 else 0.8)
     if num_rows >= 32 and compiled:
-        assert len(shapes) <= 10
+        assert len(shapes) <= 6
