@@ -15,12 +15,14 @@ GELU_APPROXIMATIONS = {gelu_erf: "none", gelu_tanh: "tanh"}
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Dense(keras.layers.Dense):
-    """Keras' dense layer, in which the product adds the bias itself.
+    """Keras' dense layer, computed as one product of two matrices that adds the bias itself.
 
-    Keras computes the product and then the sum, which reads and writes the output once more. The
-    compiler of JAX joins the two. For PyTorch and TensorFlow this layer asks for it: TensorFlow
-    joins a product of matrices, a bias, and an activation that nothing else reads, such as
-    `gelu_erf` outside training. Weights, LoRA and quantization are those of `keras.layers.Dense`.
+    Keras multiplies (B, L, I) with (I, units), and then adds the bias, which reads and writes the
+    output once more. PyTorch and TensorFlow join the product with the bias if they are asked to;
+    TensorFlow joins it with an activation too that nothing else reads, such as `gelu_erf` outside
+    training. JAX' compiler joins them unasked, but copies both sides of a product over two axes,
+    which the gradient of the kernel would be. Weights, LoRA and quantization are those of
+    `keras.layers.Dense`.
     """
 
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:
@@ -38,7 +40,7 @@ class Dense(keras.layers.Dense):
             float (..., units).
         """
         backend = keras.config.backend()
-        if self.bias is None or backend not in ("tensorflow", "torch"):
+        if self.bias is None:
             return super().call(inputs, training=training)
         activation = self.activation or keras.activations.linear
         kernel, bias = ops.convert_to_tensor(self.kernel), ops.convert_to_tensor(self.bias)
@@ -46,9 +48,11 @@ class Dense(keras.layers.Dense):
             if activation in GELU_APPROXIMATIONS:
                 return linear(inputs, kernel, bias, gelu=GELU_APPROXIMATIONS[activation])
             return activation(linear(inputs, kernel, bias))
-        import tensorflow as tf
+        rows = ops.reshape(inputs, (-1, inputs.shape[-1]))
+        if backend == "tensorflow":
+            import tensorflow as tf
 
-        shape = ops.shape(inputs)
-        rows = tf.reshape(inputs, (-1, inputs.shape[-1]))
-        rows = activation(tf.nn.bias_add(tf.matmul(rows, kernel), bias))
-        return tf.reshape(rows, (*shape[:-1], self.units))
+            outputs = tf.nn.bias_add(tf.matmul(rows, kernel), bias)
+        else:
+            outputs = ops.matmul(rows, kernel) + bias
+        return ops.reshape(activation(outputs), (*ops.shape(inputs)[:-1], self.units))
