@@ -8,6 +8,7 @@ environment variable ONEDNN_PRIMITIVE_CACHE_CAPACITY takes another number.
 
 import functools
 import platform
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def linear(
     onednn = _takes_onednn(x, kernel)
     # Training needs the numbers that GELU was given.
     if onednn and not torch.is_grad_enabled():
-        return _multiply(x.contiguous(), kernel, bias, gelu)
+        return _uncompiled_product()(x.contiguous(), kernel, bias, gelu)
     if onednn:
         y = _product_with_gradients().apply(x.contiguous(), kernel, bias)
     else:
@@ -91,6 +92,14 @@ def _multiply(
 
 
 @functools.cache
+def _uncompiled_product() -> Callable[..., Tensor]:
+    """`_multiply`, which PyTorch's compiler runs as it is. It cannot lower the transposed view."""
+    import torch
+
+    return torch.compiler.disable(_multiply)
+
+
+@functools.cache
 def _product_with_gradients() -> Any:
     import torch
 
@@ -99,7 +108,7 @@ def _product_with_gradients() -> Any:
 
         @staticmethod
         def forward(x: Tensor, kernel: Tensor, bias: Tensor | None) -> Tensor:
-            return _multiply(x, kernel, bias)
+            return _uncompiled_product()(x, kernel, bias)
 
         @staticmethod
         def setup_context(ctx: Any, inputs: tuple[Tensor, ...], output: Tensor) -> None:

@@ -4,6 +4,9 @@ JAX needs no such kernel, because its compiler fuses the formula. A step whose g
 finite changes nothing. The code has no branch for it, since a GPU would wait for the condition.
 """
 
+import functools
+from collections.abc import Callable
+
 import keras
 from keras import ops
 
@@ -34,7 +37,7 @@ def torch_adamw(
     # The kernel corrects the bias by 1 - beta ** step, which is 1 after 1e9 steps.
     step = optimizer.step() if optimizer.bias_correction else 1e9
     step = torch.as_tensor(step, dtype=torch.float32, device=variables[0].device)
-    torch._fused_adamw_(
+    _torch_kernel()(
         variables,
         gradients,
         momentums,
@@ -50,6 +53,14 @@ def torch_adamw(
         maximize=False,
         found_inf=torch.logical_not(finite).float(),
     )
+
+
+@functools.cache
+def _torch_kernel() -> Callable[..., None]:
+    """PyTorch's AdamW, which its compiler runs as it is: the kernel does not say its shapes."""
+    import torch
+
+    return torch.compiler.disable(torch._fused_adamw_)
 
 
 def tensorflow_adamw(
