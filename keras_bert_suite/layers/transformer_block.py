@@ -1,5 +1,6 @@
 """A layer of the encoder."""
 
+from functools import partial
 from typing import Any
 
 import keras
@@ -8,6 +9,7 @@ from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_tanh
 from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.recompute import recompute
 from keras_bert_suite.layers.self_attention import SelfAttention
 
 
@@ -23,6 +25,8 @@ class TransformerBlock(keras.layers.Layer):
         attention_dropout: float, dropout rate of the attention probabilities.
         layer_norm_epsilon: float.
         initializer_range: float, standard deviation of the truncated normal.
+        remat: bool, whether a training step computes the block a second time for its gradient, in
+            place of keeping what it computes on its way; see `recompute`.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805).
     """
@@ -36,6 +40,7 @@ class TransformerBlock(keras.layers.Layer):
         attention_dropout: float = 0.1,
         layer_norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
+        remat: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -46,6 +51,7 @@ class TransformerBlock(keras.layers.Layer):
         self.attention_dropout = attention_dropout
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
+        self.remat = remat
 
         self.self_attention = SelfAttention(
             num_heads,
@@ -94,6 +100,14 @@ class TransformerBlock(keras.layers.Layer):
         Returns:
             float (B, L, H).
         """
+        if not (training and self.remat):
+            return self._encode(hidden, attention_mask, training)
+        inputs = [hidden] if attention_mask is None else [hidden, attention_mask]
+        return recompute(self, partial(self._encode, training=True), *inputs)
+
+    def _encode(
+        self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+    ) -> Tensor:
         attended = self.self_attention(hidden, attention_mask=attention_mask, training=training)
         hidden = self.self_attention_norm(
             hidden + self.sublayer_dropout(attended, training=training)
@@ -116,4 +130,5 @@ class TransformerBlock(keras.layers.Layer):
             "attention_dropout": self.attention_dropout,
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_range": self.initializer_range,
+            "remat": self.remat,
         }

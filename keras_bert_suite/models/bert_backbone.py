@@ -75,6 +75,9 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         layer_norm_epsilon: float.
         initializer_range: float, standard deviation of the truncated normal.
         output_hidden_states: bool, whether to output `hidden_states`.
+        remat: bool, whether a training step computes each block a second time for its gradient.
+            Then only the inputs of the blocks stay in memory, and a step takes about a third
+            more time. `backbone.remat = True` switches a loaded model before `compile`.
         dtype: string or `keras.DTypePolicy`. Norms and softmax are computed in
             float32 under every policy.
 
@@ -116,6 +119,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         layer_norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
         output_hidden_states: bool = False,
+        remat: bool = False,
         dtype: Dtype | None = None,
         **kwargs: Any,
     ) -> None:
@@ -152,6 +156,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
                 attention_dropout=attention_dropout,
                 layer_norm_epsilon=layer_norm_epsilon,
                 initializer_range=initializer_range,
+                remat=remat,
                 dtype=dtype,
                 name=f"transformer_layer_{i}",
             )
@@ -202,6 +207,16 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self.output_hidden_states = output_hidden_states
+
+    @property
+    def remat(self) -> bool:
+        """bool, whether a training step computes each block a second time for its gradient."""
+        return all(block.remat for block in self.transformer_layers)
+
+    @remat.setter
+    def remat(self, value: bool) -> None:
+        for block in self.transformer_layers:
+            block.remat = value
 
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""
@@ -297,6 +312,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_range": self.initializer_range,
             "output_hidden_states": self.output_hidden_states,
+            "remat": self.remat,
         }
 
 

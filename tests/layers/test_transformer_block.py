@@ -24,6 +24,7 @@ def test_basics():
             activation=gelu_tanh,
             dropout=0.2,
             attention_dropout=0.3,
+            remat=True,
             layer_norm_epsilon=1e-5,
             initializer_range=0.1,
         ),
