@@ -20,7 +20,6 @@ from keras_bert_suite.tasks.batch_sources import (
     training_source,
     weighted,
 )
-from keras_bert_suite.tasks.half_precision import warn_of_emulation
 from keras_bert_suite.tasks.input_checks import (
     check_layer_names,
     check_preprocessor,
@@ -260,7 +259,6 @@ class RowTask(PackedSequences, SavedTask):
             ValueError: before any step is taken, if the rows are in memory and a text is missing
                 or a label is unknown; or if the task cannot pack its rows.
         """
-        warn_of_emulation(self.backbone)
         if sequence_packing:
             check_can_pack_sequences(self)
         checkpoint, callbacks = find_training_checkpoint(callbacks)
@@ -352,7 +350,6 @@ class RowTask(PackedSequences, SavedTask):
             steps: int. Only the first `steps` batches of rows are answered. None answers all.
             **kwargs: `verbose` and `callbacks`, as in Keras.
         """
-        warn_of_emulation(self.backbone)
         return predict(self, x, batch_size, steps, self.decode, **kwargs)
 
     def train_on_batch(
