@@ -16,6 +16,7 @@ from keras_bert_suite.tasks.batch_sources import (
     read_data,
     read_samples,
 )
+from keras_bert_suite.tasks.half_precision import warn_if_emulated
 from keras_bert_suite.tasks.text_packing import measure_rows
 
 
@@ -34,6 +35,7 @@ def predict(task, x, batch_size, steps, decode, condense=None, **kwargs):
     Returns:
         the result of `decode` for all rows in their order.
     """
+    warn_if_emulated(task)
     if is_dataset(x):
         check_dataset(task, x, batch_size=batch_size)
         return _predict_dataset(task, x, steps, decode, condense, **kwargs)

@@ -20,6 +20,7 @@ from keras_bert_suite.tasks.batch_sources import (
     training_source,
     weighted,
 )
+from keras_bert_suite.tasks.half_precision import warn_if_emulated
 from keras_bert_suite.tasks.input_checks import (
     check_layer_names,
     check_preprocessor,
@@ -259,6 +260,7 @@ class RowTask(PackedSequences, SavedTask):
             ValueError: before any step is taken, if the rows are in memory and a text is missing
                 or a label is unknown; or if the task cannot pack its rows.
         """
+        warn_if_emulated(self)
         if sequence_packing:
             check_can_pack_sequences(self)
         checkpoint, callbacks = find_training_checkpoint(callbacks)
