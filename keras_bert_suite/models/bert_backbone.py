@@ -76,7 +76,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         initializer_range: float, standard deviation of the truncated normal.
         output_hidden_states: bool, whether to output `hidden_states`.
         remat: bool, whether a training step computes each block a second time for its gradient.
-            Then only the inputs of the blocks stay in memory, and a step takes about a third
+            Then only the inputs of the blocks stay in memory, and a step takes up to a third
             more time. `backbone.remat = True` switches a loaded model before `compile`.
         dtype: string or `keras.DTypePolicy`. Norms and softmax are computed in
             float32 under every policy.
