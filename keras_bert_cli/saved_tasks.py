@@ -176,7 +176,7 @@ def check_version(path, overwrite=False):
         )
 
 
-def export_version(task, path, inputs, overwrite=False, max_batch_size=32):
+def export_version(task, path, inputs, overwrite=False, max_batch_size=32, precision=None):
     """Writes a version of a SavedModel.
 
     Args:
@@ -184,7 +184,7 @@ def export_version(task, path, inputs, overwrite=False, max_batch_size=32):
         path: str, folder of the model or of a version, as for `export_saved_model`.
         inputs: names of the text inputs.
         overwrite: bool, whether to replace the version.
-        max_batch_size: int, as for `export_saved_model`.
+        max_batch_size, precision: as for `export_saved_model`.
 
     Returns:
         `pathlib.Path` of the version.
@@ -195,6 +195,6 @@ def export_version(task, path, inputs, overwrite=False, max_batch_size=32):
 
     def write(aside):
         name = path.absolute().parent.name
-        export_saved_model(task, aside, tuple(inputs), max_batch_size, model_name=name)
+        export_saved_model(task, aside, tuple(inputs), max_batch_size, name, precision)
 
     return write_output(path, write, overwrite, "saved_model")

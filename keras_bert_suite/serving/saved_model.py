@@ -13,6 +13,7 @@ from keras_bert_suite.serving.server_files import write_batching_parameters, wri
 from keras_bert_suite.serving.signatures import make_signatures
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
 from keras_bert_suite.serving.versions import version_path
+from keras_bert_suite.serving.weight_precision import bring_to_precision, check_weight_precision
 
 
 def export_saved_model(
@@ -21,6 +22,7 @@ def export_saved_model(
     inputs: Sequence[str] | None = None,
     max_batch_size: int = 32,
     model_name: str | None = None,
+    precision: str | None = None,
 ) -> pathlib.Path:
     """Writes a SavedModel with the tokenizer inside its graph, for TensorFlow Serving.
 
@@ -53,6 +55,11 @@ def export_saved_model(
         max_batch_size: int, how many rows a server with batching puts in a batch at most.
         model_name: str, the name of the model in the warm-up requests. Defaults to the name of
             the model's folder.
+        precision: "float32" or "bfloat16", of the weights and of the products of matrices. None
+            keeps the precision of the task. "bfloat16" halves the file and the memory of a float32
+            task. Answers are float32 still, with errors of about a hundredth. It is for
+            accelerators, and for processors with AVX512-BF16 or AMX; other processors emulate
+            bfloat16, and answer later.
 
     Returns:
         `pathlib.Path` of the version.
@@ -62,7 +69,8 @@ def export_saved_model(
         ImportError: if TensorFlow, tensorflow-text or tensorflow-serving-api is not
             installed.
         ValueError: if the task has no preprocessor or no answers to serve, `inputs` are not
-            names or not as many as the texts of a row, or `max_batch_size` is not positive.
+            names or not as many as the texts of a row, `max_batch_size` is not positive, there is
+            no such precision, or the task was quantized and `precision` is not None.
         RuntimeError: if the process that rebuilds the task fails, with its last lines.
 
     Example:
@@ -75,6 +83,7 @@ def export_saved_model(
     served = serve(task)
     inputs = choose_input_names(task, inputs)
     served.check_names(inputs)
+    check_weight_precision(task, precision)
     check_export(inputs)
     if max_batch_size < 1:
         raise ValueError(f"max_batch_size must be at least 1, got {max_batch_size}.")
@@ -87,6 +96,7 @@ def export_saved_model(
             inputs=inputs,
             max_batch_size=max_batch_size,
             model_name=model_name or path.absolute().parent.name,
+            precision=precision,
         )
     return path
 
@@ -97,10 +107,12 @@ def write_saved_model(
     inputs: Sequence[str],
     max_batch_size: int,
     model_name: str,
+    precision: str | None,
 ) -> None:
     """Writes the files of `export_saved_model`, under the TensorFlow backend."""
     import tensorflow as tf
 
+    task = bring_to_precision(task, precision)
     module = tf.Module()
     # The variables that the graph reads must be attributes of the saved module.
     module.weights = [weight.value for weight in task.weights]

@@ -32,6 +32,20 @@ def test_versions(run, finetuned, tmp_path):
 
 
 @pytest.mark.exporting
+def test_bfloat16(run, finetuned, tmp_path):
+    """The weights take half of the bytes."""
+    model = ["export", "--model", finetuned / "model.keras", "--output"]
+    sizes = []
+    for name, flags in (("whole", []), ("half", ["--precision=bfloat16"])):
+        assert run(*model, tmp_path / name, *flags)[0] == 0
+        (file,) = (tmp_path / name / "1" / "variables").glob("variables.data-*")
+        sizes.append(file.stat().st_size)
+    assert sizes[1] < 0.6 * sizes[0]
+    status, _, err = run(*model, tmp_path / "no", "--precision=bfloat16", "--format=openvino")
+    assert status == 2 and "--precision bfloat16 is for --format saved_model, got openvino" in err
+
+
+@pytest.mark.exporting
 @pytest.mark.parametrize(
     ("format", "files"),
     [

@@ -1,0 +1,51 @@
+"""Rebuilds a task in another precision, for a SavedModel."""
+
+import keras_hub
+
+PRECISIONS = ("float32", "bfloat16")
+
+
+def check_weight_precision(task: keras_hub.models.Task, precision: str | None) -> None:
+    """Checks the precision of a SavedModel.
+
+    Raises:
+        ValueError: if there is no such precision, or if the weights of the task are integers.
+    """
+    if precision is None:
+        return
+    if precision not in PRECISIONS:
+        raise ValueError(
+            f"precision must be one of {', '.join(PRECISIONS)}, or None for the precision of the "
+            f"task, got {precision!r}. export_onnx and export_openvino have precision='int8'."
+        )
+    if any(layer.quantization_mode for layer in task._flatten_layers(include_self=False)):
+        raise ValueError(
+            f"precision must be None for a task that was quantized, got {precision!r}. Export it "
+            f"as it is, or bring the task to {precision} before it is quantized."
+        )
+
+
+def bring_to_precision(task: keras_hub.models.Task, precision: str | None) -> keras_hub.models.Task:
+    """A task with weights in another precision, which also computes in it.
+
+    The weights of layers that a user has built and handed to the task, such as a pooling, and the
+    transitions of a CRF keep their precision.
+
+    Args:
+        task: `keras_hub.models.Task`. It is not changed.
+        precision: one of `PRECISIONS`, or None for the precision of the task.
+
+    Returns:
+        a new task with the preprocessor of `task`; or `task` itself, if it has this precision.
+    """
+    backbone = task.backbone
+    if precision in (None, backbone.dtype_policy.name):
+        return task
+    config = {
+        **task.get_config(),
+        "backbone": type(backbone).from_config({**backbone.get_config(), "dtype": precision}),
+        "preprocessor": task.preprocessor,
+    }
+    rebuilt = type(task).from_config(config)
+    rebuilt.set_weights(task.get_weights())
+    return rebuilt

@@ -1,0 +1,90 @@
+"""SavedModels in bfloat16, beside the same tasks in float32."""
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import randomize
+from small_tasks import BYTE_PAIRS, TASKS, make_task, predicted_columns
+from small_texts import make_reviews
+
+from keras_bert_suite import export_saved_model
+from keras_bert_suite.serving.served_tasks import serve
+from keras_bert_suite.serving.weight_precision import bring_to_precision
+from keras_bert_suite.tasks.batch_sources import read_data
+
+tf = pytest.importorskip("tensorflow")
+pytest.importorskip("tensorflow_text")
+
+#: Tasks with weights that stay in float32: the transitions of the CRF, and a head with its own.
+MIXED = ("chains", "spans")
+TEXTS, _ = make_reviews(20)
+
+
+def read_dtypes(version):
+    """The dtypes of the weights in the files of a SavedModel."""
+    reader = tf.train.load_checkpoint(str(version / "variables" / "variables"))
+    weights = reader.get_variable_to_dtype_map().items()
+    return {dtype.name for name, dtype in weights if name.startswith("weights/")}
+
+
+@pytest.mark.exporting
+@pytest.mark.parametrize(
+    ("task", "preprocessor"),
+    [
+        *((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
+        ("texts", BYTE_PAIRS),
+        ("texts", "KerasHub's DistilBERT"),
+    ],
+)
+def test_every_task(task, preprocessor, tmp_path):
+    model, (x, *_) = make_task(task, preprocessor)
+    randomize(model)
+    version = export_saved_model(model, tmp_path / "1", precision="bfloat16")
+    assert read_dtypes(version) == {"bfloat16"} | ({"float32"} if task in MIXED else set())
+
+    packed = model.preprocess(
+        model.cut_windows(read_data(model, predicted_columns(model, x))).inputs
+    )
+    packed, *_ = keras.utils.unpack_x_y_sample_weight(packed)
+    packed = {name: tf.cast(packed[name], "int32") for name in model.backbone.input}
+    wanted = serve(model).answer_ids(packed)
+    got = tf.saved_model.load(str(version)).signatures["serve_ids"](**packed)
+    numbers = {name for name, answer in wanted.items() if answer.dtype == "float32"}
+    assert numbers and got.keys() == wanted.keys()
+    for name in wanted:
+        assert got[name].dtype == wanted[name].dtype and got[name].shape == wanted[name].shape
+    for name in numbers:
+        np.testing.assert_allclose(got[name], wanted[name], rtol=0.02, atol=0.02)
+    assert {weight.dtype for weight in model.weights} == {"float32"}, "the task has changed"
+
+
+def test_each_backend(classifier, tmp_path):
+    """A task is brought to bfloat16 also in the process that has TensorFlow as its backend."""
+    version = export_saved_model(classifier, tmp_path / "1", precision="bfloat16")
+    assert read_dtypes(version) == {"bfloat16"}
+    answer = tf.saved_model.load(str(version)).signatures["serving_default"](text=TEXTS)
+    logits = classifier.predict(TEXTS, verbose=0)
+    wanted = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
+    np.testing.assert_allclose(answer["probabilities"], wanted, atol=np.ptp(wanted[:, 0]) / 10)
+
+
+@pytest.mark.parametrize("trained", ["mixed_bfloat16", "bfloat16"])
+def test_a_task_in_bfloat16_is_brought_to_float32(trained):
+    model, (x, _) = make_task("texts", "SegmentPacker", dtype=trained)
+    randomize(model)
+    assert bring_to_precision(model, None) is model
+    rebuilt = bring_to_precision(model, "float32")
+    assert {weight.dtype for weight in rebuilt.weights} == {"float32"}
+    assert rebuilt.compute_dtype == rebuilt.backbone.compute_dtype == "float32"
+    got, wanted = (np.asarray(m.predict(x, verbose=0), "float32") for m in (rebuilt, model))
+    np.testing.assert_allclose(got, wanted, atol=np.abs(wanted).max() / 10)
+
+
+def test_refusals(classifier, tmp_path):
+    with pytest.raises(ValueError, match="one of float32, bfloat16, or None .* got 'int8'"):
+        export_saved_model(classifier, tmp_path / "1", precision="int8")
+    model, _ = make_task("texts", "SegmentPacker", hidden_dim=16)
+    model.backbone.quantize("int8")
+    with pytest.raises(ValueError, match="must be None for a task that was quantized"):
+        export_saved_model(model, tmp_path / "1", precision="bfloat16")
+    assert not list(tmp_path.iterdir())
