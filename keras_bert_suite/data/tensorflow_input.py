@@ -49,7 +49,11 @@ def to_tensorflow_dataset(dataset, fixed_labels=False):
         )
     else:
         signature = tf.nest.map_structure(open_sizes, first)
-    if batches is dataset:  # A generator cannot begin again.
-        batches = itertools.chain([first], batches)
-        return tf.data.Dataset.from_generator(lambda: batches, output_signature=signature)
-    return tf.data.Dataset.from_generator(lambda: dataset, output_signature=signature)
+    # A generator cannot begin again.
+    source = itertools.chain([first], batches) if batches is dataset else dataset
+    # There is nothing to tune, and the thread that would tune keeps `fit` waiting for seconds when
+    # it ends.
+    untuned = tf.data.Options()
+    untuned.autotune.enabled = False
+    made = tf.data.Dataset.from_generator(lambda: source, output_signature=signature)
+    return made.with_options(untuned)
