@@ -38,6 +38,31 @@ class SavedTask:
         _warn_of_unregistered(self)
         super().save_to_preset(preset_dir, *args, **kwargs)
 
+    def quantize(self, mode: str | None = None, config: Any = None) -> None:
+        """Brings the matrices of the encoder to 8-bit integers, a quarter of their size.
+
+        The encoder then rounds what it multiplies to 8 bits, too. The heads stay as they are,
+        because files have no place for their quantization. Quantize after training.
+
+        Args:
+            mode: "int8".
+            config: `keras.quantizers.Int8QuantizationConfig` with its defaults, which Keras makes.
+
+        Raises:
+            ValueError: for another mode or configuration, which files would not keep.
+
+        Source: https://keras.io/guides/int8_quantization_in_keras/.
+        """
+        kept = keras.quantizers.Int8QuantizationConfig()
+        if mode != "int8" or config.get_config() != kept.get_config():
+            raise ValueError(
+                f"Files keep the quantization 'int8' with its defaults only, got mode={mode!r} and "
+                f"{config.get_config()}. Call `quantize('int8')`."
+            )
+        self.backbone.quantize(mode)
+        # TensorFlow would go on with functions that read the old weights, and keep these alive.
+        self.train_function = self.test_function = self.predict_function = None
+
     def save_task_weights(self, filepath: PathLike) -> None:
         """Saves the weights of the head. KerasHub would save the optimizer's state, too."""
         keras.saving.save_weights(self, filepath, objects_to_skip=self._not_task_weights())

@@ -1,0 +1,79 @@
+"""Every task with an encoder in 8-bit integers."""
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import randomize, to_numpy
+from small_tasks import TASKS, make_task, predicted_columns
+
+from keras_bert_suite import TextClassifier, export_saved_model
+
+#: Large enough that the scales of the integers and the norms take few of the bytes.
+SIZES = {"hidden_dim": 64, "num_heads": 2, "intermediate_dim": 256}
+
+
+def count_bytes(model):
+    return sum(to_numpy(weight).nbytes for weight in model.weights)
+
+
+def compute_outputs(model, columns):
+    """The outputs of the model, without decoding."""
+    x = predicted_columns(model, columns[0])
+    return keras.tree.map_structure(to_numpy, model.predict_on_batch(x))
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task(task, tmp_path):
+    model, columns = make_task(task, "SegmentPacker", **SIZES)
+    randomize(model)
+    wanted, size = compute_outputs(model, columns), count_bytes(model)
+    encoder = count_bytes(model.backbone)
+    model.quantize("int8")
+    assert count_bytes(model.backbone) < 0.3 * encoder
+    assert encoder - count_bytes(model.backbone) == size - count_bytes(model)
+
+    got = compute_outputs(model, columns)
+    for a, b in zip(keras.tree.flatten(got), keras.tree.flatten(wanted), strict=True):
+        # Scores of places that the mask hides are very small.
+        seen = b > -1e3
+        error = np.linalg.norm((a - b)[seen]) / np.linalg.norm(b[seen])
+        assert 0 < error < 0.2
+
+    model.save(tmp_path / "task.keras")
+    loaded = keras.saving.load_model(tmp_path / "task.keras", compile=False)
+    assert count_bytes(loaded) == count_bytes(model)
+    keras.tree.map_structure(
+        lambda a, b: np.testing.assert_allclose(a, b, atol=1e-5),
+        compute_outputs(loaded, columns),
+        got,
+    )
+
+
+def test_presets_and_exports(tmp_path):
+    pytest.importorskip("tensorflow_text")
+    import tensorflow as tf
+
+    model, (texts, _) = make_task("texts", "SegmentPacker", **SIZES)
+    randomize(model)
+    model.quantize("int8")
+    logits = model.predict(texts, verbose=0)
+    model.save_to_preset(tmp_path / "preset")
+    loaded = TextClassifier.from_preset(tmp_path / "preset")
+    np.testing.assert_allclose(loaded.predict(texts, verbose=0), logits, atol=1e-5)
+
+    version = export_saved_model(model, tmp_path / "1")
+    answer = tf.saved_model.load(str(version)).signatures["serving_default"](text=texts)
+    wanted = to_numpy(keras.ops.softmax(logits))
+    # A number that lies between two integers may be rounded to either of them.
+    np.testing.assert_allclose(answer["probabilities"], wanted, atol=np.ptp(wanted[:, 0]) / 20)
+    (file,) = (version / "variables").glob("variables.data-*")
+    assert file.stat().st_size < 1.2 * count_bytes(model)
+
+
+def test_what_files_would_not_keep():
+    model, _ = make_task("texts", "SegmentPacker")
+    with pytest.raises(ValueError, match="'int8' with its defaults only, got mode='int4'"):
+        model.quantize("int4")
+    weights_only = keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
+    with pytest.raises(ValueError, match="'activation_quantizer': None"):
+        model.quantize(config=weights_only)
