@@ -1,0 +1,55 @@
+"""How often JAX compiles the step of a training."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+from small_tasks import BATCH_SIZE, LENGTH, compile_model, make_task
+
+pytestmark = pytest.mark.skipif(
+    keras.config.backend() != "jax", reason="other backends do not compile each length"
+)
+EVENT = "/jax/core/compile/backend_compile_duration"
+
+
+@pytest.fixture
+def compiled():
+    """A list of the functions that JAX compiles from now on."""
+    import jax
+
+    names = []
+
+    def listen(event, duration, fun_name="", **_):
+        if event == EVENT:
+            names.append(fun_name)
+
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    yield names
+    jax.monitoring.unregister_event_duration_listener(listen)
+
+
+def pad_tokens(array, name, length):
+    """An array (B, 16) of tokens with a longer padding."""
+    if array.shape[1:] != (LENGTH,) or name == "mask_positions":
+        return array
+    value = -100 if name == "labels" else 0
+    return np.pad(array, ((0, 0), (0, length - LENGTH)), constant_values=value)
+
+
+@pytest.mark.parametrize("task", ["texts", "words", "pretraining"])
+def test_a_step_is_compiled_once_for_each_length(compiled, task):
+    model, (x, y, *weights) = make_task(task, "none")
+    compile_model(model)
+    y = y if isinstance(y, dict) else np.array(y)
+    lengths = (LENGTH, 24, 40)
+
+    def read():
+        for length in itertools.cycle(lengths):
+            inputs = {name: pad_tokens(array, name, length) for name, array in x.items()}
+            labels = pad_tokens(y, "labels", length) if task == "words" else y
+            batch = (inputs, labels, *weights)
+            yield keras.tree.map_structure(lambda array: array[:BATCH_SIZE], batch)
+
+    model.fit(read(), epochs=2, steps_per_epoch=2 * len(lengths), verbose=0)
+    assert sum("train_step" in name for name in compiled) == len(lengths)
