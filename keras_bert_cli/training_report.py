@@ -1,5 +1,6 @@
 """Shows a training: a bar while it runs, and a table of its epochs when it is done."""
 
+import functools
 import json
 import sys
 import time
@@ -18,8 +19,8 @@ class EpochLog(keras.callbacks.Callback):
         file: `pathlib.Path` of the JSON file to keep them in, or None.
 
     Attributes:
-        rows: list of dicts with `epoch`, which counts from 1, `seconds`, and the logs of
-            Keras.
+        rows: list of dicts with `epoch`, which counts from 1, `seconds`, under JAX the
+            `compile_seconds` among them, and the logs of Keras.
     """
 
     def __init__(self, file=None):
@@ -31,14 +32,33 @@ class EpochLog(keras.callbacks.Callback):
 
     def on_epoch_begin(self, epoch, logs=None):
         self._start = time.perf_counter()
+        if keras.config.backend() == "jax":
+            self._compiled = _watch_compiler()[0]
 
     def on_epoch_end(self, epoch, logs=None):
         row = {"epoch": epoch + 1, "seconds": time.perf_counter() - self._start}
+        if keras.config.backend() == "jax":
+            row["compile_seconds"] = _watch_compiler()[0] - self._compiled
         for name, value in (logs or {}).items():
             row[name] = float(keras.ops.convert_to_numpy(value))
         self.rows = [*(old for old in self.rows if old["epoch"] <= epoch), row]
         if self.file is not None:
             atomic_file.write_json(self.file, self.rows)
+
+
+@functools.cache
+def _watch_compiler():
+    """A list of one number, the seconds for which JAX has compiled since the first call."""
+    import jax
+
+    total = [0.0]
+
+    def add(event, seconds, **_):
+        if event == "/jax/core/compile/backend_compile_duration":
+            total[0] += seconds
+
+    jax.monitoring.register_event_duration_secs_listener(add)
+    return total
 
 
 def fit(classifier, x, y, callbacks=(), **kwargs):
@@ -75,10 +95,14 @@ def print_epochs(rows, held_out_name):
         "val_f1": f"{held_out_name} F1",
     }
     columns = {name: title for name, title in columns.items() if any(name in row for row in rows)}
-    table = Table("epoch", *columns.values(), "seconds")
+    seconds = {"seconds": "seconds"}
+    if any("compile_seconds" in row for row in rows):
+        seconds["compile_seconds"] = "compiling"
+    table = Table("epoch", *columns.values(), *seconds.values())
     for column in table.columns:
         column.justify = "right"
     for row in rows:
         figures = (f"{row[name]:.4f}" if name in row else "" for name in columns)
-        table.add_row(str(row["epoch"]), *figures, f"{row['seconds']:.1f}")
+        times = (f"{row[name]:.1f}" if name in row else "" for name in seconds)
+        table.add_row(str(row["epoch"]), *figures, *times)
     Console(highlight=False, markup=False).print(table)

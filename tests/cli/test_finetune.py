@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import tempfile
+import time
 import zipfile
 
 import keras
@@ -42,6 +43,8 @@ def test_model_and_table(finetune, workshop, tmp_path):
     assert (status, err) == (0, "")
     assert "32 training texts, labels no, yes" in out
     header = ["epoch", "loss", "accuracy", "dev loss", "dev accuracy", "seconds"]
+    if keras.config.backend() == "jax":
+        header.append("compiling")
     assert [cell.strip() for cell in next(x for x in out.splitlines() if "┃" in x).split("┃")] == [
         "",
         *header,
@@ -49,6 +52,8 @@ def test_model_and_table(finetune, workshop, tmp_path):
     ]
     rows = [line.split("│")[1:-1] for line in out.splitlines() if line.startswith("│")]
     assert [row[0].strip() for row in rows] == ["1", "2"]
+    if keras.config.backend() == "jax":
+        assert all(0 <= float(row[-1]) <= float(row[-2]) for row in rows)
 
     classifier = kbs.TextClassifier.from_preset("a/preset")
     assert classifier.label_names == ["no", "yes"]
@@ -283,3 +288,18 @@ def test_doubtful_columns_are_named(finetune, tmp_path):
     assert status == 0
     assert "train.tsv, line 32: the text is 'nan', which is how programs write that it" in err
     assert "holds 30 different labels in 31 rows, such as 'label 0'" in err
+
+
+@pytest.mark.skipif(keras.config.backend() != "jax", reason="JAX says when it compiles")
+def test_seconds_of_compiling():
+    import jax
+
+    log = EpochLog()
+    for epoch, exponent in enumerate([time.time(), None]):
+        log.on_epoch_begin(epoch)
+        if exponent:  # A function that no cache has seen.
+            jax.jit(lambda x, exponent=exponent: x**exponent)(2.0)
+        log.on_epoch_end(epoch)
+    first, second = log.rows
+    assert 0 < first["compile_seconds"] < first["seconds"]
+    assert second["compile_seconds"] == 0
