@@ -73,7 +73,7 @@ HEADS = {
 def choose(backbone, preprocessor):
     task = MultipleChoice(backbone, preprocessor=preprocessor)
     rows = (TEXTS, [[text, other] for text, other in zip(TEXTS, OTHERS, strict=True)])
-    return task, (rows, LABELS), rows
+    return task, (rows, np.arange(len(TEXTS)) % 2), rows
 
 
 HEADS["MultipleChoice"] = choose
