@@ -107,7 +107,8 @@ def classify_documents(backbone, preprocessor):
 
 def guess_words(backbone, preprocessor):
     task = MaskedLM(backbone, preprocessor=preprocessor)
-    return task, (TEXTS,), [f"{text} [MASK]" for text in TEXTS]
+    mask = task.preprocessor.tokenizer.mask_token
+    return task, (TEXTS,), [f"{mask} {text}" for text in TEXTS]
 
 
 WORDS = [text.split() for text in TEXTS]
