@@ -3,6 +3,7 @@
 import functools
 import json
 import sys
+import threading
 import time
 
 import keras
@@ -10,6 +11,12 @@ from rich.console import Console
 from rich.table import Table
 
 from .standalone import atomic_file
+
+#: What JAX and `compile_ahead` tell `jax.monitoring` of the seconds that went into compiling.
+COMPILED = (
+    "/jax/core/compile/backend_compile_duration",
+    "/keras_bert_suite/waited_for_compiler",
+)
 
 
 class EpochLog(keras.callbacks.Callback):
@@ -20,7 +27,8 @@ class EpochLog(keras.callbacks.Callback):
 
     Attributes:
         rows: list of dicts with `epoch`, which counts from 1, `seconds`, under JAX the
-            `compile_seconds` among them, and the logs of Keras.
+            `compile_seconds` among them in which it waited for the compiler, and the logs of
+            Keras.
     """
 
     def __init__(self, file=None):
@@ -48,13 +56,16 @@ class EpochLog(keras.callbacks.Callback):
 
 @functools.cache
 def _watch_compiler():
-    """A list of one number, the seconds for which JAX has compiled since the first call."""
+    """A list of one number, the seconds that this thread has waited for JAX's compiler.
+
+    They count from the first call on.
+    """
     import jax
 
-    total = [0.0]
+    total, thread = [0.0], threading.current_thread()
 
     def add(event, seconds, **_):
-        if event == "/jax/core/compile/backend_compile_duration":
+        if event in COMPILED and threading.current_thread() is thread:
             total[0] += seconds
 
     jax.monitoring.register_event_duration_secs_listener(add)

@@ -128,15 +128,13 @@ def preprocess_batches(
         return preprocess_samples(*unpack_batch(batch))
 
     if isinstance(dataset, grain.MapDataset):
-        one_pass = num_batches(dataset)
-        dataset = dataset.map(preprocess)
-        if one_pass and total is not None and total > one_pass:
-            dataset = dataset.repeat(-(-total // one_pass))
-        if 0 < first < len(dataset):  # Keras looks at batches even if it trains on none.
-            dataset = dataset[first:]
-        dataset = dataset.to_iter_dataset(
-            grain.ReadOptions(
-                num_threads=READ_AHEAD_BATCHES, prefetch_buffer_size=READ_AHEAD_BATCHES
+        dataset = (
+            choose_batches(dataset, total, first)
+            .map(preprocess)
+            .to_iter_dataset(
+                grain.ReadOptions(
+                    num_threads=READ_AHEAD_BATCHES, prefetch_buffer_size=READ_AHEAD_BATCHES
+                )
             )
         )
     elif hasattr(dataset, "__next__"):
@@ -151,6 +149,22 @@ def preprocess_batches(
     from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
 
     return to_tensorflow_dataset(dataset, fixed_labels)
+
+
+def choose_batches(dataset, total=None, first=0):
+    """The batches of a `grain.MapDataset` that a `fit` takes.
+
+    Args:
+        dataset, total, first: as for `preprocess_batches`.
+
+    Returns:
+        `grain.MapDataset`.
+    """
+    one_pass = num_batches(dataset)
+    if one_pass and total is not None and total > one_pass:
+        dataset = dataset.repeat(-(-total // one_pass))
+    # Keras looks at batches even if it trains on none.
+    return dataset[first:] if 0 < first < len(dataset) else dataset
 
 
 def unpack_batch(batch):

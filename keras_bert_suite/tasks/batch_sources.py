@@ -3,14 +3,17 @@
 import dataclasses
 from collections.abc import Callable
 
+import grain
 import keras
 
 from keras_bert_suite.data.input_dataset import (
+    choose_batches,
     evaluation_batches,
     is_dataset,
     num_batches,
     preprocess_batches,
     training_batches,
+    unpack_batch,
 )
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.tasks.input_checks import (
@@ -56,6 +59,19 @@ class BatchSource:
             self.in_graph,
             self.fixed_labels,
         )
+
+    def batches_ahead(self, total=None, first=0):
+        """The batches that a `fit` takes, to look at one by one; None if that is not possible.
+
+        Args: as for `preprocess_batches`.
+
+        Returns:
+            `grain.MapDataset`, or None.
+        """
+        if not isinstance(self.dataset, grain.MapDataset):
+            return None
+        batches = choose_batches(self.dataset, total, first)
+        return batches.map(lambda batch: self.preprocess(*unpack_batch(batch)))
 
 
 def training_source(

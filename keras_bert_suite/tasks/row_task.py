@@ -36,6 +36,7 @@ from keras_bert_suite.tasks.sequence_packing import check_can_pack_sequences
 from keras_bert_suite.tasks.text_packing import pack_texts
 from keras_bert_suite.training import (
     WholeEpochs,
+    compile_ahead,
     find_training_checkpoint,
     forget_metrics,
     lay_schedule,
@@ -282,17 +283,20 @@ class RowTask(PackedSequences, SavedTask):
             held_out = source.preprocessed(validation_steps and validation_steps * epochs)
         batches = training.preprocessed(total, progress.batches, shuffle)
         self._build_optimizer()
-        with resume_run(
-            self,
-            checkpoint,
-            callbacks,
-            training.dataset,
-            batches,
-            initial_epoch,
-            epochs=epochs,
-            steps=steps_per_epoch,
-            verbose=verbose,
-        ) as callbacks:
+        with (
+            compile_ahead(self, training.batches_ahead(total, progress.batches)),
+            resume_run(
+                self,
+                checkpoint,
+                callbacks,
+                training.dataset,
+                batches,
+                initial_epoch,
+                epochs=epochs,
+                steps=steps_per_epoch,
+                verbose=verbose,
+            ) as callbacks,
+        ):
             return keras.Model.fit(
                 self,
                 x=batches,

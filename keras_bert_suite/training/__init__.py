@@ -1,6 +1,7 @@
 """Optimizers, schedules, losses, metrics and checkpoints."""
 
 from keras_bert_suite.training.adamw import AdamW
+from keras_bert_suite.training.compiled_steps import compile_ahead
 from keras_bert_suite.training.embedding_losses import (
     CoSENT,
     CosineRegression,
@@ -58,6 +59,7 @@ __all__ = [
     "TrainingCheckpoint",
     "Triplet",
     "WholeEpochs",
+    "compile_ahead",
     "encode_in_parts",
     "find_training_checkpoint",
     "forget_metrics",
