@@ -71,6 +71,8 @@ class BatchSource:
         if not isinstance(self.dataset, grain.MapDataset):
             return None
         batches = choose_batches(self.dataset, total, first)
+        if total is not None and first < total:
+            batches = batches[: total - first]
         return batches.map(lambda batch: self.preprocess(*unpack_batch(batch)))
 
 
