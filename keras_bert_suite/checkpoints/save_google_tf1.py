@@ -11,7 +11,12 @@ from keras_bert_suite.checkpoints.hugging_face_config import SINGLE_LABEL
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
 from keras_bert_suite.checkpoints.tensor_bundle import write_bundle
 from keras_bert_suite.checkpoints.tokenizer_files import SPECIAL_TOKENS, check_vocabulary
-from keras_bert_suite.checkpoints.writer_parts import collect_weights, convert_weights, make_config
+from keras_bert_suite.checkpoints.writer_parts import (
+    collect_weights,
+    convert_weights,
+    find_tokenizer,
+    make_config,
+)
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import name_of
@@ -48,7 +53,8 @@ def save_google_tf1(
             heads of a `Pretrainer`, a layer called "classifier" on the pooled output, or the
             "span_labeler" of a `QuestionAnswerer`.
         path: str or path of the directory, which must not exist.
-        tokenizer: `WordPieceTokenizer`, or None to write no tokenizer.
+        tokenizer: `WordPieceTokenizer`. None takes that of a task's preprocessor, if it has one; no
+            tokenizer is written with a backbone alone.
 
     Raises:
         FileExistsError: if `path` exists.
@@ -77,6 +83,7 @@ def save_google_tf1(
         )
     _check_problem_type(model)
     weights = collect_weights(model, GOOGLE_TF1, _OWNER)
+    tokenizer = find_tokenizer(model, tokenizer, "WordPieceTokenizer")
     if tokenizer is not None:
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
         _check_settings(tokenizer)

@@ -10,7 +10,12 @@ from keras_bert_suite.checkpoints.hugging_face_config import THRESHOLDS
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.checkpoints.model_types import BERT, type_of_backbone
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
-from keras_bert_suite.checkpoints.writer_parts import collect_weights, convert_weights, make_config
+from keras_bert_suite.checkpoints.writer_parts import (
+    collect_weights,
+    convert_weights,
+    find_tokenizer,
+    make_config,
+)
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import list_names
@@ -52,7 +57,8 @@ def save_hugging_face(
             "choice_scorer" on the pooled output, or a layer called "token_classifier" or
             "span_labeler" on the sequence output.
         path: str or path of the directory, which must not exist.
-        tokenizer: the tokenizer of the model, or None to write no tokenizer.
+        tokenizer: the tokenizer of the model. None takes that of a task's preprocessor, if it is
+            one of this package; no tokenizer is written with a backbone alone.
         label_names: list of str, the classes in the order of their ids. Defaults to the
             model's own `label_names`. If it has none, they are LABEL_0, LABEL_1 and so on.
 
@@ -99,6 +105,7 @@ def save_hugging_face(
     dropout = getattr(model, "dropout", backbone.dropout)
     if dropout != backbone.dropout:
         config["classifier_dropout"] = dropout
+    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizer)
     if tokenizer is not None:
         _check_kind(tokenizer, kind)
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
@@ -120,7 +127,7 @@ def _check_kind(tokenizer, kind):
     if type(tokenizer).__name__ != kind.tokenizer:
         raise ValueError(
             f"A {kind.title} is written with its {kind.tokenizer}, got a "
-            f"{type(tokenizer).__name__}. Pass tokenizer=None to write no tokenizer."
+            f"{type(tokenizer).__name__}. Save its `backbone` alone to write no tokenizer."
         )
     wanted = kind.position_offset - 1
     if wanted >= 0 and tokenizer.pad_token_id != wanted:

@@ -13,7 +13,12 @@ from keras_bert_suite.checkpoints.keras_hub_preset import KerasHubCheckpoint
 from keras_bert_suite.checkpoints.load_weights import spelled_shapes
 from keras_bert_suite.checkpoints.model_types import BERT, type_of_backbone
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary
-from keras_bert_suite.checkpoints.writer_parts import collect_weights, convert_weights, make_config
+from keras_bert_suite.checkpoints.writer_parts import (
+    collect_weights,
+    convert_weights,
+    find_tokenizer,
+    make_config,
+)
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.messages import name_of
 
@@ -44,7 +49,8 @@ def save_keras_hub(
     Args:
         model: `BertBackbone`, `RobertaBackbone`, or a `TextClassifier` on one.
         path: str or path of the directory, which must not exist.
-        tokenizer: `WordPieceTokenizer` or `BytePairTokenizer`, or None to write no tokenizer.
+        tokenizer: `WordPieceTokenizer` or `BytePairTokenizer`. None takes that of a task's
+            preprocessor, if it is one of these; no tokenizer is written with a backbone alone.
         sequence_length: int, the length of the rows that KerasHub's preprocessor packs. None takes
             all positions.
 
@@ -73,6 +79,7 @@ def save_keras_hub(
             "alone."
         )
     packer = None
+    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizer)
     if tokenizer is not None:
         length = sequence_length or backbone.max_sequence_length
         packer = _make_preprocessor(tokenizer, kind, length, owner)

@@ -10,6 +10,21 @@ from keras_bert_suite.files.messages import list_names, name_of
 _BERT_DIALS = ("activation", "attention_dropout", "embedding_dim", "layer_norm_epsilon")
 
 
+def find_tokenizer(model, tokenizer, kind):
+    """The tokenizer to write: the one that was given, or else that of a task's preprocessor.
+
+    Args:
+        model: backbone or task.
+        tokenizer: the tokenizer that was given, or None.
+        kind: str, the class of the tokenizers that the format holds. A preprocessor may have
+            another one, of KerasHub's, which is not written.
+    """
+    if tokenizer is not None:
+        return tokenizer
+    own = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
+    return own if type(own).__name__ == kind else None
+
+
 def make_config(backbone, hidden_acts, owner, position_offset=0):
     """Makes the fields of a configuration that Google and Hugging Face share.
 

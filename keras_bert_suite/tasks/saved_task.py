@@ -22,6 +22,8 @@ class SavedTask:
     Saving warns of classes that are not registered with Keras, because loading will not find them.
     """
 
+    optimizer: Any
+
     def save(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the task as a `.keras` file; see `keras.Model.save`."""
         if os.fspath(filepath).endswith((".h5", ".hdf5")):
@@ -42,7 +44,8 @@ class SavedTask:
         """Brings the matrices of the encoder to 8-bit integers, a quarter of their size.
 
         The encoder then rounds what it multiplies to 8 bits, too. The heads stay as they are,
-        because files have no place for their quantization. Quantize after training.
+        because files have no place for their quantization. Quantize after training. The optimizer
+        begins anew: its state belongs to matrices that are not trained any more.
 
         Args:
             mode: "int8".
@@ -59,7 +62,13 @@ class SavedTask:
                 f"Files keep the quantization 'int8' with its defaults only, got mode={mode!r} and "
                 f"{config.get_config()}. Call `quantize('int8')`."
             )
-        self.backbone.quantize(mode)
+        with warnings.catch_warnings():
+            # Keras names each layer that has no matrix.
+            warnings.filterwarnings("ignore", "Layer .* does not have a `quantize` method")
+            self.backbone.quantize(mode)
+        if self.optimizer is not None:
+            # Its state is that of matrices that are trained no more.
+            self.optimizer = type(self.optimizer).from_config(self.optimizer.get_config())
         # TensorFlow would go on with functions that read the old weights, and keep these alive.
         self.train_function = self.test_function = self.predict_function = None
 

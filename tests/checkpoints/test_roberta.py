@@ -106,7 +106,7 @@ def test_classifier(save_peer, inputs, tmp_path):
     classifier = TextClassifier.from_preset(path)
     assert classifier.label_names == ["bad", "fair", "good"]
     check_close(classifier(inputs), run_peer(peer, inputs).logits)
-    save_hugging_face(classifier, tmp_path / "again", classifier.preprocessor.tokenizer)
+    save_hugging_face(classifier, tmp_path / "again")
     check_same_files(tmp_path / "again", path)
     again = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "again")
     assert type(again) is transformers.RobertaForSequenceClassification
@@ -129,7 +129,7 @@ def test_token_classifier(save_peer, inputs, tmp_path):
     assert type(tagger.backbone) is RobertaBackbone
     assert tagger.label_names == ["O", "B-PER", "I-PER"]
     check_close(tagger(inputs), run_peer(peer, inputs).logits)
-    save_hugging_face(tagger, tmp_path / "again", tagger.preprocessor.tokenizer)
+    save_hugging_face(tagger, tmp_path / "again")
     again = transformers.AutoModelForTokenClassification.from_pretrained(tmp_path / "again")
     assert type(again) is transformers.RobertaForTokenClassification
     assert again.config.id2label == labels

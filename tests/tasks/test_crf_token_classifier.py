@@ -171,7 +171,7 @@ def test_round_trips(tagger, kind, tmp_path):
 
 def test_hugging_face_holds_the_emission_layer_alone(tagger, tmp_path):
     with pytest.raises(ValueError, match="no place for these weights .* crf/end_scores"):
-        save_hugging_face(tagger, tmp_path / "hf", tagger.preprocessor.tokenizer)
+        save_hugging_face(tagger, tmp_path / "hf")
     plain = TokenClassifier(tagger.backbone, label_names=LABELS, preprocessor=tagger.preprocessor)
     plain.token_classifier.set_weights(tagger.token_classifier.get_weights())
     save_hugging_face(plain, tmp_path / "hf", tagger.preprocessor.tokenizer)

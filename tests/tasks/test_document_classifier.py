@@ -196,7 +196,7 @@ def test_the_head_of_a_classifier_of_texts(tmp_path):
     texts = TextClassifier(
         BertBackbone(**ONE_LAYER), label_names=["no", "yes"], preprocessor=make_packer()
     )
-    save_hugging_face(texts, tmp_path / "hf", texts.preprocessor.tokenizer)
+    save_hugging_face(texts, tmp_path / "hf")
     short = ["good film", "bad plot"]
     wanted = texts.predict(short, verbose=0)
     for window_pooling in ("mean", WindowTransformer(num_heads=2, name="over_windows")):

@@ -125,7 +125,7 @@ def test_round_trips(chooser, kind, tmp_path):
         chooser.save_to_preset(str(tmp_path / "preset"))
         twin = MultipleChoice.from_preset(tmp_path / "preset")
     else:
-        save_hugging_face(chooser, tmp_path / "hf", chooser.preprocessor.tokenizer)
+        save_hugging_face(chooser, tmp_path / "hf")
         twin = MultipleChoice.from_preset(tmp_path / "hf", sequence_length=28)
     wanted = chooser.predict(ROWS, verbose=0)
     np.testing.assert_allclose(twin.predict(ROWS, verbose=0), wanted, atol=1e-5)
@@ -142,7 +142,7 @@ def test_logits_are_those_of_transformers(chooser, kind, tmp_path):
         backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
         packer = SegmentPacker(BytePairTokenizer(vocabulary, MERGES), 60, padding_lengths=(60,))
         model = MultipleChoice(backbone, preprocessor=packer, dropout=0.3)
-    save_hugging_face(model, tmp_path / "hf", model.preprocessor.tokenizer)
+    save_hugging_face(model, tmp_path / "hf")
     reference = AutoModelForMultipleChoice.from_pretrained(tmp_path / "hf").eval()
     name = {"BERT": "Bert", "RoBERTa": "Roberta"}[kind]
     assert type(reference).__name__ == f"{name}ForMultipleChoice"

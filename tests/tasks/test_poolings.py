@@ -144,8 +144,8 @@ def test_exports(name, file_format, tmp_path):
 )
 def test_a_checkpoint_gets_a_pooling_with_a_new_layer(make_pooling, tmp_path):
     plain = make_classifier()
-    save_hugging_face(plain, tmp_path / "checkpoint", plain.preprocessor.tokenizer)
-    save_google_tf1(plain, tmp_path / "google", plain.preprocessor.tokenizer)
+    save_hugging_face(plain, tmp_path / "checkpoint")
+    save_google_tf1(plain, tmp_path / "google")
     plain.save_to_preset(tmp_path / "preset")
     for preset in (tmp_path / "checkpoint", tmp_path / "google", tmp_path / "preset"):
         with pytest.raises(ValueError, match="With `pooling`, pass `num_classes`"):

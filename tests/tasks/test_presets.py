@@ -69,7 +69,7 @@ def test_arguments_override_a_checkpoint_of_another_library(preset, tmp_path):
     from keras_bert_suite.checkpoints import save_hugging_face
 
     classifier = TextClassifier.from_preset(preset)
-    save_hugging_face(classifier, tmp_path / "theirs", classifier.preprocessor.tokenizer)
+    save_hugging_face(classifier, tmp_path / "theirs")
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 10)
     twin = TextClassifier.from_preset(tmp_path / "theirs", preprocessor=packer)
     assert twin.preprocessor is packer and twin.label_names == ["no", "yes"]

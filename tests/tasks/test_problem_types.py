@@ -109,7 +109,7 @@ def test_thresholds_are_tuned_saved_and_used(trained, tmp_path):
     twin = TextClassifier.from_preset(tmp_path / "preset")
     assert twin.problem_type == "multi_label_classification"
     assert twin.predict_labels(TEXTS, verbose=0) == labels
-    save_hugging_face(twin, tmp_path / "hugging_face", twin.preprocessor.tokenizer)
+    save_hugging_face(twin, tmp_path / "hugging_face")
     config = json.loads((tmp_path / "hugging_face" / "config.json").read_text())
     assert config["problem_type"] == "multi_label_classification"
     again = TextClassifier.from_preset(tmp_path / "hugging_face")
@@ -331,7 +331,7 @@ def test_transformers_computes_the_same(tmp_path):
             ).logits.numpy()
         np.testing.assert_allclose(classifier.predict(TEXTS[:4], verbose=0), logits, atol=1e-5)
         written = tmp_path / f"{folder} again"
-        save_hugging_face(classifier, written, classifier.preprocessor.tokenizer)
+        save_hugging_face(classifier, written)
         again = BertForSequenceClassification.from_pretrained(written)
         assert again.config.problem_type == wanted and again.config.num_labels == num_labels
     # The checkpoint's own layer with another reading of its outputs.

@@ -1,10 +1,12 @@
 """Every task with an encoder in 8-bit integers."""
 
+import warnings
+
 import keras
 import numpy as np
 import pytest
 from peer_weights import randomize, to_numpy
-from small_tasks import TASKS, make_task, predicted_columns
+from small_tasks import TASKS, compile_model, make_task, predicted_columns
 
 from keras_bert_suite import TextClassifier, export_saved_model
 
@@ -68,6 +70,21 @@ def test_presets_and_exports(tmp_path):
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=np.ptp(wanted[:, 0]) / 20)
     (file,) = (version / "variables").glob("variables.data-*")
     assert file.stat().st_size < 1.2 * count_bytes(model)
+
+
+def test_training_goes_on(tmp_path):
+    """Nobody is told of layers without matrices, or of the optimizer's state of the old weights."""
+    model, rows = make_task("texts", "SegmentPacker")
+    compile_model(model)
+    model.fit(*rows, verbose=0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "Layer |Skipping variable loading")
+        model.quantize("int8")
+        model.fit(*rows, verbose=0)
+        model.save(tmp_path / "task.keras")
+        loaded = keras.saving.load_model(tmp_path / "task.keras")
+    assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations) > 0
+    assert model.fit(*rows, verbose=0).history == loaded.fit(*rows, verbose=0).history
 
 
 def test_what_files_would_not_keep():

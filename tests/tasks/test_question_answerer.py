@@ -287,7 +287,7 @@ def test_logits_are_those_of_transformers(answerer, kind, tmp_path):
     from transformers import AutoModelForQuestionAnswering
 
     model = answerer if kind == "BERT" else make_roberta()
-    save_hugging_face(model, tmp_path / "hf", model.preprocessor.tokenizer)
+    save_hugging_face(model, tmp_path / "hf")
     reference = AutoModelForQuestionAnswering.from_pretrained(tmp_path / "hf").eval()
     assert (
         type(reference).__name__ == f"{'Bert' if kind == 'BERT' else 'Roberta'}ForQuestionAnswering"

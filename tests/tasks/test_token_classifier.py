@@ -198,7 +198,7 @@ def test_round_trips(tagger, kind, tmp_path):
         tagger.save_to_preset(str(tmp_path / "preset"))
         twin = TokenClassifier.from_preset(tmp_path / "preset")
     else:
-        save_hugging_face(tagger, tmp_path / "hf", tagger.preprocessor.tokenizer)
+        save_hugging_face(tagger, tmp_path / "hf")
         twin = TokenClassifier.from_preset(tmp_path / "hf", sequence_length=16)
     assert twin.label_names == LABELS
     wanted = tagger.predict(ROWS, verbose=0)
@@ -213,7 +213,7 @@ def test_logits_are_those_of_transformers(tagger, tmp_path):
     import torch
     from transformers import BertForTokenClassification
 
-    save_hugging_face(tagger, tmp_path / "hf", tagger.preprocessor.tokenizer)
+    save_hugging_face(tagger, tmp_path / "hf")
     reference = BertForTokenClassification.from_pretrained(tmp_path / "hf").eval()
     assert reference.config.id2label == dict(enumerate(LABELS))
     packed = tagger.preprocessor.pack([" ".join(row) for row in ROWS[:8]])
@@ -231,7 +231,7 @@ def test_logits_are_those_of_transformers(tagger, tmp_path):
 def test_another_head_of_hugging_face(tagger, tmp_path):
     from keras_bert_suite import TextClassifier
 
-    save_hugging_face(tagger, tmp_path / "hf", tagger.preprocessor.tokenizer)
+    save_hugging_face(tagger, tmp_path / "hf")
     with pytest.raises(ValueError, match="does not classify texts"):
         TextClassifier.from_preset(tmp_path / "hf")
     with pytest.warns(UserWarning, match="left out"):
