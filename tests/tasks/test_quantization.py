@@ -84,7 +84,8 @@ def test_training_goes_on(tmp_path):
         model.save(tmp_path / "task.keras")
         loaded = keras.saving.load_model(tmp_path / "task.keras")
     assert int(loaded.optimizer.iterations) == int(model.optimizer.iterations) > 0
-    assert model.fit(*rows, verbose=0).history == loaded.fit(*rows, verbose=0).history
+    wanted = model.fit(*rows, verbose=0).history["loss"]
+    assert loaded.fit(*rows, verbose=0).history["loss"] == pytest.approx(wanted, rel=1e-4)
 
 
 def test_what_files_would_not_keep():
