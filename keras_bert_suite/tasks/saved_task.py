@@ -66,9 +66,10 @@ class SavedTask:
             # Keras names each layer that has no matrix.
             warnings.filterwarnings("ignore", "Layer .* does not have a `quantize` method")
             self.backbone.quantize(mode)
-        if self.optimizer is not None:
+        if self.optimizer is not None and self.optimizer.built:
             # Its state is that of matrices that are trained no more.
             self.optimizer = type(self.optimizer).from_config(self.optimizer.get_config())
+            self.optimizer.build(self.trainable_variables)
         # TensorFlow would go on with functions that read the old weights, and keep these alive.
         self.train_function = self.test_function = self.predict_function = None
 

@@ -80,6 +80,8 @@ def test_training_goes_on(tmp_path):
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "Layer |Skipping variable loading")
         model.quantize("int8")
+        model.save(tmp_path / "task.keras")
+        keras.saving.load_model(tmp_path / "task.keras")
         model.fit(*rows, verbose=0)
         model.save(tmp_path / "task.keras")
         loaded = keras.saving.load_model(tmp_path / "task.keras")
