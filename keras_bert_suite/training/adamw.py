@@ -39,9 +39,9 @@ class AdamW(BertOptimizer):
             of a CRF may learn faster than the encoder: `[("crf/", 100.0)]`.
         gradient_accumulation_steps: int or None, how many batches make a step. The step takes the
             mean of their gradients.
-        momentum_dtype: "bfloat16", or None for the dtype of each variable. bfloat16 takes 2 of the
-            16 bytes a float32 weight has for itself, its gradient, m and v. It is optax's
-            `mu_dtype`. v stays: a step lowers it by 1 in 1000 at most, which bfloat16 would
+        momentum_dtype: dtype of m, as optax's `mu_dtype`: "bfloat16", or None for the dtype of each
+            variable. A float32 weight, its gradient, m and v take 16 bytes; bfloat16 saves 2 of
+            them. v keeps its dtype: a step lowers it by at most 1 in 1000, which bfloat16 would
             round away.
         **kwargs: other arguments of `keras.optimizers.Optimizer`.
 

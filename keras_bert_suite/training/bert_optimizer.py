@@ -99,22 +99,19 @@ class BertOptimizer(keras.optimizers.Optimizer):
         _find_all("rate_multipliers", patterns, [v.path for v in variables], "paths")
         self._multipliers = [self._find_multiplier(v.path) for v in variables]
 
-    def add_variable_from_reference(
+    def add_variable(
         self,
-        reference_variable: keras.Variable,
-        name: str | None = None,
+        shape: tuple[int, ...],
         initializer: Any = "zeros",
+        dtype: str | None = None,
+        *,
+        name: str | None = None,
+        **kwargs: Any,
     ) -> keras.Variable:
-        """Adds a variable of the shape of a weight; a momentum has `momentum_dtype`."""
-        if name != "momentum" or self.momentum_dtype is None:
-            return super().add_variable_from_reference(reference_variable, name, initializer)
-        return self.add_variable(
-            reference_variable.shape,
-            initializer,
-            dtype=self.momentum_dtype,
-            layout=getattr(reference_variable, "_layout", None),
-            name=f"{reference_variable.path.replace('/', '_')}_{name}",
-        )
+        """Adds a variable as Keras does, but a momentum has `momentum_dtype`."""
+        if (name or "").endswith("momentum"):
+            dtype = self.momentum_dtype or dtype
+        return super().add_variable(shape, initializer, dtype, name=name, **kwargs)
 
     @property
     def weight_decay(self) -> None:
