@@ -3,9 +3,9 @@
     python benchmarks/precision.py --corpus shards --backends tensorflow torch
 
 A tiny BERT is trained on the same batches with each policy, and in float32 with AdamW's momentum in
-bfloat16. Another seed of weights and dropout
-changes the loss in float32, too. This noise is the bound for a policy. The losses are those of the
-masked tokens in held-out text, at each tenth of the run.
+bfloat16. Another seed of weights and dropout changes the loss in float32, too. This noise is the
+bound for the others. The losses are those of the masked tokens in held-out text, at each tenth of
+the run.
 """
 
 import argparse
