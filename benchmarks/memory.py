@@ -6,7 +6,8 @@
 A step needs memory for the weights, their gradients and the two moments of AdamW, 16 bytes a weight
 in float32, and for what the forward pass keeps for the gradient. PyTorch says what it keeps; this
 is counted for one and for two rows of a TextClassifier, each piece of memory once. What does not
-grow with the rows, such as weights in bfloat16, is fixed. With `remat` a row needs the inputs of
+grow with the rows, such as weights in bfloat16, is fixed. `AdamW(momentum_dtype="bfloat16")` takes
+14 bytes a weight; the numbers of rows are those without it. With `remat` a row needs the inputs of
 all blocks and, while its gradient is computed, what one block keeps.
 
 Attention goes through PyTorch's fused kernel, as on a GPU: on a CPU, dropout within attention would
@@ -58,6 +59,16 @@ def _count(task, rows, length):
     return sum(tensor.untyped_storage().nbytes() for tensor in kept)
 
 
+def count_states(task, momentum_dtype):
+    """Bytes of the weights, their gradients and the moments of AdamW."""
+    import keras_bert_suite as kbs
+
+    optimizer = kbs.AdamW(momentum_dtype=momentum_dtype)
+    optimizer.build(task.trainable_variables)
+    variables = [*task.variables, *task.trainable_variables, *optimizer.variables]
+    return sum(variable.value.nbytes for variable in variables)
+
+
 def main():
     """Prints the table."""
     parser = argparse.ArgumentParser()
@@ -69,14 +80,18 @@ def main():
     import keras_bert_suite as kbs
 
     print(describe_run(1).splitlines()[0] + "\n")
-    print("| size | precision | length | remat | GB fixed | MB a row | rows in 16 GB | in 80 GB |")
-    print("| --- " * 8 + "|")
+    print(
+        "| size | precision | length | remat | GB fixed | with a momentum in bfloat16 | MB a row | "
+        "rows in 16 GB | in 80 GB |"
+    )
+    print("| --- " * 9 + "|")
     for size in options.sizes:
         for precision in options.precisions:
             backbone = kbs.BertBackbone.from_size(
                 size, vocabulary_size=30522, attention_dropout=0.0, dtype=precision
             )
             task = kbs.TextClassifier(backbone, num_classes=2)
+            states = [count_states(task, dtype) for dtype in (None, "bfloat16")]
             for length in options.lengths:
                 (fixed, kept), (_, outside) = (
                     count_kept(task, remat, length) for remat in (False, True)
@@ -84,10 +99,11 @@ def main():
                 block = (kept - outside) / backbone.num_layers
                 inputs = length * backbone.hidden_dim * (4 if precision == "float32" else 2)
                 recomputed = outside + backbone.num_layers * inputs + block
-                fixed += 16 * task.count_params()
+                fixed, lighter = (fixed + each for each in states)
                 for remat, row in (("no", kept), ("yes", recomputed)):
                     rows = [str(int((memory - fixed) / row)) for memory in MEMORIES]
-                    figures = f"{fixed / 1e9:.2f}", f"{row / 1e6:.1f}", *rows
+                    gigabytes = f"{fixed / 1e9:.2f}", f"{lighter / 1e9:.2f}"
+                    figures = *gigabytes, f"{row / 1e6:.1f}", *rows
                     print(f"| {' | '.join((size, precision, str(length), remat, *figures))} |")
 
 

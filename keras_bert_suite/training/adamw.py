@@ -39,6 +39,10 @@ class AdamW(BertOptimizer):
             of a CRF may learn faster than the encoder: `[("crf/", 100.0)]`.
         gradient_accumulation_steps: int or None, how many batches make a step. The step takes the
             mean of their gradients.
+        momentum_dtype: dtype of m, as optax's `mu_dtype`: "bfloat16", or None for the dtype of each
+            variable. A float32 weight, its gradient, m and v take 16 bytes; bfloat16 saves 2 of
+            them. v keeps its dtype: a step lowers it by at most 1 in 1000, which bfloat16 would
+            round away.
         **kwargs: other arguments of `keras.optimizers.Optimizer`.
 
     Raises:
@@ -61,8 +65,10 @@ class AdamW(BertOptimizer):
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
     ) -> None:
         learning_rate = learning_rate * self.rate_multiplier_of(variable)
-        # The kernel computes in the variable's own dtype, and in bfloat16 its 1 - 0.999 is 0.
-        if keras.config.backend() == "tensorflow" and variable.dtype in ("float32", "float64"):
+        # The kernel computes in the variable's own dtype, and in bfloat16 its 1 - 0.999 is 0. It
+        # takes moments of that dtype only.
+        wide = variable.dtype in ("float32", "float64") and self.momentum_dtype is None
+        if keras.config.backend() == "tensorflow" and wide:
             index = self._get_variable_index(variable)
             m, v = self._momentums[index].value, self._velocities[index].value
             decay = self.decay_of(variable)

@@ -49,8 +49,14 @@ class BertOptimizer(keras.optimizers.Optimizer):
         no_decay_names: Sequence[str] = (),
         rate_multipliers: Sequence[tuple[str, float]] = (),
         gradient_accumulation_steps: int | None = None,
+        momentum_dtype: str | None = None,
         **kwargs: Any,
     ) -> None:
+        if momentum_dtype not in (None, "bfloat16"):
+            raise ValueError(
+                "momentum_dtype must be 'bfloat16', or None for the dtype of each variable, got "
+                f"{momentum_dtype!r}."
+            )
         super().__init__(
             learning_rate=learning_rate,
             global_clipnorm=global_clipnorm,
@@ -72,6 +78,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self.beta_2 = beta_2
         self.epsilon = epsilon
         self.bias_correction = bias_correction
+        self.momentum_dtype = momentum_dtype
         self.no_decay = tuple(no_decay)
         self.no_decay_names = tuple(no_decay_names)
         self.rate_multipliers = tuple(_read_multipliers(rate_multipliers))
@@ -91,6 +98,20 @@ class BertOptimizer(keras.optimizers.Optimizer):
         patterns = [pattern for pattern, _ in self.rate_multipliers]
         _find_all("rate_multipliers", patterns, [v.path for v in variables], "paths")
         self._multipliers = [self._find_multiplier(v.path) for v in variables]
+
+    def add_variable(
+        self,
+        shape: tuple[int, ...],
+        initializer: Any = "zeros",
+        dtype: str | None = None,
+        *,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> keras.Variable:
+        """Adds a variable as Keras does, but a momentum has `momentum_dtype`."""
+        if (name or "").endswith("momentum"):
+            dtype = self.momentum_dtype or dtype
+        return super().add_variable(shape, initializer, dtype, name=name, **kwargs)
 
     @property
     def weight_decay(self) -> None:
@@ -221,7 +242,8 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def adam_update(self, gradient: Tensor, variable: keras.Variable) -> Tensor:
         """Updates the moments; returns m / (sqrt(v) + epsilon) + weight_decay p.
 
-        The update of a variable of 16 bits is computed in float32: 0.999 is 1 in bfloat16.
+        The update of a variable of 16 bits is computed in float32: 0.999 is 1 in bfloat16. The
+        update takes the new moments before they are rounded to 16 bits.
         """
         index = self._get_variable_index(variable)
         dtype = keras.backend.result_type(variable.dtype, "float32")
@@ -276,6 +298,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
             "beta_2": self.beta_2,
             "epsilon": self.epsilon,
             "bias_correction": self.bias_correction,
+            "momentum_dtype": self.momentum_dtype,
             "no_decay": list(self.no_decay),
             "no_decay_names": list(self.no_decay_names),
             "rate_multipliers": [list(row) for row in self.rate_multipliers],

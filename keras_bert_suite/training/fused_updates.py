@@ -6,6 +6,7 @@ finite changes nothing. The code has no branch for it, since a GPU would wait fo
 
 import functools
 from collections.abc import Callable
+from typing import Any
 
 import keras
 from keras import ops
@@ -27,6 +28,7 @@ def torch_adamw(
 
     Args:
         variables, gradients, momentums, velocities: lists of tensors, one of each for a parameter.
+            Their dtype is that of the variables; that of the momentums may be bfloat16.
         learning_rate: float scalar tensor.
         decay: float, weight decay of all these parameters.
         finite: bool scalar tensor. If it is false, nothing changes.
@@ -42,7 +44,6 @@ def torch_adamw(
         gradients,
         momentums,
         velocities,
-        [],
         [step] * len(variables),
         lr=learning_rate,
         beta1=optimizer.beta_1,
@@ -60,7 +61,28 @@ def _torch_kernel() -> Callable[..., None]:
     """PyTorch's AdamW, which its compiler runs as it is: the kernel does not say its shapes."""
     import torch
 
-    return torch.compiler.disable(torch._fused_adamw_)
+    return torch.compiler.disable(_run_torch_kernel)
+
+
+def _run_torch_kernel(
+    variables: list[Tensor],
+    gradients: list[Tensor],
+    momentums: list[Tensor],
+    velocities: list[Tensor],
+    steps: list[Tensor],
+    **settings: Any,
+) -> None:
+    import torch
+
+    states = variables, gradients, momentums, velocities
+    if momentums[0].dtype == variables[0].dtype:
+        torch._fused_adamw_(*states, [], steps, **settings)
+        return
+    # The kernel takes one dtype. One variable after another needs least memory for the copies.
+    for variable, gradient, momentum, velocity, step in zip(*states, steps, strict=True):
+        copy = momentum.to(variable.dtype)
+        torch._fused_adamw_([variable], [gradient], [copy], [velocity], [], [step], **settings)
+        momentum.copy_(copy)
 
 
 def tensorflow_adamw(

@@ -1,6 +1,7 @@
 """Against the formula of google-research/bert, in NumPy."""
 
 import keras
+import ml_dtypes  # noqa: F401  NumPy then knows bfloat16.
 import numpy as np
 import pytest
 from keras import ops
@@ -22,7 +23,7 @@ def model():
     return model
 
 
-def numpy_step(weights, gradients, m, v, step, decays, clip, bias_correction):
+def numpy_step(weights, gradients, m, v, step, decays, clip, bias_correction, momentum_dtype):
     """One update, in place."""
     norm = np.sqrt(sum((g**2).sum() for g in gradients))
     rate = PEAK * (step / 2 if step < 2 else 1 - step / 20)
@@ -34,16 +35,19 @@ def numpy_step(weights, gradients, m, v, step, decays, clip, bias_correction):
         if bias_correction:
             first, second = first / (1 - 0.9 ** (step + 1)), second / (1 - 0.999 ** (step + 1))
         w -= rate * (first / (np.sqrt(second) + 1e-6) + decays[i] * w)
+        m[i] = m[i].astype(momentum_dtype).astype("float64")
 
 
 @pytest.mark.parametrize("bias_correction", [False, True])
 @pytest.mark.parametrize("clip", [1.0, 1e9])
-def test_steps_equal_the_formula(model, clip, bias_correction):
+@pytest.mark.parametrize("momentum_dtype", [None, "bfloat16"])
+def test_steps_equal_the_formula(model, clip, bias_correction, momentum_dtype):
     optimizer = AdamW(
         LinearWarmupDecay(PEAK, total_steps=20, warmup_steps=2),
         weight_decay=DECAY,
         global_clipnorm=clip,
         bias_correction=bias_correction,
+        momentum_dtype=momentum_dtype,
     )
     variables = model.trainable_variables
     assert [v.path for v in variables] == [
@@ -56,7 +60,17 @@ def test_steps_equal_the_formula(model, clip, bias_correction):
         gradients = [rng.normal(size=w.shape).astype("float32") for w in weights]
         optimizer.apply([ops.convert_to_tensor(g) for g in gradients], variables)
         decays = [DECAY, 0, 0, DECAY, 0]
-        numpy_step(weights, gradients, m, v, step, decays, clip, bias_correction)
+        numpy_step(
+            weights,
+            gradients,
+            m,
+            v,
+            step,
+            decays,
+            clip,
+            bias_correction,
+            momentum_dtype or "float32",
+        )
     for variable, wanted in zip(variables, weights, strict=True):
         np.testing.assert_allclose(ops.convert_to_numpy(variable), wanted, atol=3e-6)
 
@@ -215,3 +229,31 @@ def test_weights_in_bfloat16(kind):
     np.testing.assert_allclose(
         ops.convert_to_numpy(ops.cast(variable, "float32")), weight, atol=0.02
     )
+
+
+@pytest.mark.parametrize("kind", [AdamW, Lamb])
+def test_a_momentum_in_bfloat16_is_saved_and_loaded(model, kind, tmp_path):
+    """The loaded optimizer goes on as the saved one does, bit for bit."""
+    model.compile(kind(1e-2, momentum_dtype="bfloat16"), "mse")
+    x, y = np.arange(12).reshape(2, 6), np.ones((2, 3))
+    model.train_on_batch(x, y)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.models.load_model(tmp_path / "model.keras")
+    for _ in range(2):
+        for found, wanted in zip(
+            loaded.optimizer.variables, model.optimizer.variables, strict=True
+        ):
+            assert found.dtype == wanted.dtype
+            assert (found.dtype == "bfloat16") == wanted.path.endswith("_momentum")
+            found, wanted = (ops.convert_to_numpy(ops.cast(v, "float32")) for v in (found, wanted))
+            np.testing.assert_array_equal(found, wanted)
+        for trained in (model, loaded):
+            trained.train_on_batch(x, y)
+            if keras.config.backend() == "jax":
+                trained.jax_state_sync()
+
+
+@pytest.mark.backend_free
+def test_a_momentum_has_no_other_dtype():
+    with pytest.raises(ValueError, match="momentum_dtype must be 'bfloat16', or None .* 'float16'"):
+        AdamW(momentum_dtype="float16")

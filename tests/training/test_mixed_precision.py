@@ -24,11 +24,21 @@ def loss_scale(task):
     return None if scale is None else float(keras.ops.convert_to_numpy(scale))
 
 
-@pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
-def test_resumed_is_uninterrupted(tmp_path, dtype):
+@pytest.mark.parametrize(
+    ("dtype", "optimizer"),
+    [
+        ("mixed_float16", {}),
+        ("mixed_bfloat16", {}),
+        ("mixed_float16", {"momentum_dtype": "bfloat16", "use_ema": True}),
+    ],
+)
+def test_resumed_is_uninterrupted(tmp_path, dtype, optimizer):
     """A bad batch before the interruption halves the loss scale, one after it once more."""
     data, arguments = SmallBatches(bad={2, 11}), {"epochs": 2}
-    wanted, checkpoint = build_pretrainer(dtype=dtype), TrainingCheckpoint(tmp_path / "alone")
+    wanted, checkpoint = (
+        build_pretrainer(dtype, **optimizer),
+        TrainingCheckpoint(tmp_path / "alone"),
+    )
     logs = fit(wanted, checkpoint, data=data, **arguments)
     assert logs["skipped_steps"] == [1, 2] and checkpoint.skipped == 2
     assert int(wanted.optimizer.iterations) == 2 * STEPS_PER_EPOCH - 2
@@ -39,8 +49,8 @@ def test_resumed_is_uninterrupted(tmp_path, dtype):
     with pytest.raises(KeyboardInterrupt):
         checkpoint = TrainingCheckpoint(directory, every=2)
         stop = At(STEPS_PER_EPOCH + 2, interrupt)
-        fit(build_pretrainer(dtype=dtype), checkpoint, stop, data=data, **arguments)
-    task, checkpoint = build_pretrainer(dtype=dtype), TrainingCheckpoint(directory)
+        fit(build_pretrainer(dtype, **optimizer), checkpoint, stop, data=data, **arguments)
+    task, checkpoint = build_pretrainer(dtype, **optimizer), TrainingCheckpoint(directory)
     resumed = fit(task, checkpoint, data=data, **arguments)
     assert checkpoint.skipped == 2 and resumed["loss"] == logs["loss"][1:]
     assert_same(task, all_arrays(wanted))

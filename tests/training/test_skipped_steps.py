@@ -55,10 +55,14 @@ def with_one_bad(gradients, bad):
 
 @pytest.mark.parametrize("bias_correction", [False, True])
 @pytest.mark.parametrize("clip", [{"global_clipnorm": 1.0}, {"global_clipnorm": None}])
+@pytest.mark.parametrize("momentum_dtype", [None, "bfloat16"])
 @pytest.mark.parametrize("optimizer_cls", [AdamW, Lamb])
-def test_nothing_moves(variables, optimizer_cls, clip, bias_correction):
+def test_nothing_moves(variables, optimizer_cls, momentum_dtype, clip, bias_correction):
     optimizer = optimizer_cls(
-        LinearWarmupDecay(1e-2, total_steps=9), bias_correction=bias_correction, **clip
+        LinearWarmupDecay(1e-2, total_steps=9),
+        bias_correction=bias_correction,
+        momentum_dtype=momentum_dtype,
+        **clip,
     )
     optimizer.build(variables)
     for step in range(2):

@@ -15,7 +15,7 @@ pytestmark = [
 SHAPE = (32, 64)
 
 
-def train(jit_compile):
+def train(jit_compile, momentum_dtype):
     """(weights after three steps, logits)."""
     keras.utils.set_random_seed(0)
     backbone = kbs.BertBackbone(
@@ -27,7 +27,7 @@ def train(jit_compile):
         dropout=0.0,
     )
     task = kbs.TextClassifier(backbone, num_classes=2)
-    task.compile(kbs.AdamW(1e-3), jit_compile=jit_compile)
+    task.compile(kbs.AdamW(1e-3, momentum_dtype=momentum_dtype), jit_compile=jit_compile)
     x = {name: np.ones(SHAPE, "int32") for name in ("token_ids", "padding_mask")}
     x["token_ids"] = np.arange(np.prod(SHAPE)).reshape(SHAPE) % 50
     x["segment_ids"] = np.zeros(SHAPE, "int32")
@@ -36,8 +36,11 @@ def train(jit_compile):
     return task.get_weights(), task.predict_on_batch(x)
 
 
-def test_same_training():
-    (weights, logits), (wanted_weights, wanted_logits) = train(True), train(False)
+@pytest.mark.parametrize("momentum_dtype", [None, "bfloat16"])
+def test_same_training(momentum_dtype):
+    (weights, logits), (wanted_weights, wanted_logits) = (
+        train(jit_compile, momentum_dtype) for jit_compile in (True, False)
+    )
     for got, wanted in zip(weights, wanted_weights, strict=True):
         np.testing.assert_allclose(got, wanted, atol=1e-5)
     np.testing.assert_allclose(logits, wanted_logits, atol=1e-5)

@@ -92,7 +92,8 @@ def test_epochs_longer_than_the_data(directory):
     assert_same(task, all_arrays(wanted))
 
 
-def test_rows_in_memory_and_accumulated_gradients(directory):
+@pytest.mark.parametrize("momentum_dtype", [None, "bfloat16"])
+def test_rows_in_memory_and_accumulated_gradients(directory, momentum_dtype):
     """Their order is that of the run, also when NumPy's generator has moved on."""
     x, y, weights = SmallBatches()[0]
     rows = 10
@@ -101,7 +102,7 @@ def test_rows_in_memory_and_accumulated_gradients(directory):
     y, weights = np.resize(y["mlm"], (rows, 2)), np.ones((rows, 2), "float32")
 
     def train(*callbacks):
-        task = build_pretrainer(gradient_accumulation_steps=2)
+        task = build_pretrainer(gradient_accumulation_steps=2, momentum_dtype=momentum_dtype)
         keras.utils.set_random_seed(int(callbacks != ()))
         task.fit(
             x, {"mlm": y}, sample_weight={"mlm": weights}, batch_size=2, epochs=3, verbose=0,
@@ -232,4 +233,7 @@ def test_other_data_and_other_models_are_refused(directory):
     task = build_pretrainer()
     task.compile(keras.optimizers.SGD(0.1), loss=task.loss)
     with pytest.raises(ValueError, match="state of another model or optimizer.*none"):
+        fit(task, TrainingCheckpoint(directory))
+    task = build_pretrainer(momentum_dtype="bfloat16")
+    with pytest.raises(ValueError, match=r"_momentum: float32 .*, wanted bfloat16 "):
         fit(task, TrainingCheckpoint(directory))
