@@ -102,13 +102,19 @@ def fused_attention(query: Tensor, dropout: float) -> Callable[..., Tensor] | No
     backend = keras.config.backend()
     if dropout and not getattr(query, "is_cuda", False):
         return None
-    if backend == "jax" and query.dtype == "float16" and _is_jax_on_cpu():
+    if query.dtype == "float16" and is_jax_on_cpu():
         return None
     return _FUSED.get(backend)
 
 
-def _is_jax_on_cpu() -> bool:
-    """Whether JAX runs on a CPU, where XLA lacks a product of float16 summed in float32."""
+def is_jax_on_cpu() -> bool:
+    """Whether this is the JAX backend on a CPU.
+
+    There XLA lacks a product of float16 that is summed in float32. It has one of bfloat16 whose
+    result is float32, and multiplies in float32 if the result is bfloat16.
+    """
+    if keras.config.backend() != "jax":
+        return False
     import jax
 
     return jax.default_backend() == "cpu"

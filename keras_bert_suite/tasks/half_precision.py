@@ -13,8 +13,12 @@ from keras_bert_suite.annotations import PathLike
 INSTRUCTIONS = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 
 
-def warn_if_emulated(task: keras_hub.models.Task) -> None:
+def warn_if_emulated(task: keras_hub.models.Task, trains: bool) -> None:
     """Warns, once in a process, if a task computes in bfloat16 and the hardware emulates it.
+
+    Args:
+        task: the task.
+        trains: bool, whether it is about to be trained, and not only to predict.
 
     Nothing is said of accelerators, and of processors whose instructions are not known, as under
     Windows and macOS.
@@ -23,16 +27,17 @@ def warn_if_emulated(task: keras_hub.models.Task) -> None:
     in bfloat16 and in float32: PyTorch 5 and 27 ms, TensorFlow 6 and 13 ms. Without AVX512-BF16
     PyTorch took 31 and 26 ms, TensorFlow 32 and 13 ms. Without AVX-512 PyTorch took 100 and 26 ms.
     """
-    if task.backbone.compute_dtype == "bfloat16" and _is_emulated():
+    if task.backbone.compute_dtype == "bfloat16" and _is_emulated(trains):
         _warn_once()
 
 
-def _is_emulated() -> bool:
+def _is_emulated(trains: bool) -> bool:
     """Whether the backend brings bfloat16 to float32, multiplies, and brings the product back."""
     if has_accelerator():
         return False
-    # XLA multiplies two bfloat16 matrices in float32 on every CPU, if the product is bfloat16.
-    if keras.config.backend() == "jax":
+    # XLA multiplies two bfloat16 matrices in float32 on every CPU, if the product is bfloat16. The
+    # products of a prediction are float32.
+    if keras.config.backend() == "jax" and trains:
         return True
     known = read_instructions()
     return bool(known) and INSTRUCTIONS.isdisjoint(known)

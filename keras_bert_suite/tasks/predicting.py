@@ -35,7 +35,7 @@ def predict(task, x, batch_size, steps, decode, condense=None, **kwargs):
     Returns:
         the result of `decode` for all rows in their order.
     """
-    warn_if_emulated(task)
+    warn_if_emulated(task, trains=False)
     if is_dataset(x):
         check_dataset(task, x, batch_size=batch_size)
         return _predict_dataset(task, x, steps, decode, condense, **kwargs)

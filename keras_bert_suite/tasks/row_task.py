@@ -261,7 +261,7 @@ class RowTask(PackedSequences, SavedTask):
             ValueError: before any step is taken, if the rows are in memory and a text is missing
                 or a label is unknown; or if the task cannot pack its rows.
         """
-        warn_if_emulated(self)
+        warn_if_emulated(self, trains=True)
         if sequence_packing:
             check_can_pack_sequences(self)
         checkpoint, callbacks = find_training_checkpoint(callbacks)

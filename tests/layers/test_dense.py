@@ -1,5 +1,7 @@
 """`Dense` beside Keras' own layer, with the same weights."""
 
+import functools
+
 import keras
 import numpy as np
 import pytest
@@ -39,6 +41,26 @@ def test_dtypes(dtype):
     assert keras.backend.standardize_dtype(got.dtype) == ours.compute_dtype
     got, wanted = (ops.convert_to_numpy(ops.cast(y, "float32")) for y in (got, wanted))
     np.testing.assert_allclose(got, wanted, atol=0.05)
+
+
+@pytest.mark.parametrize("training", [False, True])
+def test_gradients_in_bfloat16(training):
+    """Also of what is computed outside training, where a product may be another one."""
+    ours, theirs = make_pair(units=8, width=8, dtype="bfloat16")
+    x = RNG.normal(size=(2, 5, 8)).astype("float32")
+    changes = []
+    for layer in (ours, theirs):
+        before = [ops.convert_to_numpy(ops.cast(w, "float32")) for w in layer.weights]
+        if layer is ours and not training:
+            layer.call = functools.partial(type(layer).call, layer, training=False)
+        model = keras.Sequential([layer])
+        model.compile(keras.optimizers.SGD(1.0), "mse")
+        model.fit(x, x, verbose=0)
+        after = [ops.convert_to_numpy(ops.cast(w, "float32")) for w in layer.weights]
+        changes.append([b - a for a, b in zip(after, before, strict=True)])
+    for got, wanted in zip(*changes, strict=True):
+        assert np.abs(wanted).max() > 0.1
+        np.testing.assert_allclose(got, wanted, atol=0.03)
 
 
 @pytest.mark.parametrize("mode", ["int8", "lora"])

@@ -1,5 +1,6 @@
 """The warning of bfloat16 that the processor emulates."""
 
+import functools
 import warnings
 
 import keras
@@ -51,6 +52,14 @@ def test_a_prediction_alone(machine, dtype):
         model.predict(x, verbose=0)
 
 
+def test_a_prediction_with_the_instructions(machine):
+    machine(WITH)
+    model, (x, _) = make_task("texts", "SegmentPacker", dtype="mixed_bfloat16")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.predict(x, verbose=0)
+
+
 @pytest.mark.parametrize(
     ("dtype", "instructions", "has_accelerator"),
     [
@@ -62,14 +71,17 @@ def test_a_prediction_alone(machine, dtype):
 )
 def test_no_warning(machine, dtype, instructions, has_accelerator):
     if keras.config.backend() == "jax" and dtype != "float32" and not has_accelerator:
-        pytest.skip("XLA emulates bfloat16 on every CPU")
+        pytest.skip("XLA emulates bfloat16 in a training on every CPU")
     machine(instructions, has_accelerator)
     assert not fit_and_predict("texts", dtype)
 
 
 @pytest.mark.skipif(keras.config.backend() != "jax", reason="the compiler of JAX")
 def test_the_compiler_of_jax_multiplies_in_float32():
-    """If this fails, JAX has learned bfloat16 on CPUs, and must not be warned of."""
+    """If this fails, JAX has learned bfloat16 on CPUs, and must not be warned of.
+
+    `Dense` asks for float32, and then the matrices stay in bfloat16.
+    """
     import jax
 
     if half_precision.has_accelerator():
@@ -78,6 +90,8 @@ def test_the_compiler_of_jax_multiplies_in_float32():
     program = jax.jit(jax.numpy.matmul).lower(half, half).compile().as_text()
     (product,) = [line for line in program.splitlines() if " dot(" in line]
     assert " f32[256,256]" in product and "convert(" in program
+    widened = functools.partial(jax.numpy.matmul, preferred_element_type="float32")
+    assert "convert(" not in jax.jit(widened).lower(half, half).compile().as_text()
 
 
 @pytest.mark.backend_free
