@@ -20,7 +20,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from side_processes import describe_run, measure_in_turn
+from side_flags import parse_flags
+
+from keras_bert_cli.result_tables import describe_run, format_figures, format_ratios, format_table
+from keras_bert_cli.side_runs import report, run_in_turn
 
 LENGTH, PREDICTIONS, BATCH_SIZE = 128, 20, 256
 
@@ -100,16 +103,14 @@ def main():
     parser.add_argument("--google", required=True, help="clone of google-research/bert")
     parser.add_argument("--corpus", required=True, help="jsonl file with texts under 'text'")
     parser.add_argument("--vocabulary", required=True)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--text", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_flags(parser)
     if options.child:
         # The threads of the libraries run on this core, too.
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
         measure = {"ours": measure_ours, "google": measure_google}[options.child]
-        print(json.dumps(measure(options, options.text)))
+        report(measure(options, options.text))
         return
 
     with tempfile.TemporaryDirectory() as folder:
@@ -117,20 +118,23 @@ def main():
         write_sentences(options.corpus, text)
         megabytes = text.stat().st_size / 1e6
         sides = [("ours", "jax"), ("google", "tensorflow")]
-        arguments = ["--google", options.google, "--corpus", options.corpus]
-        arguments += ["--vocabulary", options.vocabulary, "--text", text]
-        measured = measure_in_turn(__file__, sides, options.rounds, arguments)
+        measured = run_in_turn([*sys.argv, "--text", text], sides, [[]] * options.rounds)
     ours, google = (measured[side] for side in sides)
-    print(f"{describe_run(options.rounds)} One core, {megabytes:.1f} MB of text, one pass.\n")
-    print("| side | seconds | of it prepare | start | MB/s | MB on disk |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    rows = []
     for name, figures in (("ours", ours), ("Google's script", google)):
-        cells = [f"{figures[key]:.2f}" for key in ("seconds", "of it prepare", "start")]
-        rate, stored = megabytes / figures["seconds"], figures["bytes"] / 1e6
-        print(f"| {name} | {' | '.join(cells)} | {rate:.2f} | {stored:.2f} |")
+        parts = ("seconds", "of it prepare", "start")
+        cells = [format_figures(figures[part], "{:.2f}") for part in parts]
+        rates = [megabytes / seconds for seconds in figures["seconds"]]
+        stored = [size / 1e6 for size in figures["bytes"]]
+        cells += [format_figures(rates, "{:.2f}"), format_figures(stored, "{:.2f}")]
+        rows.append([name, *cells])
+    print(f"{describe_run(measured, options.rounds)}\n")
+    print(f"One core, {megabytes:.1f} MB of text, one pass.\n")
+    headings = ["side", "seconds", "of it prepare", "start", "MB/s", "MB on disk"]
+    print(format_table(headings, rows))
     print(
-        f"\nOurs is {google['seconds'] / ours['seconds']:.1f} times as fast, on "
-        f"{google['bytes'] / ours['bytes']:.1f} times less disk."
+        f"\nTimes as fast: {format_ratios(google['seconds'], ours['seconds'])}; "
+        f"times less disk: {format_ratios(google['bytes'], ours['bytes'])}."
     )
 
 

@@ -27,16 +27,16 @@ from .side_runs import run_in_turn
 
 REQUIRED = ()
 
-#: The columns of the table: a figure, its heading, its format.
-COLUMNS = (
-    ("fit", "`fit`, rows/s", "{:,.1f}"),
-    ("fit share", "of the peak", "{:.0%}"),
-    ("predict", "`predict`, rows/s", "{:,.1f}"),
-    ("predict share", "of the peak", "{:.0%}"),
-    ("first_step", "first step, s", "{:.1f}"),
-    ("memory", "memory, GB", "{:.1f}"),
-    ("peak", "peak, TFLOP/s", "{:.2f}"),
-)
+#: The columns of the table: a figure, its format.
+COLUMNS = {
+    "fit, rows/s": "{:,.1f}",
+    "fit, of the peak": "{:.0%}",
+    "predict, rows/s": "{:,.1f}",
+    "predict, of the peak": "{:.0%}",
+    "first step, s": "{:.1f}",
+    "memory, GB": "{:.1f}",
+    "peak, TFLOP/s": "{:.2f}",
+}
 
 
 def define_flags(values):

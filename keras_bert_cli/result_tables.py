@@ -66,19 +66,48 @@ def format_ratios(values, others):
     return format_figures([value / other for value, other in pairs], "{:.2f}x")
 
 
+#: The columns of a training that is measured once with each seed.
+COST = {"seconds": "{:.0f}", "memory, GB": "{:.2f}"}
+
+
+def format_cells(figures, columns):
+    """The cells of a side.
+
+    Args:
+        figures: dict, name -> list of values.
+        columns: dict, name of a figure -> its format.
+    """
+    return [format_figures(figures[name], form) for name, form in columns.items()]
+
+
 def format_columns(measured, columns, headings=("side", "backend")):
     """Markdown of a table with a row for each side and a column for each figure.
 
     Args:
         measured: dict from `side_runs.run_in_turn`.
-        columns: list of (name of a figure, its heading, its format).
+        columns: as for `format_cells`.
         headings: of the name of a side and its backend.
     """
+    rows = [[*side, *format_cells(figures, columns)] for side, figures in measured.items()]
+    return format_table([*headings, *columns], rows)
+
+
+def format_comparison(measured, columns, peers):
+    """Markdown of the ratios of sides named "ours" to all others.
+
+    Args:
+        measured: dict from `side_runs.run_in_turn`.
+        columns: names of figures.
+        peers: names of the sides that are not made of Keras. Each is compared with "ours" on every
+            backend, the other sides with "ours" on their own.
+    """
     rows = [
-        [*side, *(format_figures(figures[name], form) for name, _, form in columns)]
-        for side, figures in measured.items()
+        [name, ours[1], *(format_ratios(measured[ours][of], figures[of]) for of in columns)]
+        for (name, backend), figures in measured.items()
+        for ours in measured
+        if ours[0] == "ours" != name and (name in peers or backend == ours[1])
     ]
-    return format_table([*headings, *(heading for _, heading, _ in columns)], rows)
+    return format_table(["ours / side", "backend", *columns], rows)
 
 
 def describe_seeds(scores, digits=4):
@@ -88,10 +117,6 @@ def describe_seeds(scores, digits=4):
         scores: list of floats, one for each seed.
         digits: int, after the point.
     """
-    return [", ".join(f"{score:.{digits}f}" for score in scores), *describe_mean(scores, digits)]
-
-
-def describe_mean(scores, digits=4):
-    """The cells of the mean and the standard deviation, as in `describe_seeds`."""
-    spread = f"{statistics.stdev(scores):.{digits}f}" if len(scores) > 1 else ""
-    return [f"{statistics.mean(scores):.{digits}f}", spread]
+    form = f"{{:.{digits}f}}"
+    spread = form.format(statistics.stdev(scores)) if len(scores) > 1 else ""
+    return [", ".join(map(form.format, scores)), form.format(statistics.mean(scores)), spread]

@@ -71,8 +71,9 @@ def _shorten(value):
 def report(figures, operations=None, dtype="float32"):
     """Prints the figures of this process as a line of JSON, with those of its machine.
 
-    "memory" is in GB, "device" is the name of the accelerator or None. With `operations`, "peak"
-    is the speed of products in TFLOP/s, and "NAME share" the share of it that the work NAME took.
+    They are "memory, GB", and "device", the name of the accelerator or None. With `operations`
+    there are the speed of products, "peak, TFLOP/s", and the share of it that each work took,
+    "NAME, of the peak".
 
     Args:
         figures: dict.
@@ -80,9 +81,9 @@ def report(figures, operations=None, dtype="float32"):
         dtype: str, of the products.
     """
     device = machine_figures.find_device()
-    machine = {"memory": machine_figures.find_memory(device), "device": device}
+    machine = {"memory, GB": machine_figures.find_memory(device), "device": device}
     if operations:
         peak = machine_figures.find_peak(dtype)
-        machine["peak"] = peak / 1e12
-        machine |= {f"{name} share": rate / peak for name, rate in operations.items()}
+        machine["peak, TFLOP/s"] = peak / 1e12
+        machine |= {f"{name}, of the peak": rate / peak for name, rate in operations.items()}
     print(json.dumps({**figures, **machine}))

@@ -28,8 +28,8 @@ def measure(size, checkpoint, dtype, batch_size, length, steps):
         batch_size, length, steps: int.
 
     Returns:
-        the arguments of `report`: `fit` and `predict` in rows/s and `first_step` in s, their
-        operations/s, and the dtype of the products.
+        the arguments of `report`: the figures, the operations/s of `fit` and `predict`, and the
+        dtype of their products.
 
     Raises:
         ValueError: if the model has fewer positions than `length`.
@@ -49,7 +49,11 @@ def measure(size, checkpoint, dtype, batch_size, length, steps):
     backbone = classifier.backbone
     sizes = backbone.num_layers, backbone.hidden_dim, backbone.intermediate_dim
     operations = count_operations(*sizes, [length])
-    figures = {"fit": fit, "predict": predict, "first_step": clock.first_step}
+    figures = {
+        "fit, rows/s": fit,
+        "predict, rows/s": predict,
+        "first step, s": clock.first_step,
+    }
     shares = {"fit": 3 * operations * fit, "predict": operations * predict}
     return figures, shares, classifier.compute_dtype
 

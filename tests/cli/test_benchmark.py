@@ -14,7 +14,7 @@ def test_the_table(run, workshop, tmp_path):
     arguments = [f"--checkpoint={workshop / 'checkpoint'}", f"--output={tmp_path / 'speeds.md'}"]
     status, out, err = run("benchmark", *FLAGS, *arguments, "--rounds=1")
     assert status == 0
-    assert err.startswith(f"round 1 of 1: float32 on {keras.config.backend()}: fit ")
+    assert err.startswith(f"round 1 of 1: float32 on {keras.config.backend()}: fit, rows/s ")
     assert len(err.strip().splitlines()) == 1
     assert (tmp_path / "speeds.md").read_text() == out
     model, command, machine, heading, _, line = filter(None, out.splitlines())
@@ -41,8 +41,8 @@ def test_what_is_measured():
 
 @pytest.mark.backend_free
 def test_medians_and_spread():
-    figures = {name: [1.0, 1.0, 1.0] for name, _, _ in benchmark.COLUMNS}
-    figures |= {"fit": [30, 10, 20], "memory": [None] * 3, "device": ["H100"] * 3}
+    figures = {name: [1.0, 1.0, 1.0] for name in benchmark.COLUMNS}
+    figures |= {"fit, rows/s": [30, 10, 20], "memory, GB": [None] * 3, "device": ["H100"] * 3}
 
     class Values:
         checkpoint, size, batch_size, length, rounds = None, "base", 4, 16, 3

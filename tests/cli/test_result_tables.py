@@ -21,11 +21,21 @@ def test_ratios_are_those_of_a_round():
     assert tables.format_ratios([30, 15], [10, 5]) == "3.00x (3.00x to 3.00x)"
 
 
-def test_a_table():
-    measured = {("ours", "jax"): {"fit": [1, 3], "memory": [1, 1]}}
-    assert tables.format_columns(measured, [("fit", "rows/s", "{:.1f}")]) == (
-        "| side | backend | rows/s |\n| --- | --- | --- |\n| ours | jax | 2.0 (1.0 to 3.0) |"
-    )
+def test_tables():
+    measured = {
+        ("ours", "jax"): {"rows/s": [1, 3]},
+        ("ours", "torch"): {"rows/s": [4, 4]},
+        ("hub", "jax"): {"rows/s": [1, 1]},
+        ("peer", "torch"): {"rows/s": [2, 4]},
+    }
+    table = tables.format_columns(measured, {"rows/s": "{:.1f}"}).splitlines()
+    assert table[:2] == ["| side | backend | rows/s |", "| --- | --- | --- |"]
+    assert table[2] == "| ours | jax | 2.0 (1.0 to 3.0) |" and len(table) == 6
+    assert tables.format_comparison(measured, ["rows/s"], ["peer"]).splitlines()[2:] == [
+        "| hub | jax | 2.00x (1.00x to 3.00x) |",
+        "| peer | jax | 0.62x (0.50x to 0.75x) |",
+        "| peer | torch | 1.50x (1.00x to 2.00x) |",
+    ]
 
 
 def test_the_head(monkeypatch):
@@ -39,4 +49,4 @@ def test_the_head(monkeypatch):
 
 def test_seeds():
     assert tables.describe_seeds([0.5, 0.7], 2) == ["0.50, 0.70", "0.60", "0.14"]
-    assert tables.describe_mean([0.5], 1) == ["0.5", ""]
+    assert tables.describe_seeds([0.5], 1) == ["0.5", "0.5", ""]

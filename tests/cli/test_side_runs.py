@@ -40,7 +40,7 @@ def test_sides_take_turns(command, capsys):
     assert measured["ours", "jax"]["set"] == [["jax", ""]] * 3
     # A process that has not imported its backend has used no accelerator.
     assert measured["ours", "jax"]["device"] == [None] * 3
-    assert all(0 < memory < 10 for memory in measured["ours", "jax"]["memory"])
+    assert all(0 < memory < 10 for memory in measured["ours", "jax"]["memory, GB"])
     assert "round 2 of 3: peer on torch: speed 1" in capsys.readouterr().err
 
 
@@ -55,4 +55,5 @@ def test_shares_of_the_peak(capsys, monkeypatch):
     monkeypatch.setattr(side_runs.machine_figures, "find_peak", {"bfloat16": 4e12}.get)
     side_runs.report({"fit": 7.0}, {"fit": 1e12}, "bfloat16")
     printed = side_runs.json.loads(capsys.readouterr().out)
-    assert (printed["fit"], printed["peak"], printed["fit share"]) == (7, 4, 0.25)
+    assert (printed["fit"], printed["peak, TFLOP/s"]) == (7, 4)
+    assert printed["fit, of the peak"] == 0.25
