@@ -22,10 +22,12 @@ from pathlib import Path
 
 from side_flags import parse_flags
 
-from keras_bert_cli.result_tables import describe_run, format_figures, format_ratios, format_table
+from keras_bert_cli.result_tables import describe_run, format_columns, format_comparison
 from keras_bert_cli.side_runs import report, run_in_turn
 
 LENGTH, PREDICTIONS, BATCH_SIZE = 128, 20, 256
+
+COLUMNS = dict.fromkeys(("seconds", "of it prepare", "start", "MB/s", "MB on disk"), "{:.2f}")
 
 RUN_UNDER_TENSORFLOW_2 = """
 import runpy, sys
@@ -63,7 +65,7 @@ def measure_ours(options, text):
             batches[index]
         seconds = time.perf_counter() - begin
         stored = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-    return {"seconds": seconds, "of it prepare": prepared, "start": start, "bytes": stored}
+    return name_figures(text, seconds, prepared, start, stored)
 
 
 def measure_google(options, text):
@@ -84,12 +86,13 @@ def measure_google(options, text):
         begin = time.perf_counter()
         run_python(RUN_UNDER_TENSORFLOW_2, arguments, options.google)
         seconds = time.perf_counter() - begin - start
-        return {
-            "seconds": seconds,
-            "of it prepare": seconds,
-            "start": start,
-            "bytes": output.stat().st_size,
-        }
+        return name_figures(text, seconds, seconds, start, output.stat().st_size)
+
+
+def name_figures(text, seconds, prepared, start, stored):
+    """dict, with a value for each of `COLUMNS`."""
+    rate = text.stat().st_size / 1e6 / seconds
+    return dict(zip(COLUMNS, (seconds, prepared, start, rate, stored / 1e6), strict=True))
 
 
 def run_python(code, arguments, folder):
@@ -119,22 +122,10 @@ def main():
         megabytes = text.stat().st_size / 1e6
         sides = [("ours", "jax"), ("google", "tensorflow")]
         measured = run_in_turn([*sys.argv, "--text", text], sides, [[]] * options.rounds)
-    ours, google = (measured[side] for side in sides)
-    rows = []
-    for name, figures in (("ours", ours), ("Google's script", google)):
-        parts = ("seconds", "of it prepare", "start")
-        cells = [format_figures(figures[part], "{:.2f}") for part in parts]
-        rates = [megabytes / seconds for seconds in figures["seconds"]]
-        stored = [size / 1e6 for size in figures["bytes"]]
-        cells += [format_figures(rates, "{:.2f}"), format_figures(stored, "{:.2f}")]
-        rows.append([name, *cells])
     print(f"{describe_run(measured, options.rounds)}\n")
     print(f"One core, {megabytes:.1f} MB of text, one pass.\n")
-    headings = ["side", "seconds", "of it prepare", "start", "MB/s", "MB on disk"]
-    print(format_table(headings, rows))
     print(
-        f"\nTimes as fast: {format_ratios(google['seconds'], ours['seconds'])}; "
-        f"times less disk: {format_ratios(google['bytes'], ours['bytes'])}."
+        f"{format_columns(measured, COLUMNS)}\n\n{format_comparison(measured, COLUMNS, ['google'])}"
     )
 
 
