@@ -39,11 +39,16 @@ def parse_training_flags(parser, sides, backends, epochs, learning_rate):
 def list_pairs(sides, backends, peers):
     """The (side, backend) pairs: each side on each backend, but peers of PyTorch on torch alone.
 
+    The sides of a backend follow each other, so that they meet the machine in the same state.
+
     Args:
         sides: list of str.
         backends: list of Keras backends.
         peers: the sides that are not made of Keras.
     """
     return [
-        (side, backend) for side in sides for backend in (["torch"] if side in peers else backends)
+        (side, backend)
+        for backend in dict.fromkeys([*backends, "torch"])
+        for side in sides
+        if (backend == "torch" if side in peers else backend in backends)
     ]
