@@ -11,10 +11,13 @@ process of its own, in turn.
 """
 
 import argparse
-import json
+import sys
 import time
 
-from side_processes import describe_run, list_pairs, measure_in_turn, repeat_flags
+from side_flags import BACKENDS, list_pairs, parse_flags
+
+from keras_bert_cli.result_tables import describe_run, format_figures, format_table
+from keras_bert_cli.side_runs import report, run_in_turn
 
 HEADS = ["softmax", "crf", "global_pointer"]
 BATCH_SIZE = 32
@@ -142,13 +145,13 @@ def run_side(side, options):
         seconds = time_head(side, options)
     else:
         seconds = {"ours": time_our_crf, "torchcrf": time_torchcrf}[side](options)
-    print(json.dumps({"seconds": seconds}))
+    report({"ms": 1000 * seconds})
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     sides = [*HEADS, "ours", "torchcrf"]
-    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
+    parser.add_argument("--backends", nargs="+", default=BACKENDS)
     parser.add_argument("--sides", nargs="+", default=sides, choices=sides)
     parser.add_argument("--num_labels", nargs="+", type=int, default=[9])
     parser.add_argument("--labels", type=int, help=argparse.SUPPRESS)
@@ -156,31 +159,33 @@ def main():
     parser.add_argument("--num_layers", type=int, default=4)
     parser.add_argument("--hidden_dim", type=int, default=256)
     parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_flags(parser)
     if options.child:
         run_side(options.child, options)
         return
 
     pairs = list_pairs(options.sides, options.backends, peers=["torchcrf"])
-    flags = ("length", "num_layers", "hidden_dim", "steps")
-    arguments = repeat_flags(options, flags)
+    rounds = [[]] * options.rounds
     measured = {
-        labels: measure_in_turn(__file__, pairs, options.rounds, [*arguments, "--labels", labels])
+        labels: run_in_turn([*sys.argv, "--labels", labels], pairs, rounds)
         for labels in options.num_labels
     }
-    print(f"{describe_run(options.rounds)} Milliseconds a step of {BATCH_SIZE} rows.\n")
+    last = measured[options.num_labels[-1]]
+    print(f"{describe_run(last, options.rounds, ['pytorch-crf'])}\n")
+    print(f"Milliseconds a step of {BATCH_SIZE} rows; the memory is that of the last column.\n")
+    columns = [f"{labels} labels" for labels in options.num_labels]
     for title, wanted in (("head", HEADS), ("CRF alone", ["ours", "torchcrf"])):
-        rows = [pair for pair in pairs if pair[0] in wanted]
+        rows = [
+            [
+                *pair,
+                *(format_figures(measured[labels][pair]["ms"]) for labels in options.num_labels),
+                format_figures(last[pair]["memory, GB"], "{:.2f}"),
+            ]
+            for pair in pairs
+            if pair[0] in wanted
+        ]
         if rows:
-            columns = " | ".join(f"{labels} labels" for labels in options.num_labels)
-            print(f"| {title} | backend | {columns} |")
-            print("| --- | --- |" + " --- |" * len(options.num_labels))
-        for pair in rows:
-            seconds = (measured[labels][pair]["seconds"] for labels in options.num_labels)
-            print(f"| {' | '.join(pair)} | {' | '.join(f'{1000 * s:.1f}' for s in seconds)} |")
-        print()
+            print(f"{format_table([title, 'backend', *columns, 'memory, GB'], rows)}\n")
 
 
 if __name__ == "__main__":

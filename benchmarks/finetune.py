@@ -1,26 +1,52 @@
 """Measures the speed of fine-tuning: ours, KerasHub's and transformers', in turn in one run.
 
     python benchmarks/finetune.py                        # all backends, 480 rows, 3 rounds
-    python benchmarks/finetune.py --rows 2400 --epochs 3 --rounds 1 --sides ours transformers
+    python benchmarks/finetune.py --rows 2400 --epochs 3 --sides ours transformers
+    python benchmarks/finetune.py --backends torch --sides ours 'transformers compiled'
 
 Every side fine-tunes the same MiniLM (six layers, 384 wide) on the same sentences of
 examples/data, in batches of 32 rows of at most 128 tokens, in a process of its own. Graphs are
-compiled in the first epoch, so `fit` counts the epochs after it; `first epoch` is in seconds.
-KerasHub can only pad every batch to 128 tokens. transformers pads to the longest row of a batch. A
-second side of transformers groups rows by their number of tokens ("grouped"). Two more sides of
-ours take rows in random order and pack their sequences ("packed"), and compute in mixed_bfloat16.
+compiled in the first epoch, so `fit` counts the epochs after it. It and `predict` are in
+rows/s, `first epoch` and `all epochs` in seconds.
+KerasHub can only pad every batch to 128 tokens. transformers pads to the longest row of a batch;
+its attention is PyTorch's fused kernel ("transformers", SDPA) or plain products ("eager"). More
+sides group rows by their number of tokens ("grouped"), and put the model through `torch.compile`
+("compiled"), which must be asked for: on a CPU it compiles for minutes. Two more sides of ours take
+rows in random order and pack their sequences ("packed"), and compute in mixed_bfloat16.
+
+The share is that of the speed of a product of two large matrices in the same process. Only tokens
+that are no padding count as work.
 """
 
 import argparse
 import csv
-import json
+import sys
 import time
 from pathlib import Path
 
-from side_processes import describe_run, find_minilm, measure_in_turn
+from peer_recipes import find_minilm
+from side_flags import BACKENDS, list_pairs, parse_flags
+
+from keras_bert_cli.machine_figures import count_operations
+from keras_bert_cli.result_tables import describe_run, format_columns, format_comparison
+from keras_bert_cli.side_runs import report, run_in_turn
 
 DATA = Path(__file__).resolve().parents[1] / "examples" / "data"
 BATCH_SIZE, SEQUENCE_LENGTH = 32, 128
+
+#: Layers, width and inner width of MiniLM.
+SIZES = (6, 384, 1536)
+
+COLUMNS = {
+    "fit": "{:.1f}",
+    "fit, of the peak": "{:.0%}",
+    "predict": "{:.1f}",
+    "predict, of the peak": "{:.0%}",
+    "first epoch": "{:.1f}",
+    "all epochs": "{:.1f}",
+    "memory, GB": "{:.2f}",
+    "accuracy": "{:.4f}",
+}
 
 
 def read_rows(name):
@@ -78,7 +104,9 @@ def run_keras_hub(train, test, epochs, learning_rate):
     return measure_keras(classifier, train, test, epochs)
 
 
-def run_transformers(train, test, epochs, learning_rate, grouped=False):
+def run_transformers(
+    train, test, epochs, learning_rate, grouped=False, attention="sdpa", compiled=False
+):
     import numpy as np
     import torch
     from transformers import (
@@ -90,7 +118,11 @@ def run_transformers(train, test, epochs, learning_rate, grouped=False):
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
     tokenizer = AutoTokenizer.from_pretrained(find_minilm())
-    model = AutoModelForSequenceClassification.from_pretrained(find_minilm(), num_labels=2)
+    model = AutoModelForSequenceClassification.from_pretrained(
+        find_minilm(), num_labels=2, attn_implementation=attention
+    )
+    if compiled:
+        model.compile(dynamic=True)
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, fused=True)
     steps = -(-len(train[0]) // BATCH_SIZE) * epochs
     schedule = get_linear_schedule_with_warmup(optimizer, steps // 10, steps)
@@ -143,7 +175,9 @@ SIDES = {
     "ours, bfloat16": lambda *arguments: run_ours(*arguments, dtype="mixed_bfloat16"),
     "keras_hub": run_keras_hub,
     "transformers": run_transformers,
+    "transformers eager": lambda *arguments: run_transformers(*arguments, attention="eager"),
     "transformers grouped": lambda *arguments: run_transformers(*arguments, grouped=True),
+    "transformers compiled": lambda *arguments: run_transformers(*arguments, compiled=True),
 }
 
 
@@ -161,53 +195,42 @@ def run_side(side, rows, epochs, learning_rate):
         "accuracy": float(sum(int(c) == y for c, y in zip(classes, test[1], strict=True)))
         / len(test[1]),
     }
-    print(json.dumps(figures))
+    operations = {
+        "fit": 3 * figures["fit"] * count_mean_operations(train[0]),
+        "predict": figures["predict"] * count_mean_operations(test[0]),
+    }
+    report(figures, operations, "bfloat16" if side == "ours, bfloat16" else "float32")
+
+
+def count_mean_operations(texts):
+    """The operations of the forward pass of a row, without its padding, as a mean."""
+    import tokenizers
+
+    tokenizer = tokenizers.Tokenizer.from_file(f"{find_minilm()}/tokenizer.json")
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(SEQUENCE_LENGTH)
+    lengths = [len(row) for row in tokenizer.encode_batch(texts)]
+    return count_operations(*SIZES, lengths) / len(texts)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
-    parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=list(SIDES))
+    sides = [side for side in SIDES if side != "transformers compiled"]
+    parser.add_argument("--backends", nargs="+", default=BACKENDS)
+    parser.add_argument("--sides", nargs="+", default=sides, choices=list(SIDES))
     parser.add_argument("--rows", type=int, default=480)
     parser.add_argument("--epochs", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--learning_rate", type=float, default=1e-4)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_flags(parser)
     if options.child:
         run_side(options.child, options.rows, options.epochs, options.learning_rate)
         return
 
-    pairs = [
-        (side, backend)
-        for side in options.sides
-        for backend in (["torch"] if side.startswith("transformers") else options.backends)
-    ]
-    arguments = ["--rows", options.rows, "--epochs", options.epochs]
-    arguments += ["--learning_rate", options.learning_rate]
-    measured = measure_in_turn(__file__, pairs, options.rounds, arguments)
-
-    def median(pair, figure):
-        return measured[pair][figure]
-
-    print(f"{describe_run(options.rounds)} Examples/s.\n")
-    print("| side | backend | fit | predict | first epoch (s) | all epochs (s) | accuracy |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for pair in pairs:
-        print(
-            f"| {pair[0]} | {pair[1]} | {median(pair, 'fit'):.1f} | {median(pair, 'predict'):.1f} "
-            f"| {median(pair, 'first epoch'):.1f} | {median(pair, 'all epochs'):.1f} "
-            f"| {median(pair, 'accuracy'):.4f} |"
-        )
-    print("\n| ours / peer | backend | fit | predict | all epochs |")
-    print("| --- | --- | --- | --- | --- |")
-    for peer in (pair for pair in pairs if pair[0] != "ours"):
-        for ours in (pair for pair in pairs if pair[0] == "ours"):
-            if peer[0] == "keras_hub" and peer[1] != ours[1]:
-                continue
-            ratios = [median(ours, f) / median(peer, f) for f in ("fit", "predict")]
-            ratios.append(median(peer, "all epochs") / median(ours, "all epochs"))
-            print(f"| {peer[0]} | {ours[1]} | " + " | ".join(f"{r:.2f}x" for r in ratios) + " |")
+    peers = [side for side in SIDES if side.startswith("transformers")]
+    pairs = list_pairs(options.sides, options.backends, peers)
+    measured = run_in_turn(sys.argv, pairs, [[]] * options.rounds)
+    print(f"{describe_run(measured, options.rounds, ['keras-hub', 'transformers'])}\n")
+    print(f"{format_columns(measured, COLUMNS)}\n\n{format_comparison(measured, COLUMNS, peers)}")
 
 
 if __name__ == "__main__":

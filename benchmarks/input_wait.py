@@ -9,10 +9,11 @@ from the cores of the step. The table also has the time to make a batch, alone o
 
 import argparse
 import os
-import statistics
 import time
 
-from side_processes import describe_run
+from side_flags import BACKENDS
+
+from keras_bert_cli.result_tables import describe_run, format_figures, format_ratios, format_table
 
 BATCH_SIZE, LENGTH, PREDICTIONS = 32, 128, 20
 
@@ -30,7 +31,7 @@ def time_steps(pretrainer, dataset, num_steps):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--corpus", required=True, help="folder that keras-bert prepare wrote")
-    parser.add_argument("--backend", default="tensorflow", choices=["tensorflow", "jax", "torch"])
+    parser.add_argument("--backend", default="tensorflow", choices=BACKENDS)
     parser.add_argument("--steps", type=int, default=50, help="steps that are counted")
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
@@ -53,18 +54,18 @@ def main():
     pretrainer = kbs.Pretrainer(backbone)
     pretrainer.compile()
     time_steps(pretrainer, in_memory, 3)
-    seconds = {"memory": [], "corpus": []}
+    milliseconds = {"memory": [], "corpus": []}
     for _ in range(options.rounds):
-        seconds["memory"].append(time_steps(pretrainer, in_memory, options.steps))
-        seconds["corpus"].append(time_steps(pretrainer, streamed, options.steps))
-    memory, corpus = (statistics.median(taken) / options.steps for taken in seconds.values())
-    print(f"{describe_run(options.rounds)} Milliseconds a step of {BATCH_SIZE} sequences.\n")
-    print("| backend | from memory | from the corpus | longer by | making a batch, alone |")
-    print("| --- | --- | --- | --- | --- |")
-    print(
-        f"| {options.backend} | {memory * 1e3:.1f} | {corpus * 1e3:.1f} | "
-        f"{corpus / memory - 1:.1%} | {making * 1e3:.2f} ({making / memory:.1%}) |"
-    )
+        for name, dataset in (("memory", in_memory), ("corpus", streamed)):
+            seconds = time_steps(pretrainer, dataset, options.steps)
+            milliseconds[name].append(1000 * seconds / options.steps)
+    memory, corpus = milliseconds.values()
+    cells = [format_figures(memory), format_figures(corpus), format_ratios(corpus, memory)]
+    cells += [f"{1000 * making:.2f}"]
+    print(f"{describe_run({}, options.rounds, [options.backend])}\n")
+    print(f"Milliseconds a step of {BATCH_SIZE} sequences.\n")
+    headings = ["from memory", "from the corpus", "corpus / memory", "making a batch, alone"]
+    print(format_table(["backend", *headings], [[options.backend, *cells]]))
 
 
 if __name__ == "__main__":

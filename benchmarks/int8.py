@@ -16,14 +16,15 @@ reviews are measured.
 
 import argparse
 import csv
-import statistics
 import tempfile
 import time
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
-from side_processes import describe_run, find_minilm
+from peer_recipes import find_minilm
+
+from keras_bert_cli.result_tables import describe_run, format_figures, format_ratios, format_table
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "data"
 LENGTH, BATCH_SIZES = 128, (1, 8)
@@ -98,7 +99,7 @@ def open_openvino(path, hint):
 
 
 def measure_latency(rounds):
-    """dict, side -> milliseconds at each batch size, medians."""
+    """dict, size of the batch -> dict, side -> milliseconds of each round."""
     import keras
 
     import keras_bert_suite as kbs
@@ -112,7 +113,7 @@ def measure_latency(rounds):
     generator = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         runs = export_sides(task, texts, Path(folder))
-        milliseconds = {side: [] for side in runs}
+        milliseconds = {}
         for size in BATCH_SIZES:
             inputs = {
                 "token_ids": generator.integers(1000, vocabulary_size, (size, LENGTH), "int32"),
@@ -126,8 +127,7 @@ def measure_latency(rounds):
                     run(inputs)
                     if round_number:  # The first is to warm up.
                         taken[side].append(1000 * (time.perf_counter() - begin))
-            for side in runs:
-                milliseconds[side].append(statistics.median(taken[side]))
+            milliseconds[size] = taken
     return milliseconds
 
 
@@ -224,32 +224,31 @@ def measure_accuracy(data):
     return scores
 
 
-def print_table(columns, digits):
-    """Prints a row for each side, with the columns: dict, header -> dict, side -> number."""
-    print(f"| side | {' | '.join(columns)} |")
-    print("| --- " * (len(columns) + 1) + "|")
-    for side in SIDES:
-        cells = [f"{column[side]:.{digits}f}" for column in columns.values()]
-        print(f"| {side} | {' | '.join(cells)} |")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--accuracy", action="store_true", help="measure the accuracy instead")
     parser.add_argument("--data", type=Path, help="folder with glue/STS-B and ner/conll2003_en")
     options = parser.parse_args()
+    packages = ("tensorflow", "onnxruntime", "openvino")
     if options.accuracy:
-        print_table(measure_accuracy(options.data), 4)
+        scores = measure_accuracy(options.data)
+        rows = [[side, *(f"{column[side]:.4f}" for column in scores.values())] for side in SIDES]
+        print(f"{describe_run({}, 1, packages)}\n\n{format_table(['side', *scores], rows)}")
         return
     milliseconds = measure_latency(options.rounds)
-    columns = {}
-    for i, size in enumerate(BATCH_SIZES):
-        columns[f"ms, {size} x {LENGTH}"] = {s: row[i] for s, row in milliseconds.items()}
-        ours = milliseconds["SavedModel"][i]
-        columns[f"times SavedModel, {size}"] = {s: ours / row[i] for s, row in milliseconds.items()}
-    print(f"{describe_run(options.rounds)}\n")
-    print_table(columns, 2)
+    rows = [
+        [
+            side,
+            *(format_figures(taken[side], "{:.2f}") for taken in milliseconds.values()),
+            *(format_ratios(taken["SavedModel"], taken[side]) for taken in milliseconds.values()),
+        ]
+        for side in SIDES
+    ]
+    headings = [f"ms, {size} x {LENGTH}" for size in milliseconds]
+    headings += [f"times SavedModel, {size}" for size in milliseconds]
+    print(f"{describe_run({}, options.rounds, packages)}\n")
+    print(format_table(["side", *headings], rows))
 
 
 if __name__ == "__main__":

@@ -14,21 +14,16 @@ NLTK, with a text file for each review in the folders `pos` and `neg`.
 """
 
 import argparse
-import json
 import statistics
+import sys
 import time
 import zipfile
 
-from peer_recipes import make_adamw, take_step
-from side_processes import (
-    describe_run,
-    describe_seeds,
-    find_minilm,
-    list_pairs,
-    measure_seeds,
-    parse_training_flags,
-    repeat_flags,
-)
+from peer_recipes import find_minilm, make_adamw, take_step
+from side_flags import list_pairs, parse_training_flags
+
+from keras_bert_cli.result_tables import describe_run, describe_seeds, format_cells, format_table
+from keras_bert_cli.side_runs import report, run_in_turn
 
 BATCH_SIZE = 8
 
@@ -140,7 +135,7 @@ def run_side(side, options):
         "fit": len(train[0]) * options.epochs / fit_seconds,
         "predict": len(test[0]) / predict_seconds,
     }
-    print(json.dumps(figures))
+    report(figures)
 
 
 def main():
@@ -155,17 +150,17 @@ def main():
         run_side(options.child, options)
         return
 
-    names = ("data", "rows", "test_rows", "epochs", "sequence_length", "learning_rate")
-    arguments = repeat_flags(options, names)
     pairs = list_pairs(options.sides, options.backends, peers=["transformers, head"])
-    measured = measure_seeds(__file__, pairs, options.seeds, arguments)
-    print(f"{describe_run(len(options.seeds))} Accuracy on the test documents; documents/s.\n")
-    print("| side | backend | accuracy of each seed | mean | spread | fit | predict |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
-    for pair, figures in measured.items():
-        fit, predict = (statistics.median(figures[name]) for name in ("fit", "predict"))
-        scores = describe_seeds(figures["accuracy"])
-        print(f"| {' | '.join(pair)} | {scores} | {fit:.1f} | {predict:.1f} |")
+    measured = run_in_turn(sys.argv, pairs, [["--seed", seed] for seed in options.seeds])
+    columns = {"fit": "{:.1f}", "predict": "{:.1f}", "memory, GB": "{:.2f}"}
+    rows = [
+        [*pair, *describe_seeds(figures["accuracy"]), *format_cells(figures, columns)]
+        for pair, figures in measured.items()
+    ]
+    print(f"{describe_run(measured, len(options.seeds), ['transformers'])}\n")
+    print("Accuracy on the test documents; documents/s.\n")
+    headings = ["side", "backend", "accuracy of each seed", "mean", "spread"]
+    print(format_table([*headings, *columns], rows))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import os
 
 os.environ["KERAS_BACKEND"] = "torch"
 
-from side_processes import describe_run
+from keras_bert_cli.result_tables import describe_run, format_table
 
 PRECISIONS = ("float32", "mixed_bfloat16")
 MEMORIES = (16e9, 80e9)
@@ -79,12 +79,7 @@ def main():
 
     import keras_bert_suite as kbs
 
-    print(describe_run(1).splitlines()[0] + "\n")
-    print(
-        "| size | precision | length | remat | GB fixed | with a momentum in bfloat16 | MB a row | "
-        "rows in 16 GB | in 80 GB |"
-    )
-    print("| --- " * 9 + "|")
+    table = []
     for size in options.sizes:
         for precision in options.precisions:
             backbone = kbs.BertBackbone.from_size(
@@ -104,7 +99,10 @@ def main():
                     rows = [str(int((memory - fixed) / row)) for memory in MEMORIES]
                     gigabytes = f"{fixed / 1e9:.2f}", f"{lighter / 1e9:.2f}"
                     figures = *gigabytes, f"{row / 1e6:.1f}", *rows
-                    print(f"| {' | '.join((size, precision, str(length), remat, *figures))} |")
+                    table.append([size, precision, str(length), remat, *figures])
+    print(f"{describe_run({}, 1, ['torch'])}\n")
+    headings = ["size", "precision", "length", "remat", "GB fixed", "with a momentum in bfloat16"]
+    print(format_table([*headings, "MB a row", "rows in 16 GB", "in 80 GB"], table))
 
 
 if __name__ == "__main__":

@@ -9,10 +9,13 @@ the run.
 """
 
 import argparse
-import json
+import sys
 
 import numpy as np
-from side_processes import describe_run, measure_in_turn
+from side_flags import BACKENDS, list_pairs
+
+from keras_bert_cli.result_tables import describe_run, format_table
+from keras_bert_cli.side_runs import report, run_in_turn
 
 #: name -> (policy, seed, dtype of the momentum)
 SIDES = {
@@ -26,7 +29,7 @@ BATCH_SIZE, LENGTH, PREDICTIONS, POINTS = 32, 128, 20, 10
 
 
 def train(side, corpus, steps):
-    """Held-out losses, by number of the point."""
+    """Held-out losses, list of floats."""
     import keras
 
     import keras_bert_suite as kbs
@@ -53,33 +56,31 @@ def train(side, corpus, steps):
         validation_data=held_out[:20],
         verbose=0,
     ).history
-    return dict(enumerate(history["val_mlm_loss"]))
+    return history["val_mlm_loss"]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--corpus", required=True, help="folder that keras-bert prepare wrote")
-    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
+    parser.add_argument("--backends", nargs="+", default=BACKENDS)
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print(json.dumps(train(options.child, options.corpus, options.steps)))
+        report({"losses": train(options.child, options.corpus, options.steps)})
         return
 
-    sides = [(side, backend) for backend in options.backends for side in SIDES]
-    arguments = ["--corpus", options.corpus, "--steps", options.steps]
-    measured = measure_in_turn(__file__, sides, 1, arguments)
-    print(f"{describe_run(1)} {options.steps} steps of {BATCH_SIZE} x {LENGTH}.\n")
-    print("| backend | policy | last loss | mean difference to float32 | largest |")
-    print("| --- | --- | --- | --- | --- |")
-    for side, backend in sides:
-        losses, reference = (
-            np.array(list(measured[name, backend].values())) for name in (side, "float32")
-        )
-        distance = np.abs(losses - reference)
+    sides = list_pairs(SIDES, options.backends, peers=[])
+    measured = run_in_turn(sys.argv, sides, [[]])
+    rows = []
+    for (side, backend), figures in measured.items():
+        (losses,), (reference,) = figures["losses"], measured["float32", backend]["losses"]
+        distance = np.abs(np.subtract(losses, reference))
         cells = [f"{figure:.4f}" for figure in (losses[-1], distance.mean(), distance.max())]
-        print(f"| {backend} | {side} | {' | '.join(cells)} |")
+        rows.append([backend, side, *cells])
+    print(f"{describe_run(measured, 1)}\n\n{options.steps} steps of {BATCH_SIZE} x {LENGTH}.\n")
+    headings = ["backend", "policy", "last loss", "mean difference to float32", "largest"]
+    print(format_table(headings, rows))
 
 
 if __name__ == "__main__":

@@ -20,9 +20,14 @@ import tempfile
 import time
 from pathlib import Path
 
-from side_processes import describe_run, measure_in_turn
+from side_flags import parse_flags
+
+from keras_bert_cli.result_tables import describe_run, format_columns, format_comparison
+from keras_bert_cli.side_runs import report, run_in_turn
 
 LENGTH, PREDICTIONS, BATCH_SIZE = 128, 20, 256
+
+COLUMNS = dict.fromkeys(("seconds", "of it prepare", "start", "MB/s", "MB on disk"), "{:.2f}")
 
 RUN_UNDER_TENSORFLOW_2 = """
 import runpy, sys
@@ -60,7 +65,7 @@ def measure_ours(options, text):
             batches[index]
         seconds = time.perf_counter() - begin
         stored = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
-    return {"seconds": seconds, "of it prepare": prepared, "start": start, "bytes": stored}
+    return name_figures(text, seconds, prepared, start, stored)
 
 
 def measure_google(options, text):
@@ -81,12 +86,13 @@ def measure_google(options, text):
         begin = time.perf_counter()
         run_python(RUN_UNDER_TENSORFLOW_2, arguments, options.google)
         seconds = time.perf_counter() - begin - start
-        return {
-            "seconds": seconds,
-            "of it prepare": seconds,
-            "start": start,
-            "bytes": output.stat().st_size,
-        }
+        return name_figures(text, seconds, seconds, start, output.stat().st_size)
+
+
+def name_figures(text, seconds, prepared, start, stored):
+    """dict, with a value for each of `COLUMNS`."""
+    rate = text.stat().st_size / 1e6 / seconds
+    return dict(zip(COLUMNS, (seconds, prepared, start, rate, stored / 1e6), strict=True))
 
 
 def run_python(code, arguments, folder):
@@ -100,16 +106,14 @@ def main():
     parser.add_argument("--google", required=True, help="clone of google-research/bert")
     parser.add_argument("--corpus", required=True, help="jsonl file with texts under 'text'")
     parser.add_argument("--vocabulary", required=True)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--text", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_flags(parser)
     if options.child:
         # The threads of the libraries run on this core, too.
         if hasattr(os, "sched_setaffinity"):
             os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
         measure = {"ours": measure_ours, "google": measure_google}[options.child]
-        print(json.dumps(measure(options, options.text)))
+        report(measure(options, options.text))
         return
 
     with tempfile.TemporaryDirectory() as folder:
@@ -117,20 +121,11 @@ def main():
         write_sentences(options.corpus, text)
         megabytes = text.stat().st_size / 1e6
         sides = [("ours", "jax"), ("google", "tensorflow")]
-        arguments = ["--google", options.google, "--corpus", options.corpus]
-        arguments += ["--vocabulary", options.vocabulary, "--text", text]
-        measured = measure_in_turn(__file__, sides, options.rounds, arguments)
-    ours, google = (measured[side] for side in sides)
-    print(f"{describe_run(options.rounds)} One core, {megabytes:.1f} MB of text, one pass.\n")
-    print("| side | seconds | of it prepare | start | MB/s | MB on disk |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for name, figures in (("ours", ours), ("Google's script", google)):
-        cells = [f"{figures[key]:.2f}" for key in ("seconds", "of it prepare", "start")]
-        rate, stored = megabytes / figures["seconds"], figures["bytes"] / 1e6
-        print(f"| {name} | {' | '.join(cells)} | {rate:.2f} | {stored:.2f} |")
+        measured = run_in_turn([*sys.argv, "--text", text], sides, [[]] * options.rounds)
+    print(f"{describe_run(measured, options.rounds)}\n")
+    print(f"One core, {megabytes:.1f} MB of text, one pass.\n")
     print(
-        f"\nOurs is {google['seconds'] / ours['seconds']:.1f} times as fast, on "
-        f"{google['bytes'] / ours['bytes']:.1f} times less disk."
+        f"{format_columns(measured, COLUMNS)}\n\n{format_comparison(measured, COLUMNS, ['google'])}"
     )
 
 

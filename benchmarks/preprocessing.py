@@ -6,20 +6,16 @@
 Tokenizing real English and Chinese text in batches of 256 lines, inside a compiled
 `tf.function` and from Python strings; packing and masking 256 x 512 tokens. Every library
 has one thread. All sides of a table do the same work in turn, as many times as there are
-rounds, after a first time that does not count; the medians are printed.
+rounds, after a first time that does not count.
 
 Our eager tokenizer keeps the words it has seen: "warm" has seen all of the text before,
 "cold" is new in every round.
 """
 
 import csv
-import importlib.metadata
 import itertools
 import json
 import os
-import platform
-import statistics
-import sys
 import time
 from pathlib import Path
 
@@ -35,6 +31,7 @@ import tokenizers
 from absl import app, flags
 
 import keras_bert_suite as kbs
+from keras_bert_cli.result_tables import describe_run, format_figures, format_ratios, format_table
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -64,10 +61,8 @@ def main(_):
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
     names = ("keras-hub", "tensorflow", "tensorflow-text", "tokenizers", "numpy")
-    versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
     print("# Preprocessing speed on one core: ours and its peers'\n")
-    print(f"    $ python {' '.join(['benchmarks/preprocessing.py', *sys.argv[1:]])}\n")
-    print(f"{FLAGS.rounds} rounds, medians. {platform.machine()}, {versions}.")
+    print(describe_run({}, FLAGS.rounds, names))
     for language in DEFAULTS:
         texts, vocabulary = load(language)
         batches = [texts[i : i + BATCH_SIZE] for i in range(0, len(texts), BATCH_SIZE)]
@@ -130,7 +125,7 @@ def compare_graphs(batches, vocabulary, megabytes):
         for name, side in sides.items()
     }
     seconds = take_turns({name: lambda s=side: prepare(s) for name, side in sides.items()})
-    print_rates("In a graph", "MB/s", {n: megabytes / s for n, s in seconds.items()}, 1, ids)
+    print_rates("In a graph", "MB/s", megabytes, seconds, 1, ids)
 
 
 def compare_eager(batches, vocabulary, megabytes):
@@ -176,7 +171,7 @@ def compare_eager(batches, vocabulary, megabytes):
             "KerasHub": repeat(hub.tokenize),
         }
     )
-    print_rates("From Python", "MB/s", {n: megabytes / s for n, s in seconds.items()}, 4, ids)
+    print_rates("From Python", "MB/s", megabytes, seconds, 4, ids)
 
 
 def compare_packing(texts, vocabulary):
@@ -206,8 +201,8 @@ def compare_packing(texts, vocabulary):
     print(f"Batches of {BATCH_SIZE} x {SEQUENCE_LENGTH}, pairs of segments, no padding.")
     for title, sides in (("Packing", packing), ("Packing and masking", masking)):
         seconds = take_turns({name: lambda side=side: side for name, side in sides.items()})
-        rates = {name: BATCH_SIZE / taken for name, taken in seconds.items()}
-        print_rates(title, "sequences/s", rates, sum(name[:4] == "ours" for name in sides))
+        num_ours = sum(name[:4] == "ours" for name in sides)
+        print_rates(title, "sequences/s", BATCH_SIZE, seconds, num_ours)
     print("\nWanted: 20,000 sequences/s packed and masked.")
 
 
@@ -274,7 +269,7 @@ def make_rust_tokenizer(vocabulary):
 
 
 def take_turns(sides):
-    """Median seconds of each side.
+    """The seconds of each side in each round, dict of lists.
 
     Args:
         sides: dict, name -> function that prepares, untimed, and returns the function to
@@ -289,29 +284,30 @@ def take_turns(sides):
             taken = time.perf_counter() - begin
             if round_number:
                 seconds[name].append(taken)
-    return {name: statistics.median(taken) for name, taken in seconds.items()}
+    return seconds
 
 
-def print_rates(title, unit, rates, num_ours, ids=None):
+def print_rates(title, unit, amount, seconds, num_ours, ids=None):
     """Prints a table: a row a side, and how many times as fast each of the first `num_ours` is.
 
     Args:
-        rates: dict, name -> float.
+        amount: float, what a round works through, in the units a second of `unit`.
+        seconds: dict, name -> list of floats, one for each round.
         ids: dict, name -> list of the ids of each text, the first of them ours; or None.
     """
-    ours, peers = list(rates)[:num_ours], list(rates)[num_ours:]
-    header = [title, unit, *(["texts with other ids"] if ids else []), *(f"/ {p}" for p in peers)]
-    print(f"\n| {' | '.join(header)} |")
-    print("| --- " * len(header) + "|")
-    for name, rate in rates.items():
-        cells = [name, f"{rate:,.1f}"]
+    ours, peers = list(seconds)[:num_ours], list(seconds)[num_ours:]
+    headings = [title, unit, *(["texts with other ids"] if ids else []), *(f"/ {p}" for p in peers)]
+    rows = []
+    for name, taken in seconds.items():
+        cells = [name, format_figures([amount / each for each in taken], "{:,.1f}")]
         if ids:
             expected = ids[ours[0]]
             pairs = zip(ids.get(name, expected), expected, strict=True)
             others = sum(list(row) != wanted for row, wanted in pairs)
             cells.append("" if name in ours else f"{others / len(expected):.1%}")
-        cells += [f"{rate / rates[peer]:.2f}x" if name in ours else "" for peer in peers]
-        print(f"| {' | '.join(cells)} |")
+        cells += [format_ratios(seconds[peer], taken) if name in ours else "" for peer in peers]
+        rows.append(cells)
+    print(f"\n{format_table(headings, rows)}")
 
 
 if __name__ == "__main__":

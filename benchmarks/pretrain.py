@@ -3,7 +3,7 @@
     python benchmarks/pretrain.py                     # tiny and mini, all backends, 3 rounds
     python benchmarks/pretrain.py --sizes tiny --backends jax --rounds 1
 
-    # On a GPU; 989 TFLOP/s is what an H200 has in bfloat16.
+    # On a GPU; 989 TFLOP/s is what an H200 has in bfloat16 by its data sheet.
     python benchmarks/pretrain.py --sizes base --length 512 --batch_size 64 \\
         --dtype mixed_bfloat16 --backends jax torch --peak_tflops 989
 
@@ -15,17 +15,22 @@ metrics; transformers' `BertForPreTraining` in a plain PyTorch loop, which score
 vocabulary at all positions. The batches are in memory, so that the figure is that of the step
 alone. The first steps, in which graphs are compiled, are not counted.
 
-The model FLOP utilisation is that of 6 N + 12 L d S operations a token, where N are the
-weights of the L layers of width d, and S is the length; the head is not counted.
+The share of the peak counts the products of the layers, forward and backward, for tokens that are
+no padding; the head is not counted. The peak is --peak_tflops, or, if that is 0, the speed of a
+product of two large matrices in the same process.
 """
 
 import argparse
-import json
 import math
+import sys
 import time
 
 import numpy as np
-from side_processes import describe_run, measure_in_turn
+from side_flags import BACKENDS, list_pairs, parse_flags
+
+from keras_bert_cli.machine_figures import count_operations
+from keras_bert_cli.result_tables import describe_run, format_cells, format_ratios, format_table
+from keras_bert_cli.side_runs import report, run_in_turn
 
 #: Layers, width, heads.
 SIZES = {
@@ -36,6 +41,8 @@ SIZES = {
     "large": (24, 1024, 16),
 }
 V = 30522
+
+COLUMNS = {"sequences/s": "{:.1f}", "fit, of the peak": "{:.1%}", "memory, GB": "{:.2f}"}
 
 
 def make_rows(num_rows, length):
@@ -171,14 +178,6 @@ def measure_transformers(size, options):
     return options.steps / (now() - begin)
 
 
-def find_utilisation(size, length, sequences_per_second, peak_tflops):
-    """Share of the peak that the layers take, see above."""
-    num_layers, hidden_dim, _ = SIZES[size]
-    num_weights = 12 * num_layers * hidden_dim**2
-    operations = 6 * num_weights + 12 * num_layers * hidden_dim * length
-    return sequences_per_second * length * operations / (peak_tflops * 1e12)
-
-
 SIDES = {
     "ours": measure_ours,
     "keras_hub": measure_keras_hub,
@@ -186,51 +185,47 @@ SIDES = {
 }
 
 
+def run_side(side, size, options):
+    """Measures one side in this process and prints the figures as JSON."""
+    rate = options.batch_size * SIDES[side](size, options)
+    num_layers, hidden_dim, _ = SIZES[size]
+    x, _, _ = make_rows(options.steps * options.batch_size, options.length)
+    lengths = x["padding_mask"].sum(axis=1)
+    operations = count_operations(num_layers, hidden_dim, 4 * hidden_dim, lengths) / len(lengths)
+    rate_of_work = 3 * operations * rate
+    if options.peak_tflops:
+        report({"sequences/s": rate, "fit, of the peak": rate_of_work / options.peak_tflops / 1e12})
+    else:
+        dtype = options.dtype.removeprefix("mixed_")
+        report({"sequences/s": rate}, {"fit": rate_of_work}, dtype)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
+    parser.add_argument("--backends", nargs="+", default=BACKENDS)
     parser.add_argument("--sizes", nargs="+", default=["tiny", "mini"], choices=list(SIZES))
     parser.add_argument("--length", type=int, default=128)
     parser.add_argument("--batch_size", type=int, default=32)
     parser.add_argument("--dtype", default="float32", choices=["float32", "mixed_bfloat16"])
-    parser.add_argument("--peak_tflops", type=float, help="of the device, for the utilisation")
+    parser.add_argument("--peak_tflops", type=float, default=0, help="of the device; 0 measures it")
     parser.add_argument("--steps", type=int, default=20, help="steps that are counted")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_flags(parser)
     if options.child:
-        (size,) = options.sizes
-        steps_per_second = SIDES[options.child](size, options)
-        print(json.dumps({"sequences/s": options.batch_size * steps_per_second}))
+        run_side(options.child, *options.sizes, options)
         return
 
-    sides = [
-        (side, backend)
-        for backend in options.backends
-        for side in SIDES
-        if side != "transformers" or backend == "torch"
-    ]
-    print(f"{describe_run(options.rounds)} Sequences/s of `fit`.\n")
-    print("| size | backend | ours | KerasHub | transformers | ours / the better peer |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    passed_on = ("length", "batch_size", "dtype", "steps")
+    pairs = list_pairs(SIDES, options.backends, peers=["transformers"])
+    pairs = [pair for pair in pairs if pair[1] in options.backends]
+    rows, measured = [], {}
     for size in options.sizes:
-        arguments = ["--sizes", size]
-        for name in passed_on:
-            arguments += [f"--{name}", getattr(options, name)]
-        measured = measure_in_turn(__file__, sides, options.rounds, arguments)
-        for backend in options.backends:
-            speeds = {
-                side: figures["sequences/s"]
-                for (side, of), figures in measured.items()
-                if of == backend
-            }
-            best = max(speed for side, speed in speeds.items() if side != "ours")
-            cells = [f"{speeds[side]:.1f}" if side in speeds else "" for side in SIDES]
-            if options.peak_tflops:
-                share = find_utilisation(size, options.length, speeds["ours"], options.peak_tflops)
-                cells[0] += f" ({share:.0%} of the peak)"
-            print(f"| {size} | {backend} | {' | '.join(cells)} | {speeds['ours'] / best:.2f}x |")
+        measured = run_in_turn([*sys.argv, "--sizes", size], pairs, [[]] * options.rounds)
+        for (side, backend), figures in measured.items():
+            ours = measured["ours", backend]["sequences/s"]
+            ratio = "" if side == "ours" else format_ratios(ours, figures["sequences/s"])
+            rows.append([size, side, backend, *format_cells(figures, COLUMNS), ratio])
+    print(f"{describe_run(measured, options.rounds, ['keras-hub', 'transformers'])}\n")
+    headings = ["size", "side", "backend", *COLUMNS, "ours / side"]
+    print(format_table(headings, rows))
 
 
 if __name__ == "__main__":

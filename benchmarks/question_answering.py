@@ -15,21 +15,21 @@ squad_v1.1/dev-v1.1.json.
 """
 
 import argparse
-import json
-import statistics
+import sys
 import time
 from pathlib import Path
 
-from peer_recipes import make_adamw, take_step
-from side_processes import (
-    describe_mean,
+from peer_recipes import find_minilm, make_adamw, take_step
+from side_flags import BACKENDS, list_pairs, parse_training_flags
+
+from keras_bert_cli.result_tables import (
+    COST,
     describe_run,
-    find_minilm,
-    list_pairs,
-    measure_seeds,
-    parse_training_flags,
-    repeat_flags,
+    describe_seeds,
+    format_cells,
+    format_table,
 )
+from keras_bert_cli.side_runs import report, run_in_turn
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "qa"
 BATCH_SIZE, SEQUENCE_LENGTH, STRIDE = 12, 384, 128
@@ -159,7 +159,7 @@ def run_side(side, options):
     seconds, answers = SIDES[side](train, dev, options.epochs, options.learning_rate, options.seed)
     scores = score_answers([row["text"] for row in dev.answers], answers)
     figures = {name: scores[name] for name in ("exact_match", "f1")}
-    print(json.dumps({"seconds": seconds, **figures}))
+    report({"seconds": seconds, **figures})
 
 
 def main():
@@ -167,23 +167,27 @@ def main():
     parser.add_argument("--data", default=str(DATA))
     parser.add_argument("--num_rows", type=int, default=8478)
     parser.add_argument("--dev_rows", type=int, default=10570)
-    options = parse_training_flags(parser, SIDES, ["tensorflow", "jax", "torch"], 2, 1e-4)
+    options = parse_training_flags(parser, SIDES, BACKENDS, 2, 1e-4)
     if options.child:
         run_side(options.child, options)
         return
 
     pairs = list_pairs(options.sides, options.backends, peers=["transformers"])
-    flags = ("data", "num_rows", "dev_rows", "epochs", "learning_rate")
-    measured = measure_seeds(__file__, pairs, options.seeds, repeat_flags(options, flags))
-
-    print(f"{describe_run(1)} Answers to the dev questions; seconds of the training.\n")
-    print("| side | backend | exact match, F1 of each seed | mean F1 | spread | seconds |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for pair in pairs:
-        exact, f1 = measured[pair]["exact_match"], measured[pair]["f1"]
-        scores = "; ".join(f"{e:.2f}, {f:.2f}" for e, f in zip(exact, f1, strict=True))
-        seconds = statistics.median(measured[pair]["seconds"])
-        print(f"| {' | '.join(pair)} | {scores} | {describe_mean(f1, 2)} | {seconds:.0f} |")
+    measured = run_in_turn(sys.argv, pairs, [["--seed", seed] for seed in options.seeds])
+    scores = ("exact_match", "f1")
+    rows = [
+        [
+            *pair,
+            *(cell for score in scores for cell in describe_seeds(figures[score], 2)),
+            *format_cells(figures, COST),
+        ]
+        for pair, figures in measured.items()
+    ]
+    print(f"{describe_run(measured, len(options.seeds), ['transformers'])}\n")
+    print("Answers to the dev questions; seconds of the training.\n")
+    spread = ("mean", "spread")
+    headings = ["side", "backend", "exact match of each seed", *spread, "F1 of each seed", *spread]
+    print(format_table([*headings, *COST], rows))
 
 
 if __name__ == "__main__":

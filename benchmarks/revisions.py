@@ -5,20 +5,23 @@
 
 Each side runs in a process of its own the benchmarks of its own revision: `finetune.py` (480 rows,
 2 epochs), `pretrain.py` (tiny and mini) and `serving.py`. Of these only our side is measured. The
-installed packages are the same. A ratio above 1 says that the later revision is the better one.
+installed packages are the same. Rates should have ratios above 1, and times below 1.
 """
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from side_processes import describe_run, measure_in_turn
+from side_flags import BACKENDS, parse_flags
+
+from keras_bert_cli.result_tables import describe_run, format_figures, format_ratios, format_table
+from keras_bert_cli.side_runs import report, run_in_turn
 
 HERE = Path(__file__).resolve().parents[1]
-BACKENDS = ("tensorflow", "jax", "torch")
 
 #: Name -> (script, its arguments, backends).
 WORKS = {
@@ -28,18 +31,20 @@ WORKS = {
     "serving": ("serving.py", [], ("tensorflow",)),
 }
 
-#: Figures of which the smaller is the better one.
-TIMES = ("first epoch", "all epochs", "median ms, 1", "95% ms, 1")
+#: The figures that are compared.
+FIGURES = ("fit", "predict", "first epoch", "all epochs", "sequences/s", "sentences/s, 1")
+FIGURES = (*FIGURES, "sentences/s, 32", "median ms, 1", "95% ms, 1")
 
 
 def run_side(checkout, work):
-    """Prints the figures of a revision as JSON."""
+    """Prints the figures of a revision, which may print others too, as JSON."""
     script, arguments, _ = WORKS[work]
     with tempfile.TemporaryDirectory() as folder:
         if script == "serving.py":
             arguments = ["--folder", folder]
             call(checkout, script, "models", arguments)
-        print(call(checkout, script, "ours", arguments))
+        figures = json.loads(call(checkout, script, "ours", arguments))
+    report({name: figures[name] for name in FIGURES if name in figures})
 
 
 def call(checkout, script, child, arguments):
@@ -58,29 +63,25 @@ def main():
     parser.add_argument("--after", type=Path, default=HERE, help="a checkout, by default this one")
     parser.add_argument("--works", nargs="+", default=list(WORKS), choices=list(WORKS))
     parser.add_argument("--backends", nargs="+", default=BACKENDS, choices=BACKENDS)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_flags(parser)
     if options.child:
         run_side(getattr(options, options.child).resolve(), *options.works)
         return
 
-    print(f"{describe_run(options.rounds)}\n")
-    print("| work | backend | figure | before | after | after / before |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    rows, measured = [], {}
     for work in options.works:
         backends = [backend for backend in WORKS[work][2] if backend in options.backends]
         sides = [(side, backend) for backend in backends for side in ("before", "after")]
-        arguments = ["--works", work, "--before", options.before, "--after", options.after]
-        measured = measure_in_turn(__file__, sides, options.rounds, arguments)
+        measured = run_in_turn([*sys.argv, "--works", work], sides, [[]] * options.rounds)
         for backend in backends:
             before, after = measured["before", backend], measured["after", backend]
-            for name in before:
-                if name == "accuracy":
-                    continue
-                ratio = after[name] / before[name]
-                cells = (work, backend, name, f"{before[name]:.1f}", f"{after[name]:.1f}")
-                print(f"| {' | '.join(cells)} | {1 / ratio if name in TIMES else ratio:.2f}x |")
+            for name in (name for name in FIGURES if name in before):
+                pair = after[name], before[name]
+                cells = [*map(format_figures, pair), format_ratios(*pair)]
+                rows.append([work, backend, name, *cells])
+    print(f"{describe_run(measured, options.rounds)}\n")
+    headings = ["work", "backend", "figure", "after", "before", "after / before"]
+    print(format_table(headings, rows))
 
 
 if __name__ == "__main__":

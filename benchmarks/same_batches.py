@@ -20,8 +20,9 @@ from pathlib import Path
 
 os.environ["KERAS_BACKEND"] = "torch"
 
-from peer_recipes import make_adamw, take_step
-from side_processes import describe_run, find_minilm
+from peer_recipes import find_minilm, make_adamw, take_step
+
+from keras_bert_cli.result_tables import describe_run, format_table
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 BATCH_SIZE = {"stsb": 16, "squad": 12}
@@ -170,8 +171,7 @@ def main():
 
     x, y, score = {"stsb": read_pairs, "squad": read_questions}[options.task](options)
     metric = {"stsb": "Pearson", "squad": "F1"}[options.task]
-    print(f"{describe_run(1)}\n\n| seed | ours, {metric} | transformers, {metric} |")
-    print("| --- | --- | --- |")
+    rows = []
     for seed in options.seeds:
         with tempfile.TemporaryDirectory() as folder:
             keras.utils.set_random_seed(seed)
@@ -181,7 +181,9 @@ def main():
             train_peer(options, peer, batches)
             save_peer(peer, folder)
             scores = score(ours), score(open_ours(options, folder))
-        print(f"| {seed} | {scores[0]:.4f} | {scores[1]:.4f} |", flush=True)
+        rows.append([str(seed), *(f"{part:.4f}" for part in scores)])
+    print(f"{describe_run({}, 1, ['torch', 'transformers'])}\n")
+    print(format_table(["seed", f"ours, {metric}", f"transformers, {metric}"], rows))
 
 
 if __name__ == "__main__":

@@ -20,21 +20,21 @@ of STS-B, `--data`.
 
 import argparse
 import csv
-import json
-import resource
-import statistics
+import sys
 import time
 from pathlib import Path
 
-from side_processes import (
+from peer_recipes import find_minilm
+from side_flags import BACKENDS, list_pairs, parse_training_flags
+
+from keras_bert_cli.result_tables import (
+    COST,
     describe_run,
     describe_seeds,
-    find_minilm,
-    list_pairs,
-    measure_seeds,
-    parse_training_flags,
-    repeat_flags,
+    format_cells,
+    format_table,
 )
+from keras_bert_cli.side_runs import report, run_in_turn
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "glue" / "STS-B"
 SEQUENCE_LENGTH = 128
@@ -145,9 +145,8 @@ def run_side(side, options):
     figures = {
         "seconds": seconds,
         "spearman": float(stats.spearmanr(cosines, scores).statistic),
-        "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
     }
-    print(json.dumps(figures))
+    report(figures)
 
 
 def main():
@@ -160,31 +159,25 @@ def main():
     parser.add_argument("--batch_size", type=int, default=16)
     parser.add_argument("--cache_batch_size", type=int, default=0, help="0 for no cache")
     parser.add_argument("--loss", help=argparse.SUPPRESS)
-    options = parse_training_flags(parser, SIDES, ["tensorflow", "jax", "torch"], 1, 2e-5)
+    options = parse_training_flags(parser, SIDES, BACKENDS, 1, 2e-5)
     if options.child:
         run_side(options.child, options)
         return
 
     pairs = list_pairs(options.sides, options.backends, peers=["sentence-transformers"])
-    flags = ("data", "num_pairs", "test_pairs", "batch_size", "cache_batch_size", "epochs")
-    flags = (*flags, "learning_rate")
-    arguments = repeat_flags(options, flags)
-    print(f"{describe_run(1)} Spearman on the test pairs; seconds of the training.\n")
-    print("| loss | side | backend | Spearman of each seed | mean | spread | seconds | GB |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    rows, measured = [], {}
     for loss in options.losses:
         # Without training there is nothing random.
         seeds = options.seeds[:1] if loss == "untrained" else options.seeds
-        measured = measure_seeds(__file__, pairs, seeds, [*arguments, "--loss", loss])
-        for pair in pairs:
-            seconds, memory = (
-                statistics.median(measured[pair][name]) for name in ("seconds", "gigabytes")
-            )
-            print(
-                f"| {loss} | {' | '.join(pair)} | {describe_seeds(measured[pair]['spearman'])} | "
-                f"{seconds:.0f} | {memory:.1f} |",
-                flush=True,
-            )
+        rounds = [["--loss", loss, "--seed", seed] for seed in seeds]
+        measured = run_in_turn(sys.argv, pairs, rounds)
+        for pair, figures in measured.items():
+            scores = describe_seeds(figures["spearman"])
+            rows.append([loss, *pair, *scores, *format_cells(figures, COST)])
+    print(f"{describe_run(measured, len(options.seeds), ['sentence-transformers'])}\n")
+    print("Spearman on the test pairs; seconds of the training.\n")
+    headings = ["loss", "side", "backend", "Spearman of each seed", "mean", "spread"]
+    print(format_table([*headings, *COST], rows))
 
 
 if __name__ == "__main__":

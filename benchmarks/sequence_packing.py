@@ -7,27 +7,34 @@ A BERT of --size trains on rows of 16 to 512 tokens, all lengths equally often, 
 of a batch that is padded to 512 is padding. Task "ner" is a TokenClassifier on random words,
 "pretraining" a Pretrainer on random tokens, 15% of them masked, with pairs. The sides see the same
 rows in the same order, in the same batches: "padded" as they are, "packed" with
-`fit(..., sequence_packing=True)`. Rates are of the second epoch of --steps batches, and count the
+`fit(..., sequence_packing=True)`. Rates are of the second epoch of --steps batches. They and the
+share of the peak, the speed of a product of two large matrices in the same process, count the
 tokens that are no padding. Each side runs in a process of its own, in turn.
 """
 
 import argparse
-import json
+import sys
 import time
 
-from side_processes import describe_run, measure_in_turn, repeat_flags
+from side_flags import BACKENDS, list_pairs, parse_flags
+
+from keras_bert_cli.machine_figures import count_operations
+from keras_bert_cli.result_tables import describe_run, format_cells, format_ratios, format_table
+from keras_bert_cli.side_runs import report, run_in_turn
 
 SIDES = ("padded", "packed")
 TASKS = ("ner", "pretraining")
 VOCABULARY_SIZE = 8192
 
+COLUMNS = {"tokens/s": "{:.0f}", "fit, of the peak": "{:.1%}", "memory, GB": "{:.2f}"}
+
 
 def make_batches(options):
-    """list of packed arrays (B, L), and the tokens in all of them."""
+    """list of packed arrays (B, L), and the tokens of each row."""
     import numpy as np
 
     rng = np.random.default_rng(0)
-    batches, total = [], 0
+    batches, tokens = [], []
     for _ in range(options.steps):
         lengths = rng.integers(16, options.length + 1, options.batch_size)
         mask = (np.arange(options.length) < lengths[:, None]).astype("int32")
@@ -38,8 +45,8 @@ def make_batches(options):
                 "padding_mask": mask,
             }
         )
-        total += int(lengths.sum())
-    return batches, total
+        tokens.extend(lengths.tolist())
+    return batches, tokens
 
 
 def label_tokens(batch):
@@ -77,42 +84,41 @@ def run_side(side, options):
     else:
         task, prepare = kbs.Pretrainer(backbone), mask_tokens
     task.compile(kbs.AdamW(1e-4), weighted_metrics=None)
-    batches, total = make_batches(options)
+    batches, tokens = make_batches(options)
     dataset = grain.MapDataset.source([prepare(batch) for batch in batches])
     for _ in range(2):
         begin = time.perf_counter()
         task.fit(dataset, sequence_packing=side == "packed", verbose=0)
         seconds = time.perf_counter() - begin
-    print(json.dumps({"rate": total / seconds}))
+    sizes = backbone.num_layers, backbone.hidden_dim, backbone.intermediate_dim
+    operations = 3 * count_operations(*sizes, tokens) / seconds
+    report({"tokens/s": sum(tokens) / seconds}, {"fit": operations}, backbone.compute_dtype)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backends", nargs="+", default=["tensorflow", "jax", "torch"])
+    parser.add_argument("--backends", nargs="+", default=BACKENDS)
     parser.add_argument("--tasks", nargs="+", default=TASKS, choices=TASKS)
     parser.add_argument("--task", help=argparse.SUPPRESS)
     parser.add_argument("--size", default="mini")
     parser.add_argument("--batch_size", type=int, default=16)
     parser.add_argument("--length", type=int, default=512)
     parser.add_argument("--steps", type=int, default=8)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_flags(parser)
     if options.child:
         run_side(options.child, options)
         return
 
-    pairs = [(side, backend) for backend in options.backends for side in SIDES]
-    arguments = repeat_flags(options, ("size", "batch_size", "length", "steps"))
-    print(f"{describe_run(options.rounds)} Tokens a second that are no padding.\n")
-    print("| task | backend | padded | packed | times as fast |")
-    print("| --- | --- | --- | --- | --- |")
+    pairs = list_pairs(SIDES, options.backends, peers=[])
+    rows, measured = [], {}
     for task in options.tasks:
-        measured = measure_in_turn(__file__, pairs, options.rounds, [*arguments, "--task", task])
-        for backend in options.backends:
-            padded, packed = (measured[side, backend]["rate"] for side in SIDES)
-            ratio = packed / padded
-            print(f"| {task} | {backend} | {padded:.0f} | {packed:.0f} | {ratio:.2f} |", flush=True)
+        measured = run_in_turn([*sys.argv, "--task", task], pairs, [[]] * options.rounds)
+        for (side, backend), figures in measured.items():
+            ratio = format_ratios(figures["tokens/s"], measured["padded", backend]["tokens/s"])
+            rows.append([task, side, backend, *format_cells(figures, COLUMNS), ratio])
+    print(f"{describe_run(measured, options.rounds)}\n")
+    headings = ["task", "side", "backend", *COLUMNS, "/ padded"]
+    print(format_table(headings, rows))
 
 
 if __name__ == "__main__":

@@ -1,26 +1,46 @@
-"""Served from strings: our SavedModel, the transformers pipeline, KerasHub's `predict`.
+"""Served from strings: our SavedModel, transformers, ONNX Runtime, OpenVINO and KerasHub.
 
     python benchmarks/serving.py
+    python benchmarks/serving.py --texts 64 --sides ours OpenVINO       # to see that it runs
 
-Every side answers the 600 test sentences of examples/data, of mixed length, with the same
-MiniLM (six layers, 384 wide) and the same classification layer: one by one, then 32 at a
-time. Ours is the SavedModel loaded with TensorFlow and its text ops alone, as a server
-does. `preprocessing` is the time of tokenizing and packing in the graph, of a function of
-its own, as a share of the time of `serve_ids`, which is the model without it.
+Every side answers the first --texts of the 600 test sentences of examples/data, of mixed length,
+with the same MiniLM (six layers, 384 wide) and the same classification layer: one by one, then 32
+at a time. Ours is the SavedModel loaded with TensorFlow and its text ops alone, as a server does.
+ONNX Runtime and OpenVINO run the model of transformers in float32 behind its tokenizer.
+`preprocessing` is the time of tokenizing and packing in the graph, of a function of its own, as a
+share of the time of `serve_ids`, which is the model without it.
 """
 
 import argparse
 import csv
-import json
+import sys
 import tempfile
 import time
 from pathlib import Path
 
-from side_processes import describe_run, find_minilm, measure_in_turn
+from peer_recipes import find_minilm
+from side_flags import parse_flags
+
+from keras_bert_cli.result_tables import (
+    describe_run,
+    format_columns,
+    format_comparison,
+    format_figures,
+    format_table,
+)
+from keras_bert_cli.side_runs import report, run_in_turn
 
 DATA = Path(__file__).resolve().parents[1] / "examples" / "data"
 SEQUENCE_LENGTH = 128
 BATCH_SIZES = (1, 32)
+
+COLUMNS = {
+    "sentences/s, 1": "{:.1f}",
+    "median ms, 1": "{:.1f}",
+    "95% ms, 1": "{:.1f}",
+    "sentences/s, 32": "{:.1f}",
+    "memory, GB": "{:.2f}",
+}
 
 
 def read_texts():
@@ -44,6 +64,24 @@ def make_models(folder):
     kbs.export_saved_model(classifier, folder / "saved_model" / "1")
 
 
+def export_peer(folder):
+    """Writes the classifier of transformers as ONNX."""
+    import torch
+    from transformers import AutoModelForSequenceClassification
+
+    model = AutoModelForSequenceClassification.from_pretrained(folder / "hugging_face").eval()
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    axes = {name: {0: "batch", 1: "length"} for name in names}
+    inputs = {name: torch.ones((2, 8), dtype=torch.long) for name in names}
+    # The other exporter of PyTorch needs onnxscript.
+    torch.onnx.export(
+        *(model, (inputs,), folder / "model.onnx"),
+        dynamic_axes=axes,
+        input_names=names,
+        dynamo=False,
+    )
+
+
 def time_calls(answer, batches):
     """Seconds of each call, after a pass that is not timed."""
     for batch in batches:
@@ -56,9 +94,8 @@ def time_calls(answer, batches):
     return seconds
 
 
-def figures_of(answer):
+def figures_of(answer, texts):
     """Latency at batch 1 (ms, median and 95th percentile), sentences/s at every batch size."""
-    texts = read_texts()
     figures = {}
     for size in BATCH_SIZES:
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
@@ -71,7 +108,7 @@ def figures_of(answer):
     return figures
 
 
-def measure_ours(folder):
+def measure_ours(folder, texts):
     import tensorflow as tf
 
     from keras_bert_cli.ask_saved_model import load_text_ops
@@ -79,10 +116,10 @@ def measure_ours(folder):
     load_text_ops(tf)
     model = tf.saved_model.load(str(folder / "saved_model" / "1"))
     serve = model.signatures["serving_default"]
-    return figures_of(lambda texts: serve(text=tf.constant(texts))["probabilities"].numpy())
+    return figures_of(lambda batch: serve(text=tf.constant(batch))["probabilities"].numpy(), texts)
 
 
-def measure_preprocessing(folder):
+def measure_preprocessing(folder, texts):
     import keras
     import tensorflow as tf
 
@@ -94,7 +131,6 @@ def measure_preprocessing(folder):
         lambda texts: pack((texts,)), input_signature=[tf.TensorSpec([None], tf.string)]
     )
     model = tf.saved_model.load(str(folder / "saved_model" / "1"))
-    texts = read_texts()
     figures = {}
     for size in BATCH_SIZES:
         batches = [tf.constant(texts[i : i + size]) for i in range(0, len(texts), size)]
@@ -105,20 +141,46 @@ def measure_preprocessing(folder):
         }
         figures[f"preprocessing ms, {size}"] = 1000 * seconds["preprocessing"] / len(batches)
         figures[f"model ms, {size}"] = 1000 * seconds["model"] / len(batches)
-        figures[f"share, {size}"] = seconds["preprocessing"] / seconds["model"]
     return figures
 
 
-def measure_transformers(folder):
+def measure_transformers(folder, texts):
     from transformers import pipeline
 
     classify = pipeline(
         "text-classification", str(folder / "hugging_face"), device="cpu", top_k=None
     )
-    return figures_of(lambda texts: classify(texts, batch_size=len(texts), truncation=True))
+    return figures_of(lambda b: classify(b, batch_size=len(b), truncation=True), texts)
 
 
-def measure_keras_hub(folder):
+def measure_onnx_runtime(folder, texts):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(folder / "model.onnx")
+    pack = open_packer(folder)
+    return figures_of(lambda batch: session.run(None, pack(batch))[0], texts)
+
+
+def measure_openvino(folder, texts):
+    import openvino
+
+    # Some processors would compute in bfloat16.
+    settings = {"INFERENCE_PRECISION_HINT": "f32"}
+    model = openvino.compile_model(folder / "model.onnx", "CPU", settings)
+    pack = open_packer(folder)
+    return figures_of(lambda batch: model(pack(batch))[0], texts)
+
+
+def open_packer(folder):
+    """Function from texts to the packed arrays of transformers."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder / "hugging_face")
+    rules = {"truncation": True, "max_length": SEQUENCE_LENGTH, "padding": True}
+    return lambda texts: dict(tokenizer(texts, return_tensors="np", **rules))
+
+
+def measure_keras_hub(folder, texts):
     import keras_hub
 
     models = keras_hub.models
@@ -128,12 +190,14 @@ def measure_keras_hub(folder):
     classifier = models.BertTextClassifier.from_preset(
         find_minilm(), num_classes=2, preprocessor=preprocessor
     )
-    return figures_of(lambda texts: classifier.predict(texts, batch_size=len(texts), verbose=0))
+    return figures_of(lambda b: classifier.predict(b, batch_size=len(b), verbose=0), texts)
 
 
 SIDES = {
     "ours": (measure_ours, "tensorflow"),
     "transformers pipeline": (measure_transformers, "torch"),
+    "ONNX Runtime": (measure_onnx_runtime, "torch"),
+    "OpenVINO": (measure_openvino, "torch"),
     "keras_hub predict": (measure_keras_hub, "tensorflow"),
     "preprocessing": (measure_preprocessing, "tensorflow"),
 }
@@ -141,46 +205,41 @@ SIDES = {
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=list(SIDES))
+    parser.add_argument("--texts", type=int, default=600)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_flags(parser)
     if options.child == "models":
         make_models(options.folder)
-        print("{}")
+        export_peer(options.folder)
+        report({})
         return
     if options.child:
-        print(json.dumps(SIDES[options.child][0](options.folder)))
+        report(SIDES[options.child][0](options.folder, read_texts()[: options.texts]))
         return
 
     with tempfile.TemporaryDirectory() as folder:
-        arguments = ["--folder", folder]
-        measure_in_turn(__file__, [("models", "tensorflow")], 1, arguments)
-        sides = [(side, backend) for side, (_, backend) in SIDES.items()]
-        measured = measure_in_turn(__file__, sides, options.rounds, arguments)
-    print_tables({side: figures for (side, _), figures in measured.items()}, options.rounds)
+        command = [*sys.argv, "--folder", folder]
+        run_in_turn(command, [("models", "tensorflow")], [[]])
+        sides = [(side, SIDES[side][1]) for side in options.sides]
+        measured = run_in_turn(command, sides, [[]] * options.rounds)
+    packages = ("transformers", "onnxruntime", "openvino", "keras-hub")
+    print(f"{describe_run(measured, options.rounds, packages)}\n")
+    preprocessing = measured.pop(("preprocessing", "tensorflow"), None)
+    peers = [side for side in SIDES if side != "ours"]
+    print(f"{format_columns(measured, COLUMNS)}\n\n{format_comparison(measured, COLUMNS, peers)}")
+    if preprocessing:
+        print_shares(preprocessing)
 
 
-def print_tables(measured, rounds):
-    print(f"{describe_run(rounds)}\n")
-    names = list(measured["ours"])
-    print(f"| side | {' | '.join(names)} |")
-    print("| --- " * (len(names) + 1) + "|")
-    servers = [side for side in measured if side != "preprocessing"]
-    for side in servers:
-        print(f"| {side} | " + " | ".join(f"{measured[side][name]:.1f}" for name in names) + " |")
-    for peer in servers[1:]:
-        ratios = []
-        for name in names:
-            ratio = measured["ours"][name] / measured[peer][name]
-            ratios.append(f"{1 / ratio if ' ms' in name else ratio:.2f}x")
-        print(f"| times as fast as {peer} | " + " | ".join(ratios) + " |")
-    print("\n| batch | preprocessing, ms | model, ms | share |")
-    print("| --- | --- | --- | --- |")
-    shares = measured["preprocessing"]
+def print_shares(figures):
+    rows = []
     for size in BATCH_SIZES:
-        cells = [f"{shares[f'{part} ms, {size}']:.2f}" for part in ("preprocessing", "model")]
-        print(f"| {size} | {' | '.join(cells)} | {shares[f'share, {size}']:.1%} |")
+        parts = [figures[f"{part} ms, {size}"] for part in ("preprocessing", "model")]
+        shares = [packing / model for packing, model in zip(*parts, strict=True)]
+        cells = [format_figures(part, "{:.2f}") for part in parts]
+        rows.append([str(size), *cells, format_figures(shares, "{:.1%}")])
+    print(f"\n{format_table(['batch', 'preprocessing, ms', 'model, ms', 'share'], rows)}")
 
 
 if __name__ == "__main__":

@@ -21,18 +21,29 @@ requests, and at the end.
 """
 
 import argparse
-import json
 import statistics
+import sys
 import tempfile
 import threading
 import time
 from pathlib import Path
 
 from serving import make_models, read_texts
-from side_processes import describe_run, measure_in_turn, repeat_flags
+from side_flags import parse_flags
+
+from keras_bert_cli.result_tables import describe_run, format_cells, format_table
+from keras_bert_cli.side_runs import report, run_in_turn
 
 MAX_BATCH_SIZE = 32
 POLICIES = ("single", "arrival", "length")
+
+COLUMNS = {
+    "p50 ms": "{:.1f}",
+    "p99 ms": "{:.1f}",
+    "requests/s": "{:.1f}",
+    "GB after a tenth": "{:.2f}",
+    "GB at the end": "{:.2f}",
+}
 
 
 class Batcher:
@@ -161,13 +172,13 @@ def run_side(policy, options):
         "GB after a tenth": memory[0],
         "GB at the end": memory[1],
     }
-    print(json.dumps(figures))
+    report(figures)
 
 
 def read_memory():
-    """float, the gigabytes that this process has in memory now."""
+    """float, the gigabytes (1e9 bytes) that this process has in memory now."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * 4096 / 2**30
+    return pages * 4096 / 1e9
 
 
 def main():
@@ -175,35 +186,29 @@ def main():
     parser.add_argument("--clients", nargs="+", type=int, default=[1, 8, 32])
     parser.add_argument("--requests", type=int, default=3000)
     parser.add_argument("--policies", nargs="+", default=list(POLICIES), choices=POLICIES)
-    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--num_clients", type=int, help=argparse.SUPPRESS)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    options = parse_flags(parser)
     if options.child == "models":
         make_models(options.folder)
-        print("{}")
+        report({})
         return
     if options.child:
         run_side(options.child, options)
         return
 
+    rows, measured = [], {}
     with tempfile.TemporaryDirectory() as folder:
-        arguments = ["--folder", folder, *repeat_flags(options, ["requests"])]
-        measure_in_turn(__file__, [("models", "tensorflow")], 1, arguments)
+        command = [*sys.argv, "--folder", folder]
+        run_in_turn(command, [("models", "tensorflow")], [[]])
         sides = [(policy, "tensorflow") for policy in options.policies]
-        print(f"{describe_run(options.rounds)}\n")
-        names = None
         for clients in options.clients:
-            flags = [*arguments, "--num_clients", clients]
-            measured = measure_in_turn(__file__, sides, options.rounds, flags)
+            flags = ["--num_clients", clients]
+            measured = run_in_turn([*command, *flags], sides, [[]] * options.rounds)
             for (policy, _), figures in measured.items():
-                if names is None:
-                    names = list(figures)
-                    print(f"| clients | batches | {' | '.join(names)} |")
-                    print("| --- " * (len(names) + 2) + "|")
-                cells = [f"{figures[name]:.{2 if 'GB' in name else 1}f}" for name in names]
-                print(f"| {clients} | {policy} | {' | '.join(cells)} |", flush=True)
+                rows.append([str(clients), policy, *format_cells(figures, COLUMNS)])
+    print(f"{describe_run(measured, options.rounds)}\n")
+    print(format_table(["clients", "batches", *COLUMNS], rows))
 
 
 if __name__ == "__main__":

@@ -21,23 +21,23 @@ zh/ChnSentiCorp, each with the official files.
 
 import argparse
 import dataclasses
-import json
-import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from peer_recipes import make_adamw, take_step
-from side_processes import (
+from peer_recipes import find_minilm, make_adamw, take_step
+from side_flags import list_pairs, parse_training_flags
+
+from keras_bert_cli.result_tables import (
+    COST,
     describe_run,
     describe_seeds,
-    find_minilm,
-    list_pairs,
-    measure_seeds,
-    parse_training_flags,
-    repeat_flags,
+    format_cells,
+    format_table,
 )
+from keras_bert_cli.side_runs import report, run_in_turn
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 TASKS = ("cola", "sst2", "mrpc", "stsb", "rte", "goemotions", "chnsenticorp")
@@ -211,7 +211,7 @@ def run_side(side, options):
     task = read_task(options.task, Path(options.data))
     train, dev = task.train.take(options.num_rows), task.dev.take(options.dev_rows)
     seconds, answers = SIDES[side](task, train, dev, options)
-    print(json.dumps({"seconds": seconds, **task.score(dev.labels, answers)}))
+    report({"seconds": seconds, "scores": task.score(dev.labels, answers)})
 
 
 def main():
@@ -230,21 +230,18 @@ def main():
         return
 
     pairs = list_pairs(options.sides, options.backends, peers=["transformers"])
-    flags = ("data", "checkpoint", "num_rows", "dev_rows", "epochs", "batch_size", "learning_rate")
-    arguments = repeat_flags(options, flags)
-    print(f"{describe_run(1)} Dev files; seconds of the training.\n")
-    print("| task | metric | side | backend | each seed | mean | spread | seconds |")
-    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    rows, measured = [], {}
+    rounds = [["--seed", seed] for seed in options.seeds]
     for task in options.tasks:
-        measured = measure_seeds(__file__, pairs, options.seeds, [*arguments, "--task", task])
-        for metric in (name for name in measured[pairs[0]] if name != "seconds"):
-            for pair in pairs:
-                seconds = statistics.median(measured[pair]["seconds"])
-                print(
-                    f"| {task} | {metric} | {' | '.join(pair)} | "
-                    f"{describe_seeds(measured[pair][metric])} | {seconds:.0f} |",
-                    flush=True,
-                )
+        measured = run_in_turn([*sys.argv, "--task", task], pairs, rounds)
+        for metric in measured[pairs[0]]["scores"][0]:
+            for pair, figures in measured.items():
+                scores = describe_seeds([scores[metric] for scores in figures["scores"]])
+                rows.append([task, metric, *pair, *scores, *format_cells(figures, COST)])
+    print(f"{describe_run(measured, len(options.seeds), ['transformers'])}\n")
+    print("Dev files; seconds of the training.\n")
+    headings = ["task", "metric", "side", "backend", "each seed", "mean", "spread"]
+    print(format_table([*headings, *COST], rows))
 
 
 if __name__ == "__main__":

@@ -17,21 +17,21 @@ start and end are right. The data is the folder of CoNLL's eng.train and eng.tes
 """
 
 import argparse
-import json
-import statistics
+import sys
 import time
 from pathlib import Path
 
-from peer_recipes import make_adamw, take_step
-from side_processes import (
+from peer_recipes import find_minilm, make_adamw, take_step
+from side_flags import BACKENDS, list_pairs, parse_training_flags
+
+from keras_bert_cli.result_tables import (
+    COST,
     describe_run,
     describe_seeds,
-    find_minilm,
-    list_pairs,
-    measure_seeds,
-    parse_training_flags,
-    repeat_flags,
+    format_cells,
+    format_table,
 )
+from keras_bert_cli.side_runs import report, run_in_turn
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "ner" / "conll2003_en"
 BATCH_SIZE, SEQUENCE_LENGTH = 32, 128
@@ -158,7 +158,7 @@ def run_side(side, options):
     else:
         seconds, found = run_ours(side.removeprefix("ours, "), *columns)
     scores = score_spans(map(tags_to_spans, dev[1]), found)
-    print(json.dumps({"seconds": seconds, "f1": scores["f1"]}))
+    report({"seconds": seconds, "f1": scores["f1"]})
 
 
 def main():
@@ -170,7 +170,7 @@ def main():
     parser.add_argument("--data", default=str(DATA))
     parser.add_argument("--num_sentences", type=int, default=3000)
     parser.add_argument("--dev_sentences", type=int, default=1000)
-    options = parse_training_flags(parser, SIDES, ["tensorflow", "jax", "torch"], 1, 1e-4)
+    options = parse_training_flags(parser, SIDES, BACKENDS, 1, 1e-4)
     if options.child:
         run_side(options.child, options)
         return
@@ -181,17 +181,15 @@ def main():
         for name in ([f"ours, {head}" for head in options.heads] if side == "ours" else [side])
     ]
     pairs = list_pairs(sides, options.backends, peers=["transformers"])
-    flags = ("data", "num_sentences", "dev_sentences", "epochs", "learning_rate", "scheme")
-    flags = (*flags, "checkpoint")
-    arguments = [*repeat_flags(options, flags), "--files", *options.files]
-    measured = measure_seeds(__file__, pairs, options.seeds, arguments)
-
-    print(f"{describe_run(1)} Entities of the dev sentences; seconds of the training.\n")
-    print("| side | backend | entity F1 of each seed | mean | spread | seconds |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for pair in pairs:
-        seconds = statistics.median(measured[pair]["seconds"])
-        print(f"| {' | '.join(pair)} | {describe_seeds(measured[pair]['f1'])} | {seconds:.0f} |")
+    measured = run_in_turn(sys.argv, pairs, [["--seed", seed] for seed in options.seeds])
+    rows = [
+        [*pair, *describe_seeds(figures["f1"]), *format_cells(figures, COST)]
+        for pair, figures in measured.items()
+    ]
+    print(f"{describe_run(measured, len(options.seeds), ['transformers'])}\n")
+    print("Entities of the dev sentences; seconds of the training.\n")
+    headings = ["side", "backend", "entity F1 of each seed", "mean", "spread"]
+    print(format_table([*headings, *COST], rows))
 
 
 if __name__ == "__main__":

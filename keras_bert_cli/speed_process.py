@@ -1,6 +1,6 @@
 """A process of `keras-bert benchmark`: measures one backend with one precision.
 
-KERAS_BACKEND=torch python -m keras_bert_cli.speed_process '{"size": "tiny", ...}'
+KERAS_BACKEND=torch python -m keras_bert_cli.speed_process '{"size": "tiny", ...}' --child float32
 """
 
 import json
@@ -9,10 +9,11 @@ import time
 
 import keras
 import numpy as np
-from keras import ops
 
 import keras_bert_suite as kbs
-from keras_bert_suite.layers.torch_products import linear
+
+from .machine_figures import count_operations
+from .side_runs import report
 
 VOCABULARY_SIZE = 30522
 
@@ -27,14 +28,12 @@ def measure(size, checkpoint, dtype, batch_size, length, steps):
         batch_size, length, steps: int.
 
     Returns:
-        dict. `fit` and `predict` are in rows/s, `first_step` in s, `memory` in GB, `peak` in
-        TFLOP/s; `fit_share` and `predict_share` are shares of the peak; `device` is the name of
-        the accelerator, or None.
+        the arguments of `report`: the figures, the operations/s of `fit` and `predict`, and the
+        dtype of their products.
 
     Raises:
         ValueError: if the model has fewer positions than `length`.
     """
-    device = find_device()
     classifier = make_classifier(size, checkpoint, dtype)
     rows = make_rows(classifier.backbone, batch_size * steps, length)
     classes = np.arange(batch_size * steps) % 2
@@ -47,19 +46,16 @@ def measure(size, checkpoint, dtype, batch_size, length, steps):
     classifier.predict(rows, batch_size=batch_size, verbose=0)
     predict = len(classes) / (time.perf_counter() - begin)
     fit = len(classes) / (clock.epochs[1] - clock.epochs[0])
-    memory = find_memory(device)
-    peak = find_peak(classifier.compute_dtype)
-    operations = count_operations(classifier.backbone, length)
-    return {
-        "fit": fit,
-        "fit_share": 3 * operations * fit / peak,
-        "predict": predict,
-        "predict_share": operations * predict / peak,
-        "first_step": clock.first_step,
-        "memory": memory,
-        "peak": peak / 1e12,
-        "device": device,
+    backbone = classifier.backbone
+    sizes = backbone.num_layers, backbone.hidden_dim, backbone.intermediate_dim
+    operations = count_operations(*sizes, [length])
+    figures = {
+        "fit, rows/s": fit,
+        "predict, rows/s": predict,
+        "first step, s": clock.first_step,
     }
+    shares = {"fit": 3 * operations * fit, "predict": operations * predict}
+    return figures, shares, classifier.compute_dtype
 
 
 class Clock(keras.callbacks.Callback):
@@ -102,77 +98,9 @@ def make_rows(backbone, num_rows, length):
     return rows
 
 
-def count_operations(backbone, length):
-    """The multiplications and additions of the layers for a row, forward."""
-    width, inner = backbone.hidden_dim, backbone.intermediate_dim
-    weights = 4 * width**2 + 2 * width * inner
-    return backbone.num_layers * length * (2 * weights + 4 * width * length)
-
-
-def find_peak(dtype):
-    """The operations/s of a product of two large matrices, the best of six."""
-    size, seconds = 512, 0.0
-    while seconds < 0.02 and size < 16384:
-        size *= 2
-        x = ops.cast(ops.ones((size, size)), dtype)
-        seconds = min(_time_product(x) for _ in range(6))
-    return 2 * size**3 / seconds
-
-
-def _time_product(x):
-    begin = time.perf_counter()
-    product = linear(x, x) if keras.config.backend() == "torch" else ops.matmul(x, x)
-    float(product[0, 0])  # waits for the device
-    return time.perf_counter() - begin
-
-
-def find_device():
-    """The name of the accelerator, or None."""
-    backend = keras.config.backend()
-    if backend == "torch":
-        import torch
-
-        return torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    if backend == "jax":
-        import jax
-
-        device = jax.devices()[0]
-        return None if device.platform == "cpu" else device.device_kind
-    import tensorflow as tf
-
-    devices = tf.config.list_physical_devices("GPU")
-    return tf.config.experimental.get_device_details(devices[0])["device_name"] if devices else None
-
-
-def find_memory(device):
-    """The most GB that were taken, of the accelerator if there is one, so far.
-
-    None if the backend does not tell.
-    """
-    backend = keras.config.backend()
-    if device is None:
-        try:
-            import resource
-        except ImportError:  # Windows
-            return None
-        unit = 1 if sys.platform == "darwin" else 1024
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e9
-    if backend == "torch":
-        import torch
-
-        return torch.cuda.max_memory_allocated() / 1e9
-    if backend == "jax":
-        import jax
-
-        statistics = jax.devices()[0].memory_stats() or {}
-        return statistics.get("peak_bytes_in_use", 0) / 1e9 or None
-    import tensorflow as tf
-
-    return tf.config.experimental.get_memory_info("GPU:0")["peak"] / 1e9
-
-
 if __name__ == "__main__":
+    _, settings, _, dtype = sys.argv
     try:
-        print(json.dumps(measure(**json.loads(sys.argv[1]))))
+        report(*measure(dtype=dtype, **json.loads(settings)))
     except (ValueError, OSError, ImportError) as error:
         sys.exit(" ".join(str(error).split()))

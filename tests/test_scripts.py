@@ -27,3 +27,17 @@ def test_imports(script):
                 assert hasattr(module, alias.name) or importlib.util.find_spec(
                     f"{node.module}.{alias.name}"
                 ), f"line {node.lineno}: {node.module} has no {alias.name}"
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=str)
+def test_imports_of_the_same_folder(script):
+    tree = ast.parse((REPOSITORY / script).read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        sibling = REPOSITORY / script.parent / f"{getattr(node, 'module', None)}.py"
+        if isinstance(node, ast.ImportFrom) and sibling.is_file():
+            names = {
+                getattr(part, "name", None) or getattr(part.targets[0], "id", None)
+                for part in ast.parse(sibling.read_text(encoding="utf-8")).body
+                if isinstance(part, ast.FunctionDef | ast.ClassDef | ast.Assign)
+            }
+            assert {alias.name for alias in node.names} <= names, f"line {node.lineno}"
