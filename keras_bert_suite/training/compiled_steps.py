@@ -93,7 +93,11 @@ class CompiledSteps:
             self._look_ahead = None
             ended.set()
             threads.shutdown(cancel_futures=True)
-            self._steps = {key: step for key, step in self._steps.items() if not step.cancelled()}
+            self._steps = {
+                key: step
+                for key, step in self._steps.items()
+                if not step.cancelled() and step.exception() is None
+            }
 
     def __call__(self, state: Any, iterator: Iterator[Any]) -> tuple[Any, Any]:
         """Takes a step; Keras' signature: (logs, new state)."""

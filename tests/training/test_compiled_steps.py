@@ -98,8 +98,13 @@ def test_after_an_error(make, compiled):
 
 def test_a_compiler_that_fails(make, monkeypatch):
     classifier, rows = make()
+    other_failed = threading.Event()
 
     def fail(*_):
+        if threading.current_thread() is threading.main_thread():
+            assert other_failed.wait(60)
+        else:
+            other_failed.set()
         raise MemoryError("no room")
 
     before = classifier.predict(rows[0], verbose=0)
