@@ -1,6 +1,7 @@
 """`tf.data` datasets: the user's, and those made for `fit` under the TensorFlow backend."""
 
 import itertools
+import weakref
 
 
 def map_tensorflow_dataset(dataset, preprocess_samples):
@@ -55,5 +56,12 @@ def to_tensorflow_dataset(dataset, fixed_labels=False):
     # it ends.
     untuned = tf.data.Options()
     untuned.autotune.enabled = False
-    made = tf.data.Dataset.from_generator(lambda: source, output_signature=signature)
+
+    def open_source():
+        return source
+
+    # TensorFlow never lets go of a generator, nor of what it refers to: the rows and the task.
+    opened = weakref.ref(open_source)
+    made = tf.data.Dataset.from_generator(lambda: opened()(), output_signature=signature)
+    made.open_source = open_source
     return made.with_options(untuned)
