@@ -28,8 +28,9 @@ PIP := PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet --qu
 WORKERS ?= 2
 # Extra arguments for pytest: make test PYTEST_ARGS="-x -k tokenizer"
 PYTEST_ARGS ?=
+# A process has one thread for its products: the processes share the cores.
 # A process that is killed, for want of memory above all, ends the tests; a new one would wait forever.
-PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --max-worker-restart 0
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --max-worker-restart 0
 
 # Frameworks report every start-up step at length; warnings and errors still show.
 export TF_CPP_MIN_LOG_LEVEL ?= 2

@@ -52,10 +52,13 @@ def frozen_imports():
 def freed_memory():
     """The models of a module are in cycles, which the collector may leave for a long time.
 
-    The C library keeps what was freed, by an export several gigabytes, unless it is told not to.
+    Frameworks keep graphs and traces after that. The collector need not look through them again,
+    which Keras calls whenever it quantizes a layer. The C library keeps the memory of freed models,
+    by an export several gigabytes, unless it is told not to.
     """
     yield
     gc.collect()
+    gc.freeze()
     if sys.platform == "linux":
         ctypes.CDLL(None).malloc_trim(0)
 
