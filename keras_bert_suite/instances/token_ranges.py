@@ -4,7 +4,7 @@ import numpy as np
 
 
 class TokenRanges:
-    """Reads tokens of a corpus by their number in it, counted from its first document on.
+    """Reads tokens of a corpus by their number, counted from the first token of the corpus.
 
     Args:
         corpus: `TokenCorpus`.
