@@ -23,7 +23,7 @@ def shuffled(num_rows, seed):
 
 
 def longest_last(lengths):
-    """Visits short rows first, in every epoch. It serves evaluation, where any order will do."""
+    """Visits short rows first, in every epoch. This is for evaluation, where any order is right."""
     rows = np.argsort(lengths, kind="stable")
     return lambda epoch: rows
 

@@ -19,7 +19,8 @@ class SwagRows:
         prompts: list of N str, the first sentences.
         endings: list of N lists of 4 str. Each is the beginning of the second sentence and one of
             its endings.
-        labels: list of N int, the index of the right ending; None if the file was read without.
+        labels: list of N int, the index of the right ending; None if the file was read without
+            labels.
     """
 
     path: str
