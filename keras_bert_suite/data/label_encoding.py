@@ -15,8 +15,8 @@ def order_label_columns(labels, label_names):
 
     Returns:
         an array (N, C) for a DataFrame whose columns have names. Other labels are returned as they
-        are. Two kinds of DataFrame are returned as they are too: those of one column, and those of
-        C columns if the label names are the numbers "0", "1" and so on.
+        are, and so is a DataFrame of one column. If the label names are the numbers "0", "1" and so
+        on, a DataFrame of C columns is returned as it is, too.
 
     Raises:
         ValueError: if the columns are not the label names, naming the columns that differ.

@@ -1,4 +1,4 @@
-"""The order in which the rows of a data set are visited.
+"""The order in which the rows of a dataset are visited.
 
 An order is a function from the epoch to a permutation of the rows, int (N,). It is a pure function
 of (seed, epoch), so that any batch of any epoch can be asked for at any time.

@@ -1,4 +1,4 @@
-"""Rows of a data set in memory, and the batches of rows of other data sets."""
+"""Reads rows in memory, and batches of rows of datasets."""
 
 import dataclasses
 
@@ -51,7 +51,7 @@ class Rows:
 
     @classmethod
     def read_batch(cls, x, y=None, sample_weight=None):
-        """Makes `Rows` of one batch of a data set. The columns may be tensors in a graph.
+        """Makes `Rows` of one batch of a dataset. The columns may be tensors in a graph.
 
         Raises:
             ValueError: if the batch is a single text.
@@ -112,7 +112,7 @@ class Rows:
         )
 
     def batch(self, rows, epoch):
-        """Some rows as one batch of a data set: (x, y, sample_weight).
+        """Some rows as one batch of a dataset: (x, y, sample_weight).
 
         Args:
             rows: index array or slice.
@@ -121,7 +121,7 @@ class Rows:
         return Rows.take(self, rows).as_batch()
 
     def as_batch(self):
-        """The rows as one batch of a data set: (x, y, sample_weight)."""
+        """The rows as one batch of a dataset: (x, y, sample_weight)."""
         return self.inputs, self.labels, self.weights
 
     def _columns(self):
@@ -248,7 +248,7 @@ def _wrong_text(text, row, name):
 
 
 def read_batch(x):
-    """The inputs of one batch of a data set.
+    """The inputs of one batch of a dataset.
 
     A list or tuple of strings is one column of texts, as PyTorch's `default_collate` makes it.
     Other lists and tuples have a column for each segment.

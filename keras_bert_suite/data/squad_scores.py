@@ -100,7 +100,7 @@ def normalize_answer(text):
 
 def _score(references, prediction):
     """(exact match, F1), each from 0 to 1, of a prediction."""
-    # An answer of which normalization leaves nothing counts as no answer.
+    # An answer that is empty after normalization counts as no answer.
     references = [text for text in references if normalize_answer(text)] or [""]
     return tuple(
         max(compare(reference, prediction) for reference in references)

@@ -1,4 +1,4 @@
-"""Reads files of SWAG: the beginning of a scene, and four endings of which one is right.
+"""Reads files of SWAG: the beginning of a scene, and four endings. One ending is right.
 
 This module needs only the standard library.
 

@@ -53,9 +53,9 @@ def entity_tables(label_names):
 
     Returns:
         `(starts, ends, types)`. `starts`: C + 1 lists of C + 1 bools; `starts[a][b]` says whether
-        an entity begins at label b after label a. `ends`: likewise; `ends[a][b]` says whether an
-        entity ends at label a before label b. `types`: list of C str, the type of each label, ""
-        for labels outside of entities.
+        an entity begins at label b after label a. `ends`, of the same size: `ends[a][b]` says
+        whether an entity ends at label a before label b. `types`: list of C str, the type of each
+        label, "" for labels outside of entities.
     """
     parsed = [*map(parse_tag, label_names), (OUTSIDE, None)]
     starts = [[starts_entity(before, tag) for tag in parsed] for before in parsed]

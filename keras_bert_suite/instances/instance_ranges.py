@@ -83,7 +83,7 @@ def _draw_next(rng, tokens_before, document_starts, begins, targets):
 
 
 def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_prob, mode):
-    """Plans rows of whole sentences. The arguments are those of `plan_pairs`.
+    """Plans rows of whole sentences. It takes the arguments of `plan_pairs`.
 
     Returns:
         starts int64 (N, 1) and lengths (N, 1).

@@ -8,7 +8,7 @@ class TokenRanges:
 
     Args:
         corpus: `TokenCorpus`.
-        separator_id: int, what to put between the tokens of two documents.
+        separator_id: int, the id to put between the tokens of two documents.
     """
 
     def __init__(self, corpus, separator_id):

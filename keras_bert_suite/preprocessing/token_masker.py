@@ -185,7 +185,7 @@ class TokenMasker(keras.layers.Layer):
             inputs: dict from `SegmentPacker`: `token_ids` and `padding_mask`, int (B, L). Other
                 entries are passed on. NumPy arrays or TensorFlow tensors; (L,) for a row without a
                 batch.
-            row_ids: int (B,), () without a batch; the number of each row in the data set.
+            row_ids: int (B,), () without a batch; the number of each row in the dataset.
             epoch: int, not negative; may be a TensorFlow tensor ().
 
         Returns:

@@ -42,7 +42,7 @@ def slide_windows(xp, segments, budget, stride, query_length):
 
 
 def share_windows(xp, starts, lengths, budget):
-    """Cuts texts into overlapping windows, and gives each token to one of them.
+    """Cuts texts into overlapping windows, and gives each token to one window.
 
     Each window begins half of `budget` after the previous window. A window answers for the tokens
     in its middle, because it sees the most context on both sides of them. The first window of a

@@ -43,7 +43,7 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy
 
 @dataclasses.dataclass(frozen=True)
 class NumberedRows(Rows):
-    """Rows whose labels are their numbers. A batch of them also has the number of its epoch."""
+    """Rows whose labels are their numbers. A batch also has the number of its epoch."""
 
     def batch(self, rows, epoch):
         x, numbers, weights = super().batch(rows, epoch)
@@ -57,9 +57,9 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
     `fit` and `evaluate` take texts without labels, and mask some of their tokens. So an encoder
     learns the language of a domain from the domain's texts. For texts in memory, the masks of a row
     depend only on the seed, the epoch and the number of the row. An evaluation always has the masks
-    of epoch 0. In a dataset of batches, the masks of a row depend only on the seed and the tokens
-    of the row, so a row has the same masks in every epoch. For a corpus that does not fit in
-    memory, use `PretrainingBatches` and a `Pretrainer`.
+    of epoch 0. In a dataset of batches, the masks of a row depend only on the seed and on the
+    packed row, padding included. So a row has the same masks in every epoch if its padding is the
+    same. For a corpus that does not fit in memory, use `PretrainingBatches` and a `Pretrainer`.
 
     `predict` takes texts that have the tokenizer's mask token, [MASK] or <mask>, in place of some
     tokens.

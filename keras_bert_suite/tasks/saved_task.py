@@ -70,7 +70,7 @@ class SavedTask:
             # The state of the optimizer belongs to matrices that are not trained any more.
             self.optimizer = type(self.optimizer).from_config(self.optimizer.get_config())
             self.optimizer.build(self.trainable_variables)
-        # TensorFlow would still call functions that read the old weights, and keep those in memory.
+        # TensorFlow would still call functions that read the old weights, which stay in memory.
         self.train_function = self.test_function = self.predict_function = None
 
     def save_task_weights(self, filepath: PathLike) -> None:

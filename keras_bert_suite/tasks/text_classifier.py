@@ -34,7 +34,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     arrays (a dict of `token_ids`, `segment_ids` and `padding_mask`), and datasets of batches with
     labels: `tf.data`, Grain, `keras.utils.PyDataset`, a PyTorch `DataLoader` or a generator.
 
-    `problem_type` says what the answers are, in the words of Hugging Face:
+    `problem_type` names the kind of answers, in the words of Hugging Face:
 
     - "single_label_classification": one class for each row. Labels are class ids, or the names in
       `label_names`; or a matrix (N, C) of one-hot or soft labels.
@@ -264,8 +264,8 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
 
         The encoder stays as it is. Its outputs are computed without dropout and kept in memory. So
         the results differ from `fit` with a frozen encoder, whose dropout gives a text another
-        vector in each epoch. The dropout before the classification layer is active. The loss and
-        the metrics are the ones of `compile`.
+        vector in each epoch. The dropout before the classification layer is active. `compile` sets
+        the loss and the metrics.
 
         Without a pooling that has weights, the features are vectors, float32 (N, P). Otherwise
         they are the hidden states that the pooling takes, float32 (B, L, H) for each batch of rows

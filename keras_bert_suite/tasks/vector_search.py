@@ -99,7 +99,7 @@ def check_vectors(vectors):
     Raises:
         ValueError: if there is such a vector, naming its row.
     """
-    # The sum of a row is not finite if one of its numbers is not. It takes less memory than a
+    # The sum of a row is not finite if one of its numbers is not. A sum takes less memory than a
     # comparison of each number.
     wrong = np.flatnonzero(~np.isfinite(np.sum(vectors, axis=-1, dtype="float64")))
     if len(wrong):

@@ -151,7 +151,8 @@ def _encode_tensorflow(
     def is_part(number: Tensor, *_: Any) -> Tensor:
         return number < num_parts
 
-    # All values are arguments: TensorFlow searches for variables whatever else the function reads.
+    # TensorFlow searches all tensors that the function reads for variables, except its arguments.
+    # So all values are arguments.
     @tf.custom_gradient
     def encode_all(*arguments: Tensor) -> Any:
         weights, constants, state = tf.nest.pack_sequence_as(values, arguments)

@@ -135,7 +135,7 @@ class ClassCrossentropy(keras.losses.SparseCategoricalCrossentropy):
     """The cross-entropy of classes. It takes class ids, as its base class does, and soft labels.
 
     `y_true` int (B,), class ids, or float (B, C), one-hot or soft labels; `y_pred` float (B, C).
-    Arguments are those of `keras.losses.SparseCategoricalCrossentropy`.
+    Its arguments are the same as for `keras.losses.SparseCategoricalCrossentropy`.
     """
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:

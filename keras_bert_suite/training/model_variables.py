@@ -21,7 +21,7 @@ _FIRST_VERSION = ("SeedGenerator", "LossScaleOptimizer")
 
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
-    """The state of a compiled model, under names that do not depend on what was built before.
+    """The state of a compiled model, under names that do not depend on earlier models.
 
     Returns:
         dict of name -> variable: weights and random states as `model/...`, variables of the

@@ -79,7 +79,7 @@ def _hand_over(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> Non
     if isinstance(optimizer, BertOptimizer) and optimizer.reads_schedule:
         optimizer.read_schedule()
     else:
-        # The compiled step holds the former length.
+        # The compiled step holds the old length.
         model.train_function = None
 
 

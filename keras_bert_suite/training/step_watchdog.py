@@ -51,8 +51,8 @@ class StepWatchdog:
     def check(self, batches: int) -> None:
         """Checks that one of the last `max_skipped` steps was taken.
 
-        To read a variable of the optimizer is to wait for the accelerator. So it is read only once
-        in `max_skipped` steps.
+        Reading a variable of the optimizer waits for the accelerator. So the method reads it only
+        once in `max_skipped` steps.
 
         Args:
             batches: int, batches of the run that are done.
