@@ -16,7 +16,7 @@ def read_conll(path, word_column=1, tag_column=-1, encoding="utf-8"):
     A line holds the fields of a word, with tabs between them or, in a line without tabs, spaces. A
     blank line ends a sentence. Lines that begin with -DOCSTART- are skipped. The Chinese data of
     Weibo NER numbers the characters of each word, as in 科0 技1. If all words of a file end in a
-    digit, and a word is not ASCII, the last digit of each word is left out.
+    digit, and at least one word is not ASCII, the last digit of each word is left out.
 
     Args:
         path: str or path.

@@ -47,8 +47,8 @@ def read_table(
     """Reads some columns of a file, by name or by number.
 
     A `.tsv` file has tabs between fields and no quoting. Only a line feed ends a line, so a text
-    may hold any other character. A `.csv` file has commas and quotes as in RFC 4180. Empty lines
-    at the end are skipped. A field may be empty.
+    may hold any other character. A `.csv` file has commas and quotes as in RFC 4180. In a file of
+    several columns, empty lines at the end are skipped. A field may be empty.
 
     >>> read_table("examples/data/sentences_test.tsv", ["sentence", "label"]).columns["label"][:2]
     ['negative', 'positive']
@@ -69,8 +69,9 @@ def read_table(
         `Table` of at least one row.
 
     Raises:
-        ValueError: if the file is empty or cannot be decoded, if no column or more than one column
-            has a name, or if a row has more or fewer fields than the first line, naming the line.
+        ValueError: if the file is empty or cannot be decoded, if a name in `columns` belongs to no
+            column or to two columns, or if a row has more or fewer fields than the first line,
+            naming the line.
         OSError: if the file cannot be read.
     """
     split_rows = _find_splitter(path, delimiter)

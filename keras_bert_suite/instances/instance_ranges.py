@@ -114,7 +114,12 @@ def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_
 
 
 def draw_targets(rng, count, budget, short_seq_prob):
-    """int64 (count,), the tokens to aim at: `budget`, or sometimes a random number from 2 on."""
+    """Draws the numbers of tokens to aim at.
+
+    Returns:
+        int64 (count,). Each is `budget`, or with probability `short_seq_prob` an even draw from 2
+        to `budget`.
+    """
     short = rng.random(count) < short_seq_prob
     return np.where(short, rng.integers(2, budget, count, endpoint=True), budget)
 

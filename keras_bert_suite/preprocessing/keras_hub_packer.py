@@ -26,8 +26,8 @@ def find_segment_packer(
 
     Returns:
         `SegmentPacker`. It is `preprocessor` itself if this is a `SegmentPacker`. None if the
-        tokenizer is neither WordPiece nor RoBERTa's byte pairs, or if our WordPiece tokenizer does
-        not have its settings.
+        tokenizer is neither WordPiece nor RoBERTa's byte pairs, or if it is a WordPiece tokenizer
+        with settings that our tokenizer does not have.
     """
     if isinstance(preprocessor, SegmentPacker):
         return preprocessor

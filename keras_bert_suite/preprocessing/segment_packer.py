@@ -328,8 +328,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
 
         Args:
             preset: as for `TextClassifier.from_preset`.
-            sequence_length: int. None takes the length that the checkpoint names. If it names
-                none, None takes the number of its positions.
+            sequence_length: int. None takes the length that the checkpoint names, or the number of
+                its positions if the checkpoint names no length.
             lowercase: bool, replaces the setting of the checkpoint.
             **kwargs: other arguments of the constructor.
 
@@ -367,8 +367,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
 
         Args:
             checkpoint: `Checkpoint`, from `checkpoints.open_checkpoint`.
-            sequence_length: int. None takes the length that the checkpoint names. If it names
-                none, None takes the number of its positions.
+            sequence_length: int. None takes the length that the checkpoint names, or the number of
+                its positions if the checkpoint names no length.
             lowercase: bool, replaces the setting of the checkpoint.
             **kwargs: other arguments of the constructor.
 

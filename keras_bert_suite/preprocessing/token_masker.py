@@ -38,9 +38,9 @@ class TokenMasker(keras.layers.Layer):
     """Hides tokens of packed rows, for masked language modelling.
 
     A row of n tokens, special tokens included, has a budget of `max(1, round(rate * n))` tokens,
-    but at most `max_predictions`. So many tokens are chosen, or fewer if whole units do not fill
-    the budget. No token is chosen in a row that has only special tokens. By default, 80% of the
-    chosen tokens become the mask token, 10% become a random token, and 10% stay as they are.
+    but at most `max_predictions`. The masker chooses this many tokens, or fewer if whole units do
+    not fill the budget. It chooses no token in a row that has only special tokens. By default, 80%
+    of the chosen tokens become the mask token, 10% become a random token, and 10% stay as they are.
     Special tokens, including the unknown token, and padding are never chosen.
 
     The masks of a row depend only on the seed, the epoch and the id of the row. The other rows,
@@ -89,9 +89,9 @@ class TokenMasker(keras.layers.Layer):
             and unused pieces, "vocabulary" from the whole vocabulary, as Google's code does.
         word_segmenter: function from a str to the list of its words, such as
             `jieba.lcut`, for a `WordPieceTokenizer`. BERT reads each CJK character as a word. The
-            segmenter gets each sequence of such characters. Its words replace them as words for
-            "word", "span" and "ngram". A segmenter that is saved with the layer, or sent to other
-            processes, must be a function at the top of a module, registered with
+            segmenter gets each sequence of such characters. For "word", "span" and "ngram", the
+            words of the segmenter are then the words. A segmenter that is saved with the layer, or
+            sent to other processes, must be a function at the top of a module, registered with
             `keras.saving.register_keras_serializable`. Wrap a method such as `jieba.lcut` in such
             a function.
         span_probability: float above 0, at most 1, the parameter of the geometric distribution: the

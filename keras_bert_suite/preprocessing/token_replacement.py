@@ -68,7 +68,7 @@ def replace_tokens(
 
     Args:
         originals: int (N,), the chosen tokens.
-        kinds: float (N,) in [0, 1), random; decides between mask token, random token and itself.
+        kinds: float (N,) in [0, 1), random; chooses the mask token, a random token or the token.
         fillers: float (N,) in [0, 1), random; decides which random token is taken.
         vocabulary: `MaskVocabulary`.
         mask_token_rate, random_token_rate: float.

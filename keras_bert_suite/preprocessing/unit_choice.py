@@ -34,7 +34,8 @@ def choose_units(
     Args:
         begins: bool (B, L), where units begin.
         eligible: bool (B, L), the tokens that may be masked.
-        keys: float (B, L) in [0, 1), random; units are visited by the keys of their first tokens.
+        keys: float (B, L) in [0, 1), random. Units are visited in the order of the keys of their
+            first tokens.
         budget: int (B,), the most tokens to mask.
 
     Returns:
@@ -98,8 +99,9 @@ def choose_groups(
     Args:
         begins: bool (B, L), where units begin.
         eligible: bool (B, L), the tokens that may be masked.
-        keys: float (B, L) in [0, 1), random; units are visited by the keys of their first tokens.
-        lengths: float (B, L) in [0, 1), random; gives the length of a group that starts there.
+        keys: float (B, L) in [0, 1), random. Units are visited in the order of the keys of their
+            first tokens.
+        lengths: float (B, L) in [0, 1), random; gives the length of a group that starts at a token.
         shares: float (K,), how often a group has 1 to K units; positive, with any sum.
         budget: int (B,), the most tokens to mask.
         clip: bool.

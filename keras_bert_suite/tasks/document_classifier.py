@@ -44,7 +44,7 @@ class DocumentClassifier(TextClassifier):
         window_pooling: "mean" or "max"; or a layer that makes one vector of the vectors of the
             windows, such as `AttentionPooling()` or `WindowTransformer()`. It is called with the
             vectors (B, W, P) and a mask (B, W), 0 after the last window of a document.
-        preprocessor: `SegmentPacker`, or None if inputs come packed. Its `truncation` is not used.
+        preprocessor: `SegmentPacker`, or None for packed arrays only. Its `truncation` is not used.
         max_windows: int, the most windows of a document that the model sees.
         stride: int, tokens from the start of a window to the start of the next. None is the room
             that a window has, so that windows do not overlap.

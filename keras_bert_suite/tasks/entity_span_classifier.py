@@ -62,7 +62,7 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
         backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
         num_classes: int C, at least 1. Defaults to the number of `label_names`.
         label_names: list of C strings, the types of entities.
-        preprocessor: `SegmentPacker`, or None if inputs come packed.
+        preprocessor: `SegmentPacker`, or None for packed arrays only.
         head: layer from (B, L, H) and a padding mask (B, L) to float32 (B, C, L, L), such as
             `GlobalPointer(num_classes)`. None is `EfficientGlobalPointer(num_classes)`.
         dropout: float, dropout rate of the sequence output.

@@ -90,7 +90,7 @@ def _encode_rows(task, encoder, x, y, batch_size, verbose):
 
 
 class EncodedBatches(keras.utils.PyDataset):
-    """The hidden states of batches of rows. A batch has the same rows in every epoch.
+    """The hidden states of rows, in batches. A batch has the same rows in every epoch.
 
     The rows of a batch have similar lengths. Keras shuffles the batches in each epoch.
     """

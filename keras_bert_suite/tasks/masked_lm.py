@@ -69,7 +69,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a `token_embedding`.
-        preprocessor: `SegmentPacker`, or None if inputs come packed.
+        preprocessor: `SegmentPacker`, or None for packed arrays only.
         masking: dict of the arguments of `TokenMasker` other than the tokenizer, such as
             `{"unit": "word", "rate": 0.15}`.
         input_names: the names of the texts of a row; see `TextClassifier`.
@@ -241,9 +241,9 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
         Args:
             texts: list of str. A text that is longer than `sequence_length` is cut.
             batch_size: int, 32 by default.
-            whole_words: bool, whether with a token, the tokens after it in the same word are masked
-                too. Otherwise the end of a long word gives away its beginning (Kauf and Ivanova,
-                2023, https://arxiv.org/abs/2305.10588).
+            whole_words: bool. True also masks the tokens that follow the token in the same word.
+                Otherwise the end of a long word gives away its beginning (Kauf and Ivanova, 2023,
+                https://arxiv.org/abs/2305.10588).
 
         Returns:
             float64 (N,), at least 1; NaN for a text without tokens.

@@ -35,7 +35,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder.
-        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None if inputs come packed.
+        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None for packed arrays only.
         dropout: float, dropout rate of the pooled output.
         input_names: names of the columns, and of the inputs of an export.
 

@@ -63,7 +63,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
-        preprocessor: `SegmentPacker`, or None if inputs come packed.
+        preprocessor: `SegmentPacker`, or None for packed arrays only.
         stride: int, the tokens from the start of a window to the start of the next window. None is
             a third of the packer's `sequence_length`, such as 128 of 384, but at most half of the
             room for the context.

@@ -145,7 +145,7 @@ class RowTask(PackedSequences, SavedTask):
                 `hf://owner/name`; or `kaggle://...` for a preset on Kaggle.
             load_weights: bool, whether to load weights or only the configuration.
             sequence_length: int, the most tokens in a row. None takes the length that the
-                checkpoint names. If it names none, None takes the number of its positions.
+                checkpoint names, or the number of its positions if it names no length.
             lowercase: bool, replaces the setting of the checkpoint.
             dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
             skip: regular expression, or several, for the paths of weights that are not loaded and

@@ -61,8 +61,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             true gets a list of (B, L, H) in place of the sequence output: the embeddings, and the
             output of each transformer layer. The names of poolings for `TextEmbedder` are taken,
             too.
-        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None if inputs
-            come packed.
+        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None for packed arrays only.
         dropout: float, dropout rate of the pooled output.
         activation: None for logits. For probabilities, "softmax" for classes, and "sigmoid" for
             sets of labels. A regression has no activation.

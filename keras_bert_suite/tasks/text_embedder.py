@@ -69,7 +69,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         pooling: "mean" over the tokens, "cls" for the first token, "max", "first_last_average" for
             the mean of the first and the last layer; or a layer, as for `TextClassifier`.
         normalize: bool, whether the vectors have the length 1.
-        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None if inputs come packed.
+        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None for packed arrays only.
         input_names: the name of the text in an export, ("text",) by default.
         column_names: names of the text columns of `fit`, such as ("question", "answer"). If it is
             None, the first `fit` on several columns sets it to the names of the columns. Columns

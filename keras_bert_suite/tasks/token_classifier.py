@@ -59,7 +59,7 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
         num_classes: int C, at least 2. Defaults to the number of `label_names`.
         label_names: list of C strings, such as ["O", "B-PER", "I-PER"]. Defaults to the label ids
             as strings.
-        preprocessor: `SegmentPacker`, or None if inputs come packed.
+        preprocessor: `SegmentPacker`, or None for packed arrays only.
         dropout: float, dropout rate of the sequence output.
         input_names: the name of the texts in an export, ("text",) by default.
 

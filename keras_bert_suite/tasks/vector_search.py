@@ -65,7 +65,7 @@ def _search_block(queries, corpus, top_k):
 
 
 def _find_largest(scores, number):
-    """The places of the `number` largest scores, ascending. If scores tie for last, all are in."""
+    """The places of the `number` largest scores, and of all ties for the last one, ascending."""
     if len(scores) <= number:
         return np.arange(len(scores))
     threshold = -np.partition(-scores, number - 1)[number - 1]

@@ -36,8 +36,8 @@ class EmbeddingLoss(keras.losses.Loss):
             has_scores: bool, whether the rows have scores.
 
         Raises:
-            ValueError: if the loss takes rows with another number of texts, or with or without
-                scores.
+            ValueError: if the loss takes another number of texts, if it needs scores and there are
+                none, or if it takes no scores and there are scores.
         """
         least, most = self.num_texts
         if num_texts < least or (most is not None and num_texts > most):

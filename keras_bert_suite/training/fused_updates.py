@@ -156,7 +156,7 @@ def torch_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tenso
 
 
 def tensorflow_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
-    """Does as `torch_clip` for TensorFlow. It returns zeros for gradients that are not finite."""
+    """Does the same as `torch_clip` for TensorFlow, but returns zeros if the norm is not finite."""
     import tensorflow as tf
 
     norm = tf.linalg.global_norm(gradients)
@@ -166,7 +166,7 @@ def tensorflow_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[
 
 
 def jax_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
-    """Does as `torch_clip` for JAX. It returns new arrays."""
+    """Does the same as `torch_clip` for JAX, but returns new arrays."""
     norm = ops.sqrt(sum(ops.sum(ops.square(ops.cast(g, "float32"))) for g in gradients))
     if bound:
         scale = ops.minimum(bound / norm, 1.0)
