@@ -1,4 +1,4 @@
-"""Reads the labels of questions: where in its context each answer lies."""
+"""Reads the labels of questions: the place of each answer in its context."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ _FORMS = (
 
 
 def read_answer_spans(labels, contexts):
-    """Reads the span of the answer to each question. Of several answers the first one counts.
+    """Reads the span of the answer to each question. If there are several, the first answer counts.
 
     >>> read_answer_spans([{"text": "seas", "answer_start": 4}, (-1, -1)], ["Two seas.", "A sea."])
     array([[ 4,  8], [-1, -1]], dtype=int32)
@@ -34,7 +34,7 @@ def read_answer_spans(labels, contexts):
 
     Raises:
         ValueError: if there are more or fewer labels than questions, if a label has another form,
-            or if an answer is not in its context at its place, naming the row.
+            or if the context does not have an answer at its place, naming the row.
     """
     rows = _read_rows(labels, len(contexts))
     spans = [
@@ -74,7 +74,8 @@ def check_token_spans(labels, shape):
         int32 (N, 2).
 
     Raises:
-        ValueError: if the shape or the dtype is another, or a token is not in the row.
+        ValueError: if the labels have another shape or are no integers, or a token is not in the
+            row.
     """
     labels = np.asarray(labels)
     if labels.shape != (shape[0], 2) or labels.dtype.kind not in "iu":
@@ -120,7 +121,7 @@ def _read_rows(labels, num_rows):
 
 
 def _are_two_columns(labels):
-    """Whether labels are a tuple of two columns. PyTorch's `default_collate` makes it a list."""
+    """Whether labels are a tuple of two columns, which PyTorch's `default_collate` makes a list."""
     if not isinstance(labels, (tuple, list)) or len(labels) != 2:
         return False
     if isinstance(labels, tuple) and all(isinstance(column, list) for column in labels):
@@ -170,7 +171,7 @@ def _read_dict(row, context, number):
         texts, starts = [texts], [starts]
     texts, starts = ([] if values is None else list(values) for values in (texts, starts))
     texts = [decode_text(text) for text in texts]
-    if texts == [""] and int(starts[0]) < 0:  # a column of texts has no empty list
+    if texts == [""] and int(starts[0]) < 0:  # In a column of texts this means no answer.
         return []
     if len(texts) != len(starts):
         raise ValueError(

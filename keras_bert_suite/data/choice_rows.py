@@ -11,7 +11,7 @@ _FORMS = (
 
 
 def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endings")):
-    """Brings prompts and their endings to columns of equally many rows.
+    """Turns prompts and their endings into columns with the same number of rows.
 
     Args:
         x: `(prompts, endings)`: N texts, and N lists of K texts or an array (N, K); a DataFrame or
@@ -22,8 +22,8 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
         input_names: names of the two columns.
 
     Returns:
-        `Rows`. Its `inputs` are a tuple of K + 1 text columns, the prompts and then the endings of
-        each place; its `labels` are int32 (N,).
+        `Rows`. Its `inputs` are a tuple of K + 1 text columns: the prompts, all first endings, all
+        second endings and so on. Its `labels` are int32 (N,).
 
     Raises:
         ValueError: if `x` has another form, the rows have different numbers of endings, or a label
@@ -58,7 +58,8 @@ def check_choices(labels, num_rows, num_choices):
         int32 (N,).
 
     Raises:
-        ValueError: if they are not N integers, or one is not in [0, `num_choices`), naming the row.
+        ValueError: if the labels are not N integers, or a label is not in [0, `num_choices`),
+            naming the row.
     """
     labels = read_labels(_leave_tensorflow(labels))
     if not labels.size and not num_rows:
@@ -78,7 +79,7 @@ def check_choices(labels, num_rows, num_choices):
 
 
 def _read_endings(column, num_rows, name):
-    """K object arrays (N,) of str, the endings of each place."""
+    """K object arrays (N,) of str: all first endings, all second endings and so on."""
     if isinstance(column, (str, bytes)):
         raise ValueError(f"Wanted {_FORMS}, got the string {column[:40]!r} for {name!r}.")
     rows = as_column(column)

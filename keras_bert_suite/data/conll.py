@@ -1,4 +1,4 @@
-"""Reads sentences with a tag on each word from files of CoNLL's form, with a word in each line.
+"""Reads sentences with a tag on each word from files in CoNLL's form, with a word in each line.
 
 This module needs only the standard library.
 """
@@ -6,7 +6,7 @@ This module needs only the standard library.
 import re
 from pathlib import Path
 
-#: A character, or what a wrong encoding has left of it, and its place in its word.
+#: A character (or several, after a wrong encoding), and then the digit of its place in the word.
 _NUMBERED = re.compile(r".+[0-9]")
 
 
@@ -15,8 +15,8 @@ def read_conll(path, word_column=1, tag_column=-1, encoding="utf-8"):
 
     A line holds the fields of a word, with tabs between them or, in a line without tabs, spaces. A
     blank line ends a sentence. Lines that begin with -DOCSTART- are skipped. The Chinese data of
-    Weibo NER numbers the characters of each word, as in 科0 技1. If all words of a file end in such
-    a digit, and not all are ASCII, the digits are left out.
+    Weibo NER numbers the characters of each word, as in 科0 技1. If all words of a file end in a
+    digit, and at least one word is not ASCII, the last digit of each word is left out.
 
     Args:
         path: str or path.

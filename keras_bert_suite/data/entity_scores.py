@@ -17,10 +17,11 @@ def score_entities(true_tags, predicted_tags):
 
     Returns:
         dict of `precision`, `recall` and `f1` over all entities (micro); `entities`, the number of
-        true entities; and `types`, a dict of type -> dict of these four.
+        true entities; and `types`, a dict of type -> dict of the same four numbers for this type.
 
     Raises:
-        ValueError: if the numbers of sentences differ, or the numbers of words of a sentence.
+        ValueError: if true and predicted tags have different numbers of sentences, or of words in
+            a sentence.
     """
     if len(true_tags) != len(predicted_tags):
         raise ValueError(

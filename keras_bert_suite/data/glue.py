@@ -34,7 +34,8 @@ class GlueTask:
         problem_type: `CLASSES` or `NUMBERS`.
         unnamed_columns: numbers of the columns of texts and of the labels, for a training file and
             dev files without a line of names.
-        leaves_out_broken: bool, whether the official training file has broken rows.
+        leaves_out_broken: bool, whether broken rows are left out, because the official training
+            file has some.
     """
 
     name: str
@@ -132,7 +133,7 @@ class GlueRows:
         return self.texts if len(self.texts) > 1 else self.texts[0]
 
     def take(self, number):
-        """The first `number` rows; all rows if it is None."""
+        """The first `number` rows; all rows if `number` is None."""
         labels = self.labels and self.labels[:number]
         return GlueRows(self.path, tuple(column[:number] for column in self.texts), labels)
 
@@ -145,7 +146,7 @@ def find_tasks(folder, names):
         names: names of tasks.
 
     Returns:
-        (list of `GlueTask`; dict of name of a task -> its first file that is missing).
+        (list of `GlueTask`; dict of task name -> the first missing file of the task).
     """
     present, missing = [], {}
     for name in names:
@@ -160,7 +161,7 @@ def find_tasks(folder, names):
 
 
 def read_glue(task, folder, file="train.tsv", labelled=True):
-    """Reads a file of a task. The files have tabs between fields, and quotes are characters.
+    """Reads a file of a task. Tabs separate the fields. Quotes are ordinary characters.
 
     >>> rows = read_glue(GLUE_TASKS["stsb"], "glue_data", "dev.tsv")
     >>> rows.texts[0][0], rows.texts[1][0], rows.labels[0]
@@ -181,7 +182,7 @@ def read_glue(task, folder, file="train.tsv", labelled=True):
         OSError: if the file cannot be read.
 
     Warns:
-        UserWarning: if broken rows of QQP are left out. The official training file has some.
+        UserWarning: if broken rows are left out. The official training file of QQP has some.
     """
     from keras_bert_suite.data.tables import read_table
 

@@ -15,7 +15,7 @@ def score_glue(task, labels, predictions):
 
     Returns:
         dict of metric -> float: "matthews", "accuracy", "f1" of the label "1", "pearson" and
-        "spearman", as the leaderboard has them for this task.
+        "spearman". These are the metrics of the leaderboard for this task.
     """
     if task.problem_type == NUMBERS:
         columns = (np.reshape(column, (-1, 1)) for column in (labels, predictions))
@@ -38,8 +38,8 @@ def format_predictions(task, predictions):
 
     Args:
         task: `GlueTask`.
-        predictions: a label name or a number for each row of the test file. Numbers are cut to the
-            range from 0 to 5.
+        predictions: a label name or a number for each row of the test file. Numbers are clipped to
+            the range from 0 to 5.
 
     Returns:
         str.

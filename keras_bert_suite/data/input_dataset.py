@@ -70,7 +70,7 @@ def evaluation_batches(rows, batch_size, lengths=None):
 
 
 def num_batches(dataset):
-    """int, the batches in one epoch of a dataset; None if the dataset does not know them.
+    """int, the number of batches in one epoch of a dataset; None if the dataset does not know it.
 
     Raises:
         ValueError: if there are no batches.
@@ -105,19 +105,20 @@ def preprocess_batches(
         dataset: a dataset, see `is_dataset`.
         preprocess_samples: function. It runs on threads that read ahead if the dataset allows it,
             or in the graph of a `tf.data` dataset.
-        total: int, how many batches will be asked for. A dataset that has fewer is repeated. Keras
-            draws all epochs from one iterator when it is told the number of steps of an epoch, and
-            this number may be more or less than a pass. None for one pass.
-        first: int, how many of these batches to leave out; only for a `grain.MapDataset`. If this
-            would leave out all batches, no batch is left out.
+        total: int, how many batches will be asked for. A dataset with fewer batches is repeated. If
+            Keras is told the number of steps of an epoch, it draws all epochs from one iterator.
+            This number may be more or less than a pass. None is one pass.
+        first: int, how many batches at the beginning to leave out; only for a `grain.MapDataset`.
+            If this would leave out all batches, no batch is left out.
         shuffle: bool, whether the batches of a `PyDataset` come in a fresh order each pass.
         in_graph: bool, whether the batches of a `tf.data` dataset are preprocessed in its graph,
             and not one after the other in Python.
-        fixed_labels: bool, whether the labels of all batches differ in the number of rows only.
+        fixed_labels: bool, whether the labels of all batches differ only in the number of rows.
 
     Returns:
-        a dataset that Keras' own `fit` takes, and that begins again at each `iter`. For an iterator
-        it is a generator. Under the TensorFlow backend it is a `tf.data.Dataset`.
+        a dataset that Keras' own `fit` takes, and that begins again at each `iter`. If `dataset` is
+        an iterator, the result is a generator, which cannot begin again. Under the TensorFlow
+        backend the result is a `tf.data.Dataset`.
     """
     if in_graph and _is_tensorflow_dataset(dataset):
         from keras_bert_suite.data.tensorflow_input import map_tensorflow_dataset

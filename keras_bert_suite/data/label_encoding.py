@@ -14,8 +14,9 @@ def order_label_columns(labels, label_names):
         label_names: list of C names.
 
     Returns:
-        an array (N, C) for a DataFrame whose columns have names; other labels as they are. So is a
-        DataFrame of one column, and a DataFrame for labels that have no names but their numbers.
+        an array (N, C) for a DataFrame whose columns have names. Other labels are returned as they
+        are, and so is a DataFrame of one column. If the label names are the numbers "0", "1" and so
+        on, a DataFrame of C columns is returned as it is, too.
 
     Raises:
         ValueError: if the columns are not the label names, naming the columns that differ.
@@ -128,7 +129,7 @@ def check_token_labels(labels, label_names):
         int32 (N, L).
 
     Raises:
-        ValueError: if the shape or the dtype is another, or an id is C or more.
+        ValueError: if the labels have another shape or are no integers, or an id is C or more.
     """
     labels = np.asarray(labels)
     are_integers = labels.ndim == 2 and labels.dtype.kind in "iu"
@@ -144,7 +145,7 @@ def check_token_labels(labels, label_names):
 
 
 def weigh_token_labels(labels, sample_weight=None):
-    """Replaces negative label ids by 0, and gives them the weight 0.
+    """Replaces negative label ids by 0, and gives their tokens the weight 0.
 
     Args:
         labels: array of integers (N, L).

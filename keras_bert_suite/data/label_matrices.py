@@ -1,4 +1,4 @@
-"""Matrices of labels: a number in [0, 1] for each class of each row."""
+"""Checks matrices of labels, which hold a number in [0, 1] for each class of each row."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ def check_matrix(matrix, describe):
 
     Args:
         matrix: array of numbers (N, C).
-        describe: function(number, row, column) to the message for the first number that is not.
+        describe: function (number, row, column) -> message, for the first number out of [0, 1].
 
     Returns:
         float32 (N, C).
 
     Raises:
-        ValueError: with this message.
+        ValueError: with the message of `describe`, if a number is out of [0, 1].
     """
     wrong = np.argwhere(~((matrix >= 0) & (matrix <= 1)))
     if len(wrong):
@@ -24,7 +24,7 @@ def check_matrix(matrix, describe):
 
 
 def check_matrix_tensor(matrix, num_classes):
-    """As `check_matrix`, for a tensor of TensorFlow whose width may be open.
+    """Does the same as `check_matrix` for a TensorFlow tensor. Its width may be unknown.
 
     Raises:
         tf.errors.InvalidArgumentError: when the graph runs, if a number is not in [0, 1], or the

@@ -1,4 +1,4 @@
-"""Scores predicted labels, sets of labels and numbers. It needs NumPy only."""
+"""Scores predicted labels, sets of labels and numbers. This module needs only NumPy."""
 
 import numpy as np
 
@@ -92,14 +92,14 @@ def score_numbers(targets, predictions):
 
 def correlate(a, b):
     """Pearson's correlation of two float columns (N,), 0 if one of them is constant."""
-    if np.ptp(a) == 0 or np.ptp(b) == 0:  # Rounded means would leave a remainder.
+    if np.ptp(a) == 0 or np.ptp(b) == 0:  # The rounded mean of equal numbers may differ from them.
         return 0.0
     a, b = a - np.mean(a), b - np.mean(b)
     return float(a @ b / (np.linalg.norm(a) * np.linalg.norm(b)))
 
 
 def rank(column):
-    """The ranks of the numbers of a column (N,), float64 (N,). Equal numbers share their mean.
+    """float64 (N,), the ranks of the numbers of a column (N,). Equal numbers get their mean rank.
 
     >>> rank(np.array([0.5, 2.0, 0.5])).tolist()
     [1.5, 3.0, 1.5]

@@ -1,4 +1,4 @@
-"""Turns sets of labels, of texts that may have several labels, into a 0/1 matrix."""
+"""Turns sets of labels into a 0/1 matrix. A text may have several labels, or none."""
 
 import numbers
 
@@ -12,8 +12,8 @@ def read_label_sets(labels):
     """Reads the labels of rows in memory.
 
     Args:
-        labels: N rows, each a list, tuple, set or array of labels, as a list, a tuple, an object
-            array or a pandas Series; or an array or a tensor (N, ...).
+        labels: a list, a tuple, an object array or a pandas Series of N rows. Each row is a list,
+            tuple, set or array of labels. Or an array or a tensor (N, ...).
 
     Returns:
         object array (N,) of lists for rows of labels; other arrays as they are.
@@ -60,7 +60,7 @@ def encode_label_sets(labels, label_names):
         labels: N rows of label names or of label ids: an object array (N,) of lists, an array
             (N, n) of names, or a ragged tensor of TensorFlow (N, None). Or a matrix (N, C) of
             numbers in [0, 1], 1 for each label of the row. An array or a tensor (N, n) of numbers
-            is always such a matrix, and never ids. So are lists of which each has C numbers.
+            is always such a matrix, and never ids. Lists are a matrix if each has C numbers.
         label_names: list of C names, in the order of the labels.
 
     Returns:
@@ -118,8 +118,8 @@ def choose_thresholds(labels, probabilities):
         probabilities: float (N, C). A row has a label if its probability is above the threshold.
 
     Returns:
-        float64 (C,), each in the middle between two probabilities. It is 0.5 for a label that no
-        row has. Among thresholds of equal F1 it is the highest.
+        float64 (C,), each threshold in the middle between two probabilities. The threshold is 0.5
+        for a label that no row has. Of several thresholds with the same F1 it is the highest.
     """
     thresholds = np.full(labels.shape[1], 0.5)
     for label, (wanted, scores) in enumerate(zip(labels.T > 0.5, probabilities.T, strict=True)):
@@ -132,7 +132,7 @@ def choose_thresholds(labels, probabilities):
         f1 = np.where(scores[:-1] > scores[1:], f1, -1.0)
         last = f1.argmax()
         middle = float(np.float32((scores[last] + scores[last + 1]) / 2))
-        # Between two neighbouring numbers of float32 there is no middle.
+        # There is no number between two neighbouring numbers of float32.
         thresholds[label] = middle if middle < scores[last] else scores[last + 1]
     return thresholds
 

@@ -12,7 +12,7 @@ class Passes(grain.IterDataset):
     """A Grain dataset that reads a source from its beginning at each `iter`.
 
     Args:
-        begin: function without arguments to an iterator of batches.
+        begin: function without arguments that returns an iterator of batches.
     """
 
     def __init__(self, begin):

@@ -1,4 +1,4 @@
-"""Scores of a search: how early the relevant documents come."""
+"""Scores a search: how early the relevant documents come."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ def score_rankings(rankings, relevant, top_k=(1, 5, 10)):
     The gain of a document is its relevance. MRR is the mean of 1 / rank of the first relevant
     document, 0 if no document of the ranking is relevant. Recall at k is the share of the relevant
     documents that are among the first k. nDCG at k is the sum of gain / log2(rank + 1) over the
-    first k documents, divided by the sum of the best order. A document without a relevance above
-    0 is not relevant.
+    first k documents, divided by the same sum for the best possible order. A document is relevant
+    only if its relevance is above 0.
 
     Args:
         rankings: list with a sequence of document ids for each query, the best first.

@@ -1,4 +1,4 @@
-"""Rows held in memory, batched for `fit`."""
+"""Makes batches for `fit` of rows in memory."""
 
 import numbers
 
@@ -12,7 +12,7 @@ class RowBatches(grain.MapDataset):
         rows: `Rows`. Element i of the dataset is a tuple (x, y, sample_weight) of some rows.
         batch_size: int. The last batch of an epoch may be smaller.
         order: function from the epoch to a permutation of the rows, see `row_orders`.
-        trains: bool, whether the rows are told the epoch. In an evaluation it is always 0.
+        trains: bool, whether `rows.batch` gets the epoch. In an evaluation it always gets 0.
 
     Raises:
         ValueError: if `batch_size` is not a whole number of at least 1.

@@ -1,4 +1,4 @@
-"""The order in which the rows of a data set are visited.
+"""The order in which the rows of a dataset are visited.
 
 An order is a function from the epoch to a permutation of the rows, int (N,). It is a pure function
 of (seed, epoch), so that any batch of any epoch can be asked for at any time.
@@ -23,7 +23,7 @@ def shuffled(num_rows, seed):
 
 
 def longest_last(lengths):
-    """Visits short rows first, in every epoch. It serves evaluation, where any order will do."""
+    """Visits short rows first, in every epoch. This is for evaluation, where any order is right."""
     rows = np.argsort(lengths, kind="stable")
     return lambda epoch: rows
 

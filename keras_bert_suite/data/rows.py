@@ -1,4 +1,4 @@
-"""Rows of a data set in memory, and the batches of rows of other data sets."""
+"""Reads rows in memory, and batches of rows of datasets."""
 
 import dataclasses
 
@@ -27,7 +27,7 @@ class Rows:
 
     @classmethod
     def read(cls, x, y=None, sample_weight=None):
-        """Brings the arguments of `fit` to arrays of equally many rows.
+        """Turns the arguments of `fit` into arrays with the same number of rows.
 
         Args:
             x: texts as a list, an array or a pandas Series; a tuple of such columns, one for
@@ -51,7 +51,7 @@ class Rows:
 
     @classmethod
     def read_batch(cls, x, y=None, sample_weight=None):
-        """Makes `Rows` of one batch of a data set. Its columns may be tensors in a graph.
+        """Makes `Rows` of one batch of a dataset. The columns may be tensors in a graph.
 
         Raises:
             ValueError: if the batch is a single text.
@@ -112,7 +112,7 @@ class Rows:
         )
 
     def batch(self, rows, epoch):
-        """Some rows as one batch of a data set: (x, y, sample_weight).
+        """Some rows as one batch of a dataset: (x, y, sample_weight).
 
         Args:
             rows: index array or slice.
@@ -121,7 +121,7 @@ class Rows:
         return Rows.take(self, rows).as_batch()
 
     def as_batch(self):
-        """The rows as one batch of a data set: (x, y, sample_weight)."""
+        """The rows as one batch of a dataset: (x, y, sample_weight)."""
         return self.inputs, self.labels, self.weights
 
     def _columns(self):
@@ -248,7 +248,7 @@ def _wrong_text(text, row, name):
 
 
 def read_batch(x):
-    """The inputs of one batch of a data set.
+    """The inputs of one batch of a dataset.
 
     A list or tuple of strings is one column of texts, as PyTorch's `default_collate` makes it.
     Other lists and tuples have a column for each segment.
@@ -305,12 +305,12 @@ def map_arrays(function, columns):
 
 
 def to_array(column):
-    """As `as_array`, but a tensor of TensorFlow stays as it is, because it may be in a graph."""
+    """Calls `as_array`, but leaves a TensorFlow tensor as it is, because it may be in a graph."""
     return column if is_tf_tensor(column) else as_array(column)
 
 
 def leave_tensorflow(columns):
-    """Columns with arrays in place of tensors of TensorFlow, in tuples and dicts of any depth."""
+    """Replaces tensors of TensorFlow by arrays, in tuples and dicts of any depth."""
     return keras.tree.map_structure(
         lambda column: column.numpy() if is_tf_tensor(column) else column, columns
     )

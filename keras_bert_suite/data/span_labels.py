@@ -1,6 +1,6 @@
-"""Labels that are spans: `(start, end, type)`, from the first word or character to after the last.
+"""Reads labels that are spans, `(start, end, type)`, and checks them.
 
-A span of a row of words counts words: `words[start:end]` is the entity. A span of a text counts
+In a row of words, a span counts words: `words[start:end]` is the entity. In a text, a span counts
 characters: `text[start:end]` is the entity.
 """
 
@@ -24,8 +24,8 @@ def read_span(span, row):
     """Reads a span, a triple or an `Entity`, as `(start, end, type)`.
 
     Raises:
-        ValueError: if it is neither, or its places are not whole numbers with start < end, naming
-            the row.
+        ValueError: if `span` is neither, or its places are not whole numbers with start < end,
+            naming the row.
     """
     if hasattr(span, "label"):
         span = span.start, span.end, span.label
@@ -56,7 +56,8 @@ def encode_spans(rows, label_names):
         object array (N,) of int32 arrays (M, 3): start, end and label id, without repetitions.
 
     Raises:
-        ValueError: if a span is no span, or its label is unknown, naming the row.
+        ValueError: if `read_span` refuses a span, or the label of a span is unknown, naming the
+            row.
     """
     id_of = {name: i for i, name in enumerate(label_names)}
     id_of.update({i: i for i in range(len(label_names))})
@@ -88,7 +89,7 @@ def check_span_arrays(spans, label_names):
         int32 (N, M, 3).
 
     Raises:
-        ValueError: if the shape or the dtype is another, or a number is out of range.
+        ValueError: if `spans` has another shape or no integers, or a number is out of range.
     """
     spans = np.asarray(spans)
     if spans.ndim != 3 or spans.shape[-1] != 3 or spans.dtype.kind not in "iu":

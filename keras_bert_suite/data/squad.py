@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclasses.dataclass(frozen=True)
 class SquadQuestions:
-    """The N questions of a file, in its order.
+    """The N questions of a file, in the order of the file.
 
     Attributes:
         path: str, the file.
@@ -110,7 +110,7 @@ class _Reader:
         self._questions, self._contexts, self._answers = [], [], []
 
     def open(self):
-        """The articles, list."""
+        """list, the articles of the file."""
         try:
             content = json.loads(Path(self._path).read_text("utf-8-sig"))
         except json.JSONDecodeError as error:
@@ -167,7 +167,7 @@ class _Reader:
         return {"text": texts, "answer_start": starts}
 
     def find(self, record, key, wanted, where):
-        """The value of a record, of the type that is wanted."""
+        """The value of `key` in a record. Raises ValueError if it is not of the type `wanted`."""
         value = record.get(key) if isinstance(record, dict) else None
         if not isinstance(value, wanted) or isinstance(value, bool):
             names = {list: "a list", str: "a string", int: "an integer"}
@@ -192,12 +192,15 @@ class _Reader:
 
 
 def describe_misplaced(text, start, context):
-    """Says that an answer is not in its context at its place, and what to do; None if it is.
+    """Says what is wrong if a context does not have an answer at its place, and what to do.
 
     Args:
         text: str, the answer.
-        start: int, the character at which it is to begin.
+        start: int, the character of the context at which the answer should begin.
         context: str.
+
+    Returns:
+        str, or None if the answer is at its place.
     """
     if text and start >= 0 and context.startswith(text, start):
         return None

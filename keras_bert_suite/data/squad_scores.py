@@ -1,4 +1,4 @@
-"""Exact match and F1 of answers, as the official scripts of SQuAD count them.
+"""Computes exact match and F1 of answers, as the official scripts of SQuAD do.
 
 Source: evaluate-v1.1.py and evaluate-v2.0.py of https://rajpurkar.github.io/SQuAD-explorer.
 """
@@ -16,8 +16,9 @@ _PUNCTUATION = str.maketrans("", "", string.punctuation)
 def score_answers(references, predictions):
     """Scores a prediction for each question.
 
-    Before they are compared, answers are lower-cased, and lose ASCII punctuation, the words "a",
-    "an" and "the", and surplus spaces. Of several accepted answers the best counts.
+    Before answers are compared, they are lower-cased, and ASCII punctuation, the words "a", "an"
+    and "the", and surplus spaces are removed. If a question has several accepted answers, the
+    highest score counts.
 
     >>> score_answers([["The Broncos!", "Denver Broncos"]], ["broncos"])["exact_match"]
     100.0
@@ -58,8 +59,8 @@ def find_threshold(references, predictions, null_odds):
 
     Args:
         references: as for `score_answers`.
-        predictions: list of N str, the best answer to each question other than no answer.
-        null_odds: float (N,), how far no answer scores above this answer.
+        predictions: list of N str, the best text of each context, also where "no answer" is better.
+        null_odds: float (N,), the score of "no answer" minus the score of the prediction.
 
     Returns:
         float. A question has no answer if its `null_odds` are above the threshold. It lies midway
@@ -71,7 +72,7 @@ def find_threshold(references, predictions, null_odds):
     score_answers(references, predictions)
     odds = np.asarray(null_odds, "float64")
     order = np.argsort(odds, kind="stable")
-    # What each question gains if it is answered.
+    # The F1 that each question gains if it gets its prediction, and not "no answer".
     gains = np.array(
         [
             _score(references[row], predictions[row])[1] - _score(references[row], "")[1]
@@ -81,7 +82,7 @@ def find_threshold(references, predictions, null_odds):
     odds = odds[order]
     totals = np.concatenate([[0], np.cumsum(gains)])
     bounds = np.concatenate([[odds[0] - 1], (odds[:-1] + odds[1:]) / 2, [odds[-1] + 1]])
-    # Questions of equal odds are all answered, or none of them is.
+    # A threshold cannot separate questions of equal odds.
     separates = np.concatenate([[True], odds[:-1] < odds[1:], [True]])
     best = np.argmax(np.where(separates, totals, -np.inf))
     return float(bounds[best])
@@ -99,7 +100,7 @@ def normalize_answer(text):
 
 def _score(references, prediction):
     """(exact match, F1), each from 0 to 1, of a prediction."""
-    # An answer of which nothing is left is no answer.
+    # An answer that is empty after normalization counts as no answer.
     references = [text for text in references if normalize_answer(text)] or [""]
     return tuple(
         max(compare(reference, prediction) for reference in references)

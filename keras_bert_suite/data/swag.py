@@ -1,4 +1,4 @@
-"""Reads files of SWAG: the beginning of a scene, and four endings of which one is right.
+"""Reads files of SWAG: the beginning of a scene, and four endings. One ending is right.
 
 This module needs only the standard library.
 
@@ -19,7 +19,8 @@ class SwagRows:
         prompts: list of N str, the first sentences.
         endings: list of N lists of 4 str. Each is the beginning of the second sentence and one of
             its endings.
-        labels: list of N int, the index of the right ending; None if the file was read without.
+        labels: list of N int, the index of the right ending; None if the file was read without
+            labels.
     """
 
     path: str

@@ -24,7 +24,8 @@ class Table:
         path: str, the file.
         columns: dict, name -> list of N strings.
         line_numbers: list of N ints, the line in which each row begins. The header is line 1.
-        left_out: list of ints, lines with another number of fields that are not among the rows.
+        left_out: list of ints, the lines that are left out, because they have another number of
+            fields.
     """
 
     path: str
@@ -46,29 +47,31 @@ def read_table(
     """Reads some columns of a file, by name or by number.
 
     A `.tsv` file has tabs between fields and no quoting. Only a line feed ends a line, so a text
-    may hold any other character. A `.csv` file has commas and quotes as in RFC 4180. Empty lines
-    at the end are skipped. A field may be empty.
+    may hold any other character. A `.csv` file has commas and quotes as in RFC 4180. In a file of
+    several columns, empty lines at the end are skipped. A field may be empty.
 
     >>> read_table("examples/data/sentences_test.tsv", ["sentence", "label"]).columns["label"][:2]
     ['negative', 'positive']
 
     Args:
-        path: str or path. Without a `delimiter` it ends in `.tsv` or `.csv`.
+        path: str or path. Without a `delimiter` it must end in `.tsv` or `.csv`.
         columns: list of str, the columns to read: their names in the first line or, without a
             `header`, their numbers, "1" for the first.
         encoding: str, the encoding of the file. A byte order mark is dropped.
         delimiter: str, one character. With a tab the file is read as a `.tsv` file, whatever its
-            name; with another character as a `.csv` file that has this character for a comma.
+            name. With another character it is read as a `.csv` file with this character in place
+            of the comma.
         header: bool, whether the first line names the columns.
-        leave_out_broken: bool, whether rows with more or fewer fields are left out, and not an
-            error.
+        leave_out_broken: bool. True leaves out rows with more or fewer fields than the first line,
+            and raises no error for them.
 
     Returns:
         `Table` of at least one row.
 
     Raises:
-        ValueError: if the file is empty or cannot be decoded, if it has no column of a name, or
-            two, or if a row has more or fewer fields than the first line, naming the line.
+        ValueError: if the file is empty or cannot be decoded, if a name in `columns` belongs to no
+            column or to two columns, or if a row has more or fewer fields than the first line,
+            naming the line.
         OSError: if the file cannot be read.
     """
     split_rows = _find_splitter(path, delimiter)

@@ -1,6 +1,6 @@
 """Reads entities from tags on words, in any of the usual schemes, and writes them as tags.
 
-| scheme | an entity of three words | of one |
+| scheme | an entity of three words | an entity of one word |
 | --- | --- | --- |
 | IOB1 | I-PER I-PER I-PER; B-PER where an entity of the same type ends just before | I-PER |
 | BIO (IOB2) | B-PER I-PER I-PER | B-PER |
@@ -46,16 +46,16 @@ def ends_entity(tag, after):
 
 
 def entity_tables(label_names):
-    """Tables that say where entities begin and end, by the ids of two neighbouring labels.
+    """Makes tables that say where entities begin and end, by the ids of two neighbouring labels.
 
     Args:
         label_names: list of C tags. The id C stands for the beginning or the end of a sentence.
 
     Returns:
         `(starts, ends, types)`. `starts`: C + 1 lists of C + 1 bools; `starts[a][b]` says whether
-        an entity begins at label b after label a. `ends`: likewise; `ends[a][b]` says whether an
-        entity ends at label a before label b. `types`: list of C str, the type of each label, ""
-        for labels outside of entities.
+        an entity begins at label b after label a. `ends`, of the same size: `ends[a][b]` says
+        whether an entity ends at label a before label b. `types`: list of C str, the type of each
+        label, "" for labels outside of entities.
     """
     parsed = [*map(parse_tag, label_names), (OUTSIDE, None)]
     starts = [[starts_entity(before, tag) for tag in parsed] for before in parsed]
@@ -131,7 +131,7 @@ def allowed_neighbours(label_names, scheme):
         C + 1 lists of C + 1 bools; `allowed[a][b]` says whether label b may follow label a.
 
     Raises:
-        ValueError: if the scheme is another, or a label is not of the scheme.
+        ValueError: if `scheme` has another value, or a label is not of the scheme.
     """
     prefixes = {"BIO": "BI", "BIOES": "BIESLU", "BMES": "BMES"}
     if scheme not in prefixes:

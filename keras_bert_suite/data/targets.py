@@ -19,8 +19,9 @@ def encode_targets(labels, num_targets):
         float32 (N, T), a NumPy array, or a tensor for a tensor.
 
     Raises:
-        ValueError: if there are not T numbers for each row, or one is not a finite number, naming
-            it and its row. In a TensorFlow graph that error is `tf.errors.InvalidArgumentError`.
+        ValueError: if there are not T numbers for each row, or a number is not finite, naming the
+            number and its row. In a TensorFlow graph, a number that is not finite raises
+            `tf.errors.InvalidArgumentError`.
     """
     if is_tf_tensor(labels):
         return _encode_tensor(labels, num_targets)

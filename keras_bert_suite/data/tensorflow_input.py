@@ -1,4 +1,4 @@
-"""`tf.data` datasets: the user's, and those made for `fit` under the TensorFlow backend."""
+"""Maps `tf.data` datasets of users, and makes `tf.data` datasets for `fit` under TensorFlow."""
 
 import itertools
 import weakref
@@ -16,13 +16,13 @@ def map_tensorflow_dataset(dataset, preprocess_samples):
 def to_tensorflow_dataset(dataset, fixed_labels=False):
     """Wraps a Grain dataset or a generator of arrays in a `tf.data.Dataset` without fixed lengths.
 
-    Keras would look at the first eight batches, and take the sizes that they share for fixed. It
-    would then fail at the first batch that is padded to another length.
+    Keras would look at the first eight batches. It would treat a size that all of them share as
+    fixed, and fail at the first batch that is padded to another length.
 
     Args:
         dataset: `grain.IterDataset`, or generator, of batches of nested arrays.
-        fixed_labels: bool, whether the labels of all batches differ in the number of rows only.
-            Their sizes are then known in the graph.
+        fixed_labels: bool, whether the labels of all batches differ only in the number of rows.
+            Then the graph knows the other sizes of the labels.
 
     Returns:
         `tf.data.Dataset` of the same elements in the same order.
@@ -52,15 +52,16 @@ def to_tensorflow_dataset(dataset, fixed_labels=False):
         signature = tf.nest.map_structure(open_sizes, first)
     # A generator cannot begin again.
     source = itertools.chain([first], batches) if batches is dataset else dataset
-    # There is nothing to tune, and the thread that would tune keeps `fit` waiting for seconds when
-    # it ends.
+    # TensorFlow has nothing to tune here, and at the end `fit` would wait for seconds for the
+    # thread that tunes.
     untuned = tf.data.Options()
     untuned.autotune.enabled = False
 
     def open_source():
         return source
 
-    # TensorFlow never lets go of a generator, nor of what it refers to: the rows and the task.
+    # TensorFlow never frees a generator, nor the objects that it refers to: the rows and the task.
+    # So it gets a generator with a weak reference.
     opened = weakref.ref(open_source)
     made = tf.data.Dataset.from_generator(lambda: opened()(), output_signature=signature)
     made.open_source = open_source

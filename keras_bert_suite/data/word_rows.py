@@ -14,10 +14,10 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 def read_word_rows(x, y=None, sample_weight=None, check_shapes=None):
-    """Brings rows of words to columns of equally many rows.
+    """Turns rows of words, tags and weights into columns with the same number of rows.
 
     Args:
-        x: N rows, each a list of words or a str, as a list, an object array or a pandas Series; a
+        x: a list, an object array or a pandas Series of N rows, each a list of words or a str; a
             DataFrame or a dict with one such column; or a dict of packed arrays. Eager tensors of
             TensorFlow are taken too.
         y: N lists of tags or label ids, one for each word; for packed arrays an array (N, L); or
@@ -96,7 +96,7 @@ def read_words(column):
 
 
 def check_token_shapes(rows):
-    """Checks that packed tokens have a label each, and a weight for each token or each row."""
+    """Checks that packed arrays have a label for each token, and a weight for each token or row."""
     tokens = np.shape(next(iter(rows.inputs.values())))[:2]
     for name, array, wanted in (
         ("labels", rows.labels, [tokens]),
@@ -110,7 +110,7 @@ def check_token_shapes(rows):
 
 
 def check_span_shapes(rows):
-    """Checks that packed rows have a list of spans each, and a weight each."""
+    """Checks that packed arrays have a list of spans and a weight for each row."""
     number = len(next(iter(rows.inputs.values())))
     for name, array, axes in (("labels", rows.labels, 3), ("sample weights", rows.weights, 1)):
         if array is not None and (np.ndim(array) != axes or len(array) != number):

@@ -39,7 +39,7 @@ class GoogleExamples(grain.MapDataset):
 
     The examples are shuffled again for each epoch. Element i is a pure function of the files, the
     arguments and i. It has the arrays of `PretrainingBatches`, with the masks of the files. The
-    rows that do not fill a last batch are left out. In each epoch other rows are left out.
+    rows that do not fill a last batch are left out. Each epoch leaves out other rows.
 
     Args:
         paths: list of str or paths, the files; or one str or path. Memory holds only the places of
@@ -169,7 +169,7 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
 
 
 def _map_file(path):
-    """The bytes of a file, as a map: they are read from the disk when they are used."""
+    """Maps a file into memory. Its bytes are read from the disk when they are used."""
     with open(path, "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return b""

@@ -1,6 +1,6 @@
 """Plans the token ranges of the pretraining instances of an epoch.
 
-A plan needs the lengths of the sentences only. No token is read. D documents, S sentences, N
+A plan needs only the lengths of the sentences. No token is read. D documents, S sentences, N
 instances.
 """
 
@@ -18,7 +18,8 @@ from keras_bert_suite.preprocessing.packing import count_places, count_special_t
 
 MODES = (*PAIR_MODES, *ROW_MODES)
 
-#: About how many sentences are planned at once, with random numbers of their own.
+#: About how many sentences are planned at once. Such a part of the corpus is called a slice here,
+#: and has a random generator of its own.
 SENTENCES_PER_SLICE = 1 << 20
 
 
@@ -30,7 +31,8 @@ class InstancePlan:
         starts: int64 (N, 2), (N, 1) without pairs; the number of the first token of each
             segment, counted from the first token of the corpus.
         lengths: int32 (N, 2) or (N, 1), how many tokens each segment has, at least 1.
-        labels: int8 (N,), 1 for pairs that do not follow each other; None without pairs.
+        labels: int8 (N,), 0 if the second segment of a pair follows the first, 1 if not; None
+            without pairs.
     """
 
     starts: np.ndarray
@@ -46,24 +48,25 @@ class InstancePlanner:
 
     Modes:
         "pairs": Google's `create_pretraining_data.py`. A gathering is consecutive sentences of a
-            document, up to `target` tokens or the end of the document. It is cut between two
-            sentences, drawn evenly, into A and B: label 0. If the gathering has one sentence, and
-            else with probability 1/2, B is random: sentences of another document, from a random
-            place on, until A and B have `target` tokens. The label is then 1, and the next
-            gathering begins with the sentences that would have been B. If a pair is too long, the
-            longer segment, or B of equal segments, loses tokens. Each token is lost at the front
-            or at the back with probability 1/2. `target` is drawn for each document: with
-            probability `short_seq_prob` evenly from 2 to the room in a row, else it is the room.
-        "sop": sentence order (ALBERT's `create_pretraining_data.py`). As "pairs", but B follows A.
-            With probability 1/2 they change places: label 1. A gathering of one sentence gets a
-            random B with label 1, as in Google's code.
+            document, up to `target` tokens or the end of the document. It is cut into A and B at a
+            random border of two sentences, and the label is 0. A gathering of one sentence always
+            gets a random B, and other gatherings get it with probability 1/2: sentences of another
+            document, from a random place on, until A and B have `target` tokens. The label is then
+            1, and the next gathering begins with the sentences that would have been B. If a pair is
+            too long, the longer segment loses tokens, or B if both are equally long. Each token is
+            lost at the front or at the back with probability 1/2. `target` is drawn for each
+            document: with probability `short_seq_prob` it is an even draw from 2 to the room in a
+            row, otherwise it is the room.
+        "sop": sentence order (ALBERT's `create_pretraining_data.py`). This is "pairs", but B
+            follows A. With probability 1/2 A and B change places, and the label is 1. A gathering
+            of one sentence gets a random B with label 1, as in Google's code.
         "full_sentences": one segment (RoBERTa, Liu et al., 2019, https://arxiv.org/abs/1907.11692)
             of as many consecutive sentences as fit into `target` tokens. It goes on over the end
             of a document, with an extra [SEP] there.
-        "doc_sentences": as "full_sentences", but the segment ends with its document.
+        "doc_sentences": as "full_sentences", but the segment ends where its document ends.
 
-    In the last two modes `target` is drawn for each row (RoBERTa has `short_seq_prob=0`), a row has
-    at least one sentence, and a sentence that is longer than a row is divided.
+    In the last two modes `target` is drawn for each row (RoBERTa has `short_seq_prob=0`). A row has
+    at least one sentence, but a sentence that is longer than a row is divided.
 
     Google's code tries ten times to find another document for a random B, and then takes the same
     document. This class always takes another document, unless the corpus has a single document.

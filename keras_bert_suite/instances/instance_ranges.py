@@ -1,8 +1,8 @@
 """Plans the instances of some documents at once.
 
-For every sentence this module computes where an instance that begins there would end, and where the
-next instance would begin. It then follows the answers from the first sentence on. `InstancePlanner`
-explains the modes. D documents, S sentences, N instances.
+For every sentence this module computes where an instance would end if it began with this sentence,
+and where the next instance would begin. It then goes from instance to instance, beginning with the
+first sentence. `InstancePlanner` explains the modes. D documents, S sentences, N instances.
 """
 
 import numpy as np
@@ -69,7 +69,7 @@ def _draw_next(rng, tokens_before, document_starts, begins, targets):
     """Draws a random B for instances that begin with the sentences `begins`, (n,).
 
     Returns:
-        int64 (n,) twice: the first sentence of B, and the sentence after its last.
+        int64 (n,) twice: the first sentence of B, and the sentence after the last sentence of B.
     """
     documents = np.searchsorted(document_starts, begins, side="right") - 1
     num_documents = len(document_starts) - 1
@@ -83,7 +83,7 @@ def _draw_next(rng, tokens_before, document_starts, begins, targets):
 
 
 def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_prob, mode):
-    """Plans rows of whole sentences. The arguments are those of `plan_pairs`.
+    """Plans rows of whole sentences. It takes the arguments of `plan_pairs`.
 
     Returns:
         starts int64 (N, 1) and lengths (N, 1).
@@ -114,7 +114,12 @@ def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_
 
 
 def draw_targets(rng, count, budget, short_seq_prob):
-    """int64 (count,), the tokens to aim at: `budget`, or with `short_seq_prob` from 2 to it."""
+    """Draws the numbers of tokens to aim at.
+
+    Returns:
+        int64 (count,). Each is `budget`, or with probability `short_seq_prob` an even draw from 2
+        to `budget`.
+    """
     short = rng.random(count) < short_seq_prob
     return np.where(short, rng.integers(2, budget, count, endpoint=True), budget)
 
@@ -126,7 +131,7 @@ def follow(successors):
     array([0, 2, 3])
 
     Args:
-        successors: int (n,), for each number a greater one, at most n.
+        successors: int (n,), for each number a greater number, at most n.
 
     Returns:
         int64 array.

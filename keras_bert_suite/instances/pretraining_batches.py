@@ -1,4 +1,4 @@
-"""Masked pretraining batches, which are cut from a tokenized corpus when they are needed."""
+"""Cuts masked pretraining batches from a tokenized corpus when they are needed."""
 
 import functools
 import warnings
@@ -15,7 +15,7 @@ from keras_bert_suite.instances.token_ranges import TokenRanges
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.preprocessing.token_masker import TokenMasker
 
-#: There is a warning if the share of random pairs is at least this large. For documents of two or
+#: The class warns if the share of random pairs is at least this large. For documents of two or
 #: three short sentences the share is two thirds.
 UNBALANCED = 0.75
 
@@ -49,12 +49,12 @@ class PretrainingBatches(grain.MapDataset):
         batch_size: int, B.
         mode: "pairs", "sop", "full_sentences" or "doc_sentences"; see `InstancePlanner`.
         short_seq_prob: float, how often to aim at a random shorter length.
-        seed: int, not negative, of the instances and their order. The masks have the seed of the
-            masker.
+        seed: int, not negative, the seed of the instances and of their order. The masker has a seed
+            of its own for the masks.
 
     Raises:
         ValueError: if an argument is out of its range, an epoch does not fill a batch, or `mode`
-            is of pairs and no document has two sentences.
+            makes pairs and no document has two sentences.
 
     Warns:
         UserWarning: if three quarters of the pairs or more have a random second text.
@@ -112,10 +112,10 @@ class PretrainingBatches(grain.MapDataset):
             `(x, y, sample_weight)`, NumPy arrays in dicts:
             x: `token_ids`, `segment_ids` (not for RoBERTa), `padding_mask` int32 (B, L);
             `mask_positions` int32 (B, P).
-            y: `mlm` int32 (B, P), the tokens that were there; with pairs also `nsp` int32
-            (B,), 0 if B follows A and 1 if not.
-            sample_weight: `mlm` float32 (B, P), 1 for predictions and 0 in slots that are
-            not used; with pairs also `nsp` float32 (B,), ones.
+            y: `mlm` int32 (B, P), the original tokens at `mask_positions`; with pairs also `nsp`
+            int32 (B,), 0 if B follows A and 1 if not.
+            sample_weight: `mlm` float32 (B, P), 1 for predictions and 0 in unused slots; with
+            pairs also `nsp` float32 (B,), ones.
         """
         if isinstance(index, slice):
             return self.slice(index)
@@ -138,7 +138,7 @@ class PretrainingBatches(grain.MapDataset):
 def name_arrays(
     masked: dict[str, np.ndarray], labels: np.ndarray | None
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """The arrays of a batch as `fit` takes them.
+    """Arranges the arrays of a batch as `fit` takes them.
 
     Args:
         masked: dict of arrays, from `TokenMasker`.
@@ -161,7 +161,7 @@ def _check_pairs(corpus, labels, mode):
 
     Args:
         corpus: `TokenCorpus`.
-        labels: int8 (N,), 1 for pairs that do not follow each other.
+        labels: int8 (N,), the labels of `InstancePlan`.
         mode: one of `PAIR_MODES`.
     """
     single = (np.diff(corpus.document_starts) == 1).mean()

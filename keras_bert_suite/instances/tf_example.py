@@ -62,7 +62,7 @@ def parse_example(record):
         dict of 1-D arrays by name, int64 or float32.
 
     Raises:
-        ValueError: if `record` is not such an example.
+        ValueError: if `record` is not a `tf.train.Example`.
     """
     from google.protobuf.message import DecodeError
 
@@ -99,8 +99,8 @@ def serialize_example(features):
 def _example_class():
     """The message class of `tf.train.Example`.
 
-    TensorFlow's class has a map of features. In the file, a map is a list of entries. Our class has
-    a list, so it keeps the order in which the entries are written.
+    TensorFlow's class has a map of features, and a file holds a map as a list of entries. Our class
+    has a list, so it keeps the order in which the entries are written.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 

@@ -4,11 +4,11 @@ import numpy as np
 
 
 class TokenRanges:
-    """Reads tokens of a corpus by their number in it, counted from its first document on.
+    """Reads tokens of a corpus by their number, counted from the first token of the corpus.
 
     Args:
         corpus: `TokenCorpus`.
-        separator_id: int, what to put between the tokens of two documents.
+        separator_id: int, the id to put between the tokens of two documents.
     """
 
     def __init__(self, corpus, separator_id):

@@ -28,7 +28,7 @@ def pack_documents(
     Args:
         packer: `SegmentPacker`.
         segments: tuple of one entry for each segment, lists of B strings or string tensors (B,).
-            The last segment is the document, the segments before it are repeated in each window.
+            The last segment is the document. The segments before it are repeated in each window.
         max_windows: int, the most windows of a document; see `choose_windows`.
         stride: int, as for `SegmentPacker.pack_windows`. None is the room that a window has for the
             document, so that windows do not overlap.
@@ -69,8 +69,8 @@ def pack_documents(
 def choose_windows(xp, row_ids, num_rows, max_windows, allowed_numbers=None):
     """Chooses at most `max_windows` windows of each document.
 
-    Of a document with more windows, the first window, the last window and windows at equal
-    distances between them are kept.
+    A document with more windows keeps the first window, the last window, and windows at equal
+    distances between them.
 
     >>> choose_windows(NUMPY, np.array([0, 1, 1, 1, 1, 1]), 2, max_windows=3)
     array([[ 0, -1, -1],
@@ -82,8 +82,8 @@ def choose_windows(xp, row_ids, num_rows, max_windows, allowed_numbers=None):
             document has a window.
         num_rows: int or int32 scalar, B.
         max_windows: int.
-        allowed_numbers: ascending ints, the numbers of windows to fill up to, of which the last is
-            `max_windows`. None fills up to the document with the most windows.
+        allowed_numbers: ascending ints, the allowed values of W. The last is `max_windows`. None
+            sets W to the largest number of windows that a document keeps.
 
     Returns:
         int32 (B, W), the places of the windows in `row_ids`, -1 where a document has no more

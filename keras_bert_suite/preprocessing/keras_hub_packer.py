@@ -1,4 +1,4 @@
-"""A SegmentPacker in place of a preprocessor of KerasHub, which does not say where a token was."""
+"""Replaces KerasHub preprocessors by SegmentPackers, which also report where a token was."""
 
 import keras_hub
 
@@ -7,7 +7,7 @@ from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
 from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
-#: The settings of a WordPiece tokenizer of KerasHub that ours always has.
+#: Settings of KerasHub's WordPiece tokenizer. Our tokenizer always works with these values.
 _WORD_PIECE = {
     "split": True,
     "split_on_cjk": True,
@@ -19,14 +19,15 @@ _WORD_PIECE = {
 def find_segment_packer(
     preprocessor: keras_hub.models.Preprocessor,
 ) -> SegmentPacker | None:
-    """A packer of the same tokens and the same rows as a preprocessor of KerasHub.
+    """Makes a packer with the tokenizer and the sequence length of a KerasHub preprocessor.
 
     Args:
         preprocessor: any layer.
 
     Returns:
-        `SegmentPacker`: `preprocessor` itself if it is one. None if its tokenizer is neither
-        WordPiece nor RoBERTa's byte pairs.
+        `SegmentPacker`. It is `preprocessor` itself if this is a `SegmentPacker`. None if the
+        tokenizer is neither WordPiece nor RoBERTa's byte pairs, or if it is a WordPiece tokenizer
+        with settings that our tokenizer does not have.
     """
     if isinstance(preprocessor, SegmentPacker):
         return preprocessor

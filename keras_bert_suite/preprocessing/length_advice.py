@@ -13,7 +13,7 @@ MULTIPLE = 8
 
 
 class LengthCut(NamedTuple):
-    """The rows and tokens that a sequence length cuts off.
+    """How many rows a sequence length cuts, and how many tokens are lost.
 
     Attributes:
         sequence_length: int.
@@ -21,7 +21,8 @@ class LengthCut(NamedTuple):
         tokens: float, the share of the texts' tokens that are cut off.
         cost: float, the number of tokens that remain, relative to the number at the advised length.
             This is about the cost of training when the rows of a batch have similar lengths. The
-            attention grows faster; it is a ninth of a BERT-base at 512 tokens.
+            cost of attention grows faster, but attention is only a ninth of the computation of
+            BERT-base at 512 tokens.
     """
 
     sequence_length: int
@@ -34,11 +35,11 @@ class LengthCut(NamedTuple):
 class LengthAdvice:
     """The lengths of some texts, and the smallest sequence length that is enough for them.
 
-    Printed, it is a short table.
+    `print` shows it as a short table.
 
     Attributes:
         lengths: int (B,), the tokens of each row, special ones included, ascending.
-        coverage: float, the share of rows that is to stay whole.
+        coverage: float, the share of rows that must stay whole.
         sequence_length: int, the advice: the smallest multiple of 8 that keeps this share of the
             rows whole. A model may have fewer positions.
         cuts: tuple of `LengthCut`, for the advice and for 64, 128, 256 and 512, ascending.
@@ -82,8 +83,8 @@ def advise_length(lengths: np.ndarray, num_special_tokens: int, coverage: float)
 
     Args:
         lengths: int (B,), the tokens of each row, special ones included.
-        num_special_tokens: int, how many of them are special.
-        coverage: float in (0, 1], the share of rows that is to stay whole.
+        num_special_tokens: int, how many tokens of each row are special.
+        coverage: float in (0, 1], the share of rows that must stay whole.
 
     Raises:
         ValueError: if `coverage` is not above 0 and at most 1, or there are no rows.
@@ -113,11 +114,15 @@ def advise_length(lengths: np.ndarray, num_special_tokens: int, coverage: float)
 
 
 def find_length(lengths: np.ndarray, coverage: float) -> int:
-    """The smallest of the ascending `lengths` that at least a share `coverage` does not exceed.
+    """Finds the smallest length that is enough for at least a share `coverage` of the rows.
 
     >>> find_length([3, 5, 8, 9], 0.75)
     8
+
+    Args:
+        lengths: ints (B,), the tokens of each row, ascending.
+        coverage: float in (0, 1].
     """
-    # Shares are compared, because coverage * B may be rounded up past a whole number.
+    # This compares shares, because rounding may lift coverage * B above a whole number.
     shares = np.arange(1, len(lengths) + 1) / len(lengths)
     return lengths[np.searchsorted(shares, coverage)]

@@ -1,7 +1,7 @@
 """Finds the tokens that are masked together: pieces of a word, characters of a Chinese word.
 
 The units of a batch are one boolean array (B, L), true where a unit begins. Special tokens and
-padding are never masked. Each of them is a unit of its own, so that no unit reaches across it.
+padding are never masked. Each such token is a unit of its own, so that no unit reaches across it.
 """
 
 import numpy as np
@@ -13,20 +13,20 @@ class MaskVocabulary:
     """The properties of a vocabulary that masking needs, as tables over its ids.
 
     Args:
-        tokenizer: tokenizer of a vocabulary that has the mask token.
+        tokenizer: tokenizer whose vocabulary has the mask token.
         ordinary_only: bool, whether to leave special tokens and unused pieces out of `random_ids`.
 
     Attributes:
         tokens: list of V str.
         mask_token_id: int.
-        eligible: bool (V,), true for all pieces but special tokens.
+        eligible: bool (V,), true for all pieces except special tokens.
         continues: bool (V,), true for pieces that continue a word.
         cjk: bool (V,), true for pieces that are one Chinese character, which BERT reads as a word.
             It is false everywhere for tokenizers without such pieces.
         random_ids: int32 (n,), the ids that a random token is drawn from.
 
     Raises:
-        ValueError: if the vocabulary has no mask token, or nothing but special tokens.
+        ValueError: if the vocabulary has no mask token, or `random_ids` would be empty.
     """
 
     def __init__(self, tokenizer, ordinary_only):
@@ -54,9 +54,9 @@ class MaskVocabulary:
 
 
 def find_words(eligible, continues):
-    """Finds where words begin. A word is a piece and the pieces behind it that continue it.
+    """Finds where words begin. A word is a piece and the pieces after it that continue it.
 
-    A continuation that has lost its beginning, by truncation from the front, is a word.
+    If truncation has cut off the beginning of a word, its first remaining piece begins a word.
 
     Args:
         eligible: bool (B, L), the tokens that may be masked.
@@ -78,7 +78,7 @@ def join_characters(begins, token_ids, cjk, tokens, word_segmenter):
         token_ids: int (B, L).
         cjk: bool (B, L), the tokens that are one CJK character and may be masked.
         tokens: sequence of V str, the vocabulary.
-        word_segmenter: function from str to a list of str that join to it.
+        word_segmenter: function that splits a str into a list of words, and leaves nothing out.
 
     Returns:
         bool (B, L). In sequences of `cjk` tokens a unit begins where `word_segmenter` begins a

@@ -34,7 +34,7 @@ NUMPY = SimpleNamespace(
 
 
 def tensorflow_namespace():
-    """The namespace of the same names in TensorFlow, which is imported only here."""
+    """Makes the namespace with the names of `NUMPY` for TensorFlow, which is imported only here."""
     import tensorflow as tf
 
     return SimpleNamespace(
@@ -60,12 +60,12 @@ def tensorflow_namespace():
 
 
 def count_special_tokens(num_segments, num_separators):
-    """Counts [CLS] and [SEP]s of a row that has `num_separators` between two segments."""
+    """Counts [CLS] and all [SEP]s of a row with `num_separators` [SEP]s between two segments."""
     return 2 + (num_segments - 1) * num_separators
 
 
 def count_places(sequence_length, num_segments, num_separators=1):
-    """Counts the places that the special tokens leave. Raises ValueError if there is none."""
+    """Counts the places of a row that are left for texts. Raises ValueError if there is none."""
     places = sequence_length - count_special_tokens(num_segments, num_separators)
     if places < 1:
         raise ValueError(
@@ -76,13 +76,13 @@ def count_places(sequence_length, num_segments, num_separators=1):
 
 
 def kept_lengths(xp, lengths, budget, truncation):
-    """How many tokens each segment keeps so that together they fit into `budget`.
+    """Counts the tokens that each segment keeps so that all segments fit into `budget`.
 
-    "longest_first" removes one token at a time from the longest segment, until all tokens fit. Of
-    segments of equal length the later one loses the token (Google's rule for pairs). "only_first"
-    removes tokens from the first segment as long as it has any, and "only_second" from the second
-    segment; then "longest_first" applies. "head", "tail" and "head_tail" keep as many tokens as
-    "longest_first".
+    "longest_first" removes one token at a time from the longest segment, until all tokens fit. If
+    segments have equal length, the later segment loses the token (Google's rule for pairs).
+    "only_first" removes tokens from the first segment as long as it has any, and "only_second" from
+    the second segment; then "longest_first" applies. "head", "tail" and "head_tail" keep as many
+    tokens as "longest_first".
 
     >>> kept_lengths(NUMPY, [np.array([10, 3]), np.array([10, 9])], 7, "longest_first")
     [array([4, 3]), array([3, 4])]
@@ -102,7 +102,7 @@ def kept_lengths(xp, lengths, budget, truncation):
         others = sum(lengths) - lengths[gives_way]
         room = xp.maximum(budget - others, xp.zeros_like(others))
         lengths[gives_way] = xp.minimum(lengths[gives_way], room)
-    # The level to which the longest segments are cut, built from its highest bit.
+    # The longest segments are cut to `level`, which is found bit by bit from its highest bit.
     level = xp.zeros_like(lengths[0])
     for bit in reversed(range(budget.bit_length())):
         higher = level + (1 << bit)
@@ -148,11 +148,11 @@ def pack_segments(
         sequence_length: int, the most tokens in a row, special ones included.
         start_token_id, end_token_id, pad_token_id: int.
         truncation: one of `TRUNCATIONS`. "tail" keeps the end of a text. "head_tail" keeps
-            `head_length` tokens of the beginning, and the rest from the end. The others keep
-            the beginning.
+            `head_length` tokens of the beginning, and the rest from the end. All others keep
+            the beginning of a text.
         head_length: int, for "head_tail".
-        allowed_lengths: ascending ints, the lengths to pad to, of which the last is
-            `sequence_length`. None pads to the longest row.
+        allowed_lengths: ascending ints, the lengths to pad to. The last is `sequence_length`.
+            None pads to the longest row.
         num_separators: int, how many [SEP]s stand between two segments.
         has_segment_ids: bool, whether to return `segment_ids`.
 
@@ -198,7 +198,7 @@ def pack_segments(
 
 
 def _head_lengths(xp, lengths, keep, truncation, head_length):
-    """How many of the kept tokens come from the beginning of the text. The rest are its end."""
+    """Counts the kept tokens that come from the beginning of a text. The rest come from its end."""
     if truncation == "tail":
         return xp.zeros_like(keep)
     if truncation == "head_tail":

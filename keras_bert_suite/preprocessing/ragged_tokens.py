@@ -1,11 +1,11 @@
-"""Segments of texts to the ragged token ids that `packing` takes, in NumPy or TensorFlow."""
+"""Tokenizes segments of texts into the ragged ids that `packing` takes, in NumPy or TensorFlow."""
 
 from keras_bert_suite.preprocessing.packing import NUMPY, tensorflow_namespace
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 def tokenize_segments(tokenizer, segments):
-    """Tokenizes each segment of B rows, with TensorFlow if one of them is a tensor.
+    """Tokenizes each segment of B rows, with TensorFlow if a segment is a tensor.
 
     Args:
         tokenizer: `TextTokenizer`.
@@ -16,7 +16,8 @@ def tokenize_segments(tokenizer, segments):
         lengths), int32, as `pack_segments` takes them; bool, False for one row without a batch.
 
     Raises:
-        ValueError: if there are no segments, or they differ in their number of rows.
+        ValueError: if there are no segments, or they differ in their number of rows. The rows of
+            tensors are not counted.
     """
     if not segments:
         raise ValueError("SegmentPacker needs at least one segment of texts, got none.")

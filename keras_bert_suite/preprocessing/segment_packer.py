@@ -1,4 +1,4 @@
-"""Texts in, padded batches of token ids out."""
+"""Turns texts into padded batches of token ids."""
 
 from collections.abc import Sequence
 from typing import Any, Literal, Self
@@ -35,7 +35,7 @@ from keras_bert_suite.preprocessing.windows import (
 from keras_bert_suite.tokenizers import TOKENIZERS, BytePairTokenizer, WordPieceTokenizer
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
-#: The ids of special tokens where packed "tokens" are numbers of tokens.
+#: Special token ids for packing the numbers of tokens in place of their ids.
 _NO_TOKENS = dict.fromkeys(("start_token_id", "end_token_id", "pad_token_id"), -1)
 
 
@@ -62,10 +62,10 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             "head_tail": as "longest_first"; each segment keeps `head_length` tokens of its
             beginning, and the rest from its end (Sun et al., 2019,
             https://arxiv.org/abs/1905.05583).
-        head_length: int, for "head_tail". None is a quarter of `sequence_length`: 128 of 512, as
-            Sun et al. have it.
-        padding_lengths: "auto", ascending ints, or None. The lengths a batch may be
-            padded to; `sequence_length` is always one of them. None pads to the longest row.
+        head_length: int, for "head_tail". None is a quarter of `sequence_length`, as the 128 of
+            512 of Sun et al.
+        padding_lengths: "auto", ascending ints, or None. The lengths to which a batch may be
+            padded; `sequence_length` is always among them. None pads to the longest row.
             `(sequence_length,)` pads every batch to the same length. "auto" is None where a
             step takes batches of any length (PyTorch, TensorFlow on a CPU). Where each length is
             compiled (JAX, TensorFlow on an accelerator), "auto" is 16, 24, 32, 48, 64, 96
@@ -131,9 +131,9 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         return self.call(*args, **kwargs)
 
     def call(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        """Packs a batch of texts; labels and sample weights pass through.
+        """Packs a batch of texts. Labels and sample weights pass through.
 
-        The arguments are those of every KerasHub preprocessor, so it can be mapped over a dataset.
+        Every KerasHub preprocessor has these arguments, so a packer can be mapped over a dataset.
 
         Args:
             x: the texts of one segment, or a tuple of the texts of several segments; each as
@@ -177,7 +177,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
     def pack_windows(
         self, *segments: Any, stride: int | None = None, query_length: int | None = None
     ) -> dict[str, Tensor]:
-        """Packs documents longer than a row as several rows that overlap.
+        """Packs documents that are longer than a row as several windows that overlap.
 
         The last segment is the document. The segments before it, such as a question, are repeated
         in each window. Every token of the document is in a window. The last window is the first
@@ -196,13 +196,13 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         Args:
             *segments: as for `pack`. One string, or a scalar tensor, is one row; its windows are
                 padded to `sequence_length`.
-            stride: int, how many tokens after the start of a window the next window starts,
+            stride: int, the tokens from the start of a window to the start of the next window,
                 Google's `doc_stride`. (Hugging Face's `stride` is the overlap: the room for the
-                document less our stride.) None is a third of `sequence_length`, Google's 128 of
-                384, but at most half of the room for the document.
-            query_length: int, how many tokens of each segment before the document are kept at
-                most, from its beginning. None is Google's 64, which holds nearly every question,
-                but in a short row no more than leaves a third of it for the document.
+                document minus our stride.) None is a third of `sequence_length`, as Google's 128
+                of 384, but at most half of the room for the document.
+            query_length: int, the most tokens to keep of each segment before the document, from
+                its beginning. None is 64 as in Google's code, which is enough for nearly every
+                question. In a short row it is less, so that a third is left for the document.
 
         Returns:
             dict of int32 (N, L), for N >= B windows in the order of the rows: `token_ids`,
@@ -215,8 +215,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         Raises:
             ValueError: as `pack`; if `query_length` is less than 1 or leaves no room for the
                 document; if `stride` is less than 1, or more than this room, so that tokens would
-                be lost. The check takes `query_length` for the length of a query, so it does not
-                depend on the texts.
+                be lost. The check assumes that each query has `query_length` tokens, so it does
+                not depend on the texts.
         """
         separators = self.tokenizer.num_separators
         budget = count_places(self.sequence_length, len(segments), separators)
@@ -246,8 +246,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             ids: int32 (T,), token ids.
             starts, lengths: int32 (B,), where in `ids` each row begins, and how many tokens it
                 has. All three are NumPy arrays, or all three are TensorFlow tensors.
-            queries: triples `(ids, starts, lengths)` of the texts that stand before it in the row,
-                such as a question.
+            queries: triples `(ids, starts, lengths)` of further texts that stand before the text
+                in each row, such as a question.
 
         Returns:
             dict of int32 (B, L), as from `pack`, and `token_indices`, the place of each token in
@@ -274,7 +274,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
 
         Args:
             *segments: as for `pack`, not inside a graph.
-            coverage: float, the share of rows that is to stay whole.
+            coverage: float, the share of rows that must stay whole.
 
         Returns:
             `LengthAdvice`.
@@ -288,7 +288,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         return advise_length(num_tokens + num_special_tokens, num_special_tokens, coverage)
 
     def allowed_lengths(self, batched: bool = True) -> tuple[int, ...] | None:
-        """The lengths a batch may be padded to, ascending; None if any length is allowed."""
+        """The lengths to which a batch may be padded, ascending; None allows any length."""
         if not batched:
             return (self.sequence_length,)
         if self.padding_lengths is None:
@@ -302,7 +302,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         return (*(n for n in lengths if n < self.sequence_length), self.sequence_length)
 
     def count_places(self, num_segments: int = 1) -> int:
-        """int, the most tokens of all `num_segments` texts of a row together."""
+        """int, how many tokens the `num_segments` texts of a row may have together."""
         return count_places(self.sequence_length, num_segments, self.tokenizer.num_separators)
 
     def _pack(self, xp, ragged, batched, **special_ids):
@@ -328,8 +328,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
 
         Args:
             preset: as for `TextClassifier.from_preset`.
-            sequence_length: int. None takes the length that the checkpoint names, or else the
-                number of its positions.
+            sequence_length: int. None takes the length that the checkpoint names, or the number of
+                its positions if the checkpoint names no length.
             lowercase: bool, replaces the setting of the checkpoint.
             **kwargs: other arguments of the constructor.
 
@@ -363,12 +363,12 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         lowercase: bool | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Builds a packer with the tokenizer of a checkpoint that is open.
+        """Builds a packer with the tokenizer of an open checkpoint.
 
         Args:
             checkpoint: `Checkpoint`, from `checkpoints.open_checkpoint`.
-            sequence_length: int. None takes the length that the checkpoint names, or else the
-                number of its positions.
+            sequence_length: int. None takes the length that the checkpoint names, or the number of
+                its positions if the checkpoint names no length.
             lowercase: bool, replaces the setting of the checkpoint.
             **kwargs: other arguments of the constructor.
 

@@ -5,27 +5,27 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-#: The time for a place of a row is taken to grow as this number plus the width of the row, because
-#: attention compares each place with the whole row. Chosen on a CPU.
+#: The cost of a place is assumed to be this number plus the width of the packed row, because
+#: attention compares each place with the whole row. The number was chosen on a CPU.
 FIXED_COST = 512
 
 
 def lay_out_sequences(padding_mask: np.ndarray, compiled: bool = False) -> np.ndarray:
     """Finds a place in packed rows for each token of a batch.
 
-    Each row of the batch stays in one piece. Wide rows are fuller, narrow rows cost less in
-    attention; the number of rows with the least cost is taken. With hundreds of rows in a batch,
-    packed rows are about 98% full; with 32 about 93%.
+    Each row of the batch stays in one piece. Wide packed rows are fuller, and narrow packed rows
+    cost less in attention. The function takes the number of packed rows with the least cost. With
+    hundreds of rows in a batch, packed rows are about 98% full; with 32 rows about 93%.
 
     Args:
         padding_mask: int (..., L), 0 on padding. All axes but the last count rows of the batch.
-        compiled: bool, whether a step is compiled for each shape. Then the number of rows has at
-            most two significant bits, and the width is rounded up, by at most a half. Batches of 32
-            rows of 16 to 512 tokens have four shapes then, and rows are 87% full. Short texts of
-            very different length still have twenty shapes.
+        compiled: bool, whether a step is compiled for each shape. Then the number of packed rows
+            has at most two significant bits, and their width is rounded up, by at most a half.
+            Batches of 32 rows of 16 to 512 tokens then have four shapes, and packed rows are 87%
+            full. Short texts of very different length still have twenty shapes.
 
     Returns:
-        int32 (R, W), b * L + l of the token at each place, and -1 where there is none.
+        int32 (R, W), b * L + l of the token at each place, and -1 at places without a token.
 
     Source: Coffman, Garey and Johnson, 1978, An application of bin-packing to multiprocessor
     scheduling (MULTIFIT, by first-fit decreasing, here best-fit).
@@ -51,15 +51,15 @@ def split_sequences(
         packed: dict of arrays (R, W). Its `padding_mask` numbers the sequences of a row from 1, and
             is 0 on padding.
         padding_values: dict of name -> the value to pad with, 0 by default. Labels of tokens need
-            a negative one: `{"labels": -100}`.
+            a negative value: `{"labels": -100}`.
 
     Returns:
         dict of arrays (N, L) with the same names: a row for each sequence, in the order of the rows
-        and of the numbers, padded to the longest. `padding_mask` is 1 on tokens.
+        and of the numbers, padded to the longest sequence. `padding_mask` is 1 on tokens.
 
     Raises:
-        ValueError: if there is no `padding_mask`, an array has another shape than it, or there is
-            no sequence.
+        ValueError: if there is no `padding_mask`, an array has another shape than `padding_mask`,
+            or there is no sequence.
     """
     if "padding_mask" not in packed:
         raise ValueError(
@@ -98,10 +98,10 @@ def fill_rows(lengths: Sequence[int], width: int) -> list[list[int]]:
         width: int, the tokens that a row holds.
 
     Returns:
-        list of rows. Each is a list of the sequences in it. Empty sequences are left out.
+        list of rows. Each row is a list of sequences, by their index. Empty sequences are left out.
     """
     rows: list[list[int]] = []
-    # The room that is left in each row, with the row, ascending.
+    # Pairs of the room that is left in a row, and the row; ascending.
     rooms: list[tuple[int, int]] = []
     for sequence in np.argsort(-np.asarray(lengths), kind="stable").tolist():
         length = int(lengths[sequence])
@@ -125,7 +125,8 @@ def _choose_rows(lengths, compiled):
         return [[]], 1  # A place without a token.
     best, least = None, np.inf
     number = -(-total // longest)
-    # Fewer rows are wider, and cannot cost less than full rows of their width.
+    # The condition bounds the cost from below by the cost of `number` rows without padding. This
+    # bound rises as rows become fewer and wider.
     while number and total * (FIXED_COST + total / number) < least:
         if compiled:
             number = _round_down(number, 2)
@@ -142,7 +143,7 @@ def _choose_rows(lengths, compiled):
 
 
 def _round_down(number, bits):
-    """The largest int up to `number` that has at most so many significant bits."""
+    """The largest int up to `number` that has at most `bits` significant bits."""
     spare = max(0, number.bit_length() - bits)
     return number >> spare << spare
 
@@ -150,7 +151,7 @@ def _round_down(number, bits):
 def _find_width(lengths, number):
     """int, a width with which best-fit decreasing needs at most `number` rows, by bisection."""
     low = max(1, int(lengths.max(initial=1)), -(-int(lengths.sum()) // number))
-    # So wide that rows which are at least half full are enough.
+    # At this width, rows that are half full are enough.
     high = 2 * low
     while low < high:
         middle = (low + high) // 2

@@ -1,4 +1,4 @@
-"""Rows of several texts that an encoder sees one by one, as one batch of texts."""
+"""Turns rows of several texts into one batch of texts, for encoders that see one text at a time."""
 
 import numpy as np
 
@@ -36,7 +36,7 @@ def interleave_texts(columns):
 
 
 def number_texts(token_ids: Tensor, num_texts: int) -> Tensor:
-    """Numbers the texts of a batch, equal texts with equal numbers.
+    """Numbers the texts of a batch. Equal texts get equal numbers.
 
     >>> number_texts(np.array([[5, 6], [7, 8], [7, 8], [9, 0]]), 2)
     array([[0, 1], [1, 2]], dtype=int32)

@@ -37,11 +37,11 @@ OUTPUTS = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
 class TokenMasker(keras.layers.Layer):
     """Hides tokens of packed rows, for masked language modelling.
 
-    In a row of n tokens, special tokens included, `max(1, round(rate * n))` tokens are chosen, but
-    at most `max_predictions`. Fewer tokens are chosen if whole units do not fill this number, and
-    none in a row that has special tokens only. Of the chosen tokens 80% become the mask token, 10%
-    become a random token, and 10% stay as they are. Special tokens, also the unknown token, and
-    padding are never chosen.
+    A row of n tokens, special tokens included, has a budget of `max(1, round(rate * n))` tokens,
+    but at most `max_predictions`. The masker chooses this many tokens, or fewer if whole units do
+    not fill the budget. It chooses no token in a row that has only special tokens. By default, 80%
+    of the chosen tokens become the mask token, 10% become a random token, and 10% stay as they are.
+    Special tokens, including the unknown token, and padding are never chosen.
 
     The masks of a row depend only on the seed, the epoch and the id of the row. The other rows,
     their order, the padding, the backend and the number of workers do not change them.
@@ -64,42 +64,42 @@ class TokenMasker(keras.layers.Layer):
     Units:
         "token": every piece by itself.
         "word": a piece and the pieces that continue it, for WordPiece the `##` pieces. A word
-            that would exceed the number is skipped, not cut (Google's whole word masking).
-        "span": groups of 1 to `max_span_length` words, their lengths geometrically
-            distributed (SpanBERT, Joshi et al., 2020, https://arxiv.org/abs/1907.10529).
+            that would exceed the budget is skipped, not cut (Google's whole word masking).
+        "span": groups of 1 to `max_span_length` words. Their lengths have a geometric
+            distribution (SpanBERT, Joshi et al., 2020, https://arxiv.org/abs/1907.10529).
             A group ends early at a special token, at an earlier group, and before a word that
-            would exceed the number. SpanBERT's code cuts such a word, and lets groups grow into
-            each other.
+            would exceed the budget. SpanBERT's code cuts such a word, and lets groups overlap.
         "ngram": groups of n words, n drawn by `ngram_shares` (ALBERT, Lan et al., 2020,
-            https://arxiv.org/abs/1909.11942). A group that would exceed the number is shortened by
-            words. A group that meets an earlier group is skipped. Groups end at special tokens. In
-            Google's code they cross [SEP].
+            https://arxiv.org/abs/1909.11942). A group that would exceed the budget is shortened by
+            whole words. A group that meets an earlier group is skipped. Groups end at special
+            tokens. Google's code lets groups cross [SEP].
 
     Args:
         tokenizer: `WordPieceTokenizer` or `BytePairTokenizer` whose vocabulary has the mask
             token. The vocabulary is read once: here, or at the first call if the tokenizer has no
             vocabulary yet.
-        rate: float over 0, at most 1, the share of tokens to choose.
+        rate: float above 0, at most 1, the share of tokens to choose.
         unit: "token", "word", "span" or "ngram".
         mask_token_rate: float, the share of the chosen tokens that become the mask token.
         random_token_rate: float, the share of the chosen tokens that become a random token. The
-            rest stay as they are. The choice is made for each token, also within words and n-grams,
-            but with "span" once for each span.
-        max_predictions: int, P. None takes as many as `rate` gives for the padded length.
-        random_tokens: "ordinary" draws from the vocabulary without special tokens and
-            unused pieces, "vocabulary" from all of it, as Google's code does.
+            rest stay as they are. With "span" the choice is made once for each span, otherwise for
+            each token, also within words and n-grams.
+        max_predictions: int, P. None sets P to the budget of a row of the padded length.
+        random_tokens: "ordinary" draws random tokens from the vocabulary without special tokens
+            and unused pieces, "vocabulary" from the whole vocabulary, as Google's code does.
         word_segmenter: function from a str to the list of its words, such as
             `jieba.lcut`, for a `WordPieceTokenizer`. BERT reads each CJK character as a word. The
-            segmenter gets each sequence of such characters, and its words are the words for every
-            unit but "token". A segmenter that is saved with the layer, or sent to other processes,
-            must be a function at the top of a module, registered with
-            `keras.saving.register_keras_serializable`. Wrap a method such as `jieba.lcut` in one.
-        span_probability: float over 0, at most 1, the parameter of the geometric distribution: the
+            segmenter gets each sequence of such characters. For "word", "span" and "ngram", the
+            words of the segmenter are then the words. A segmenter that is saved with the layer, or
+            sent to other processes, must be a function at the top of a module, registered with
+            `keras.saving.register_keras_serializable`. Wrap a method such as `jieba.lcut` in such
+            a function.
+        span_probability: float above 0, at most 1, the parameter of the geometric distribution: the
             probability that a span ends at each of its words.
         max_span_length: int, in words. The distribution is renormalised over the lengths from 1 to
             `max_span_length`.
-        ngram_shares: floats, how often n-grams of 1, 2 and so on words are drawn. ALBERT's have
-            the proportions 1 : 1/2 : 1/3; MacBERT's are `(0.4, 0.3, 0.2, 0.1)`.
+        ngram_shares: floats, how often n-grams of 1, 2 and so on words are drawn. The shares of
+            ALBERT are 1 : 1/2 : 1/3, the default. The shares of MacBERT are `(0.4, 0.3, 0.2, 0.1)`.
         dynamic: bool. False gives a row the same masks in every epoch.
         seed: int, not negative.
     """
@@ -185,18 +185,19 @@ class TokenMasker(keras.layers.Layer):
             inputs: dict from `SegmentPacker`: `token_ids` and `padding_mask`, int (B, L). Other
                 entries are passed on. NumPy arrays or TensorFlow tensors; (L,) for a row without a
                 batch.
-            row_ids: int (B,), () without a batch; the number of each row in the data set.
+            row_ids: int (B,), () without a batch; the number of each row in the dataset.
             epoch: int, not negative; may be a TensorFlow tensor ().
 
         Returns:
-            dict of `inputs` with `token_ids` masked and, without a batch (P,):
+            dict of `inputs` with masked `token_ids`, and of three further arrays, which are (P,)
+            without a batch:
             `mask_positions` int32 (B, P), ascending;
-            `mask_ids` int32 (B, P), the tokens that were there;
-            `mask_weights` float32 (B, P), 1 for predictions. In slots that are not used all three
-            are 0. They are tensors if an argument was a TensorFlow tensor.
+            `mask_ids` int32 (B, P), the original tokens at these positions;
+            `mask_weights` float32 (B, P), 1 for predictions. All three are 0 in unused slots. The
+            arrays are tensors if an argument was a TensorFlow tensor.
 
         Raises:
-            ValueError: if a key is missing, shapes do not go together, or a row id or the
+            ValueError: if a key is missing, shapes do not match, or a row id or the
                 epoch is negative or no integer. Inside a TensorFlow graph, errors that depend on
                 values are `tf.errors.InvalidArgumentError`.
         """
@@ -211,7 +212,7 @@ class TokenMasker(keras.layers.Layer):
         return {**inputs, **dict(zip(OUTPUTS, mask(*arrays), strict=True))}
 
     def _mask_arrays(self, token_ids, padding_mask, row_ids, epoch):
-        """NumPy arrays in, the arrays named in `OUTPUTS` out."""
+        """Takes NumPy arrays, and returns the arrays that `OUTPUTS` names."""
         token_ids, padding_mask, row_ids = map(np.asarray, (token_ids, padding_mask, row_ids))
         _check_shapes(token_ids.shape, padding_mask.shape, row_ids.shape)
         if row_ids.dtype.kind not in "iu" or row_ids.min(initial=0) < 0:
@@ -278,7 +279,7 @@ class TokenMasker(keras.layers.Layer):
         return self.max_predictions or int(count_predictions(length, self.rate))
 
     def _mask_tensors(self, token_ids, padding_mask, row_ids, epoch):
-        """As `_mask_arrays`, in a TensorFlow graph, by one operation that calls Python."""
+        """Calls `_mask_arrays` in a TensorFlow graph, by one operation that calls Python."""
         import tensorflow as tf
 
         token_ids, padding_mask = map(tf.convert_to_tensor, (token_ids, padding_mask))
@@ -314,7 +315,7 @@ class TokenMasker(keras.layers.Layer):
         return cls(**config)
 
     def __reduce__(self):
-        # Keras would pickle a whole archive. Data workers need the arguments only.
+        # Keras would pickle a whole archive. Data workers need only the arguments.
         objects = {"tokenizer": self.tokenizer, "word_segmenter": self.word_segmenter}
         build = functools.partial(type(self), **objects, **self._plain_arguments(), name=self.name)
         return build, ()

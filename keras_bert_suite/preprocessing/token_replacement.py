@@ -11,7 +11,7 @@ from keras_bert_suite.preprocessing.maskable_units import MaskVocabulary
 
 
 def draw_uniforms(seed: int, epoch: int, row_ids: np.ndarray, length: int) -> np.ndarray:
-    """Draws four random numbers for each position. They are the same for a row in every batch.
+    """Draws four random numbers for each position. A row gets the same numbers in every batch.
 
     Philox turns a key and a 256-bit counter into four numbers. The key is (seed, epoch). The second
     word of the counter is the row's id, and its first word counts the positions. So rows are 2**64
@@ -68,8 +68,8 @@ def replace_tokens(
 
     Args:
         originals: int (N,), the chosen tokens.
-        kinds: float (N,) in [0, 1), random; decides between the three.
-        fillers: float (N,) in [0, 1), random; decides which random token it is.
+        kinds: float (N,) in [0, 1), random; chooses the mask token, a random token or the token.
+        fillers: float (N,) in [0, 1), random; decides which random token is taken.
         vocabulary: `MaskVocabulary`.
         mask_token_rate, random_token_rate: float.
 
@@ -90,11 +90,11 @@ def list_predictions(
     Args:
         rows, columns: int (N,), where the chosen tokens are, in the order of `np.nonzero`.
         ids: int (N,), the chosen tokens before they are masked.
-        shape: `(B, P)`; no row has more than P.
+        shape: `(B, P)`; no row has more than P chosen tokens.
 
     Returns:
         `mask_positions` int32, `mask_ids` int32, `mask_weights` float32, each (B, P); 0 in
-        slots that are not used.
+        unused slots.
     """
     slots = np.arange(len(rows)) - np.searchsorted(rows, rows)
     arrays = []

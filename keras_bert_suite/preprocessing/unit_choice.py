@@ -19,7 +19,7 @@ def shuffle_columns(keys: np.ndarray, eligible: np.ndarray) -> np.ndarray:
     Returns:
         int64 (B, L).
     """
-    # Key and column are one integer. Sorting integers takes a fifth of the time of a stable
+    # One integer holds key and column. Sorting integers takes a fifth of the time of a stable
     # argsort, and every machine gives equal keys the same order.
     length = keys.shape[1]
     ranks = np.where(eligible, keys, 1.0) * 2.0**44
@@ -34,7 +34,8 @@ def choose_units(
     Args:
         begins: bool (B, L), where units begin.
         eligible: bool (B, L), the tokens that may be masked.
-        keys: float (B, L) in [0, 1), random; the order is that of the units' first tokens.
+        keys: float (B, L) in [0, 1), random. Units are visited in the order of the keys of their
+            first tokens.
         budget: int (B,), the most tokens to mask.
 
     Returns:
@@ -98,9 +99,10 @@ def choose_groups(
     Args:
         begins: bool (B, L), where units begin.
         eligible: bool (B, L), the tokens that may be masked.
-        keys: float (B, L) in [0, 1), random; the order is that of the units' first tokens.
-        lengths: float (B, L) in [0, 1), random; gives the length of a group that starts here.
-        shares: float (K,), how often a group has 1 to K units; positive, of any sum.
+        keys: float (B, L) in [0, 1), random. Units are visited in the order of the keys of their
+            first tokens.
+        lengths: float (B, L) in [0, 1), random; gives the length of a group that starts at a token.
+        shares: float (K,), how often a group has 1 to K units; positive, with any sum.
         budget: int (B,), the most tokens to mask.
         clip: bool.
 
@@ -110,7 +112,7 @@ def choose_groups(
     num_rows, length = begins.shape
     cumulative = np.cumsum(shares)
     window = np.arange(len(cumulative))
-    # These arrays (B, U) over units have room for a window that reaches past the end.
+    # These arrays over units, (B, U), have further columns for groups that reach past the end.
     unit_of = np.cumsum(begins, axis=1) - 1
     num_units = int(unit_of.max(initial=0)) + 1
     rows, firsts = np.nonzero(begins)

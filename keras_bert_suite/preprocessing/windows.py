@@ -6,7 +6,7 @@ length in the array of the document's tokens, so windows that overlap share the 
 
 
 def slide_windows(xp, segments, budget, stride, query_length):
-    """Cuts the last segment of each row into windows and repeats the others in each of them.
+    """Cuts the last segment of each row into windows. The other segments are in each window.
 
     A row has the windows that begin at 0, `stride`, 2 `stride` and so on, up to the first window
     that reaches the end of the row. A row without tokens has one window.
@@ -16,8 +16,8 @@ def slide_windows(xp, segments, budget, stride, query_length):
         segments: list of S triples (ids, starts, lengths), as `pack_segments` takes them, for B
             rows; starts and lengths int32.
         budget: int, tokens available to all segments of a window.
-        stride: int, from the start of a window to the start of the next.
-        query_length: int, how many tokens of each segment but the last are kept at most.
+        stride: int, tokens from the start of a window to the start of the next.
+        query_length: int, the most tokens to keep of each segment before the last.
 
     Returns:
         `(segments, row_ids)`: list of S triples as `segments`, for N windows; int32 (N,), the row
@@ -42,7 +42,7 @@ def slide_windows(xp, segments, budget, stride, query_length):
 
 
 def share_windows(xp, starts, lengths, budget):
-    """Cuts texts into overlapping windows, and gives each token to one of them.
+    """Cuts texts into overlapping windows, and gives each token to one window.
 
     Each window begins half of `budget` after the previous window. A window answers for the tokens
     in its middle, because it sees the most context on both sides of them. The first window of a
@@ -57,8 +57,8 @@ def share_windows(xp, starts, lengths, budget):
 
     Returns:
         `(starts, lengths, row_ids, own_starts, own_ends)`, int32 (N,), for N >= B windows: where
-        the tokens of each window lie, the text it comes from, and the first and the end of the
-        window's tokens for which it answers, counted from the start of the window.
+        the tokens of each window lie; the text of the window; where the tokens for which the window
+        answers begin and end, counted from the start of the window.
     """
     stride = max(1, (budget + 1) // 2)
     (window,), row_ids = slide_windows(xp, [(None, starts, lengths)], budget, stride, 0)
@@ -74,8 +74,9 @@ def share_windows(xp, starts, lengths, budget):
 def share_strided_windows(xp, begins, lengths, row_ids):
     """Gives each token to the window that sees the most context around it, by Google's rule.
 
-    The context of a token in a window is the lesser of the numbers of tokens before and after it,
-    plus a hundredth of the window's length. Of two equal windows the earlier one has the token.
+    The context of a token in a window is the number of tokens before it or after it, whichever is
+    smaller, plus a hundredth of the window's length. If two windows see equal context, the earlier
+    window gets the token.
 
     >>> share_strided_windows(NUMPY, np.array([0, 4, 8]), np.array([8, 8, 3]), np.zeros(3, int))
     (array([0, 2, 2]), array([6, 6, 3]))
@@ -83,19 +84,19 @@ def share_strided_windows(xp, begins, lengths, row_ids):
     Args:
         xp: namespace of array functions.
         begins, lengths: int32 (N,), the index of each window's first token within its row, and the
-            number of its tokens. The windows of a row lie one after the other, and each ends after
-            the window before it.
+            number of its tokens. The windows of a row are in order, and each window ends after the
+            window before it.
         row_ids: int32 (N,), the row of each window.
 
     Returns:
-        `(own_starts, own_ends)`, int32 (N,), the first and the end of the window's tokens that it
-        has, counted from the start of the window.
+        `(own_starts, own_ends)`, int32 (N,), where the tokens that a window gets begin and end,
+        counted from the start of the window.
 
     Source: `_check_is_max_context` of google-research/bert's run_squad.py.
     """
     has_next = xp.cast(row_ids[1:] == row_ids[:-1])
-    # Where the context after a token in a window meets the context before it in the next window.
-    # Everything is multiplied by 100, so that the hundredths of lengths are whole.
+    # `meeting` is the first token that has more context in the next window than in this window.
+    # Everything is multiplied by 100, so that the hundredths of lengths are whole numbers.
     last, bonus = begins + lengths - 1, lengths[:-1] - lengths[1:]
     meeting = (100 * (last[:-1] + begins[1:]) + bonus) // 200 + 1
     ends = xp.where(has_next > 0, meeting, last[:-1] + 1)
@@ -106,13 +107,16 @@ def share_strided_windows(xp, begins, lengths, row_ids):
 
 
 def plan_windows(sequence_length, budget, num_queries, stride=None, query_length=None):
-    """Chooses what is None, and checks the rest: `(stride, query_length)`.
+    """Chooses the stride and the query length that are None, and checks both.
 
     Args:
         sequence_length: int, the length of a row.
         budget: int, its places for tokens of texts.
-        num_queries: int, the texts before the document.
+        num_queries: int, the number of texts before the document.
         stride, query_length: int or None, as for `SegmentPacker.pack_windows`.
+
+    Returns:
+        `(stride, query_length)`.
 
     Raises:
         ValueError: as `SegmentPacker.pack_windows`.
@@ -126,7 +130,7 @@ def plan_windows(sequence_length, budget, num_queries, stride=None, query_length
 
 
 def choose_query_length(budget, num_queries):
-    """Google's 64, but in a short row no more than leaves a third of it for the document.
+    """64 as in Google's code; in a short row less, so that a third is left for the document.
 
     >>> choose_query_length(budget=381, num_queries=1), choose_query_length(29, num_queries=1)
     (64, 19)
@@ -135,7 +139,7 @@ def choose_query_length(budget, num_queries):
 
 
 def choose_stride(sequence_length, query_length, budget, num_queries):
-    """A third of the row, Google's 128 of 384, but at most half of the room for the document.
+    """A third of the row, as Google's 128 of 384, but at most half of the room for the document.
 
     >>> choose_stride(384, query_length=64, budget=381, num_queries=1)
     128
@@ -145,7 +149,7 @@ def choose_stride(sequence_length, query_length, budget, num_queries):
 
 
 def check_stride(stride, query_length, budget, num_queries):
-    """Raises ValueError if windows could miss tokens of the document, or have no room for one."""
+    """Raises ValueError if windows could miss tokens of the document, or have no room for it."""
     room = budget - query_length * num_queries
     if query_length < 1 or room < 1:
         raise ValueError(

@@ -14,7 +14,8 @@ class AnswerF1(keras.callbacks.Callback):
     logs of the epoch. List it before callbacks that use these logs, such as `EarlyStopping`.
 
     Args:
-        x, y: as for `QuestionAnswerer.fit`, in memory. Of several accepted answers the best counts.
+        x, y: as for `QuestionAnswerer.fit`, in memory. If a question has several accepted answers,
+            the highest score counts.
         batch_size: int, 32 by default.
 
     Example:
@@ -28,7 +29,7 @@ class AnswerF1(keras.callbacks.Callback):
         self._x, self._y, self._batch_size = x, y, batch_size
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        # A wrong answer is found before an epoch is spent.
+        # A wrong label is an error before the first epoch.
         read_data(self.model, self._x, self._y, labelled=True)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

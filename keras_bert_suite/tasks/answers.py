@@ -13,10 +13,10 @@ class Answer:
         text: str, `context[start:end]`; "" for no answer.
         start, end: int, the place in the context, in characters (code points, as Python counts);
             -1 for no answer.
-        score: float, the probability of this span among all spans of the context that are not too
-            long, and no answer if the task knows questions without an answer.
-        null_odds: float, the score of no answer less the score of the best span of the context, as
-            a difference of logits. It is compared with `no_answer_threshold`.
+        score: float, the probability of this span among all candidates: the spans of the context
+            that are not too long and, if the task has a `no_answer_threshold`, "no answer".
+        null_odds: float, the score of "no answer" minus the score of the best span of the context,
+            as a difference of logits. It is compared with `no_answer_threshold`.
     """
 
     text: str
@@ -32,9 +32,9 @@ class _Spans:
 
     Attributes:
         context: `ContextTokens`.
-        scores: float32 (K,), the sum of the two logits.
-        firsts, lasts: int64 (K,), their first and last token.
-        null_score: float, the score of no answer.
+        scores: float32 (K,), the sum of the two logits of each span.
+        firsts, lasts: int64 (K,), the first and the last token of each span.
+        null_score: float, the score of "no answer".
         total: float, the logarithm of the sum of the exponentials of all scores.
     """
 
@@ -64,11 +64,12 @@ def choose_answers(outputs, windows, max_answer_length, threshold):
     """Chooses the best answer to each question.
 
     Args:
-        outputs: list of N float arrays (2, L), for each window the scores of each token to be the
-            first, and the last token of the answer.
+        outputs: list of N float arrays (2, L), for each token of a window the score of being the
+            first token of the answer, and of being the last token.
         windows: `QuestionWindows` over B contexts.
         max_answer_length: int, the most tokens of an answer.
-        threshold: float, the `null_odds` above which there is no answer; None if there always is.
+        threshold: float, the `null_odds` above which a question has no answer; None if every
+            question has an answer.
 
     Returns:
         list of B `Answer`. In a context without a token there is no answer.
@@ -83,11 +84,11 @@ def choose_answers(outputs, windows, max_answer_length, threshold):
 
 
 def rank_answers(outputs, windows, max_answer_length, threshold, n_best):
-    """Ranks the best answers to each question. Of answers of equal text only the best is listed.
+    """Ranks the best answers to each question. Answers with the same text are listed only once.
 
     Args:
-        outputs, windows, max_answer_length, threshold: as for `choose_answers`. No answer is ranked
-            with the others if there is a threshold.
+        outputs, windows, max_answer_length, threshold: as for `choose_answers`. If there is a
+            threshold, "no answer" is one of the ranked answers.
         n_best: int, how many answers are wanted.
 
     Returns:
@@ -138,7 +139,7 @@ def _log_sum(scores):
 def _score_spans(output, windows, window, context, max_answer_length):
     """(scores float32 (K,), first tokens (K,), last tokens (K,)) of the spans of a window.
 
-    A span begins with a token that the window has as its own, and ends in the window.
+    A span begins with a token for which the window answers, and ends in the window.
     """
     begin, length = windows.begins[window], len(windows.inputs[1][window])
     place = windows.first_places[window]

@@ -1,4 +1,4 @@
-"""What the layers of an encoder compute for a text: hidden states and attention probabilities."""
+"""Computes the hidden states and the attention probabilities of an encoder for texts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from keras_bert_suite.tasks.hidden_states import list_layer_calls, make_layer_mo
 def encode_with_attention(
     backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]
 ) -> dict[str, list[np.ndarray]]:
-    """The hidden states and the attention probabilities of all layers, without dropout.
+    """Computes the hidden states and the attention probabilities of all layers, without dropout.
 
     Args:
         backbone: `BertBackbone`, `RobertaBackbone`, or a KerasHub text encoder whose layers are
@@ -28,8 +28,8 @@ def encode_with_attention(
         dict of two lists of float32 NumPy arrays:
 
         - `hidden_states`: the embeddings and the output of each layer, (B, L, H);
-        - `attentions`: of each layer (B, heads, L, L): how much a position (third axis) takes from
-          each other position (last axis). The last axis sums to 1, and is 0 on padding.
+        - `attentions`: for each layer (B, heads, L, L), how much a position (third axis) attends to
+          each position (last axis). The last axis sums to 1, and is 0 on padding.
 
     Raises:
         ValueError: if the layers are of another kind, such as DeBERTa's, or `inputs` are not the

@@ -1,4 +1,4 @@
-"""Reads the data that `fit`, `evaluate` and `predict` of a task were given, as batches."""
+"""Makes batches from the data that users pass to `fit`, `evaluate` and `predict` of a task."""
 
 import dataclasses
 from collections.abc import Callable
@@ -35,7 +35,7 @@ class BatchSource:
         dataset: `RowBatches`, or the dataset of the user.
         preprocess: function(x, y, sample_weight).
         in_graph: bool, whether `preprocess` can be part of a graph of TensorFlow.
-        fixed_labels: bool, whether the labels of all batches differ in the number of rows only.
+        fixed_labels: bool, whether the labels of all batches differ only in the number of rows.
     """
 
     dataset: object
@@ -45,7 +45,7 @@ class BatchSource:
 
     @property
     def num_batches(self):
-        """int, the batches of an epoch; None if the dataset does not know them."""
+        """int, the number of batches of an epoch; None if the dataset does not know it."""
         return num_batches(self.dataset)
 
     def preprocessed(self, total=None, first=0, shuffle=False):
@@ -157,7 +157,7 @@ def weighted(task, preprocess, class_weight, given=None):
     def preprocess_weighted(x, y=None, sample_weight=None):
         if preprocess == task.preprocess_training_samples:
             check(sample_weight)
-        # For rows in memory these weights say which tokens have a label.
+        # For rows in memory, `weights` can only say which tokens have a label.
         x, y, weights = keras.utils.unpack_x_y_sample_weight(preprocess(x, y, sample_weight))
         class_weights = weigh(y)
         return x, y, class_weights if weights is None else class_weights * weights
@@ -193,7 +193,7 @@ def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=Fal
             f"{type(task).__name__} needs a label for each row, got {len(rows)} rows and no "
             "labels. Pass the labels as `y`."
         )
-    # Before the columns, whose names the task keeps if they are the first to train on.
+    # Labels come first: a wrong label is then an error before the task stores the column names.
     labels = None if rows.labels is None else task.encode_labels(rows.labels)
     if isinstance(rows.inputs, dict):
         check_packed(rows.inputs, task.backbone)

@@ -46,13 +46,13 @@ class CrfTokenClassifier(TokenClassifier):
     tokens are skipped. `predict` and `predict_tags` give the most probable path, and never a path
     that the scheme of the labels forbids, such as I-PER after B-LOC. The score of an entity is the
     mean of the marginal probabilities of its tags. `predict_probabilities` gives these marginals.
-    For packed arrays `predict` gives the emissions. They do not say which tokens begin words, so
-    `predict_tags` and `predict_probabilities` refuse them.
+    For packed arrays `predict` gives the emissions. Packed arrays do not say which tokens begin
+    words, so `predict_tags` and `predict_probabilities` refuse packed arrays.
 
     A text that is longer than the packer's `sequence_length` goes through the encoder as windows.
     For `predict` the emissions of the windows are joined, and one path is found for the whole row.
-    In training each window is a chain of the words it answers for. Start and end scores count only
-    at the ends of the row.
+    In training each window is a chain of the words for which it answers. Start and end scores count
+    only at the ends of the row.
 
     Args:
         backbone, num_classes, label_names, preprocessor, dropout, input_names: as for
@@ -60,7 +60,7 @@ class CrfTokenClassifier(TokenClassifier):
         scheme: "BIO", "BIOES" or "BMES"; "auto", which finds the scheme by the prefixes of
             `label_names`; or None, which forbids nothing. Labels without prefixes, such as parts
             of speech, have no scheme. For IOB1, convert the tags by `convert_tags`, or pass None.
-        constrained_training: bool, whether forbidden paths have no probability in training either.
+        constrained_training: bool, whether forbidden paths have the probability 0 in training too.
             Then a row with a forbidden path is an error.
 
     Outputs of the model: float32 (B, L, C), the emissions.
@@ -122,7 +122,7 @@ class CrfTokenClassifier(TokenClassifier):
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
-        # The heads of other libraries are the emission layer alone.
+        # The heads of other libraries have only the emission layer.
         return arguments, [*new_parts, "crf/.*"]
 
     def compile(
@@ -139,14 +139,14 @@ class CrfTokenClassifier(TokenClassifier):
             optimizer: "auto" is `AdamW` at 5e-5, with the rate times 100 for the weights of the
                 CRF, linear warm-up over the first tenth of the steps that `fit` takes, and linear
                 decay over the rest.
-            loss: "auto" is `CrfLoss`. There is no other.
+            loss: "auto" is `CrfLoss`. No other loss is accepted.
             weighted_metrics: none by default. The most probable path is not a function of the
                 outputs alone, so metrics of Keras would count labels that nobody predicts. The
                 callback `EntityF1` scores the paths after each epoch.
             **kwargs: see `keras.Model.compile`.
 
         Raises:
-            ValueError: if `loss` is another.
+            ValueError: if `loss` is another loss.
         """
         if is_auto(optimizer):
             optimizer = AdamW(LinearWarmupDecay(5e-5), rate_multipliers=[("(^|/)crf/", 100.0)])
@@ -165,12 +165,12 @@ class CrfTokenClassifier(TokenClassifier):
         """Turns label names or ids of words into label ids.
 
         Raises:
-            ValueError: also if labels follow each other that the scheme forbids: in one row if
-                the training is constrained, otherwise in most rows.
+            ValueError: also if labels follow each other in a way that the scheme forbids: in any
+                row if the training is constrained, otherwise in most rows with entities.
         """
         encoded = super().encode_labels(labels)
         if encoded.dtype != object:
-            # A negative label of a user has no other meaning.
+            # Every negative label of a user means `NO_LABEL`. `CONTINUED` is only for windows.
             return np.maximum(encoded, NO_LABEL)
         if self.crf.allowed is not None:
             self._check_scheme(encoded)

@@ -25,33 +25,34 @@ class DocumentClassifier(TextClassifier):
     """A `TextClassifier` for texts that are longer than the encoder takes.
 
     A document is cut into windows of the preprocessor's `sequence_length`. The encoder makes a
-    vector of each window, as it does of a text for a `TextClassifier`. `window_pooling` makes one
+    vector of each window, as a `TextClassifier` does of each text. `window_pooling` makes one
     vector of the vectors of the windows, and the classification layer gives one answer for the
-    document. The gradient goes through all windows, or through a sample of them.
+    document. The gradient goes through all windows, or through a sample of the windows.
 
     A row is a document, or other texts and then a document, such as a question and a document. The
     other texts are repeated in each window. `fit`, `evaluate` and `predict` take rows as a
     `TextClassifier` does; packed arrays are (B, W, L) for W windows.
 
-    A document of any length is answered, in the memory of `max_windows` windows. Of a document
-    with more windows, `max_windows` windows at equal distances are read, among them the first and
-    the last window. A step with B documents takes the memory of B `max_windows` texts at most.
+    A document may have any length. The model reads at most `max_windows` windows of a document. If
+    it has more windows, the model reads the first window, the last window, and windows at equal
+    distances between them. So a step with B documents takes the memory of at most B `max_windows`
+    texts.
 
     Args:
         backbone, num_classes, label_names, problem_type, pooling, dropout, activation, thresholds,
             input_names: as for `TextClassifier`. `pooling` makes the vector of a window.
         window_pooling: "mean" or "max"; or a layer that makes one vector of the vectors of the
             windows, such as `AttentionPooling()` or `WindowTransformer()`. It is called with the
-            vectors (B, W, P) and a mask (B, W), 0 where a document has no more windows.
-        preprocessor: `SegmentPacker`, or None if inputs come packed. Its `truncation` is not used.
+            vectors (B, W, P) and a mask (B, W), 0 after the last window of a document.
+        preprocessor: `SegmentPacker`, or None for packed arrays only. Its `truncation` is not used.
         max_windows: int, the most windows of a document that the model sees.
         stride: int, tokens from the start of a window to the start of the next. None is the room
             that a window has, so that windows do not overlap.
-        query_length: int, how many tokens of each text before the document are kept; None as for
+        query_length: int, the most tokens to keep of each text before the document; None as for
             `SegmentPacker.pack_windows`.
         training_windows: int, or None. In training, the model sees a fresh random sample of this
-            many windows of each document, in their order. The other windows are left out: they
-            take no time and no memory. None trains with all windows.
+            many windows of each document, in the order of the document. The other windows take no
+            time and no memory. None trains with all windows.
 
     Outputs, of the model and of `predict`: float32 (B, C).
 
@@ -68,7 +69,8 @@ class DocumentClassifier(TextClassifier):
     (https://arxiv.org/abs/1905.09217), for the maximum over windows that repeat a query.
     """
 
-    # KerasHub's `TextClassifier.from_preset` looks for the only class with the preset's backbone.
+    # KerasHub's `TextClassifier.from_preset` chooses a class by the preset's backbone. With
+    # `BertBackbone` here, it could choose this class.
     backbone_cls = keras_hub.models.Backbone
     head_defaults = {**TextClassifier.head_defaults, "window_pooling": "mean"}
     needs_segment_packer = True
@@ -200,7 +202,7 @@ class DocumentClassifier(TextClassifier):
         return self.pack_with(self.preprocessor, texts)
 
     def pack_with(self, packer: SegmentPacker, texts: Sequence[Any]) -> dict[str, Tensor]:
-        """As `pack_texts`, with a packer whose batches may be padded otherwise."""
+        """Does the same as `pack_texts` with another packer, whose padding may differ."""
         packed = pack_documents(
             packer,
             tuple(texts),
@@ -222,14 +224,14 @@ class DocumentClassifier(TextClassifier):
 
 
 class _MergeWindows(keras.layers.Layer):
-    """(B, W, L) to (B * W, L): each window is a row of the encoder."""
+    """Reshapes (B, W, L) to (B * W, L), so that each window is a row of the encoder."""
 
     def call(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
         windows = {
             name: ops.reshape(tensor, (-1, ops.shape(tensor)[2])) for name, tensor in inputs.items()
         }
-        # A row without a token has no attention probabilities: with some kernels they are NaN, and
-        # so would be the gradient. The first position is unmasked, and the vector is not used.
+        # In a row without a token, the attention probabilities of some kernels are NaN, and so
+        # would be the gradient. So the first position is unmasked. The vector is not used.
         mask = windows["padding_mask"]
         is_first = ops.arange(ops.shape(mask)[1]) == 0
         windows["padding_mask"] = ops.where(is_first, ops.ones_like(mask), mask)
@@ -237,7 +239,7 @@ class _MergeWindows(keras.layers.Layer):
 
 
 class _SplitWindows(keras.layers.Layer):
-    """(B * W, P) to (B, W, P), and the mask (B, W), for an input (B, W, L)."""
+    """Reshapes vectors (B * W, P) to (B, W, P), and makes the mask of windows (B, W)."""
 
     def call(self, vectors: Tensor, padding_mask: Tensor) -> tuple[Tensor, Tensor]:
         shape = (-1, ops.shape(padding_mask)[1], vectors.shape[-1])

@@ -14,13 +14,13 @@ class Entity:
 
     Attributes:
         label: str, the type, such as "PER".
-        text: str. In a text, the part that is the entity. In a list of words, the words of the
-            entity, with spaces between them except between Chinese characters.
+        text: str. If the row is a text, its part that is the entity. If the row is a list of words,
+            the words of the entity, with spaces between them except between Chinese characters.
         start, end: int, the place of the entity. In a text they count characters (code points, as
             Python counts), so that `text[start:end]` is the entity. In a list they count words, so
             that `words[start:end]` is the entity.
-        score: float, the mean probability of the tags of its words; of an `EntitySpanClassifier`
-            the sigmoid of the score of the span.
+        score: float, the mean probability of the tags of its words. From an `EntitySpanClassifier`
+            it is the sigmoid of the score of the span.
     """
 
     label: str
@@ -67,7 +67,7 @@ def join_words(words):
 
 
 def make_entity(text, words, spans, label, first, end, score):
-    """Makes an `Entity` of the words from `first` to before `end`.
+    """Makes an `Entity` of the words from `first` up to, but not including, `end`.
 
     Args:
         text: str, or list of str.

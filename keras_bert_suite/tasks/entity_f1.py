@@ -29,7 +29,7 @@ class EntityF1(keras.callbacks.Callback):
         self._rows, self._tags, self._batch_size = rows, tags, batch_size
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        # A wrong tag is found before an epoch is spent.
+        # A wrong tag is an error before the first epoch.
         data = read_data(self.model, self._rows, self._tags, labelled=True)
         self.model.cut_windows(data)
 

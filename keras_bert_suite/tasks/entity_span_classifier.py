@@ -42,15 +42,17 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
     A row is a list of words, or a text. In Chinese a word is a character. The labels of a row are a
     list of spans `(start, end, type)`. In a list of words they count words: `words[start:end]` is
     the entity. In a text they count characters: `text[start:end]`. The entities that `predict`
-    returns are labels too. `keras_bert_suite.data.span_labels.tags_to_spans` makes spans of tags.
+    returns can be used as labels. `keras_bert_suite.data.span_labels.tags_to_spans` makes spans of
+    tags.
 
     `predict` returns the `Entity` objects of each row, sorted by start, end and the order of
     `label_names`. An entity is a span with a score above 0.
 
-    A text that is longer than the packer's `sequence_length` goes through the model as windows,
-    each half a window after the previous. A window learns the entities that it sees as a whole. An
-    entity is taken from the window that sees the most context around its middle. So an entity that
-    is longer than half a window may be missed; training warns of entities in no window.
+    A text that is longer than the packer's `sequence_length` goes through the model as windows.
+    Each window begins half a window after the previous window. A window learns the entities that it
+    sees as a whole. An entity is taken from the window that sees the most context around its
+    middle. So an entity that is longer than half a window may be missed. Training warns of entities
+    that no window sees as a whole.
 
     `fit` and `evaluate` also take packed arrays, with integer labels (N, M, 3): the first token,
     the last token and the label id of each entity, -1 in places without an entity. For packed
@@ -60,7 +62,7 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
         backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
         num_classes: int C, at least 1. Defaults to the number of `label_names`.
         label_names: list of C strings, the types of entities.
-        preprocessor: `SegmentPacker`, or None if inputs come packed.
+        preprocessor: `SegmentPacker`, or None for packed arrays only.
         head: layer from (B, L, H) and a padding mask (B, L) to float32 (B, C, L, L), such as
             `GlobalPointer(num_classes)`. None is `EfficientGlobalPointer(num_classes)`.
         dropout: float, dropout rate of the sequence output.

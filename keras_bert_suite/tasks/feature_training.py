@@ -1,4 +1,4 @@
-"""Trains what a classifier has after its encoder, on outputs of the encoder computed once."""
+"""Trains the layers after the encoder of a classifier, on encoder outputs computed once."""
 
 import keras
 import numpy as np
@@ -90,9 +90,9 @@ def _encode_rows(task, encoder, x, y, batch_size, verbose):
 
 
 class EncodedBatches(keras.utils.PyDataset):
-    """Batches of rows of similar length, which stay together, with their hidden states.
+    """The hidden states of rows, in batches. A batch has the same rows in every epoch.
 
-    Keras takes the batches in a fresh order in each epoch.
+    The rows of a batch have similar lengths. Keras shuffles the batches in each epoch.
     """
 
     def __init__(self, task, encoder, x, y, batch_size, verbose):

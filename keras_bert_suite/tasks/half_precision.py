@@ -18,21 +18,21 @@ def warn_if_emulated(task: keras_hub.models.Task, trains: bool) -> None:
 
     Args:
         task: the task.
-        trains: bool, whether it is about to be trained, and not only to predict.
+        trains: bool, whether the task is about to be trained. False if it is about to predict.
 
-    Nothing is said of accelerators, and of processors whose instructions are not known, as under
-    Windows and macOS.
+    There is no warning for accelerators, nor for processors whose instructions are unknown, as
+    under Windows and macOS.
 
-    Measured on one core of an AMD EPYC, the product of a (512, 768) and a (768, 3072) matrix took,
-    in bfloat16 and in float32: PyTorch 5 and 27 ms, TensorFlow 6 and 13 ms. Without AVX512-BF16
-    PyTorch took 31 and 26 ms, TensorFlow 32 and 13 ms. Without AVX-512 PyTorch took 100 and 26 ms.
+    Times of the product of a (512, 768) and a (768, 3072) matrix on one core of an AMD EPYC, in
+    bfloat16 and in float32: PyTorch 5 and 27 ms, TensorFlow 6 and 13 ms. Without AVX512-BF16:
+    PyTorch 31 and 26 ms, TensorFlow 32 and 13 ms. Without AVX-512: PyTorch 100 and 26 ms.
     """
     if task.backbone.compute_dtype == "bfloat16" and _is_emulated(trains):
         _warn_once()
 
 
 def _is_emulated(trains: bool) -> bool:
-    """Whether the backend brings bfloat16 to float32, multiplies, and brings the product back."""
+    """Whether the backend converts bfloat16 to float32 to multiply, and the product back."""
     if has_accelerator():
         return False
     # XLA multiplies two bfloat16 matrices in float32 on every CPU, if the product is bfloat16. The
@@ -44,7 +44,7 @@ def _is_emulated(trains: bool) -> bool:
 
 
 def has_accelerator() -> bool:
-    """Whether the backend puts new tensors on something else than a CPU."""
+    """Whether the backend puts new tensors on a device that is not a CPU."""
     if keras.config.backend() == "torch":
         return keras.ops.zeros(()).device.type != "cpu"
     return any(not device.startswith("cpu") for device in keras.distribution.list_devices())
@@ -52,7 +52,7 @@ def has_accelerator() -> bool:
 
 @functools.cache
 def read_instructions(file: PathLike = "/proc/cpuinfo") -> frozenset[str]:
-    """The names of the processor's instructions, from a file of Linux; empty if there is none."""
+    """The processor's instructions by name, from a file of Linux; empty if the file is missing."""
     path = Path(file)
     if path.is_file():
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():

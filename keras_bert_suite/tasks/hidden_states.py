@@ -1,4 +1,4 @@
-"""The hidden states of all layers of a backbone, and their pooling to one vector."""
+"""Finds the hidden states of all layers of a backbone, and pools them to one vector."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,11 +16,13 @@ def open_new_pooling(arguments: dict[str, Any], name: str) -> list[str]:
     """Makes the pooling layer of a task that is built on a checkpoint.
 
     Args:
-        arguments: of the task. The configuration of a layer is replaced by the layer.
-        name: of the argument.
+        arguments: dict of the arguments of the task. If the pooling is a configuration, the
+            function replaces it by the layer.
+        name: str, the name of the argument for the pooling.
 
     Returns:
-        regular expressions for its weights, which no checkpoint of another library has.
+        regular expressions for the weights of the layer, which no checkpoint of another library
+        has.
     """
     if isinstance(arguments.get(name), Mapping):
         arguments[name] = get_pooling(arguments[name])

@@ -1,4 +1,4 @@
-"""Weights of a backbone that the outputs of a task do not depend on, such as the pooler's."""
+"""Leaves weights untrained that the outputs of a task do not depend on, such as the pooler's."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ from keras_bert_suite.annotations import Tensor
 class IdleWeights:
     """A task that does not train the weights at `_idle_paths`.
 
-    An idle weight has no gradient, and Keras would warn of it. Under JAX its gradient is 0, so
-    weight decay would change it.
+    An idle weight has no gradient, and Keras would warn of such a weight. Under JAX its gradient is
+    0, so weight decay would change the weight.
     """
 
     _idle_paths: frozenset[str] = frozenset()
@@ -61,9 +61,9 @@ def encode_tokens(
 
 
 def list_missing_poolers(checkpoint: Any) -> list[str]:
-    """The pooler that a checkpoint lacks, as a list of patterns of paths.
+    """Lists the path pattern of the pooler if a checkpoint lacks the pooler.
 
-    No output depends on it, so there is no need to warn that it is new.
+    No output depends on the pooler, so no warning is needed that it is new.
 
     Args:
         checkpoint: a checkpoint from `checkpoints.open_checkpoint`.

@@ -9,7 +9,7 @@ def check_preprocessor(preprocessor, backbone):
 
     Raises:
         ValueError: if the tokenizer's vocabulary is larger than the embedding, or
-            `sequence_length` than the number of positions.
+            `sequence_length` is larger than the number of positions.
     """
     size = _vocabulary_size(getattr(preprocessor, "tokenizer", None))
     available = getattr(backbone, "vocabulary_size", None)
@@ -55,7 +55,8 @@ def check_segments(num_segments, backbone, input_names):
         input_names: the names of the texts that the task was trained on, or None.
 
     Raises:
-        ValueError: if it is not the number of `input_names`, or the backbone has fewer segments.
+        ValueError: if `num_segments` is not the number of `input_names`, or the backbone has fewer
+            segments.
     """
     if input_names is not None and num_segments != len(input_names):
         wanted = "single texts" if len(input_names) == 1 else f"rows of {len(input_names)} texts"
@@ -133,7 +134,7 @@ def default_names(num_segments):
 def check_held_out(validation_data, needs_labels):
     """Checks that rows to validate on are `(x, y)` or `(x, y, sample_weight)`.
 
-    They may be `(x,)` too for a task that needs no labels.
+    For a task that needs no labels, `(x,)` is right too.
     """
     sizes = (2, 3) if needs_labels else (1, 2, 3)
     if len(validation_data) not in sizes or isinstance(validation_data[0], (str, bytes)):
@@ -153,7 +154,7 @@ def order_columns(inputs, names, input_names):
         input_names: tuple of the names of the task, or None.
 
     Returns:
-        tuple of text columns. It is `inputs` if one of the two has no names.
+        tuple of text columns. It is `inputs` if the columns or the task have no names.
 
     Raises:
         ValueError: if there are several columns, and their names are not `input_names`.

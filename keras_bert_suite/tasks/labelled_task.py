@@ -14,12 +14,12 @@ from keras_bert_suite.tasks.row_task import RowTask
 
 
 class LabelledTask(RowTask):
-    """A task with `label_names`. A checkpoint may have its head or lack it."""
+    """A task with `label_names`. A checkpoint may have or lack the head of the task."""
 
     #: The name of the layer of the head.
     head_name: str
 
-    #: Arguments of a preset's task that do not hold for a new head.
+    #: Values for a new head, in place of the values in the configuration of a preset's task.
     head_defaults: dict[str, Any] = {"input_names": None}
 
     @property
@@ -57,7 +57,7 @@ class LabelledTask(RowTask):
 
     @classmethod
     def fewest_labels(cls, arguments: dict[str, Any]) -> int:
-        """How many labels a task with these arguments of the constructor has at least."""
+        """The smallest number of labels for a task with these arguments of the constructor."""
         return 2
 
     @classmethod
@@ -157,11 +157,11 @@ def resolve_label_names(
         task: str, the class of the task, for messages.
         num_classes: int or None.
         label_names: list of str or None.
-        fewest: int, how many names there are at least.
+        fewest: int, the smallest number of names.
 
     Raises:
-        ValueError: if both are None or contradict each other, or the names are not `fewest` or
-            more different strings.
+        ValueError: if `num_classes` and `label_names` are both None or contradict each other; if a
+            name is no string, or two names are equal; or if there are fewer than `fewest` names.
     """
     if label_names is None:
         if num_classes is None:

@@ -26,7 +26,7 @@ def check_can_read(task):
 
 
 def pack_masked_texts(task, segments):
-    """Packs texts in which the tokenizer's mask token stands in the place of tokens.
+    """Packs texts that have the tokenizer's mask token in place of some tokens.
 
     Args:
         task: task with a `SegmentPacker`.
@@ -89,7 +89,7 @@ def rank_tokens(logits, top_k, allowed=None):
 
 
 def name_guesses(tokenizer, ranked, segments):
-    """The guesses for each text: a list for each mask of pairs (token, probability).
+    """The guesses for each text: for each mask a list of pairs (token, probability).
 
     Args:
         tokenizer: the tokenizer.
@@ -113,7 +113,7 @@ def score_texts(task, texts, batch_size, whole_words):
     tokenizer = task.preprocessor.tokenizer
     ids, real = packed["token_ids"], packed["padding_mask"] != 0
     eligible = real & ~np.isin(ids, tokenizer.special_token_ids)
-    # An unknown token is a token of the text.
+    # The unknown token is special, but it stands for a token of the text.
     eligible |= real & (ids == tokenizer.unknown_token_id)
     begins = find_words(eligible, tokenizer.find_continuations()[ids] & eligible)
     words = np.cumsum(begins, axis=1)
@@ -136,7 +136,7 @@ def score_texts(task, texts, batch_size, whole_words):
 
 
 def _tokenize(tokenizer, text):
-    """int32 (n,), the ids of a text. The mask token, which is no token in a text, gets its id."""
+    """int32 (n,), the ids of a text. Masks get their id; the tokenizer would split them."""
     parts = [tokenizer.tokenize(part) for part in tokenizer.split_at_masks(text)]
     ids = parts[0]
     for part in parts[1:]:

@@ -43,7 +43,7 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy
 
 @dataclasses.dataclass(frozen=True)
 class NumberedRows(Rows):
-    """Rows whose labels are their numbers. A batch of them also has the number of its epoch."""
+    """Rows whose labels are their numbers. A batch also has the number of its epoch."""
 
     def batch(self, rows, epoch):
         x, numbers, weights = super().batch(rows, epoch)
@@ -54,22 +54,22 @@ class NumberedRows(Rows):
 class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
     """A text encoder that guesses masked tokens.
 
-    `fit` and `evaluate` take texts without labels, and mask tokens of them. So an encoder learns
-    the language of a domain from the domain's texts. For texts in memory, the masks of a row depend
-    on the seed, the epoch and the number of the row only, and an evaluation always has the masks of
-    epoch 0. In a dataset of batches, the tokens of a row take the place of its number and its
-    epoch, so a row has the same masks in every epoch. A corpus that does not fit in memory is for
-    `PretrainingBatches` and a `Pretrainer`.
+    `fit` and `evaluate` take texts without labels, and mask some of their tokens. So an encoder
+    learns the language of a domain from the domain's texts. For texts in memory, the masks of a row
+    depend only on the seed, the epoch and the number of the row. An evaluation always has the masks
+    of epoch 0. In a dataset of batches, the masks of a row depend only on the seed and on the
+    packed row, padding included. So a row has the same masks in every epoch if its padding is the
+    same. For a corpus that does not fit in memory, use `PretrainingBatches` and a `Pretrainer`.
 
-    `predict` takes texts in which the tokenizer's mask token, [MASK] or <mask>, stands in the place
-    of tokens.
+    `predict` takes texts that have the tokenizer's mask token, [MASK] or <mask>, in place of some
+    tokens.
 
     `fit` and `evaluate` also take packed arrays, the inputs of the model, with labels int32 (B, P),
     and sample weights float32 (B, P), as `TokenMasker` makes them.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a `token_embedding`.
-        preprocessor: `SegmentPacker`, or None if inputs come packed.
+        preprocessor: `SegmentPacker`, or None for packed arrays only.
         masking: dict of the arguments of `TokenMasker` other than the tokenizer, such as
             `{"unit": "word", "rate": 0.15}`.
         input_names: the names of the texts of a row; see `TextClassifier`.
@@ -205,9 +205,9 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
             **kwargs: `verbose` and `callbacks`, as in Keras.
 
         Returns:
-            a list for each text. It has a list for each mask of the text, of `top_k` pairs
-            (token, probability), the most probable first. For a single str it is the list of the
-            text. For packed arrays they are the logits, float (N, P, V).
+            a list for each text. It has, for each mask of the text, a list of `top_k` pairs
+            (token, probability), the most probable first. For a single str, the list of this text.
+            For packed arrays, the logits, float (N, P, V).
 
         Raises:
             ValueError: if there is no preprocessor, a text has no mask, or a mask is beyond the
@@ -232,18 +232,18 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
     def pseudo_perplexity(
         self, texts: Inputs, batch_size: int | None = None, *, whole_words: bool = False
     ) -> np.ndarray:
-        """How much the model is surprised by each text.
+        """Measures how much each text surprises the model.
 
-        Each token is masked in turn, and the model gives the probability of the token that was
-        there. The pseudo-perplexity is the exponential of the mean of -log(probability). It takes a
-        row of a batch for each token.
+        Each token is masked in turn, and the model gives the probability of this token. The
+        pseudo-perplexity is the exponential of the mean of -log(probability). Each token of a text
+        takes a row of a batch.
 
         Args:
             texts: list of str. A text that is longer than `sequence_length` is cut.
             batch_size: int, 32 by default.
-            whole_words: bool, whether the tokens that continue a word are masked together with each
-                token of the word that is before them. Otherwise the end of a long word gives
-                away its beginning (Kauf and Ivanova, 2023, https://arxiv.org/abs/2305.10588).
+            whole_words: bool. True also masks the tokens that follow the token in the same word.
+                Otherwise the end of a long word gives away its beginning (Kauf and Ivanova, 2023,
+                https://arxiv.org/abs/2305.10588).
 
         Returns:
             float64 (N,), at least 1; NaN for a text without tokens.

@@ -35,7 +35,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder.
-        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None if inputs come packed.
+        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None for packed arrays only.
         dropout: float, dropout rate of the pooled output.
         input_names: names of the columns, and of the inputs of an export.
 
@@ -168,14 +168,14 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
 
 
 class _MergeChoices(keras.layers.Layer):
-    """(B, K, L) to (B * K, L): each ending is a row of the backbone."""
+    """Reshapes (B, K, L) to (B * K, L), so that each ending is a row of the backbone."""
 
     def call(self, inputs: Tensor) -> Tensor:
         return ops.reshape(inputs, (-1, ops.shape(inputs)[2]))
 
 
 class _SplitChoices(keras.layers.Layer):
-    """(B * K, 1) to (B, K), for the K of an input (B, K, L)."""
+    """Reshapes scores (B * K, 1) to (B, K), where the inputs (B, K, L) say K."""
 
     def call(self, scores: Tensor, inputs: Tensor) -> Tensor:
         return ops.reshape(scores, (-1, ops.shape(inputs)[1]))

@@ -21,15 +21,16 @@ from keras_bert_suite.tasks.text_packing import measure_rows
 
 
 def predict(task, x, batch_size, steps, decode, condense=None, **kwargs):
-    """The answers of a task for rows or a dataset.
+    """Computes the answers of a task for rows or a dataset.
 
     Args:
         task: `RowTask`.
         x, batch_size, steps: as for `RowTask.predict`.
         decode: function(outputs, rows), such as `RowTask.decode`.
-        condense: function(outputs, rows) from the outputs for a batch, and rows of the kind of its
-            rows, to what `decode` needs of them, for a task that cuts windows and whose outputs are
-            too large to be kept. None keeps them.
+        condense: function(outputs, rows) that reduces the outputs for a batch to the values that
+            `decode` needs. It is for tasks that cut windows, and whose outputs are too large to be
+            kept. `rows` has the class of the batch's rows, but may hold more rows. None keeps the
+            outputs.
         **kwargs: `verbose` and `callbacks`, as in Keras.
 
     Returns:
@@ -89,7 +90,7 @@ def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
         decode(condense(outputs, read[number]) if condense else outputs, read[number])
         for number, outputs in enumerate(_run_batches(task, pack_batches(), steps, **kwargs))
     ]
-    if not answers:  # Batches without a row, or a callback that stopped it.
+    if not answers:  # No batch has a row, or a callback has stopped the prediction.
         return _predict_rows(task, read_data(task, []), None, decode, condense)
     if isinstance(answers[0], list):
         return [answer for batch in answers for answer in batch]
@@ -99,7 +100,7 @@ def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
 def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
     """Yields the outputs for each batch. Arrays of different batches may differ in length.
 
-    `keras.Model.predict` concatenates the outputs of batches, so all must have one length.
+    `keras.Model.predict` would concatenate the outputs of batches, so all would need one length.
     """
     if not isinstance(callbacks, keras.callbacks.CallbackList):
         callbacks = keras.callbacks.CallbackList(
@@ -126,15 +127,15 @@ def _has_open_outputs(task):
 
 
 def _no_rows(output):
-    """The array of an output of the model for no rows."""
-    # Under PyTorch a reshaped batch has a number of rows, which means nothing.
+    """The array of an output of the model for an input without rows."""
+    # Under PyTorch, the symbolic shape of a reshaped batch has a number of rows. It is not used.
     return np.zeros([0, *(size or 0 for size in output.shape[1:])], output.dtype)
 
 
 def softmax(logits):
     """float32 (..., C), the probabilities of logits (..., C).
 
-    It is NumPy's, since JAX would compile it for each shape.
+    It uses NumPy, because JAX would compile it for each shape.
     """
     scores = np.exp(logits - logits.max(axis=-1, keepdims=True))
     return scores / scores.sum(axis=-1, keepdims=True)

@@ -92,7 +92,7 @@ def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
     if _saved_class(preset, PREPROCESSOR_CONFIG_FILE, family):
         preprocessor = get_preset_loader(preset).load_preprocessor(family)
     elif check_file_exists(preset, TOKENIZER_CONFIG_FILE):
-        preprocessor = family.from_preset(preset)  # KerasHub takes the backbone's class.
+        preprocessor = family.from_preset(preset)  # KerasHub finds the class by the backbone.
     else:
         raise ValueError(
             f"{preset} holds no tokenizer. Pass `preprocessor`, a SegmentPacker with the tokenizer "
@@ -118,7 +118,7 @@ def _read_head(cls, preset, checkpoint):
     try:
         return cls.head_arguments(checkpoint)
     except ValueError:
-        return None  # It has no head of this kind.
+        return None  # The checkpoint has no head of this kind.
 
 
 def _load_keras_preset(cls, preset, load_weights, dtype, arguments):

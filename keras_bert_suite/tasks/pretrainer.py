@@ -97,7 +97,8 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     ) -> Self:
         """Builds a pretrainer from a checkpoint, to go on with its pretraining.
 
-        The heads of the checkpoint are loaded. A head that it lacks is new, with a warning.
+        The heads of the checkpoint are loaded. If the checkpoint lacks a head, this head is new,
+        with a warning.
 
         Args:
             preset, **kwargs: as for `RowTask.from_preset`: `load_weights`, `sequence_length`,
@@ -172,7 +173,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             if self.next_sentence:
                 loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         if is_auto(weighted_metrics):
-            # With several outputs, Keras puts the name of the output before that of the metric.
+            # With several outputs, Keras puts the name of the output before the metric's name.
             name = "accuracy" if self.next_sentence else "mlm_accuracy"
             weighted_metrics = {"mlm": [MaskedLMAccuracy(name=name)]}
             if self.next_sentence:
@@ -199,7 +200,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             top_k: int, how many guesses are returned for each mask.
 
         Returns:
-            a list for each text. It has a list for each mask of the text, of `top_k` pairs
+            a list for each text. It has, for each mask of the text, a list of `top_k` pairs
             (token, probability), the most probable first.
 
         Raises:

@@ -1,6 +1,6 @@
-"""What a `TextClassifier` does differently for classes, for sets of labels and for numbers.
+"""The differences between a `TextClassifier` of classes, of sets of labels and of numbers.
 
-The names are those of `problem_type` in the configurations of Hugging Face.
+The names of problem types are the values of `problem_type` in configurations of Hugging Face.
 """
 
 from abc import ABC, abstractmethod
@@ -33,7 +33,7 @@ from keras_bert_suite.training import (
 
 
 class ProblemType(ABC):
-    """How a classifier reads labels, is trained, and turns its outputs into answers.
+    """Says how a classifier reads labels, is trained, and turns its outputs into answers.
 
     The methods take the classifier as `task`, and read its `label_names`, `returns_logits`, `loss`
     and `thresholds`.
@@ -42,10 +42,10 @@ class ProblemType(ABC):
     #: Hugging Face's name.
     name: str
 
-    #: How many labels, or targets, there are at least.
+    #: The smallest number of labels, or of targets.
     fewest_labels: int
 
-    #: The activations of the outputs, beside None for logits.
+    #: The activations that the outputs may have, besides None for logits.
     activations: tuple[str, ...] = ()
 
     @abstractmethod
@@ -95,14 +95,14 @@ class ProblemType(ABC):
 
     @abstractmethod
     def name_answers(self, outputs: np.ndarray, task: Any) -> Any:
-        """Turns outputs of the model (N, C) into an answer for each row that a person reads."""
+        """Turns outputs of the model (N, C) into a readable answer for each row."""
 
     @abstractmethod
     def score(self, outputs: np.ndarray, labels: np.ndarray, task: Any) -> dict[str, Any]:
         """Scores outputs of the model (N, C) against encoded labels."""
 
     def tune_thresholds(self, outputs: np.ndarray, labels: np.ndarray, task: Any) -> list[float]:
-        """The best threshold of each label for outputs of the model and encoded labels."""
+        """Finds the best threshold of each label from outputs of the model and encoded labels."""
         raise ValueError(
             f"A classifier with problem_type={self.name!r} has no thresholds. They are for "
             f"problem_type='{MultiLabel.name}'."
@@ -178,7 +178,7 @@ class MultiLabel(ProblemType):
     def class_weighting(
         self, class_weight: Mapping[Any, float], task: Any
     ) -> Callable[[Tensor], Tensor]:
-        """The weight of a label in the rows that have it, as PyTorch's `pos_weight`."""
+        """The weight of a class counts only in rows with this label, as PyTorch's `pos_weight`."""
         if not isinstance(task.loss, LabelwiseLoss):
             raise ValueError(
                 "class_weight weights the labels of a row by themselves, but the loss "
@@ -263,7 +263,7 @@ class Regression(ProblemType):
 
 
 def _find_probabilities(outputs, task):
-    """float32 (N, C). It computes the sigmoid as the served model does."""
+    """float32 (N, C), the probabilities, by the same sigmoid as in a served model."""
     if not task.returns_logits:
         return outputs
     return ops.convert_to_numpy(ops.sigmoid(outputs))
@@ -278,7 +278,7 @@ def find_problem_type(name: str) -> ProblemType:
     """The `ProblemType` of a name.
 
     Raises:
-        ValueError: if there is none of this name.
+        ValueError: if no problem type has this name.
     """
     if name not in PROBLEM_TYPES:
         raise ValueError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, got {name!r}.")

@@ -35,13 +35,14 @@ from keras_bert_suite.tasks.text_packing import check_can_pack
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
-#: The score of padding. No answer begins or ends there, and the loss does not depend on its length.
+#: The score of padding. So no answer begins or ends there, and the loss is the same with any length
+#: of the padding.
 _PADDING_SCORE = -1e9
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
-    """A text encoder with a layer that scores each token as the first and the last of an answer.
+    """A text encoder with a layer that scores each token as first and as last token of an answer.
 
     A row is a question and a context. `fit`, `evaluate` and `predict` take them as a tuple of two
     columns `(questions, contexts)`, a DataFrame or a dict with the columns `question` and
@@ -53,7 +54,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
     `read_squad` reads such rows from files.
 
     A context that is too long for a row goes through the model as overlapping windows, each with
-    the question before it. In training a window without the answer has its answer at [CLS].
+    the question before it. In training, the label of a window without the answer is [CLS].
     Prediction compares all spans of all windows. A span counts in the window that sees the most
     context around its first token.
 
@@ -62,19 +63,20 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a sequence output.
-        preprocessor: `SegmentPacker`, or None if inputs come packed.
-        stride: int, how many tokens after the start of a window the next window starts. None is a
-            third of the packer's `sequence_length`: 128 of 384.
+        preprocessor: `SegmentPacker`, or None for packed arrays only.
+        stride: int, the tokens from the start of a window to the start of the next window. None is
+            a third of the packer's `sequence_length`, such as 128 of 384, but at most half of the
+            room for the context.
         query_length: int, the most tokens of a question; the rest is cut off. None is 64, but
             at most two thirds of a row.
         max_answer_length: int, the most tokens of an answer that `predict` finds.
-        no_answer_threshold: float, the `null_odds` of an `Answer` above which there is no answer.
-            Wanted for data with questions without an answer: 0.0, or what `tune_threshold` finds.
-            None if every question has an answer.
+        no_answer_threshold: float. A question has no answer if the `null_odds` of its `Answer` are
+            above this threshold. Data in which some questions have no answer need it: pass 0.0, or
+            let `tune_threshold` find a value. None if every question has an answer.
         input_names: names of the columns, and of the inputs of an export.
 
     Outputs of the model: float32 (B, 2, L), for each token the logit of being the first token of
-    the answer, and of being the last; -1e9 for padding.
+    the answer, and of being the last token; -1e9 for padding.
 
     Example:
     ```python
@@ -164,8 +166,8 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         Args:
             optimizer: "auto" is `AdamW` at 3e-5 with linear warm-up over the first
                 tenth of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is sparse categorical cross-entropy over the tokens, the mean of those for
-                the first and the last token.
+            loss: "auto" is sparse categorical cross-entropy over the tokens of a row, the mean of
+                the loss of the first token and the loss of the last token.
             metrics: "auto" is the accuracy of first and last tokens.
             **kwargs: see `keras.Model.compile`.
         """
@@ -191,8 +193,8 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
         Args:
             x, batch_size, steps, **kwargs: as for `RowTask.predict`.
-            question, context: in place of `x`, a str each or columns of str. One str beside a
-                column goes with every row of the column.
+            question, context: in place of `x`. Each is a str, or a column of str. If only one of
+                them is a str, it is used for every row of the other.
 
         Returns:
             list of `Answer`, one for each row; for a `question` and a `context` that are both str,
@@ -213,8 +215,8 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
     ) -> Any:
         """Ranks the best answers to each question by their score.
 
-        Of several spans of equal text only the best is listed. With a `no_answer_threshold`, no
-        answer is ranked among them.
+        Spans with the same text are listed only once. With a `no_answer_threshold`, "no answer" is
+        one of the ranked answers.
 
         Args:
             x, batch_size, steps, question, context, **kwargs: as for `predict`.
@@ -237,7 +239,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
         Args:
             x: as for `fit`, in memory.
-            y: as for `fit`. Of several accepted answers the best counts.
+            y: as for `fit`. If a question has several accepted answers, the highest score counts.
             batch_size: int, 32 by default.
 
         Returns:

@@ -24,7 +24,7 @@ class ContextTokens:
         text: str.
         ids: int32 (T,).
         starts, ends: int32 (T,), the characters that each token was made from.
-        is_blank: bool (T,), tokens of white space, with which no answer begins or ends.
+        is_blank: bool (T,), whether a token is white space. No answer begins or ends with it.
     """
 
     text: str
@@ -52,8 +52,8 @@ class QuestionWindows(Rows):
         contexts: list of B `ContextTokens`.
         row_ids: int32 (N,), the question of each window.
         begins: int32 (N,), the index of the window's first token in its context.
-        first_places: int32 (N,), the place of this token in the packed row.
-        own_starts, own_ends: int32 (N,), the range of the window's tokens with which its answers
+        first_places: int32 (N,), the place of the window's first token in the packed row.
+        own_starts, own_ends: int32 (N,), the range of the window's tokens at which its answers may
             begin.
     """
 
@@ -134,7 +134,7 @@ def find_room(packer, stride, query_length):
 
 
 class _ContextTokenizer:
-    """Tokenizes contexts. The questions of a paragraph share one context."""
+    """Tokenizes each context once. The questions of a paragraph share one context."""
 
     def __init__(self, tokenizer):
         self._tokenizer = tokenizer

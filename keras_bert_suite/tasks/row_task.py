@@ -61,7 +61,7 @@ class RowTask(PackedSequences, SavedTask):
     - `read_rows(x, y, sample_weight)` and `read_batch` read the rows that the task takes, and
       `arrange_columns(inputs, names, labelled)` puts their texts in order;
     - `needs_labels` says whether `fit` and `evaluate` need labels, and `has_fixed_labels` whether
-      the labels of two batches differ in the number of rows only;
+      the labels of two batches differ only in the number of rows;
     - `encode_labels(labels)` turns labels, as users write them, into labels for the loss;
     - `returns_logits` says whether the outputs are logits, and `read_loss(loss)` makes a loss, as
       users write it, fit the labels and the outputs;
@@ -99,7 +99,8 @@ class RowTask(PackedSequences, SavedTask):
     def check_further_arguments(self, arguments: Mapping[str, Any]) -> None:
         """Raises TypeError if a constructor got an argument in `**kwargs` that nothing reads.
 
-        A constructor of a task calls it first, so that a misspelt argument is the first error.
+        A constructor of a task calls this method first, so that a misspelt argument is the first
+        error.
         """
         check_further_arguments(type(self), arguments, FURTHER_ARGUMENTS)
 
@@ -144,11 +145,11 @@ class RowTask(PackedSequences, SavedTask):
                 `hf://owner/name`; or `kaggle://...` for a preset on Kaggle.
             load_weights: bool, whether to load weights or only the configuration.
             sequence_length: int, the most tokens in a row. None takes the length that the
-                checkpoint names, or else the number of its positions.
+                checkpoint names, or the number of its positions if it names no length.
             lowercase: bool, replaces the setting of the checkpoint.
             dtype: string or `keras.DTypePolicy`, such as "mixed_bfloat16".
-            skip: regular expression, or several, of weights that keep their values; see
-                `checkpoints.load_weights`.
+            skip: regular expression, or several, for the paths of weights that are not loaded and
+                keep their values; see `checkpoints.load_weights`.
             **kwargs: arguments of the constructor. With `preprocessor`, the checkpoint needs no
                 vocabulary.
 
@@ -205,7 +206,7 @@ class RowTask(PackedSequences, SavedTask):
         return take_class_ids(read_loss(loss, self.returns_logits))
 
     def compile_from_config(self, config: Config) -> None:
-        """Compiles with the saved arguments. Keras does not, if a class has its own `compile`."""
+        """Compiles with the saved arguments. Keras skips this if a class has its own `compile`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         self._build_optimizer()
 
@@ -246,11 +247,12 @@ class RowTask(PackedSequences, SavedTask):
             shuffle: bool, whether rows in memory come in a fresh order each epoch.
             sequence_packing: bool, whether the encoder works on packed rows, in which several rows
                 of a batch stand one after the other, hidden from each other. It then computes
-                little on padding. The loss and the gradients of a batch stay the same, but for the
-                dropout. Shuffled rows in memory come in random order, and not with rows of similar
-                length, so a training that goes on must keep this argument. Only training is packed.
-            callbacks: list of `keras.callbacks.Callback`. With a `TrainingCheckpoint`, a
-                training that was interrupted goes on.
+                little on padding. The loss and the gradients of a batch stay the same, except for
+                the dropout. With packing, shuffled rows in memory are not batched with rows of
+                similar length. So a training that goes on must keep this argument. Validation is
+                not packed.
+            callbacks: list of `keras.callbacks.Callback`. With a `TrainingCheckpoint`, an
+                interrupted training goes on.
             epochs, sample_weight, steps_per_epoch, validation_steps, initial_epoch, verbose,
                 **kwargs: as in Keras.
 
@@ -353,7 +355,7 @@ class RowTask(PackedSequences, SavedTask):
 
         Args:
             x, batch_size: as for `fit`.
-            steps: int. Only the first `steps` batches of rows are answered. None answers all.
+            steps: int. Only the first `steps` batches of rows are answered. None answers all rows.
             **kwargs: `verbose` and `callbacks`, as in Keras.
         """
         return predict(self, x, batch_size, steps, self.decode, **kwargs)
@@ -385,7 +387,7 @@ class RowTask(PackedSequences, SavedTask):
         return keras.Model.predict_on_batch(self, self._prepare_batch(self.preprocess, x)[0])
 
     def _build_optimizer(self):
-        """Makes the optimizer's variables; TensorFlow traces a step twice that makes them."""
+        """Makes the optimizer's variables. If a step made them, TensorFlow would trace it twice."""
         if self.optimizer is not None and not self.optimizer.built:
             self.optimizer.build(self.trainable_variables)
 
@@ -398,7 +400,7 @@ class RowTask(PackedSequences, SavedTask):
         return Rows.read(x, y, sample_weight)
 
     def unpack_batch(self, batch: Any) -> tuple[Any, Any, Any]:
-        """The (x, y, sample_weight) of an element of a dataset that `predict` was given."""
+        """The (x, y, sample_weight) of an element of a dataset that `predict` takes."""
         return unpack_batch(batch)
 
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
@@ -448,10 +450,10 @@ class RowTask(PackedSequences, SavedTask):
 
         Args:
             outputs: the arrays of `keras.Model.predict`, in the order of the rows. If
-                `cut_windows` has made new rows, it is a list with an array for each of them,
-                whose lengths differ.
+                `cut_windows` has made new rows, `outputs` is a list with an array for each new row.
+                The lengths of these arrays differ.
             rows: `Rows` from `cut_windows`. It is None for a dataset, unless an output of the
-                model is of open length.
+                model has an open length.
         """
         return outputs
 
@@ -472,7 +474,7 @@ class RowTask(PackedSequences, SavedTask):
     def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         """Turns a batch of `fit` or `evaluate` into inputs, labels and weights.
 
-        Args, Returns: as for `preprocess`, which it is by default.
+        By default it calls `preprocess`. Args, Returns: as for `preprocess`.
         """
         return self.preprocess(x, y, sample_weight)
 

@@ -41,11 +41,11 @@ class SavedTask:
         super().save_to_preset(preset_dir, *args, **kwargs)
 
     def quantize(self, mode: str | None = None, config: Any = None) -> None:
-        """Brings the matrices of the encoder to 8-bit integers, a quarter of their size.
+        """Converts the matrices of the encoder to 8-bit integers, a quarter of their size.
 
-        The encoder then rounds what it multiplies to 8 bits, too. The heads stay as they are,
-        because files have no place for their quantization. Quantize after training. The optimizer
-        begins anew: its state belongs to matrices that are not trained any more.
+        The encoder then also rounds the inputs of these matrices to 8 bits. The heads stay as they
+        are, because files have no place for their quantization. Quantize after training. The
+        optimizer begins anew: its state belongs to matrices that are not trained any more.
 
         Args:
             mode: "int8".
@@ -67,10 +67,10 @@ class SavedTask:
             warnings.filterwarnings("ignore", "Layer .* does not have a `quantize` method")
             self.backbone.quantize(mode)
         if self.optimizer is not None and self.optimizer.built:
-            # Its state is that of matrices that are trained no more.
+            # The state of the optimizer belongs to matrices that are not trained any more.
             self.optimizer = type(self.optimizer).from_config(self.optimizer.get_config())
             self.optimizer.build(self.trainable_variables)
-        # TensorFlow would go on with functions that read the old weights, and keep these alive.
+        # TensorFlow would still call functions that read the old weights, which stay in memory.
         self.train_function = self.test_function = self.predict_function = None
 
     def save_task_weights(self, filepath: PathLike) -> None:
@@ -87,7 +87,7 @@ class SavedTask:
 
     def get_config(self) -> Config:
         config = super().get_config()
-        # The configuration of a `BertBackbone` has its own entry for this.
+        # The configuration of a `BertBackbone` says itself which layers are frozen.
         if not isinstance(self.backbone, BertBackbone):
             config["backbone_trainability"] = read_trainability(self.backbone)
         config["trainable"] = self.trainable
@@ -96,7 +96,7 @@ class SavedTask:
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
-        # A task that is loaded is compiled as it was saved, or not at all.
+        # Loading compiles a task with its saved arguments, or not at all.
         config = {"compile": False, **config}
         trainability = config.pop("backbone_trainability", None)
         trainable, heads = config.pop("trainable", True), config.pop("head_trainability", {})

@@ -1,4 +1,4 @@
-"""What a task with vectors of texts can do with them: compare, search, score."""
+"""Compares, searches and scores texts by their vectors."""
 
 import numbers
 import operator
@@ -22,12 +22,12 @@ from keras_bert_suite.tasks.vector_search import (
 class SemanticSearch:
     """A task whose `predict` turns texts into vectors.
 
-    Wherever a method takes texts, it also takes vectors, a float array (N, H), so that a corpus
-    need be encoded only once.
+    In place of texts, every method also takes vectors, a float array (N, H). So a corpus can be
+    encoded once for many searches.
     """
 
     def similarity(self, a: Inputs, b: Inputs, batch_size: int | None = None) -> np.ndarray:
-        """Compares each text with each of other texts.
+        """Compares each text of `a` with each text of `b`.
 
         Args:
             a: N texts or vectors.
@@ -54,7 +54,7 @@ class SemanticSearch:
             float32 (N,), cosine similarities.
 
         Raises:
-            ValueError: if `a` and `b` differ in their number.
+            ValueError: if `a` and `b` have different numbers of texts.
         """
         a, b = self._read_vectors(a, batch_size), self._read_vectors(b, batch_size)
         check_widths(a, b)
@@ -76,7 +76,8 @@ class SemanticSearch:
         Args:
             queries: texts or vectors.
             corpus: texts or vectors. A generator of texts is read into a list.
-            top_k: int, how many texts are found for each query; all, if the corpus has fewer.
+            top_k: int, how many texts are found for each query. If the corpus has fewer texts, all
+                are found.
             batch_size: int, as for `predict`.
 
         Returns:
@@ -137,14 +138,14 @@ class SemanticSearch:
         top_k: Sequence[int] = (1, 5, 10),
         batch_size: int | None = None,
     ) -> dict[str, float]:
-        """Searches a corpus for queries, and scores what is found.
+        """Searches a corpus for queries, and scores the results.
 
         Args:
             queries: dict of query id -> text.
             corpus: dict of document id -> text.
             relevant: dict of query id -> the ids of its relevant documents, or a dict of document
                 id -> relevance. Queries without an entry are left out.
-            top_k: ints, the values of k in the names of scores. As many documents are searched as
+            top_k: ints, the values of k in the names of scores. A search finds as many documents as
                 the largest k.
             batch_size: int, as for `predict`.
 
@@ -194,7 +195,7 @@ class SemanticSearch:
 
 
 def _read_generator(x):
-    """The texts of a generator as a list. Other values, and batches of a generator, stay."""
+    """Reads a generator of texts into a list. Other values, and generators of batches, stay."""
     if not isinstance(x, Iterator):
         return x
     texts = list(x)
@@ -204,7 +205,7 @@ def _read_generator(x):
 
 def _read_scores(scores):
     """float64 scores. Checks that they are finite numbers."""
-    # NumPy would make texts of all numbers of a list with a text.
+    # If a list holds a text, NumPy would turn the numbers of the list into texts too.
     array = np.asarray(scores, object if isinstance(scores, (list, tuple)) else None)
     if array.dtype.kind not in "biuf":
         for row, score in enumerate(array.flat):

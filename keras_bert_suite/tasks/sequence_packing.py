@@ -9,10 +9,10 @@ from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 
 
 def check_can_pack_sequences(task):
-    """Checks that packed rows mean the same to a task as the rows of the batch.
+    """Checks that a task computes the same on packed rows as on the rows of the batch.
 
     Raises:
-        ValueError: if they do not.
+        ValueError: if the task does not.
     """
     if not isinstance(task.backbone, PackedSequences):
         raise ValueError(
@@ -35,13 +35,13 @@ def check_can_pack_sequences(task):
 
 
 def check_rows(padding_mask):
-    """Checks that each row begins with a token, because poolings take the state of the first.
+    """Checks that each row begins with a token, because poolings take the first state of a row.
 
     Args:
-        padding_mask: int (..., L). Of documents (B, W, L) a window may be empty.
+        padding_mask: int (..., L). A window of documents (B, W, L) may be empty.
 
     Raises:
-        ValueError: if a row does not.
+        ValueError: if a row begins with padding.
     """
     begins = padding_mask[..., :1] != 0
     if padding_mask.ndim > 2:
@@ -66,7 +66,7 @@ def with_sequence_layout(preprocess):
     compiled = compiles_each_length()
 
     def preprocess_packed(x, y=None, sample_weight=None):
-        # A `tf.data` dataset may meet another backend.
+        # A `tf.data` dataset yields tensors of TensorFlow under every backend.
         batch = keras.tree.map_structure(np.asarray, preprocess(x, y, sample_weight))
         x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
         check_rows(x["padding_mask"])

@@ -1,7 +1,7 @@
-"""Cuts rows with spans into windows of tokens, and reads the spans of rows from those of windows.
+"""Cuts rows with spans into windows of tokens, and joins spans of windows to spans of rows.
 
-A span stands for two tokens: the first token of its first word, and the first token of its last
-word. In a window these are places in the packed row, where 0 is the start token.
+A span is stored as two tokens: the first token of its first word, and the first token of its last
+word. In a window both are places in the packed row, where 0 is the start token.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ def cut_span_windows(packer, rows):
         label id.
 
     Raises:
-        ValueError: if a span ends behind its row, or has no word, naming the row.
+        ValueError: if a span ends after the end of its row, or has no word, naming the row.
     """
     windows = cut_windows(packer, rows)
     if rows.labels is None:
@@ -76,7 +76,9 @@ def find_spans(scores):
 
 
 def join_span_windows(found, windows):
-    """The spans of rows. A span comes from the window that answers for the token in its middle.
+    """Joins spans of windows to spans of rows.
+
+    A span comes from the window that answers for the token in the middle of the span.
 
     Args:
         found: list of N arrays from `find_spans`.
@@ -86,7 +88,7 @@ def join_span_windows(found, windows):
         list of B arrays float64 (M, 4): first word, last word, label id and score, sorted.
     """
     tokenized = windows.tokenized
-    # The number of the word, in its row, that begins with each token.
+    # `word_of` has, for each token that begins a word, the number of this word in its row.
     counts = np.fromiter(map(len, tokenized.words), "int64", len(tokenized.words))
     numbers = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     word_of = np.full(len(tokenized.ids) + 1, -1)

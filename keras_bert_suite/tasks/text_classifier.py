@@ -27,44 +27,44 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay, read_loss
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier):
-    """A text encoder with a classification layer on its pooled output, or on a pooling of yours.
+    """A text encoder with a classification layer on its pooled output, or on another pooling.
 
     `fit`, `evaluate` and `predict` take raw strings: a list, an array or a pandas Series. Pairs
     are a tuple of two such columns, a DataFrame, or a dict of text columns. They also take packed
     arrays (a dict of `token_ids`, `segment_ids` and `padding_mask`), and datasets of batches with
     labels: `tf.data`, Grain, `keras.utils.PyDataset`, a PyTorch `DataLoader` or a generator.
 
-    `problem_type` says what the answers are, in the words of Hugging Face:
+    `problem_type` names the kind of answers, in the words of Hugging Face:
 
     - "single_label_classification": one class for each row. Labels are class ids, or the names in
       `label_names`; or a matrix (N, C) of one-hot or soft labels.
-    - "multi_label_classification": a set of labels for each row. Labels are for each row a list of
-      names or ids, or a matrix (N, C) of 0 and 1.
+    - "multi_label_classification": a set of labels for each row. Labels are a list of names or ids
+      for each row, or a matrix (N, C) of 0 and 1.
     - "regression": a number for each row, or C numbers. Labels are floats (N,), or (N, C).
 
-    An array of sets of labels is always 0 or 1 for each label, and so are lists of C numbers each.
-    So where ids could be meant, pass names. The columns of a DataFrame of labels are read by their
-    names.
+    For sets of labels, an array of numbers always means 0 or 1 for each label, and never ids. Lists
+    with C numbers each mean the same. So if ids could be meant, pass names. The columns of a
+    DataFrame of labels are read by their names.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder.
         num_classes: int C, at least 2, or at least 1 for sets of labels and for numbers. Defaults
             to the number of `label_names`.
         label_names: list of C strings. Defaults to the class ids as strings.
-        problem_type: str, see above. For `from_preset` the default is that of the checkpoint, with
-            its own layer. A new layer is for sets of labels if the layer of the checkpoint is, and
-            else for classes.
+        problem_type: str, see above. With `from_preset`, the layer of the checkpoint has the type
+            of the checkpoint. A new layer is for sets of labels if the layer of the checkpoint is
+            for sets of labels, otherwise for classes.
         pooling: None for the pooled output of the backbone; or a layer that makes one vector (B, P)
             of the hidden states. It is called with the sequence output (B, L, H) and the padding
             mask (B, L). The mask is passed by its name if `call` of the layer has an argument
             `mask`, as with `keras.layers.LSTM`. A layer whose attribute `takes_hidden_states` is
             true gets a list of (B, L, H) in place of the sequence output: the embeddings, and the
-            output of each transformer layer. Names as for `TextEmbedder` are taken, too.
-        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None if inputs
-            come packed.
+            output of each transformer layer. The names of poolings for `TextEmbedder` are taken,
+            too.
+        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None for packed arrays only.
         dropout: float, dropout rate of the pooled output.
-        activation: None for logits, or for probabilities "softmax", and "sigmoid" for sets of
-            labels. A regression has no activation.
+        activation: None for logits. For probabilities, "softmax" for classes, and "sigmoid" for
+            sets of labels. A regression has no activation.
         thresholds: for sets of labels, C floats. A row has a label if its probability is above the
             threshold, 0.5 by default. `tune_thresholds` chooses them.
         input_names: names of the texts of a row, such as ("premise", "hypothesis"). If it is
@@ -184,12 +184,12 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
 
     @classmethod
     def fewest_labels(cls, arguments: dict[str, Any]) -> int:
-        # Without a `problem_type` the checkpoint may say it.
+        # Without a `problem_type` the checkpoint may name the type.
         return find_problem_type(arguments.get("problem_type", MultiLabel.name)).fewest_labels
 
     @classmethod
     def replace_head(cls, old_head: Config, arguments: dict[str, Any]) -> dict[str, Any]:
-        # New labels are more labels of the same kind. But a number has no labels.
+        # New labels are taken to be of the same kind. But a regression has no labels.
         keeps = old_head.get("problem_type") == MultiLabel.name
         return {"problem_type": MultiLabel.name if keeps else SingleLabel.name, **arguments}
 
@@ -262,9 +262,9 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         """Trains the classification layer, and a pooling with weights, on features computed once.
 
         The encoder stays as it is. Its outputs are computed without dropout and kept in memory. So
-        the results differ from those of `fit` with a frozen encoder, whose dropout gives a text
-        another vector in each epoch. The dropout before the classification layer is active. The
-        loss and the metrics are those of `compile`.
+        the results differ from `fit` with a frozen encoder, whose dropout gives a text another
+        vector in each epoch. The dropout before the classification layer is active. `compile` sets
+        the loss and the metrics.
 
         Without a pooling that has weights, the features are vectors, float32 (N, P). Otherwise
         they are the hidden states that the pooling takes, float32 (B, L, H) for each batch of rows
@@ -277,8 +277,8 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             batch_size: int.
             epochs: int.
             validation_data: `(x, y)` in memory, or None.
-            optimizer: "auto" is Adam at 1e-3. It is of this training alone, so that a later `fit`
-                begins anew.
+            optimizer: "auto" is Adam at 1e-3. It serves this training alone. A later `fit` has the
+                optimizer of `compile`.
             **kwargs: as in `keras.Model.fit`, such as `callbacks` and `verbose`.
 
         Returns:

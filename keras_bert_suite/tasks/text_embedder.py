@@ -53,13 +53,13 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
     positives)` or `(anchors, positives, negatives)`; a DataFrame or dict of text columns; or a
     dataset of batches. The loss says which rows it takes:
 
-    - `InBatchNegatives` (the default): pairs that match, with further texts that do not; or single
-      texts, each its own match (SimCSE);
+    - `InBatchNegatives` (the default): pairs that match, with further texts that do not match; or
+      single texts, each its own match (SimCSE);
     - `CoSENT` and `CosineRegression`: pairs with a score each, the labels `y`;
     - `Triplet`: an anchor, a text that matches and a text that does not;
-    - a function or `keras.losses.Loss` of the user. Its `y_true` is the scores float32 (B,), or,
-      for rows without scores, numbers of the texts int32 (B, S), equal for equal texts. Its
-      `y_pred` is vectors float32 (B, S, H), of the S texts of each row.
+    - a function or `keras.losses.Loss` of the user. Its `y_true` is the scores float32 (B,). For
+      rows without scores it is numbers of the texts, int32 (B, S), and equal texts have equal
+      numbers. Its `y_pred` is the vectors float32 (B, S, H) of the S texts of each row.
 
     Rows without scores have no `y`. A batch of a dataset is then `(x,)`, or a dict of columns;
     `validation_data` is `(x, None)`. Packed arrays are int32 (B, S, L), or (B, L) for single texts.
@@ -69,11 +69,11 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         pooling: "mean" over the tokens, "cls" for the first token, "max", "first_last_average" for
             the mean of the first and the last layer; or a layer, as for `TextClassifier`.
         normalize: bool, whether the vectors have the length 1.
-        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None if inputs come packed.
+        preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None for packed arrays only.
         input_names: the name of the text in an export, ("text",) by default.
         column_names: names of the text columns of `fit`, such as ("question", "answer"). If it is
-            None, the first `fit` on several columns sets it to their names. Columns of these names
-            may come in any order.
+            None, the first `fit` on several columns sets it to the names of the columns. Columns
+            with these names may come in any order.
 
     Outputs, of the model and of `predict`: float32 (B, H).
 
@@ -151,7 +151,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
                 steps that `fit` takes, and linear decay over the rest.
             loss: "auto" is `InBatchNegatives`.
             cache_batch_size: int, how many texts go through the encoder at once in training. The
-                memory of a step is then that of these texts, whatever `batch_size` is, and the step
+                encoder then takes only the memory of these texts, for any `batch_size`, and a step
                 takes about a third more time. None encodes all texts of a batch at once.
             **kwargs: see `keras.Model.compile`.
         """
@@ -272,11 +272,11 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
             sample_weight: (B,), or None.
 
         Returns:
-            tuple (packed arrays (B S, L), y, sample_weight). If `y` is None, it is then numbers of
-            the texts, int32 (B, S).
+            tuple (packed arrays (B S, L), y, sample_weight). If `y` is None, numbers of the texts,
+            int32 (B, S), take its place.
 
         Raises:
-            ValueError: if the loss takes other rows.
+            ValueError: if the loss does not take such rows.
         """
         columns = split_packed(x) if isinstance(x, dict) else x
         if isinstance(self.loss, EmbeddingLoss):

@@ -19,8 +19,8 @@ def check_can_pack(task):
     """Checks that a task has a preprocessor that fits its backbone.
 
     Raises:
-        ValueError: if it has no preprocessor; if the task needs a `SegmentPacker` and has another;
-            or if the preprocessor has more tokens or positions than the backbone.
+        ValueError: if the task has no preprocessor; if it needs a `SegmentPacker` and has another
+            preprocessor; or if the preprocessor has more tokens or positions than the backbone.
     """
     if task.preprocessor is None:
         raise ValueError(
@@ -48,7 +48,7 @@ def pack_texts(task, texts):
 
 
 def measure_rows(preprocessor, rows):
-    """How long rows in memory are, so that rows of similar length can share a batch.
+    """Measures rows in memory, so that rows of similar length can share a batch.
 
     Args:
         preprocessor: `SegmentPacker`, a preprocessor of KerasHub, or None.
@@ -71,6 +71,6 @@ def _pack_by_keras_hub(preprocessor, texts):
         return preprocessor(texts if len(texts) > 1 else texts[0], y=None)
     texts = tuple(map(list, texts))
     with _KERAS_HUB_LOCK:
-        # With `y` it takes a tuple for segments, not for an element of a dataset.
+        # With `y`, KerasHub reads a tuple as segments, and not as an element of a dataset.
         packed = preprocessor(texts if len(texts) > 1 else texts[0], y=None)
     return {name: np.asarray(array) for name, array in packed.items()}

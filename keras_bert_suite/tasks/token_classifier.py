@@ -31,7 +31,7 @@ from keras_bert_suite.tasks.word_task import WordTask
 from keras_bert_suite.tasks.word_windows import WordWindows, cut_tag_windows, join_windows
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, TokenAccuracy
 
-#: The logit of every label but "O" for a word without a token.
+#: For a word without a token, the logit of every label except "O".
 MISSING = -1e4
 
 
@@ -40,14 +40,14 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
     """A text encoder with a classification layer on each token.
 
     A row is a list of words. In Chinese a word is a character. The labels of a row are a list with
-    a label for each word: a name in `label_names`, or a label id. The first token of a word has its
-    label. The other tokens of the word do not count. A text that is longer than the packer's
-    `sequence_length` goes through the model as overlapping windows. Each word gets its label from
-    the window that sees the most context around it. A word without a token, such as a control
-    character, is "O".
+    a label for each word: a name in `label_names`, or a label id. The first token of a word has the
+    label of the word. The other tokens of the word do not count. A text that is longer than the
+    packer's `sequence_length` goes through the model as overlapping windows. Each word gets its
+    label from the window that sees the most context around it. A word without a token, such as a
+    control character, is "O", or the first label if there is no "O".
 
     `predict` returns entities. It reads the tags of all the usual schemes (IOB1, BIO, BIOES, BMES)
-    as seqeval does. It also takes rows that are texts; the tokenizer then finds the words.
+    as seqeval does. It also takes rows that are texts. The tokenizer then finds the words.
 
     `fit` and `evaluate` also take packed arrays, a dict of `token_ids`, `segment_ids` and
     `padding_mask`, with integer labels (B, L), negative on tokens without a label. For packed
@@ -59,7 +59,7 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
         num_classes: int C, at least 2. Defaults to the number of `label_names`.
         label_names: list of C strings, such as ["O", "B-PER", "I-PER"]. Defaults to the label ids
             as strings.
-        preprocessor: `SegmentPacker`, or None if inputs come packed.
+        preprocessor: `SegmentPacker`, or None for packed arrays only.
         dropout: float, dropout rate of the sequence output.
         input_names: the name of the texts in an export, ("text",) by default.
 
@@ -219,7 +219,7 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
     def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         if not isinstance(x, dict):
             x, places = self.pack_windows(*x)
-            # The place -1 of special tokens and padding is the label at the end.
+            # Special tokens and padding have the place -1, so they take the label at the end.
             y = None if y is None else np.concatenate([*y, [NO_LABEL]])[places]
         if y is None:
             return keras.utils.pack_x_y_sample_weight(x)

@@ -14,7 +14,7 @@ class SearchHit(NamedTuple):
     """A text that a search has found.
 
     Attributes:
-        id: int, its place in the corpus.
+        id: int, the place of the text in the corpus.
         score: float, the cosine similarity of the query and the text.
     """
 
@@ -28,11 +28,11 @@ def search_vectors(queries, corpus, top_k):
     Args:
         queries: float (N, H).
         corpus: float (M, H).
-        top_k: int, how many are found for each query, all M if there are fewer.
+        top_k: int, how many vectors are found for each query, but at most M.
 
     Returns:
-        list with a list of `SearchHit` for each query, the best first. Of equal scores the first in
-        the corpus is the first.
+        list with a list of `SearchHit` for each query, the best first. Hits with equal scores are
+        in the order of the corpus.
 
     Raises:
         ValueError: if the corpus is empty, `top_k` is less than 1, or the widths differ.
@@ -58,14 +58,14 @@ def _search_block(queries, corpus, top_k):
         for row, (ids, best) in enumerate(found):
             near = _find_largest(scores[row], top_k)
             ids, best = np.append(ids, near + first), np.append(best, scores[row, near])
-            # The ids ascend among equal scores, and a stable order keeps them so.
+            # The ids of equal scores ascend, and a stable sort keeps this order.
             order = np.argsort(-best, kind="stable")[:top_k]
             found[row] = ids[order], best[order]
     return found
 
 
 def _find_largest(scores, number):
-    """The places of the largest scores, ascending; with all that equal the smallest of them."""
+    """The places of the `number` largest scores, and of all ties for the last one, ascending."""
     if len(scores) <= number:
         return np.arange(len(scores))
     threshold = -np.partition(-scores, number - 1)[number - 1]
@@ -94,12 +94,12 @@ def check_widths(a, b):
 def check_vectors(vectors):
     """Checks that vectors (N, H) have no NaN and no infinite number.
 
-    No similarity with such a vector is a number, so a search would find nothing.
+    A similarity with such a vector is NaN, so a search would find nothing.
 
     Raises:
         ValueError: if there is such a vector, naming its row.
     """
-    # The sum of a row is not finite if one of its numbers is not. It takes less memory than a
+    # The sum of a row is not finite if one of its numbers is not. A sum takes less memory than a
     # comparison of each number.
     wrong = np.flatnonzero(~np.isfinite(np.sum(vectors, axis=-1, dtype="float64")))
     if len(wrong):

@@ -68,7 +68,7 @@ class WordTask(IdleWeights, LabelledTask):
         """The preprocessor, which says which token belongs to which word.
 
         Raises:
-            ValueError: if the preprocessor is missing, or another.
+            ValueError: if the preprocessor is missing, or is no `SegmentPacker`.
         """
         check_can_pack(self)
         return self.preprocessor

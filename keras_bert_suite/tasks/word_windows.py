@@ -19,8 +19,8 @@ class TokenizedWords:
 
     Attributes:
         words: list of B lists of str.
-        spans: list of B lists of `(start, end)`, the characters of each word in its text; None in
-            place of the list of a row that came as words.
+        spans: list of B lists of `(start, end)`, the characters of each word in its text. For a row
+            that is a list of words, there is None in place of the list.
         ids: int32 (T,), the tokens of all rows.
         lengths: int32 (B,), how many tokens each row has.
         first_tokens: int64 (W,), for each word the place of its first token in `ids`; -1 for a word
@@ -43,7 +43,7 @@ class WordWindows(Rows):
         tokenized: `TokenizedWords` of the rows.
         row_ids: int32 (N,), the row that each window was cut from.
         starts: int32 (N,), where the tokens of each window begin in `tokenized.ids`.
-        own_starts, own_ends: int32 (N,), the range of its tokens for which each window answers.
+        own_starts, own_ends: int32 (N,), the range of the window's tokens for which it answers.
     """
 
     texts: list
@@ -58,7 +58,7 @@ def tokenize_rows(tokenizer, rows):
     """Tokenizes rows of words, or texts. The tokenizer finds the words of a text.
 
     Args:
-        tokenizer: `WordPieceTokenizer`, or another with `tokenize_words` and
+        tokenizer: `WordPieceTokenizer`, or another tokenizer with `tokenize_words` and
             `tokenize_with_offsets`.
         rows: object array (B,) of lists of str, or of str.
 
@@ -127,9 +127,9 @@ def cut_windows(packer, rows):
 def cut_tag_windows(packer, rows):
     """Cuts rows of words, with a label for each word, into windows.
 
-    The first token of a word has its label, in the one window that answers for this token. The
-    other tokens of this window have the label `NO_LABEL`. A token for which another window answers
-    has the label `CONTINUED`.
+    The first token of a word has the label of the word, in the window that answers for this token.
+    The other tokens for which a window answers have the label `NO_LABEL`. A token for which another
+    window answers has the label `CONTINUED`.
 
     Args:
         packer: `SegmentPacker`.
@@ -168,7 +168,7 @@ def join_windows(outputs, windows, missing):
         output[1 + first : 1 + end]
         for output, first, end in zip(outputs, windows.own_starts, windows.own_ends, strict=True)
     ]
-    # The place -1 of a word without a token is `missing`, at the end.
+    # A word without a token has the place -1, so it takes `missing`, which is at the end.
     tokens = np.concatenate([*own, missing[None]]).astype("float32")
     return tokens[windows.tokenized.first_tokens]
 

@@ -18,36 +18,36 @@ class AdamW(BertOptimizer):
     m = beta_1 m + (1 - beta_1) g;  v = beta_2 v + (1 - beta_2) g^2
     p = p - learning_rate (m / (sqrt(v) + epsilon) + weight_decay p)
 
-    `keras.optimizers.AdamW` corrects the bias of m and v, decays every variable and does not clip,
-    so a BERT that is fine-tuned with it gets other weights.
+    `keras.optimizers.AdamW` corrects the bias of m and v, decays every variable and does not clip.
+    So it trains a BERT to other weights.
 
     Args:
         learning_rate: float or `keras.optimizers.schedules.LearningRateSchedule`.
         weight_decay: float.
         beta_1, beta_2, epsilon: float.
-        global_clipnorm: float, bound of the norm of all gradients together, or None.
+        global_clipnorm: float, the bound of the norm of all gradients together, or None.
         bias_correction: bool. BERT was trained without the correction. Fine-tuning on a few
             thousand examples is better with it. Without it, the updates of the first hundreds of
             steps are three to six times as large (Zhang et al., 2021,
             https://arxiv.org/abs/2006.05987).
-        no_decay: regular expressions searched in `variable.path`. A variable is not decayed if one
-            of them finds it. Defaults to biases and norms.
+        no_decay: regular expressions searched in `variable.path`. A variable is not decayed if an
+            expression is found in its path. Defaults to biases and norms.
         no_decay_names: regular expressions searched in `variable.name`, for further variables
             that are not decayed. `exclude_from_weight_decay(var_names=...)` adds to them.
-        rate_multipliers: pairs (regular expression, factor). A variable has the learning rate times
-            the factor of the first expression that is found in `variable.path`. So the transitions
-            of a CRF may learn faster than the encoder: `[("crf/", 100.0)]`.
+        rate_multipliers: pairs (regular expression, factor). The learning rate of a variable is
+            multiplied by the factor of the first expression that is found in `variable.path`. So
+            the transitions of a CRF may learn faster than the encoder: `[("crf/", 100.0)]`.
         gradient_accumulation_steps: int or None, how many batches make a step. The step takes the
             mean of their gradients.
         momentum_dtype: dtype of m, as optax's `mu_dtype`: "bfloat16", or None for the dtype of each
-            variable. A float32 weight, its gradient, m and v take 16 bytes; bfloat16 saves 2 of
-            them. v keeps its dtype: a step lowers it by at most 1 in 1000, which bfloat16 would
-            round away.
+            variable. A float32 weight, its gradient, m and v take 16 bytes; a bfloat16 m saves 2
+            bytes. v keeps its dtype: a step lowers v by at most 1 in 1000, and bfloat16 would round
+            this change away.
         **kwargs: other arguments of `keras.optimizers.Optimizer`.
 
     Raises:
         ValueError: when the optimizer is built, if an expression given in `no_decay`,
-            `no_decay_names` or `rate_multipliers` finds none of the variables.
+            `no_decay_names` or `rate_multipliers` is found in no variable.
 
     Source: google-research/bert, optimization.py.
     """
@@ -65,8 +65,8 @@ class AdamW(BertOptimizer):
         self, gradient: Tensor, variable: keras.Variable, learning_rate: Tensor
     ) -> None:
         learning_rate = learning_rate * self.rate_multiplier_of(variable)
-        # The kernel computes in the variable's own dtype, and in bfloat16 its 1 - 0.999 is 0. It
-        # takes moments of that dtype only.
+        # TensorFlow's kernel computes in the dtype of the variable, and in bfloat16 its 1 - 0.999
+        # is 0. It takes only moments of the same dtype.
         wide = variable.dtype in ("float32", "float64") and self.momentum_dtype is None
         if keras.config.backend() == "tensorflow" and wide:
             index = self._get_variable_index(variable)

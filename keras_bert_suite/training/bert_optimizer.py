@@ -1,4 +1,4 @@
-"""The common part of the optimizers of BERT."""
+"""The common base of the optimizers of BERT."""
 
 import re
 from collections.abc import Sequence
@@ -12,16 +12,17 @@ from keras_bert_suite.annotations import Config, LearningRate, Tensor
 from keras_bert_suite.training.fused_updates import CLIP_BY_GLOBAL_NORM, sum_slices
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 
-#: Searched in `variable.path`. Matching `variable.name`, as Keras' own optimizers
-#: do, would find no layer norm: its variables are called `gamma` and `beta`.
+#: Regular expressions for `variable.path`. Keras' own optimizers search `variable.name`, where
+#: "LayerNorm" finds no layer norm: the variables are called `gamma` and `beta`.
 NO_DECAY = (r"(^|/)bias$", r"(^|/)(gamma|beta)$")
 
 
 class BertOptimizer(keras.optimizers.Optimizer):
     """The moments of Adam, clipping by the global norm, and no decay for biases and norms.
 
-    A step whose gradients have a norm that is not finite is skipped: weights, moments and
-    `iterations` stay as they are. If gradients are accumulated, the whole group is dropped.
+    If the norm of the gradients is not finite, the step is skipped: weights, moments and
+    `iterations` stay as they are. If gradients are accumulated, all batches of the step are
+    dropped.
 
     A step is an update of the weights. A learning rate schedule counts the updates, also when each
     update takes the gradients of several batches.
@@ -29,8 +30,8 @@ class BertOptimizer(keras.optimizers.Optimizer):
     Args: see `AdamW`.
 
     Attributes:
-        decay: float, the argument `weight_decay`. The attribute `weight_decay` is Keras' and is
-            None, because Keras would decay by it a second time.
+        decay: float, the argument `weight_decay`. The attribute `weight_decay` belongs to Keras. It
+            is None, because Keras would decay a second time.
     """
 
     #: During a step: bool scalar tensor, whether the gradients are finite.
@@ -63,8 +64,8 @@ class BertOptimizer(keras.optimizers.Optimizer):
             gradient_accumulation_steps=gradient_accumulation_steps,
             **kwargs,
         )
-        # They are variables, so that a compiled step reads their values. JAX may keep a step after
-        # Keras has dropped it. A rate below 0 says that the schedule holds.
+        # Both are variables, so that a compiled step reads their values. JAX may keep a step after
+        # Keras has dropped it. A held rate below 0 means that the schedule sets the rate.
         self._held_rate: Any = None
         self._schedule_numbers: Any = None
         self._held_by_callbacks = False
@@ -115,7 +116,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
 
     @property
     def weight_decay(self) -> None:
-        """None, because Keras would decay by it a second time. Our attribute is `decay`."""
+        """None, because Keras would decay a second time. Our attribute is `decay`."""
         return None
 
     @weight_decay.setter
@@ -139,8 +140,8 @@ class BertOptimizer(keras.optimizers.Optimizer):
                 the last part of `variable.path`.
 
         Raises:
-            ValueError: if the optimizer is built; when it is built, if an expression finds none
-                of the variables.
+            ValueError: if the optimizer is built already. When it is built: if an expression is
+                found in no variable.
         """
         if self.built:
             raise ValueError(
@@ -160,7 +161,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         return 0.0 if self.is_excluded(variable) else self.decay
 
     def rate_multiplier_of(self, variable: keras.Variable) -> float:
-        """float, the factor by which the learning rate of a variable differs from the others'."""
+        """float, the factor of the learning rate for a variable, see `rate_multipliers`."""
         return self._multipliers[self._get_variable_index(variable)]
 
     def _find_multiplier(self, path: str) -> float:
@@ -172,12 +173,12 @@ class BertOptimizer(keras.optimizers.Optimizer):
         """float scalar, the learning rate of the coming update.
 
         A number cannot be assigned if a schedule of a given length sets the rate. If a
-        `LinearWarmupDecay` of open length sets it, a number can be assigned. The number holds for
-        this `fit` and for the following ones, until a schedule is assigned or the model is
-        compiled anew. A callback that assigns the rate has the same effect.
+        `LinearWarmupDecay` of open length sets the rate, a number can be assigned. The number holds
+        for this `fit` and for all later ones, until a schedule is assigned or the model is compiled
+        anew. A callback that assigns the rate has the same effect.
 
         `LearningRateScheduler` and `ReduceLROnPlateau` are the exception: the first `fit` without
-        them returns to the schedule. A number that is assigned between the two does not hold.
+        these callbacks returns to the schedule, also if a number was assigned since the last `fit`.
         """
         schedule = self._learning_rate
         if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
@@ -216,9 +217,9 @@ class BertOptimizer(keras.optimizers.Optimizer):
         """Chooses who sets the rate: the schedule, or callbacks.
 
         Args:
-            by_callbacks: bool. True holds the rate for the callbacks: at a number that was
-                assigned before, otherwise at the peak. False returns to the schedule if the last
-                `fit` had such callbacks. Any other number that was assigned still holds.
+            by_callbacks: bool. True hands the rate over to the callbacks, beginning with a number
+                that was assigned before, otherwise with the peak. False returns to the schedule if
+                the last `fit` had such callbacks. Otherwise a number that was assigned still holds.
         """
         if self._held_rate is None:
             return
@@ -240,9 +241,9 @@ class BertOptimizer(keras.optimizers.Optimizer):
         return ops.cast(self.iterations + 1, "float32")
 
     def adam_update(self, gradient: Tensor, variable: keras.Variable) -> Tensor:
-        """Updates the moments; returns m / (sqrt(v) + epsilon) + weight_decay p.
+        """Updates the moments, and returns m / (sqrt(v) + epsilon) + weight_decay p.
 
-        The update of a variable of 16 bits is computed in float32: 0.999 is 1 in bfloat16. The
+        The update of a 16-bit variable is computed in float32, because 0.999 is 1 in bfloat16. The
         update takes the new moments before they are rounded to 16 bits.
         """
         index = self._get_variable_index(variable)
@@ -278,7 +279,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         learning_rate: Tensor,
     ) -> None:
         self.update_all(grads, trainable_variables, learning_rate)
-        # Keras is about to count this step, and has counted the rest of its group.
+        # Keras has counted the earlier batches of this step, and will now count the last one.
         group = self.gradient_accumulation_steps or 1
         self._iterations.assign_sub(ops.where(self.finite, 0, group))
         self.finite = None

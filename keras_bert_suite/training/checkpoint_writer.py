@@ -1,4 +1,4 @@
-"""A thread that writes checkpoints while training goes on."""
+"""Writes checkpoints in a thread while training goes on."""
 
 import pathlib
 import warnings
@@ -15,9 +15,9 @@ class CheckpointWriter:
 
     Args:
         directory: `pathlib.Path` of all checkpoints.
-        keep: int, how many are kept.
+        keep: int, how many checkpoints are kept.
         asynchronous: bool, whether `write` returns before the checkpoint is on the disk.
-        saved: int, the batches of the newest checkpoint that is there.
+        saved: int, the batches of the newest checkpoint in the directory.
 
     Attributes:
         saved: int, the batches of the newest checkpoint, as of the last `wait`.

@@ -10,13 +10,13 @@ from typing import Any, Protocol
 
 import keras
 
-#: The batches in a row that bring no new shape, after which no further ones are looked at.
+#: After so many batches in a row without a new shape, no further batches are looked at.
 ENOUGH_BATCHES = 64
 
-#: One looks at the batches, the others compile. JAX compiles most of a step on one core.
+#: One thread looks at the batches, the others compile. JAX compiles most of a step on one core.
 NUM_THREADS = 1 + min(4, os.cpu_count() or 1)
 
-#: What `jax.monitoring` is told when a step has waited for another thread that compiles it.
+#: The event of `jax.monitoring` for the time in which the training waits for a compiling thread.
 WAITED = "/keras_bert_suite/waited_for_compiler"
 
 
@@ -30,19 +30,20 @@ class Batches(Protocol):
 
 @contextlib.contextmanager
 def compile_ahead(model: keras.Model, batches: Batches | None) -> Iterator[None]:
-    """Lets a `fit` in its block compile steps on a thread of their own.
+    """Compiles the steps of a `fit` in other threads, while the block runs.
 
-    JAX compiles a step for each shape of a batch, when the first such batch comes. Within the block
-    a thread looks at the batches to come, and compiles the steps for new shapes in their order. The
-    training compiles the step of its first batch itself, and waits if it needs one that is not
-    ready. Every step is compiled once, and its results do not depend on the thread that did it.
+    JAX compiles a step for each shape of a batch, when the first batch of this shape comes. Within
+    the block a thread looks at the batches to come, and has the steps for new shapes compiled in
+    their order. The training compiles the step of its first batch itself, and waits for a step that
+    is not ready. Every step is compiled once, and its results do not depend on the thread that
+    compiled it.
 
-    Nothing is done if there is nothing to do: under other backends, without compilation, with
-    several steps per execution, or under `keras.distribution`.
+    The block changes nothing under other backends, without compilation, with several steps per
+    execution, or under `keras.distribution`.
 
     Args:
         model: compiled `keras.Model`.
-        batches: `Batches` that this `fit` will take, read on the thread; None looks at none.
+        batches: `Batches` that this `fit` will take, which the thread reads; None changes nothing.
     """
     if batches is None or not _compiles_each_shape(model):
         yield
@@ -67,7 +68,7 @@ class CompiledSteps:
         self._step = jax.jit(model.train_step, donate_argnums=0)
         self._steps: dict[Any, Future] = {}
         self._claiming = threading.Lock()
-        # Keras keeps the losses that layers add in the model, while it traces a step.
+        # While Keras traces a step, it keeps in the model the losses that layers add.
         self._tracing = threading.Lock()
         self._look_ahead: Callable[[Any, Any], object] | None = None
         model.make_test_function()
@@ -81,7 +82,7 @@ class CompiledSteps:
 
     @contextlib.contextmanager
     def looking_at(self, batches: Batches) -> Iterator[None]:
-        """Compiles, from the first step of the block on, the steps of further batches."""
+        """Compiles the steps of further batches, beginning with the first step of the block."""
         threads = ThreadPoolExecutor(NUM_THREADS)
         ended = threading.Event()
         self._look_ahead = lambda *shapes: threads.submit(
@@ -100,7 +101,7 @@ class CompiledSteps:
             }
 
     def __call__(self, state: Any, iterator: Iterator[Any]) -> tuple[Any, Any]:
-        """Takes a step; Keras' signature: (logs, new state)."""
+        """Takes a step, and returns (logs, new state) as Keras' own `train_function` does."""
         data = next(iterator)
         if self._look_ahead is not None:
             self._look_ahead(_describe(state), _describe(data))
@@ -113,7 +114,7 @@ class CompiledSteps:
         return step(state, data)
 
     def _give_back(self, state: Any) -> None:
-        """Gives the model its values, which Keras took and would lose after an error."""
+        """Assigns the state to the model's variables. Keras would lose the state after an error."""
         variables = (
             self._model.trainable_variables,
             self._model.non_trainable_variables,
@@ -125,7 +126,7 @@ class CompiledSteps:
                 variable.assign(value)
 
     def _find(self, state: Any, data: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
-        """The compiled step for a state and a batch, made by this thread if no other makes it."""
+        """The compiled step for a state and a batch. This thread compiles it if no other does."""
         import jax
 
         key = _key(state, data)
@@ -141,7 +142,7 @@ class CompiledSteps:
                 jax.monitoring.record_event_duration_secs(WAITED, time.perf_counter() - begin)
             return step.result()
         except BaseException:
-            del self._steps[key]  # The next such batch tries again.
+            del self._steps[key]  # The next batch of this shape tries again.
             raise
 
     def _compile_all(
@@ -152,9 +153,10 @@ class CompiledSteps:
         state: Any,
         data: Any,
     ) -> None:
-        """Has the steps of the batches to come compiled, that of the last batch too.
+        """Has the steps of the batches to come compiled, including the step of the last batch.
 
-        An error ends it silently. The training reads the same batches, and will meet it.
+        An error ends this method silently. The training reads the same batches, and will raise the
+        error.
 
         Args:
             threads: `ThreadPoolExecutor`.
@@ -202,7 +204,7 @@ def _compiles_each_shape(model: keras.Model) -> bool:
 
 
 def _describe(arrays: Any) -> Any:
-    """The same tree with shapes and dtypes in place of arrays."""
+    """The tree of `arrays`, with shapes and dtypes in place of arrays."""
     import jax
 
     return jax.tree.map(
@@ -216,7 +218,7 @@ def _describe(arrays: Any) -> Any:
 
 
 def _key(state: Any, data: Any) -> tuple[Any, ...]:
-    """What a compiled step is made for."""
+    """The structure, shapes and dtypes that a compiled step is made for."""
     import jax
 
     leaves, structure = jax.tree.flatten((state, _describe(data)))

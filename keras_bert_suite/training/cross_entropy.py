@@ -44,7 +44,7 @@ def _torch_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
 
 @functools.cache
 def _jax_cross_entropy() -> Callable[[Tensor, Tensor], Tensor]:
-    """Makes a function of (logits, labels). Its gradient, softmax - one_hot, is one fused pass."""
+    """Makes a function of (logits, labels). Its gradient, softmax - one_hot, takes one pass."""
     import jax
     import jax.numpy as jnp
 

@@ -12,15 +12,15 @@ class EmbeddingLoss(keras.losses.Loss):
     """The base of the losses of a `TextEmbedder`.
 
     `y_pred` float (B, S, H), the vectors of the S texts of each row. `y_true` float (B,), the
-    scores of the rows; or for a loss without scores int (B, S), numbers of the texts, equal for
-    equal texts. `sample_weight` float (B,) or None.
+    scores of the rows; or for a loss without scores int (B, S), numbers of the texts. Equal texts
+    have equal numbers. `sample_weight` float (B,) or None.
 
     Args:
         name: str.
         dtype: as in Keras.
     """
 
-    #: The fewest and the most texts of a row. None is without limit.
+    #: The fewest and the most texts of a row. None is no limit.
     num_texts: tuple[int, int | None] = (2, 2)
     #: Whether each row has a score.
     takes_scores = False
@@ -36,7 +36,8 @@ class EmbeddingLoss(keras.losses.Loss):
             has_scores: bool, whether the rows have scores.
 
         Raises:
-            ValueError: if the loss takes other rows.
+            ValueError: if the loss takes another number of texts, if it needs scores and there are
+                none, or if it takes no scores and there are scores.
         """
         least, most = self.num_texts
         if num_texts < least or (most is not None and num_texts > most):
@@ -77,7 +78,7 @@ class EmbeddingLoss(keras.losses.Loss):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class InBatchNegatives(EmbeddingLoss):
-    """Each anchor is to find its positive among all positives and negatives of the batch.
+    """Each anchor must find its positive among all positives and negatives of the batch.
 
     The rows are (anchor, positive), or (anchor, positive, negative, ...) with hard negatives. The
     loss of a row is the cross-entropy of a softmax over cosine similarities, divided by the
@@ -163,12 +164,12 @@ class CosineRegression(EmbeddingLoss):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class CoSENT(EmbeddingLoss):
-    """Pairs with a higher score are to have a higher cosine similarity.
+    """Pairs with a higher score should have a higher cosine similarity.
 
     The rows are pairs of texts with a score of any range. Only the order of the scores of a batch
-    counts. The loss of a batch is log(1 + sum exp(scale (cos_j - cos_i))), over all pairs i and j
-    of which i has the higher score. With sample weights, the term of i and j is weighted with the
-    product of their weights, so that a weight of 2 is as good as a second copy of the row.
+    counts. The loss of a batch is log(1 + sum exp(scale (cos_j - cos_i))), over all rows i and j
+    where i has the higher score. With sample weights, the term of i and j is multiplied by the
+    product of both weights, so that a weight of 2 has the effect of a second copy of the row.
 
     Args:
         scale: float above 0.
@@ -209,7 +210,7 @@ class CoSENT(EmbeddingLoss):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Triplet(EmbeddingLoss):
-    """The anchor is to be nearer to the positive than to the negative, by a margin.
+    """The anchor must be nearer to the positive than to the negative, by a margin.
 
     The rows are (anchor, positive, negative).
 
@@ -270,6 +271,6 @@ def _euclidean_distances(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _list_candidates(texts: Tensor) -> Tensor:
-    """Of texts (B, S, ...) all but the anchors, the second texts of all rows first."""
+    """All texts except the anchors, of texts (B, S, ...): first the second text of each row."""
     rest = ops.moveaxis(texts[:, 1:], 1, 0)
     return ops.reshape(rest, (-1, texts.shape[-1]))

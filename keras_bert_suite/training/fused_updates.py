@@ -1,7 +1,8 @@
 """The update of AdamW as one pass over memory, by each backend's own kernel.
 
 JAX needs no such kernel, because its compiler fuses the formula. A step whose gradients are not
-finite changes nothing. The code has no branch for it, since a GPU would wait for the condition.
+finite changes nothing. The code does this without a branch, because a GPU would wait for the
+condition.
 """
 
 import functools
@@ -27,8 +28,8 @@ def torch_adamw(
     """Updates PyTorch parameters in place.
 
     Args:
-        variables, gradients, momentums, velocities: lists of tensors, one of each for a parameter.
-            Their dtype is that of the variables; that of the momentums may be bfloat16.
+        variables, gradients, momentums, velocities: lists with a tensor for each parameter. All
+            have the dtype of the variables, but the momentums may be bfloat16.
         learning_rate: float scalar tensor.
         decay: float, weight decay of all these parameters.
         finite: bool scalar tensor. If it is false, nothing changes.
@@ -36,7 +37,7 @@ def torch_adamw(
     """
     import torch
 
-    # The kernel corrects the bias by 1 - beta ** step, which is 1 after 1e9 steps.
+    # The kernel corrects the bias by 1 - beta ** step. At step 1e9 this is 1, no correction.
     step = optimizer.step() if optimizer.bias_correction else 1e9
     step = torch.as_tensor(step, dtype=torch.float32, device=variables[0].device)
     _torch_kernel()(
@@ -58,7 +59,7 @@ def torch_adamw(
 
 @functools.cache
 def _torch_kernel() -> Callable[..., None]:
-    """PyTorch's AdamW, which its compiler runs as it is: the kernel does not say its shapes."""
+    """PyTorch's AdamW, hidden from PyTorch's compiler, which does not know the kernel's shapes."""
     import torch
 
     return torch.compiler.disable(_run_torch_kernel)
@@ -78,7 +79,8 @@ def _run_torch_kernel(
     if momentums[0].dtype == variables[0].dtype:
         torch._fused_adamw_(*states, [], steps, **settings)
         return
-    # The kernel takes one dtype. One variable after another needs least memory for the copies.
+    # The kernel takes only one dtype. To update one variable after another needs the least memory
+    # for the copies.
     for variable, gradient, momentum, velocity, step in zip(*states, steps, strict=True):
         copy = momentum.to(variable.dtype)
         torch._fused_adamw_([variable], [gradient], [copy], [velocity], [], [step], **settings)
@@ -99,7 +101,7 @@ def tensorflow_adamw(
 
     Args:
         variable, momentum, velocity: `tf.Variable`s of one shape.
-        gradient: dense tensor of that shape.
+        gradient: dense tensor of the same shape.
         learning_rate: float scalar tensor.
         decay: float, weight decay of this variable.
         finite: bool scalar tensor. If it is false, nothing changes; the gradient and the learning
@@ -114,8 +116,8 @@ def tensorflow_adamw(
     learning_rate, epsilon = scalar(learning_rate), scalar(optimizer.epsilon)
     if decay:
         variable.assign(variable * (1.0 - learning_rate * scalar(decay)))
-    # The kernel corrects the bias by 1 - beta ** step, and adds epsilon to the square
-    # root of the velocity before it is corrected; the formula adds it after.
+    # The kernel corrects the bias by 1 - beta ** step. It adds epsilon to the square root of the
+    # velocity before the correction, and the formula adds epsilon after the correction.
     powers = [scalar(0.0), scalar(0.0)]
     if optimizer.bias_correction:
         powers = [scalar(beta ** optimizer.step()) for beta in (optimizer.beta_1, optimizer.beta_2)]
@@ -136,7 +138,7 @@ def tensorflow_adamw(
 
 
 def torch_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
-    """Scales PyTorch gradients in place, and says whether they were finite.
+    """Clips PyTorch gradients in place, and says whether they were finite.
 
     Args:
         gradients: list of float tensors.
@@ -154,7 +156,7 @@ def torch_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tenso
 
 
 def tensorflow_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
-    """As `torch_clip`, for TensorFlow. It returns zeros for gradients that are not finite."""
+    """Does the same as `torch_clip` for TensorFlow, but returns zeros if the norm is not finite."""
     import tensorflow as tf
 
     norm = tf.linalg.global_norm(gradients)
@@ -164,7 +166,7 @@ def tensorflow_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[
 
 
 def jax_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
-    """As `torch_clip`, for JAX. It returns new arrays."""
+    """Does the same as `torch_clip` for JAX, but returns new arrays."""
     norm = ops.sqrt(sum(ops.sum(ops.square(ops.cast(g, "float32"))) for g in gradients))
     if bound:
         scale = ops.minimum(bound / norm, 1.0)

@@ -1,4 +1,4 @@
-"""Encodes a large batch part by part, and encodes each part again for its gradient."""
+"""Encodes a large batch part by part, and encodes each part a second time for its gradient."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -26,16 +26,16 @@ def encode_in_parts(
     """Encodes rows part by part. Only the activations of one part are in memory at a time.
 
     The activations of a part are thrown away after its forward pass. For the gradient the part is
-    encoded a second time, with the random numbers of the first time. So the gradients are those of
-    `encode` on all rows, up to rounding and other dropout masks, and a step takes about a third
-    more time.
+    encoded a second time, with the random numbers of the first time. So the gradients equal the
+    gradients of `encode` on all rows, up to rounding and other dropout masks. A step takes about a
+    third more time.
 
-    If the rows are no multiple of `part_size`, JAX and TensorFlow fill the last part up with
-    the first rows, and leave out their vectors.
+    If the number of rows is no multiple of `part_size`, JAX and TensorFlow fill the last part up
+    with the first rows, and leave out the vectors of the filling.
 
     Args:
-        model: the model whose variables `encode` reads. The non-trainable ones that `encode`
-            changes must be the states of random generators.
+        model: the model whose variables `encode` reads. `encode` may change only one kind of
+            non-trainable variable: the states of random generators.
         encode: function from a dict of tensors (n, ...) to float32 (n, H).
         inputs: dict of tensors (N, ...).
         part_size: int, the rows of a part.
@@ -97,7 +97,7 @@ def _encode_torch(
     vectors = []
     for first in range(0, _count_rows(inputs), part_size):
         part = {name: array[first : first + part_size] for name, array in inputs.items()}
-        # It also restores the state of PyTorch's own generators for the second pass.
+        # `checkpoint` also restores the state of PyTorch's own generators for the second pass.
         part_vectors, state = checkpoint(step, weights, constants, state, part, use_reentrant=False)
         vectors.append(part_vectors)
     return torch.cat(vectors), state
@@ -151,7 +151,8 @@ def _encode_tensorflow(
     def is_part(number: Tensor, *_: Any) -> Tensor:
         return number < num_parts
 
-    # TensorFlow looks for variables in all that is computed, except for the arguments.
+    # TensorFlow searches all tensors that the function reads for variables, except its arguments.
+    # So all values are arguments.
     @tf.custom_gradient
     def encode_all(*arguments: Tensor) -> Any:
         weights, constants, state = tf.nest.pack_sequence_as(values, arguments)

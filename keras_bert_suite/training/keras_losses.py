@@ -1,4 +1,4 @@
-"""Reads the losses of Keras that `compile` of a task is given."""
+"""Reads the losses of Keras that a user passes to `compile` of a task."""
 
 import functools
 import inspect
@@ -10,17 +10,17 @@ from keras_bert_suite.training.losses import OneHotLoss
 
 
 def read_loss(loss: Any, from_logits: bool) -> Any:
-    """Makes a loss object of a loss of Keras that is given by its name, class or function.
+    """Makes a loss object from a loss of Keras that is given by its name, class or function.
 
-    Keras itself would take all outputs for probabilities, because a name does not say more.
+    For a name, Keras itself would always assume that the outputs are probabilities.
 
     Args:
         loss: a loss, as `compile` takes it.
         from_logits: bool, whether the outputs are logits, and not probabilities.
 
     Returns:
-        `keras.losses.Loss` for losses of Keras that tell logits from probabilities; other losses as
-        they are.
+        `keras.losses.Loss` for losses of Keras with an argument `from_logits`; other losses as they
+        are.
 
     Raises:
         ValueError: if the loss takes logits and the outputs are probabilities, or the reverse.
@@ -48,14 +48,14 @@ def read_loss(loss: Any, from_logits: bool) -> Any:
 
 
 def is_loss_of_keras(loss: Any) -> bool:
-    """Whether a loss is one of Keras' own, as an object or by its name, class or function."""
+    """Whether a loss is a loss of Keras, as an object or by its name, class or function."""
     kind = _find_class(loss) or type(loss)
     return kind in vars(keras.losses).values()
 
 
 def take_class_ids(loss: Any) -> Any:
-    """Makes losses of Keras that take one-hot labels take class ids, too."""
-    # Losses that smooth labels, or are focal.
+    """Wraps losses of Keras that take one-hot labels, so that they also take class ids."""
+    # These losses smooth labels, or are focal.
     one_hot = (keras.losses.CategoricalCrossentropy, keras.losses.CategoricalFocalCrossentropy)
     return OneHotLoss(loss) if isinstance(loss, one_hot) else loss
 

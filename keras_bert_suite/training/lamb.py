@@ -11,17 +11,18 @@ from keras_bert_suite.training.bert_optimizer import BertOptimizer
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Lamb(BertOptimizer):
-    """Adam with decoupled weight decay, whose steps are in proportion to the weights.
+    """Adam with decoupled weight decay, and with steps in proportion to the norms of the weights.
 
     u = m / (sqrt(v) + epsilon) + weight_decay p, where the bias of m and v is corrected
     p = p - learning_rate |p| / |u| u
 
     Each variable has a ratio |p| / |u| of its own. The ratio is 1 if one of the norms is 0, and for
-    variables that `no_decay` finds, as in the authors' code. (`keras.optimizers.Lamb` leaves the
-    decay out of u, and scales every variable.)
+    variables that are excluded from decay, as in the authors' code. (`keras.optimizers.Lamb` leaves
+    the decay out of u, and scales every variable.)
 
     Args: as for `AdamW`, but `bias_correction` is True by default. The default learning rate is the
-        authors' for batches of 512. For other batches it grows with the square root of their size.
+        authors' rate for batches of 512. For other batches, scale it with the square root of the
+        batch size.
 
     Source: You et al., 2020 (https://arxiv.org/abs/1904.00962), algorithm 2 and table 4.
     """
@@ -52,5 +53,5 @@ def _trust_ratio(variable: Tensor, update: Tensor) -> Tensor:
     weight_norm = ops.sqrt(ops.sum(ops.square(variable)))
     update_norm = ops.sqrt(ops.sum(ops.square(update)))
     both = ops.logical_and(weight_norm > 0, update_norm > 0)
-    # The other branch is computed too, and must not divide by 0.
+    # `where` computes both branches, so neither may divide by 0.
     return ops.where(both, weight_norm / ops.where(both, update_norm, 1.0), 1.0)

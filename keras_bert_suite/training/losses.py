@@ -1,4 +1,4 @@
-"""Losses of pretraining, and losses that wrap those of Keras."""
+"""Losses of pretraining, and losses that wrap losses of Keras."""
 
 import keras
 from keras import ops
@@ -11,8 +11,8 @@ from keras_bert_suite.training.cross_entropy import sparse_cross_entropy
 class MaskedLMLoss(keras.losses.Loss):
     """The mean cross-entropy of the predictions that count.
 
-    The loss is sum(w CE) / (sum(w) + 1e-5), in float32 under every policy. With the term 1e-5 the
-    loss of a batch without predictions is 0.
+    The loss is sum(w CE) / (sum(w) + 1e-5), in float32 under every policy. The term 1e-5 makes the
+    loss of a batch without predictions 0.
 
     `y_true` int (B, P), the tokens; `y_pred` float (B, P, V), logits; `sample_weight` float
     (B, P), 0 in slots that hold no prediction, or None.
@@ -85,9 +85,9 @@ class WrappedLoss(keras.losses.Loss):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class OneHotLoss(WrappedLoss):
-    """A loss of one-hot labels that takes class ids.
+    """Makes a loss of one-hot labels take class ids.
 
-    `y_true` int (B,), class ids, or float (B, C), which pass as they are; `y_pred` float (B, C).
+    `y_true` int (B,), class ids, or float (B, C), which stay as they are; `y_pred` float (B, C).
 
     Args:
         loss: `keras.losses.Loss`, such as `CategoricalCrossentropy(label_smoothing=0.1)`, or its
@@ -106,10 +106,10 @@ class OneHotLoss(WrappedLoss):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class LabelwiseLoss(WrappedLoss):
-    """A loss of sets of labels that keeps the loss of each label, so that labels can have weights.
+    """Makes a loss return a number for each label of a row, so that labels can have weights.
 
-    The losses of Keras return the mean over the labels of a row. The mean of this loss is the same
-    number, but `sample_weight` may also weight the labels of a row.
+    The losses of Keras return the mean over the labels of a row. This loss has the same mean, but
+    `sample_weight` may also weight the labels of a row.
 
     `y_true` and `y_pred` float (B, C); `sample_weight` float (B,) or (B, C), or None.
 
@@ -132,10 +132,10 @@ class LabelwiseLoss(WrappedLoss):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class ClassCrossentropy(keras.losses.SparseCategoricalCrossentropy):
-    """The cross-entropy of classes. It takes class ids, as its base class, and soft labels.
+    """The cross-entropy of classes. It takes class ids, as its base class does, and soft labels.
 
     `y_true` int (B,), class ids, or float (B, C), one-hot or soft labels; `y_pred` float (B, C).
-    Arguments are those of `keras.losses.SparseCategoricalCrossentropy`.
+    Its arguments are the same as for `keras.losses.SparseCategoricalCrossentropy`.
     """
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:

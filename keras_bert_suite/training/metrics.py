@@ -11,10 +11,10 @@ from keras_bert_suite.training.losses import is_one_hot
 class TokenAccuracy(keras.metrics.MeanMetricWrapper):
     """The share of tokens whose label has the highest score, over the tokens that count.
 
-    Every token counts alike. `SparseCategoricalAccuracy` takes the mean of each row first, with the
-    padding, so a token of a long batch counts less than a token of a short batch.
+    Every token has the same weight. `SparseCategoricalAccuracy` first takes the mean of each row,
+    padding included, so a token of a long batch counts less than a token of a short batch.
 
-    Of several labels with the highest score, the first is the answer, as in
+    If several labels have the highest score, the first is the answer, as in
     `SparseCategoricalAccuracy`.
 
     `y_true` int (B, L); `y_pred` float (B, L, C), logits or probabilities; `sample_weight`
@@ -42,8 +42,8 @@ class TokenAccuracy(keras.metrics.MeanMetricWrapper):
 class ClassAccuracy(keras.metrics.SparseCategoricalAccuracy):
     """The share of rows whose class has the highest score. It also takes soft labels.
 
-    `y_true` int (B,), class ids, or float (B, C), one-hot or soft labels, of which the class with
-    the largest value counts; `y_pred` float (B, C), logits or probabilities; `sample_weight` float
+    `y_true` int (B,), class ids, or float (B, C), one-hot or soft labels, where the class with the
+    largest value counts; `y_pred` float (B, C), logits or probabilities; `sample_weight` float
     (B,), the weights of the mean.
     """
 
@@ -61,7 +61,7 @@ class ClassAccuracy(keras.metrics.SparseCategoricalAccuracy):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class MaskedLMAccuracy(TokenAccuracy):
-    """The share of masked tokens that are guessed, over the predictions that count.
+    """The share of masked tokens that are guessed right, over the predictions that count.
 
     A model whose scores are all the same guesses token 0.
 
@@ -128,17 +128,17 @@ class FiniteMean(keras.metrics.Mean):
 
 
 def forget_metrics(model: keras.Model) -> None:
-    """Drops the metrics of an earlier `compile`. Keras keeps them if the next one has none."""
+    """Drops the metrics of an earlier `compile`. Keras keeps them if a new `compile` has none."""
     model._compile_metrics = None
 
 
 def track_finite_losses(model: keras.Model) -> None:
-    """Makes the logged losses of a model means over the batches with a finite loss.
+    """Makes each logged loss of a model the mean over the batches with a finite loss.
 
     Args:
         model: `keras.Model`, just compiled.
     """
-    # Set as an attribute, the metric would also count as one of the user's metrics.
+    # `setattr` would make Keras list the metric among the user's metrics.
     vars(model)["_loss_tracker"] = FiniteMean(name="loss")
     losses = model._compile_loss
     build = losses.build
@@ -165,7 +165,7 @@ def is_top_scorer(labels: Tensor, scores: Tensor) -> Tensor:
     chosen = ops.take_along_axis(scores, labels, axis=-1)
     if keras.config.backend() == "torch":
         best = ops.argmax(scores, axis=-1, keepdims=True)
-        # PyTorch's argmax takes NaN for the highest score.
+        # PyTorch's argmax treats NaN as the highest score.
         is_number = ops.logical_not(ops.isnan(chosen))
         right = ops.logical_and(ops.cast(best, "int32") == labels, is_number)
         return ops.cast(right, "float32")[..., 0]

@@ -16,17 +16,17 @@ from keras_bert_suite.annotations import Arrays
 #: Each `fit` writes these variables before its first step.
 _OF_A_FIT = re.compile(r"(^|/)schedule_numbers$")
 
-#: The classes whose numbers the names of the first version of checkpoints leave out.
+#: The first version of checkpoints leaves out the automatic numbers of these classes only.
 _FIRST_VERSION = ("SeedGenerator", "LossScaleOptimizer")
 
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
-    """The state of a compiled model, under names that do not depend on what was built before.
+    """The state of a compiled model, under names that do not depend on earlier models.
 
     Returns:
-        dict of name -> variable: weights and random states as `model/...`, the variables of the
-        optimizer as `optimizer/...`, and of the metrics as `metrics/...`. Variables with equal
-        names are numbered in the order of the model: `...`, `...#2`, `...#3`.
+        dict of name -> variable: weights and random states as `model/...`, variables of the
+        optimizer as `optimizer/...`, and variables of the metrics as `metrics/...`. Variables with
+        equal names are numbered in the order of the model: `...`, `...#2`, `...#3`.
     """
     # Keras keeps the metrics of `compile` in a metric of its own.
     metrics = [metric for each in model.metrics for metric in getattr(each, "metrics", [each])]
@@ -43,8 +43,8 @@ def _name_variables(model: keras.Model, classes: Iterable[str]) -> dict[str, ker
         "optimizer": model.optimizer.variables,
         "model": model.variables,
     }
-    # The name of an unnamed object is that of its class. Keras appends a number to it, which
-    # depends on what was built before.
+    # Keras names an unnamed object after its class, and appends a number. The number depends on
+    # the objects that were built before.
     automatic = "|".join(sorted(re.escape(to_snake_case(name)) for name in classes))
     number = re.compile(rf"(?<![a-z0-9])({automatic})_\d+(?=/|$)")
     # The name of a moment begins with the path of its weight, written with underscores.
@@ -93,7 +93,7 @@ def copy_variables(model: keras.Model) -> Arrays:
     """dict of name -> array, a copy of all variables at this moment.
 
     Raises:
-        FloatingPointError: if a weight is not finite. Such a state is useless.
+        FloatingPointError: if a weight is not finite. A checkpoint of such a state is useless.
     """
     # During an epoch Keras' JAX trainer keeps the state outside of the variables.
     if keras.config.backend() == "jax":
@@ -121,7 +121,7 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
         source: the path of the arrays, for the error.
 
     Raises:
-        ValueError: if names, shapes or dtypes differ from the model's. Nothing is assigned then.
+        ValueError: if names, shapes or dtypes differ from the model's. Then nothing is assigned.
     """
     variables = named_variables(model)
     wanted = {name: _kind(v.shape, v.dtype) for name, v in variables.items()}
@@ -147,6 +147,6 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
 
 
 def _kind(shape: Sequence[int], dtype: Any) -> str:
-    """Dtype and shape as text. All integers are "int", since backends count in different widths."""
+    """Dtype and shape as text. All integer dtypes are "int", as backends use different widths."""
     dtype = re.sub(r"^u?int\d+$", "int", keras.backend.standardize_dtype(dtype))
     return f"{dtype} {tuple(shape)}"

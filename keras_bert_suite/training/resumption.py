@@ -23,16 +23,16 @@ def check_resumable(
     """Checks that a run can go on with these data.
 
     Args:
-        dataset: the dataset of the batches of an epoch, which `fit` was given or has made.
+        dataset: the dataset of the batches of an epoch, from the user or made by `fit`.
         steps_per_epoch: int or None.
         steps_per_execution: int, batches that Keras hands to a compiled step at once.
         progress: `Progress` of the run.
         path: path of the checkpoint that `progress` was read from, or None.
 
     Raises:
-        ValueError: if the data cannot be entered in the middle, or have no end; if an epoch had
-            another number of batches before; or if `steps_per_execution` does not divide the
-            batches of an epoch or the batches that are done.
+        ValueError: if reading cannot begin in the middle of the data; if the data have no end; if
+            the run had another number of batches in an epoch; or if `steps_per_execution` does not
+            divide the number of batches of an epoch or of batches that are done.
     """
     if not isinstance(dataset, grain.MapDataset):
         raise ValueError(
@@ -61,12 +61,12 @@ def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]
     Args:
         model: the compiled task, with a built optimizer.
         path: `pathlib.Path` of the checkpoint.
-        batches: iterable of the batches to come. The metrics are built from the first one.
+        batches: iterable of the batches to come. The first batch serves to build the metrics.
 
     Returns:
         dict of name -> array, all arrays of the checkpoint.
     """
-    # Under TensorFlow Keras would make the metrics' variables during the first step.
+    # Under TensorFlow, Keras would otherwise make the metrics' variables during the first step.
     model._symbolic_build(data_batch=next(iter(batches)))
     arrays = update_names(model, read_arrays(path))
     assign_variables(model, arrays, path)

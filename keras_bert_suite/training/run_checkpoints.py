@@ -1,6 +1,6 @@
 """Writes and finds the checkpoints of a run.
 
-A checkpoint is a folder with checksums. It is there whole or not at all.
+A checkpoint is a folder with checksums. It is either complete or absent.
 
 ```
 checkpoints/
@@ -45,8 +45,8 @@ def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays
         int, `progress.batches`.
 
     Raises:
-        OSError: if it could not be written, for example on a full disk. Earlier checkpoints are
-            intact.
+        OSError: if the checkpoint could not be written, for example on a full disk. Earlier
+            checkpoints are intact.
     """
     path = directory / f"step-{progress.batches:08d}"
     if path.exists():
@@ -68,7 +68,7 @@ def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays
 
 
 def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | None:
-    """Finds the newest valid checkpoint. A warning names each newer one, which is damaged.
+    """Finds the newest valid checkpoint. Warns of each newer checkpoint, because it is damaged.
 
     Args:
         directory: `pathlib.Path`. Files that killed runs have left there are removed.

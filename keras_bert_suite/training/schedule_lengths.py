@@ -20,16 +20,17 @@ def lay_schedule(
     """Lays a schedule of open length over the steps that a `fit` is about to take.
 
     Keras' callbacks that set the learning rate replace such a schedule: the rate is the peak until
-    they set another. A number that was assigned to `optimizer.learning_rate` replaces it too.
+    they set another rate. A number that was assigned to `optimizer.learning_rate` also replaces the
+    schedule.
 
     Args:
         model: compiled `keras.Model`.
         first_step: int, optimizer steps taken before.
         num_batches: int, or None if unknown.
-        callbacks: what `fit` was given.
+        callbacks: the argument `callbacks` of `fit`.
 
     Raises:
-        ValueError: if the length is needed and unknown.
+        ValueError: if the schedule needs the length, and it is unknown.
     """
     optimizer, schedule = _find_schedule(model)
     if schedule is None:
@@ -42,7 +43,7 @@ def lay_schedule(
         optimizer.lay_schedule(by_callbacks)
         is_replaced = optimizer.holds_rate
     else:
-        # Keras' own hand a schedule the number of batches.
+        # Keras' own optimizers pass the number of batches to a schedule.
         schedule.count_batches(batches_per_step)
     if schedule.total_steps is not None:
         return
@@ -61,7 +62,7 @@ def lay_schedule(
 
 
 def lay_schedule_without_end(model: keras.Model) -> None:
-    """Keeps a schedule of open length at its peak, for steps whose number nobody knows.
+    """Keeps a schedule of open length at its peak, because the number of steps is unknown.
 
     Args:
         model: compiled `keras.Model`, whose `train_on_batch` is about to be called.
@@ -74,11 +75,11 @@ def lay_schedule_without_end(model: keras.Model) -> None:
 
 
 def _hand_over(model: keras.Model, optimizer: keras.optimizers.Optimizer) -> None:
-    """Has the steps of a model follow the new length of its schedule."""
+    """Makes the steps of a model follow the new length of its schedule."""
     if isinstance(optimizer, BertOptimizer) and optimizer.reads_schedule:
         optimizer.read_schedule()
     else:
-        # The compiled step holds the former length.
+        # The compiled step holds the old length.
         model.train_function = None
 
 

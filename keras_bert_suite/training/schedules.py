@@ -12,7 +12,7 @@ from keras_bert_suite.annotations import Config, Tensor
 class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     """A linear rise to the peak, then a linear fall to 0.
 
-    As in Google's code, the fall is counted from step 0, and the rise replaces it while step <
+    As in Google's code, the fall begins at step 0, and the rise replaces it while step <
     warmup_steps. So right after the warm-up the rate is peak (1 - warmup_steps / total_steps), and
     not the peak.
 
@@ -25,12 +25,12 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         total_steps: int, optimizer steps until the rate is 0. None leaves the length open: the
             `fit` of this package's tasks lays the schedule over the steps that it will take.
             `LearningRateScheduler` and `ReduceLROnPlateau` replace the schedule in their `fit`: the
-            rate is the peak until they set another. A number that is assigned to the optimizer's
-            `learning_rate`, by hand or by another callback, replaces the schedule in every
+            rate is the peak until they set another rate. If a number is assigned to the optimizer's
+            `learning_rate`, by hand or by another callback, it replaces the schedule in every
             `fit` that follows, until a schedule is assigned or the model is compiled anew. (The
             optimizers of Keras refuse the number and the callbacks.) In `train_on_batch`, which
             cannot know how many steps follow, the rate rises over `warmup_steps`, if given, and
-            stays at the peak.
+            then stays at the peak.
         warmup_steps: int, steps of the rise. Defaults to `warmup_ratio` of all steps.
         warmup_ratio: float in [0, 1).
 
@@ -73,8 +73,8 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
 
         Args:
             first_step: int.
-            num_steps: int, or `math.inf`: the rate then rises over `warmup_steps`, if these are
-                given, and stays at the peak.
+            num_steps: int, or `math.inf`. With `math.inf` the rate rises over `warmup_steps`, if
+                they are given, and then stays at the peak.
         """
         if self.total_steps is None:
             self._first_step, self._num_steps = first_step, num_steps
@@ -85,7 +85,7 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         return self._num_steps == math.inf
 
     def count_batches(self, batches_per_step: int) -> None:
-        """Says that calls pass the number of batches, and how many batches a step takes."""
+        """Makes the schedule expect numbers of batches, and says how many batches a step takes."""
         self._batches_per_step = batches_per_step
 
     @property

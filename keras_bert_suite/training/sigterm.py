@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class SigtermFlag:
-    """Notes that SIGTERM has come, instead of letting it end the process.
+    """Notes that SIGTERM has come. The signal does not end the process.
 
     Attributes:
         received: bool, whether the signal has come within the block of `listen`.
@@ -18,9 +18,9 @@ class SigtermFlag:
 
     @contextlib.contextmanager
     def listen(self) -> Iterator[None]:
-        """Handles SIGTERM until the block ends. Python allows this in the main thread only.
+        """Handles SIGTERM until the block ends. Python allows this only in the main thread.
 
-        In another thread the block runs, and the handling of the signal does not change.
+        In another thread the block runs too, but the handling of the signal does not change.
         """
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -1,11 +1,11 @@
-"""The loss of spans: categorical cross-entropy for several labels."""
+"""The loss of spans: categorical cross-entropy for any number of labels."""
 
 import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 
-#: Adds nothing to a sum of exponentials.
+#: A score that adds nothing to a sum of exponentials.
 _NOTHING = -1e12
 
 
@@ -13,8 +13,8 @@ _NOTHING = -1e12
 class SpanLoss(keras.losses.Loss):
     """log(1 + sum_negative exp(s)) + log(1 + sum_positive exp(-s)), the mean over the types.
 
-    The loss is small if the scores of all entities are above 0, and all others below. It needs no
-    weights for the few entities among the many spans.
+    The loss is small if the scores of all entities are above 0, and all other scores are below 0.
+    It needs no weights for the few entities among the many spans.
 
     `y_true` int (B, M, 3): the first token, the last token and the type of each entity, -1 in
     places without an entity; `y_pred` float (B, C, L, L), scores by first and last token;
@@ -49,7 +49,7 @@ def mark_spans(spans: Tensor, shape: tuple) -> Tensor:
     first, last, kind = spans[..., 0], spans[..., 1], spans[..., 2]
     place = ((rows * num_types + kind) * length + first) * length + last
     known = first >= 0
-    # Under PyTorch, Keras first calls a loss with labels of its own, which may be no places.
+    # Under PyTorch, Keras first calls a loss with labels of its own, which may be out of range.
     size = batch * num_types * length * length
     place = ops.clip(ops.where(known, place, 0), 0, size - 1)
     marks = ops.scatter(

@@ -1,4 +1,4 @@
-"""Counts the steps that an optimizer skips."""
+"""Counts the steps that an optimizer skips, and stops a training that takes no more steps."""
 
 import math
 
@@ -30,7 +30,10 @@ class StepWatchdog:
         self.skipped = 0
 
     def count(self, batches: int) -> int:
-        """Counts the skipped steps of a run that has done so many batches.
+        """Counts the skipped steps of a run.
+
+        Args:
+            batches: int, batches of the run that are done.
 
         Returns:
             int, the optimizer steps taken.
@@ -40,16 +43,16 @@ class StepWatchdog:
             self._model.jax_state_sync()
         # The optimizer does not count the batches of a skipped step.
         counted = int(self._optimizer._iterations) - self._first_step * self._batches_per_step
-        # A loss scale drops a single batch, and the group of this batch then takes one more. So
-        # the dropped batches need not be a multiple of the group.
+        # A loss scale drops a single batch, and the step of this batch then takes one more batch.
+        # So the number of dropped batches need not be a multiple of the batches of a step.
         self.skipped = math.ceil((batches - counted) / self._batches_per_step)
         return int(self._optimizer.iterations)
 
     def check(self, batches: int) -> None:
-        """Checks that a step was taken within the last `max_skipped`.
+        """Checks that one of the last `max_skipped` steps was taken.
 
-        To read the optimizer, the accelerator must finish its work. So it is read only once in
-        `max_skipped` steps.
+        Reading a variable of the optimizer waits for the accelerator. So the method reads it only
+        once in `max_skipped` steps.
 
         Args:
             batches: int, batches of the run that are done.

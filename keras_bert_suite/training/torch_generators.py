@@ -1,8 +1,7 @@
 """Copies and restores the states of PyTorch's own random generators.
 
-Keras' dropout draws from these generators under the PyTorch backend, unless its layer was given a
-seed. PyTorch's attention kernel draws from them too, and so does each new iterator of a
-`DataLoader`.
+Under the PyTorch backend, Keras' dropout draws from these generators, unless its layer has a seed.
+PyTorch's attention kernel and each new iterator of a `DataLoader` draw from them too.
 """
 
 import keras
@@ -28,7 +27,8 @@ def restore_generators(arrays: Arrays) -> None:
     """Sets the generators to the state that `copy_generators` has copied.
 
     Args:
-        arrays: dict of name -> array. Names that are no generator of this machine are ignored.
+        arrays: dict of name -> array. Names of other things, and of GPUs that this machine lacks,
+            are ignored.
     """
     if keras.config.backend() != "torch":
         return

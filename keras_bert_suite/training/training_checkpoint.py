@@ -25,7 +25,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     Hand the callback to `fit`. After a kill at any moment, run the same command again. `fit` then
     reads the newest valid checkpoint and restores the weights, the optimizer, the schedule, the
     random states, the metrics and the place in the data. On a CPU, and with the same backend,
-    every following batch, loss and weight equals that of an uninterrupted run. If the run has
+    every following batch, loss and weight is the same as in an uninterrupted run. If the run has
     finished, `fit` returns at once.
 
     SIGTERM ends the training: `fit` saves after the current batch and returns. An epoch that
@@ -46,9 +46,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         every: int, batches from one checkpoint to the next, counted over the whole run.
         keep: int, how many checkpoints are kept. The oldest is removed after the newest is written.
         asynchronous: bool, whether a thread writes the checkpoint while training goes on. The
-            thread gets a copy of the variables, which takes as much memory again.
-        max_skipped: int. Training stops when so many steps in a row are skipped. While a
-            `LossScaleOptimizer` still lowers its scale to 1, training goes on.
+            thread gets a copy of the variables, which takes as much memory as they do.
+        max_skipped: int. Training stops when so many steps in a row are skipped. It goes on while a
+            `LossScaleOptimizer` still lowers its scale to 1.
 
     Attributes:
         terminated: bool, whether SIGTERM has ended the last `fit`.
@@ -60,7 +60,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             finite.
         OSError: at the end of `fit`, if the last checkpoint cannot be written.
         ValueError: at the beginning of `fit`, if no checkpoint in the folder is valid, or the
-            newest checkpoint belongs to another model, or the data cannot be entered in the middle.
+            newest checkpoint belongs to another model, or reading cannot begin in the middle of the
+            data.
 
     Example:
     ```python
@@ -118,7 +119,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
         Args:
             model: the compiled task.
-            dataset: the dataset that `fit` was given, or has made of its rows.
+            dataset: the dataset that the user passed to `fit`, or that `fit` has made of rows.
             batches: iterable of the batches still to come.
             steps_per_epoch: int.
             initial_epoch: int, the first epoch of the whole run.
@@ -128,8 +129,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             dataset, steps_per_epoch, model.steps_per_execution, self.progress, self._path
         )
         if not model.optimizer.built:
-            # Built within a step, the variables of an inner optimizer would have other names under
-            # TensorFlow.
+            # If they were built within a step, the variables of an inner optimizer would have other
+            # names under TensorFlow.
             model.optimizer.build(model.trainable_variables)
         self._metrics, self._generators = {}, {}
         if self._path is not None:
@@ -149,7 +150,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     @property
     def within_epoch(self) -> bool:
-        """bool, whether batches are left of the epoch at hand."""
+        """bool, whether the current epoch still has batches to train on."""
         return self.progress.batches < self._epoch_end
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
@@ -212,7 +213,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             raise self._writer.failure
 
     def _save(self) -> None:
-        # The variables are copied only when the copy before is on the disk.
+        # The variables are copied only when the previous copy is on the disk.
         self._writer.wait()
         # After a validation the checkpoint holds the random states from before the validation.
         random_states = self._generators or copy_generators()
@@ -222,8 +223,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 def find_training_checkpoint(callbacks: Any) -> tuple[TrainingCheckpoint | None, Any]:
     """Finds the `TrainingCheckpoint` in a list of callbacks, and puts it first.
 
-    The `TrainingCheckpoint` ends a resumed epoch with `stop_training`. It must take this back
-    before another callback sets `stop_training` on purpose. So it comes first.
+    The `TrainingCheckpoint` ends a resumed epoch with `stop_training`. It must reset this flag
+    before another callback sets it on purpose. So the `TrainingCheckpoint` comes first.
 
     Returns:
         (`TrainingCheckpoint` or None, callbacks).
