@@ -171,17 +171,24 @@ def _read_dict(row, context, number):
         texts, starts = [texts], [starts]
     texts, starts = ([] if values is None else list(values) for values in (texts, starts))
     texts = [decode_text(text) for text in texts]
-    if texts == [""] and int(starts[0]) < 0:  # In a column of texts this means no answer.
-        return []
     if len(texts) != len(starts):
         raise ValueError(
             f"Row {number} has {len(texts)} answers in 'text' and {len(starts)} places in "
             "'answer_start'. Give each answer its place."
         )
+    try:
+        starts = [int(start) for start in starts]
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"The 'answer_start' of row {number} is {str(row['answer_start'])[:60]}, wanted the "
+            "number of the first character of each answer."
+        ) from None
+    if texts == [""] and starts[0] < 0:  # In a column of texts this means no answer.
+        return []
     spans = []
     for text, start in zip(texts, starts, strict=True):
-        problem = describe_misplaced(text, int(start), context)
+        problem = describe_misplaced(text, start, context)
         if problem:
             raise ValueError(f"Row {number}: {problem}")
-        spans.append((int(start), int(start) + len(text)))
+        spans.append((start, start + len(text)))
     return spans

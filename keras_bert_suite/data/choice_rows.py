@@ -51,6 +51,27 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
     return Rows(rows.inputs, check_choices(y, len(prompts), len(endings)), rows.weights)
 
 
+def check_collated_endings(x, input_names):
+    """Raises a `ValueError` if PyTorch's `default_collate` has made a batch of rows of endings.
+
+    It turns B lists of K endings into K tuples of B endings. Labels would not show the mistake.
+    """
+    if isinstance(x, dict):
+        prompts, endings = (), x.get(input_names[1])
+    elif isinstance(x, (tuple, list)) and len(x) == 2:
+        prompts, endings = x
+    else:
+        return
+    if isinstance(prompts, tuple) and isinstance(endings, list):
+        if endings and isinstance(endings[0], tuple):
+            raise ValueError(
+                "A row of endings in a batch must be a list, got a tuple. The `default_collate` of "
+                "PyTorch makes such tuples, of the first endings of all rows and so on. Pass the "
+                "DataLoader a `collate_fn` that returns a list of prompts and a list of the lists "
+                "of their endings, and a list of labels."
+            )
+
+
 def check_choices(labels, num_rows, num_choices):
     """Checks the indices of right endings.
 

@@ -90,6 +90,8 @@ def _decode(line, encoding, path, number, first):
 
 def _split(line):
     line = line.rstrip("\r\n")
+    if not line.strip(" \t"):
+        return []
     if "\t" in line:
-        return [field.strip(" ") for field in line.strip("\t").split("\t")]
+        return [field.strip(" ") for field in line.rstrip("\t").split("\t")]
     return [field for field in line.split(" ") if field]

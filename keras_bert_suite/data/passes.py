@@ -62,7 +62,9 @@ def read_batches(dataset, repeat=False, shuffle=False):
 
 
 def _iterate(dataset, shuffle):
-    yield from dataset
+    # `yield from` would close a generator of the user, whose next batches a later call may read.
+    for batch in dataset:  # noqa: UP028
+        yield batch
 
 
 def _read_py_dataset(dataset, shuffle):

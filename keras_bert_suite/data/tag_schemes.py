@@ -89,7 +89,8 @@ def find_entities(tags):
 def infer_scheme(label_names):
     """The scheme that the names of labels belong to, or None.
 
-    Labels with the prefixes B and I alone may also be IOB1. They count as BIO.
+    Labels with the prefixes B and I alone may also be IOB1. They count as BIO, as labels with the
+    prefix B alone do.
 
     >>> infer_scheme(["O", "B-PER", "I-PER"]), infer_scheme(["NOUN", "VERB"])
     ('BIO', None)
@@ -108,7 +109,7 @@ def infer_scheme(label_names):
         if prefix not in _PREFIXES or not (dash or not kind):
             return None
         prefixes.add(prefix)
-    if prefixes == {"B", "I"}:
+    if "B" in prefixes and prefixes <= {"B", "I"}:
         return "BIO"
     if "B" in prefixes and prefixes <= {*"BMES"} and prefixes & {*"MES"}:
         return "BMES"

@@ -40,6 +40,9 @@ class EpochPlans:
         try:
             plan.set_result(self._make_plan(epoch))
         except BaseException as error:
+            with self._lock:
+                if self._plans.get(epoch) is plan:
+                    del self._plans[epoch]  # The next call tries again.
             plan.set_exception(error)
 
     def __reduce__(self):

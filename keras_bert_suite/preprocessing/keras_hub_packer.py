@@ -26,11 +26,13 @@ def find_segment_packer(
 
     Returns:
         `SegmentPacker`. It is `preprocessor` itself if this is a `SegmentPacker`. None if the
-        tokenizer is neither WordPiece nor RoBERTa's byte pairs, or if it is a WordPiece tokenizer
-        with settings that our tokenizer does not have.
+        tokenizer is neither WordPiece nor RoBERTa's byte pairs, if it is a WordPiece tokenizer with
+        settings that our tokenizer does not have, or if `truncate` is not "round_robin".
     """
     if isinstance(preprocessor, SegmentPacker):
         return preprocessor
+    if getattr(preprocessor, "truncate", "round_robin") != "round_robin":
+        return None
     tokenizer = _find_tokenizer(getattr(preprocessor, "tokenizer", None))
     return None if tokenizer is None else SegmentPacker(tokenizer, preprocessor.sequence_length)
 

@@ -17,7 +17,7 @@ def tokenize_segments(tokenizer, segments):
 
     Raises:
         ValueError: if there are no segments, or they differ in their number of rows. The rows of
-            tensors are not counted.
+            symbolic tensors are counted only if TensorFlow knows them.
     """
     if not segments:
         raise ValueError("SegmentPacker needs at least one segment of texts, got none.")
@@ -34,9 +34,7 @@ def tokenize_segments(tokenizer, segments):
 def _tokenize_texts(tokenizer, segments):
     batched = not isinstance(segments[0], (str, bytes))
     segments = [segment if batched else [segment] for segment in segments]
-    sizes = [len(segment) for segment in segments]
-    if len(set(sizes)) > 1:
-        raise ValueError(f"All segments must have the same number of texts, got {sizes}.")
+    _check_sizes([len(segment) for segment in segments])
     return [tokenizer.tokenize_flat(segment) for segment in segments], batched
 
 
@@ -47,5 +45,12 @@ def _tokenize_tensors(tokenizer, segments):
     batched = segments[0].shape.rank != 0
     if not batched:
         segments = [segment[None] for segment in segments]
+    _check_sizes([segment.shape[0] for segment in segments if segment.shape.rank])
     ragged = [tokenizer.tokenize(segment) for segment in segments]
     return [(ids.flat_values, ids.row_lengths()) for ids in ragged], batched
+
+
+def _check_sizes(sizes):
+    """Raises a `ValueError` if segments differ in their number of rows; None is unknown."""
+    if len({size for size in sizes if size is not None}) > 1:
+        raise ValueError(f"All segments must have the same number of texts, got {sizes}.")

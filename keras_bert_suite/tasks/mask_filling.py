@@ -10,6 +10,8 @@ from keras_bert_suite.tasks.predicting import softmax
 def fill_masks(pretrainer, texts, top_k):
     """See `Pretrainer.fill_mask`."""
     check_can_read(pretrainer)
+    if not len(texts):
+        return []
     packed = pack_masked_texts(pretrainer, (texts,))
     logits = pretrainer.predict(packed, verbose=0)["mlm"]
     tokenizer = pretrainer.preprocessor.tokenizer

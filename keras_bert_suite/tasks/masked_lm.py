@@ -57,9 +57,9 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
     `fit` and `evaluate` take texts without labels, and mask some of their tokens. So an encoder
     learns the language of a domain from the domain's texts. For texts in memory, the masks of a row
     depend only on the seed, the epoch and the number of the row. An evaluation always has the masks
-    of epoch 0. In a dataset of batches, the masks of a row depend only on the seed and on the
-    packed row, padding included. So a row has the same masks in every epoch if its padding is the
-    same. For a corpus that does not fit in memory, use `PretrainingBatches` and a `Pretrainer`.
+    of epoch 0. In a dataset of batches, the masks of a row depend only on the seed and on its
+    tokens. So a row has the same masks in every epoch. For a corpus that does not fit in memory,
+    use `PretrainingBatches` and a `Pretrainer`.
 
     `predict` takes texts that have the tokenizer's mask token, [MASK] or <mask>, in place of some
     tokens.
@@ -284,7 +284,9 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
             return self.preprocess(x, y, sample_weight)
         packed = self.pack_texts(x)
         if y is None:
-            numbers = [zlib.crc32(row.tobytes()) for row in packed["token_ids"]]
+            # Without the padding, whose length depends on the other rows of a batch.
+            rows = zip(packed["token_ids"], packed["padding_mask"], strict=True)
+            numbers = [zlib.crc32(ids[mask > 0].tobytes()) for ids, mask in rows]
             epochs = np.zeros(len(numbers), "int64")
         else:
             numbers, epochs = y

@@ -11,7 +11,7 @@ from keras import ops
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.argument_checks import is_auto
-from keras_bert_suite.data.choice_rows import read_choice_rows
+from keras_bert_suite.data.choice_rows import check_collated_endings, read_choice_rows
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -135,6 +135,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
         return read_choice_rows(x, y, sample_weight, self.input_names)
 
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
+        check_collated_endings(x, self.input_names)
         return read_choice_rows(x, y, sample_weight, self.input_names)
 
     def arrange_columns(self, inputs: Any, names: Any, labelled: bool) -> Any:

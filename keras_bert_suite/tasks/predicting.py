@@ -1,5 +1,7 @@
 """Predicts rows or a dataset: computes outputs batch by batch, joins them and decodes them."""
 
+import itertools
+
 import keras
 import numpy as np
 
@@ -108,9 +110,9 @@ def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
         )
     task.stop_predicting = False
     callbacks.on_predict_begin()
-    for step, batch in enumerate(batches):
-        if step == steps or task.stop_predicting:
-            break
+    # `range` comes first, so that no batch is taken after the last step.
+    numbers = itertools.count() if steps is None else range(steps)
+    for step, batch in zip(numbers, batches, strict=False):
         x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
         callbacks.on_predict_batch_begin(step)
         # A tf.data dataset yields tensors of TensorFlow, which JAX does not take.
@@ -118,6 +120,8 @@ def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
         outputs = keras.Model.predict_on_batch(task, x)
         callbacks.on_predict_batch_end(step, {"outputs": outputs})
         yield outputs
+        if task.stop_predicting:
+            break
     callbacks.on_predict_end()
 
 

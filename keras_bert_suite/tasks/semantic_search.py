@@ -159,6 +159,10 @@ class SemanticSearch:
         relevant = {query: relevant[query] for query in queries if relevant.get(query)}
         ids = list(corpus)
         for query, documents in relevant.items():
+            if isinstance(documents, dict) and max(documents.values()) <= 0:
+                raise ValueError(
+                    f"Query {query!r} has no document with a relevance above 0. Leave it out."
+                )
             for document in documents:
                 if document not in corpus:
                     raise ValueError(

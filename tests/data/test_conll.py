@@ -29,6 +29,13 @@ def test_a_word_may_hold_a_space_between_tabs(tmp_path):
     assert read_conll(write(tmp_path, "New York\tB-LOC\n"))[0] == [["New York"]]
 
 
+def test_tabs_alone_end_a_sentence_and_an_empty_field_is_a_field(tmp_path):
+    words, tags = read_conll(write(tmp_path, "EU\tB-ORG\n\t\nHe\tO\n"))
+    assert (words, tags) == ([["EU"], ["He"]], [["B-ORG"], ["O"]])
+    rows = "\tEU\tB-ORG\n1\tagreed\tO\n"
+    assert read_conll(write(tmp_path, rows), word_column=2)[0] == [["EU", "agreed"]]
+
+
 @pytest.mark.parametrize(
     ("content", "encoding", "arguments", "error"),
     [

@@ -48,5 +48,7 @@ def test_scores_are_those_of_sentence_transformers():
 def test_queries_without_an_answer():
     with pytest.raises(ValueError, match="Query 1 has no relevant document"):
         score_rankings([[1], [2]], [[1], {2: 0}])
+    with pytest.raises(ValueError, match="ranking of query 1 has a document twice: .2, 2."):
+        score_rankings([[1], [2, 2]], [[1], [2]])
     with pytest.raises(ValueError, match="no queries"):
         score_rankings([], [])

@@ -111,5 +111,6 @@ def test_a_path_is_allowed_if_its_entities_are_written_so(scheme, prefixes):
 def test_labels_without_a_scheme():
     for names in (["NOUN", "VERB"], ["0", "1"], ["O", "I-X"], ["O", "B-X", "M-X", "I-X"]):
         assert infer_scheme(names) is None
+    assert infer_scheme(["O", "B-X"]) == "BIO"
     assert infer_scheme(["B", "M", "E", "S"]) == "BMES"
     assert infer_scheme(["O", "B-X", "I-X", "L-X", "U-X"]) == "BIOES"

@@ -39,10 +39,13 @@ def test_old_plans_are_dropped():
 
 
 def test_errors_reach_whoever_asks():
-    plans = EpochPlans({}.__getitem__)
+    known = {}
+    plans = EpochPlans(known.__getitem__)
     for _ in range(2):
         with pytest.raises(KeyError):
             plans(0)
+    known[0] = "a plan"
+    assert plans(0) == "a plan"
 
 
 def test_a_copy_makes_its_own_plans():

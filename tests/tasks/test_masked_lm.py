@@ -55,6 +55,20 @@ def test_each_epoch_has_other_masks():
     assert (ids[0] != ids[1]).any() and (ids[0] == ids[2]).all()
 
 
+@pytest.mark.backend_free
+def test_in_a_dataset_masks_do_not_depend_on_other_rows():
+    model = make_model(masking={"rate": 0.5})
+    packer = model.preprocessor
+    model.preprocessor = SegmentPacker(packer.tokenizer, LENGTH, padding_lengths=(8, LENGTH))
+    text, longer = "a film", "a film that was so good that nobody could"
+    alone, beside = (
+        model.preprocess_training(model.read_batch((texts,)).inputs)[0]["token_ids"][0]
+        for texts in ([text], [text, longer])
+    )
+    assert len(alone) < len(beside)
+    np.testing.assert_array_equal(alone, beside[: len(alone)])
+
+
 def test_guesses_are_those_of_the_logits(trained):
     tokenizer = trained.preprocessor.tokenizer
     first, second = trained.predict(["the [MASK] was [MASK]!", "a [MASK]"], top_k=3, verbose=0)

@@ -116,6 +116,19 @@ def test_datasets(chooser):
     chooser.set_weights(before)
 
 
+def test_a_batch_that_pytorch_has_transposed(chooser):
+    import torch
+
+    num_endings = len(ROWS[1][0])
+    names = ("prompt", "endings")
+    rows = list(zip(*ROWS, strict=True))
+    for samples in (rows, [dict(zip(names, row, strict=True)) for row in rows]):
+        # As many rows as endings, so that no number would show the mistake.
+        loader = torch.utils.data.DataLoader([(x, 0) for x in samples], batch_size=num_endings)
+        with pytest.raises(ValueError, match="`collate_fn` that returns a list of prompts"):
+            chooser.evaluate(loader, verbose=0)
+
+
 @pytest.mark.parametrize("kind", ["keras", "preset", "Hugging Face"])
 def test_round_trips(chooser, kind, tmp_path):
     if kind == "keras":

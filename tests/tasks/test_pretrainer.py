@@ -396,6 +396,7 @@ def test_it_learns():
 
 def test_fill_mask(tmp_path):
     task = make_reader()
+    assert task.fill_mask([]) == []
     first, second = task.fill_mask(["the [MASK] was [MASK]!", "a [MASK]"], top_k=3)
     assert [len(first), len(second)] == [2, 1] and all(len(guesses) == 3 for guesses in first)
     packed = task.preprocessor(["a x"])

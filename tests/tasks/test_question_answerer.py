@@ -362,6 +362,29 @@ def test_any_kerashub_encoder():
 
 
 @pytest.mark.backend_free
+@pytest.mark.parametrize("truncate", ["round_robin", "waterfall"])
+def test_a_preprocessor_of_kerashub_is_replaced_by_one_that_cuts_alike(answerer, truncate):
+    preprocessor = keras_hub.models.BertTextClassifierPreprocessor(
+        keras_hub.models.BertTokenizer(VOCABULARY), sequence_length=24, truncate=truncate
+    )
+    backbone = BertBackbone(**ONE_LAYER)
+    if truncate == "waterfall":
+        with pytest.raises(ValueError, match="Set `preprocessor` to a SegmentPacker"):
+            QuestionAnswerer(backbone, preprocessor=preprocessor).predict(PAIRS)
+        return
+    packer = QuestionAnswerer(backbone, preprocessor=preprocessor).preprocessor
+    assert isinstance(packer, SegmentPacker) and packer.truncation == "longest_first"
+
+
+@pytest.mark.backend_free
+def test_generators_lose_no_batch(answerer):
+    questions, contexts = QUESTIONS[:4], CONTEXTS[:4]
+    batches = ((([q], [c]),) for q, c in zip(questions, contexts, strict=True))
+    got = [answerer.predict(batches, steps=2, verbose=0) for _ in range(2)]
+    wanted = answerer.predict((questions, contexts), verbose=0)
+    assert [a.text for answers in got for a in answers] == [a.text for a in wanted]
+
+
 def test_a_checkpoint_without_a_head(answerer, tmp_path):
     save_hugging_face(answerer.backbone, tmp_path / "hf", answerer.preprocessor.tokenizer)
     with pytest.warns(UserWarning, match="no weights for span_labeler.* Train them"):
@@ -384,6 +407,12 @@ def test_a_checkpoint_without_a_head(answerer, tmp_path):
             (["a"], ["the film"]),
             [{"text": ["film"], "answer_start": []}],
             "1 answers in 'text' and 0",
+        ),
+        ((["a"], ["the film"]), [{"text": [""], "answer_start": []}], "1 answers in 'text' and 0"),
+        (
+            (["a"], ["the film"]),
+            [{"text": ["film"], "answer_start": [float("nan")]}],
+            r"'answer_start' of row 0 is \[nan\], wanted the number of the first character",
         ),
         ((["a"], ["the film"]), ["film"], "label of row 0 is 'film', wanted"),
         ((["a"], ["the film"]), [None], "label of row 0 is 'None', wanted"),
