@@ -13,8 +13,8 @@ import keras
 #: After so many batches in a row without a new shape, no further batches are looked at.
 ENOUGH_BATCHES = 64
 
-#: One thread looks at the batches, the others compile. JAX compiles most of a step on one core.
-NUM_THREADS = 1 + min(4, os.cpu_count() or 1)
+#: The steps that are compiled at the same time. JAX takes about two cores to compile one.
+NUM_COMPILERS = max(1, min(4, (os.cpu_count() or 1) // 2))
 
 #: The event of `jax.monitoring` for the time in which the training waits for a compiling thread.
 WAITED = "/keras_bert_suite/waited_for_compiler"
@@ -83,17 +83,18 @@ class CompiledSteps:
     @contextlib.contextmanager
     def looking_at(self, batches: Batches) -> Iterator[None]:
         """Compiles the steps of further batches, beginning with the first step of the block."""
-        threads = ThreadPoolExecutor(NUM_THREADS)
+        reader, compilers = ThreadPoolExecutor(1), ThreadPoolExecutor(NUM_COMPILERS)
         ended = threading.Event()
-        self._look_ahead = lambda *shapes: threads.submit(
-            self._compile_all, threads, ended, batches, *shapes
+        self._look_ahead = lambda *shapes: reader.submit(
+            self._compile_all, compilers, ended, batches, *shapes
         )
         try:
             yield
         finally:
             self._look_ahead = None
             ended.set()
-            threads.shutdown(cancel_futures=True)
+            reader.shutdown(cancel_futures=True)
+            compilers.shutdown(cancel_futures=True)
             self._steps = {
                 key: step
                 for key, step in self._steps.items()
@@ -147,7 +148,7 @@ class CompiledSteps:
 
     def _compile_all(
         self,
-        threads: ThreadPoolExecutor,
+        compilers: ThreadPoolExecutor,
         ended: threading.Event,
         batches: Batches,
         state: Any,
@@ -159,7 +160,7 @@ class CompiledSteps:
         error.
 
         Args:
-            threads: `ThreadPoolExecutor`.
+            compilers: `ThreadPoolExecutor`.
             ended: `threading.Event`, set when no more steps are wanted.
             batches: as for `compile_ahead`.
             state, data: shapes and dtypes of the state and of a batch, as Keras hands them to a
@@ -174,7 +175,7 @@ class CompiledSteps:
             with self._claiming:
                 is_new = key not in self._steps
                 if is_new:
-                    self._steps[key] = threads.submit(self._compile, state, like_data)
+                    self._steps[key] = compilers.submit(self._compile, state, like_data)
             return is_new
 
         num_old = 0
