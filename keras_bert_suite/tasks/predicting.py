@@ -110,8 +110,9 @@ def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
         )
     task.stop_predicting = False
     callbacks.on_predict_begin()
-    # `range` comes first, so that no batch is taken after the last step.
+    # The numbers come first, so that no batch is taken after the last step.
     numbers = itertools.count() if steps is None else range(steps)
+    numbers = itertools.takewhile(lambda _: not task.stop_predicting, numbers)
     for step, batch in zip(numbers, batches, strict=False):
         x, _, _ = keras.utils.unpack_x_y_sample_weight(batch)
         callbacks.on_predict_batch_begin(step)
@@ -120,8 +121,6 @@ def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
         outputs = keras.Model.predict_on_batch(task, x)
         callbacks.on_predict_batch_end(step, {"outputs": outputs})
         yield outputs
-        if task.stop_predicting:
-            break
     callbacks.on_predict_end()
 
 
