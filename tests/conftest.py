@@ -48,15 +48,32 @@ def frozen_imports():
     gc.freeze()
 
 
-@pytest.fixture(autouse=True, scope="module")
-def freed_memory():
-    """The models of a module are in cycles, which the collector may leave for a long time.
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item, nextitem):
+    """Frees the models of a module after its last test.
 
-    Frameworks keep graphs and traces after that. The collector need not look through them again,
-    which Keras calls whenever it quantizes a layer. The C library keeps the memory of freed models,
-    by an export several gigabytes, unless it is told not to.
+    A fixture cannot do so: pytest holds the fixtures of a test until all of them are torn down.
     """
-    yield
+    result = yield
+    if nextitem is None or nextitem.module is not item.module:
+        free_memory()
+    return result
+
+
+def free_memory():
+    """Frees what a module has left.
+
+    - JAX keeps every program that it has compiled, each in some hundred mappings of memory. Linux
+      allows a process 65,530 mappings, and JAX ends with a segmentation fault at the next one.
+    - Models are in cycles of references. The collector may leave them for a long time.
+    - Frameworks keep graphs and traces for ever. After `gc.freeze` the collector passes them by;
+      Keras calls it whenever it quantizes a layer.
+    - The C library keeps the memory of freed models, by an export several gigabytes.
+    """
+    if os.environ["KERAS_BACKEND"] == "jax":
+        import jax
+
+        jax.clear_caches()
     gc.collect()
     gc.freeze()
     if sys.platform == "linux":
