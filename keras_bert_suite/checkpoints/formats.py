@@ -198,11 +198,14 @@ def _checked(checkpoint):
     for path, wanted in (
         ("embeddings/token_embedding/embeddings", (config["vocabulary_size"], width)),
         ("embeddings/position_embedding/embeddings", (num_positions, width)),
-        ("embeddings/segment_embedding/embeddings", (config["num_segments"], width)),
+        ("embeddings/segment_embedding/embeddings", (config.get("num_segments"), width)),
         (f"transformer_layer_{last}/intermediate/kernel", (hidden_dim, config["intermediate_dim"])),
         (f"transformer_layer_{last + 1}/intermediate/kernel", None),
     ):
-        name, transform = checkpoint.name_table.their_name(path)
+        row = checkpoint.name_table.their_name(path)
+        if row is None:
+            continue  # Not every kind of model has segments, or a table of positions.
+        name, transform = row
         got = transformed_shape(transform, shapes[name][1]) if name in shapes else None
         if got != wanted:
             stored = f"has the shape {shorten(shapes[name][1])}" if name in shapes else "is missing"

@@ -1,6 +1,7 @@
 """Reads checkpoints of the original google-research/bert."""
 
-from keras_bert_suite.checkpoints.config_values import ConfigValues, read_backbone_config
+from keras_bert_suite.checkpoints.config_fields import GOOGLE_FIELDS, read_fields
+from keras_bert_suite.checkpoints.config_values import ConfigValues
 from keras_bert_suite.checkpoints.model_types import BERT
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
 from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle
@@ -116,7 +117,8 @@ def _find_config(prefix):
 
 def _read_config(config):
     config.check_dials(DIALS)
-    kwargs = read_backbone_config(config, ACTIVATIONS, LAYER_NORM_EPSILON)
+    kwargs = read_fields(config, GOOGLE_FIELDS, ACTIVATIONS)
+    kwargs["layer_norm_epsilon"] = LAYER_NORM_EPSILON
     if config.get("hidden_act") == "gelu" and config.get(GELU_APPROXIMATE) is False:
         kwargs["activation"] = "gelu_erf"
     # In bert4keras, embeddings and hidden states may differ in width.

@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from keras_bert_suite.checkpoints.config_values import ConfigValues, read_backbone_config, read_json
+from keras_bert_suite.checkpoints.config_fields import read_fields
+from keras_bert_suite.checkpoints.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.hugging_face_config import (
     find_model_type,
     read_classifier,
@@ -75,21 +76,17 @@ class HuggingFaceCheckpoint:
         self._tensors = _open_weights(path)
         shapes = self._tensors.shapes()
         self.model_type = kind = find_model_type(config, shapes)
-        self.backbone_config = read_backbone_config(
-            config,
-            ACTIVATIONS,
-            config.positive("layer_norm_eps", default=1e-12),
-            kind.position_offset,
-        )
+        self.backbone_config = read_fields(config, kind.fields, ACTIVATIONS, kind.position_offset)
         _check_decoder(config, shapes, kind.names)
         self.name_table, classifier = _find_classifier(kind, shapes)
+        dropout = config.rate(kind.classifier_dropout, self.backbone_config["dropout"])
         self.classifier_config, self.classifier_problem = read_classifier(
-            config, classifier, kind.architectures["classifier/kernel"]
+            config, classifier, kind.architectures["classifier/kernel"], dropout
         )
         self.label_names = (self.classifier_config or {}).get("label_names")
         self.sequence_length = self._read_sequence_length()
-        self.token_classifier_config = read_token_classifier(config, classifier)
-        self.multiple_choice_config = read_multiple_choice(config, classifier)
+        self.token_classifier_config = read_token_classifier(config, classifier, dropout)
+        self.multiple_choice_config = read_multiple_choice(config, classifier, dropout)
         if classifier is not None:
             # A layer with the name "classifier" may be a head that this package does not have.
             heads = {"classifier": self.classifier_config}
@@ -146,6 +143,8 @@ def _find_classifier(kind, shapes):
 
 def _check_decoder(config, shapes, names):
     """Checks that there is a decoder matrix if the configuration says that it is not tied."""
+    if not names.copies:
+        return
     decoder = names.copies[0][0]
     head, _ = names.their_name("masked_lm/transform/kernel")
     if config.get("tie_word_embeddings") is False and head in shapes and decoder not in shapes:

@@ -114,7 +114,7 @@ def read_architectures(config):
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
-def read_classifier(config, shape, architecture):
+def read_classifier(config, shape, architecture, dropout):
     """Reads the arguments of a `TextClassifier` whose head is the checkpoint's layer.
 
     Args:
@@ -122,13 +122,14 @@ def read_classifier(config, shape, architecture):
         shape: shape of the kernel of the classification layer, or None if there is no such
             tensor.
         architecture: str, the class of transformers that classifies texts with such a model.
+        dropout: float, the dropout rate of the head.
 
     Returns:
         (arguments, problem): dict of arguments of `TextClassifier`, and None; or None, and a str
         that says why the layer cannot be the head of a `TextClassifier`.
 
     Raises:
-        ValueError: if `id2label` or `classifier_dropout` have a wrong value.
+        ValueError: if `id2label` has a wrong value.
     """
     if shape is None:
         return None, "has no classification layer"
@@ -149,7 +150,7 @@ def read_classifier(config, shape, architecture):
     arguments = {
         "label_names": _read_label_names(config, shape[0]),
         "problem_type": problem_type,
-        "dropout": config.rate("classifier_dropout", config.get("hidden_dropout_prob")),
+        "dropout": dropout,
     }
     thresholds = config.get(THRESHOLDS)
     if thresholds is not None and problem_type == MULTI_LABEL:
@@ -176,7 +177,7 @@ def _find_problem_type(config, shape):
     return problem_type, None
 
 
-def read_token_classifier(config, shape):
+def read_token_classifier(config, shape, dropout):
     """Reads the arguments of a `TokenClassifier` whose head is the checkpoint's layer.
 
     Args, Raises: as for `read_classifier`.
@@ -191,11 +192,11 @@ def read_token_classifier(config, shape):
         return None
     return {
         "label_names": _read_label_names(config, shape[0]),
-        "dropout": config.rate("classifier_dropout", config.get("hidden_dropout_prob")),
+        "dropout": dropout,
     }
 
 
-def read_multiple_choice(config, shape):
+def read_multiple_choice(config, shape, dropout):
     """Reads the arguments of a `MultipleChoice` whose head is the checkpoint's layer.
 
     Args, Raises: as for `read_classifier`.
@@ -208,7 +209,7 @@ def read_multiple_choice(config, shape):
         return None
     if len(shape) != 2 or shape[0] != 1:
         return None
-    return {"dropout": config.rate("classifier_dropout", config.get("hidden_dropout_prob"))}
+    return {"dropout": dropout}
 
 
 def _read_label_names(config, num_labels):

@@ -12,6 +12,7 @@ from keras_bert_suite.checkpoints.byte_pair_files import (
     read_hugging_face_byte_pairs,
     refuse_sentence_pieces,
 )
+from keras_bert_suite.checkpoints.config_fields import BERT_FIELDS
 from keras_bert_suite.checkpoints.name_tables import NameTable
 from keras_bert_suite.checkpoints.tokenizer_files import read_hugging_face_tokenizer
 from keras_bert_suite.files.messages import shorten
@@ -39,6 +40,8 @@ class ModelType:
             are not in its configuration.
         position_offset: int, how many rows the position embedding has before the row of the first
             token.
+        fields: tuple of `Field`, the fields of config.json that are arguments of the backbone.
+        classifier_dropout: str, the field of config.json for the dropout rate of a classifier.
         dials: configuration fields as in `hugging_face_config.DIALS`, of this kind alone.
     """
 
@@ -53,6 +56,8 @@ class ModelType:
     keras_hub_names: NameTable
     keras_hub_built_in: dict
     position_offset: int = 0
+    fields: tuple = BERT_FIELDS
+    classifier_dropout: str = "classifier_dropout"
     dials: tuple = ()
 
     @property
@@ -169,6 +174,7 @@ def find_type(config):
     if not isinstance(name, str) or name not in MODEL_TYPES:
         raise ValueError(
             f"{config.path} has model_type {shorten(repr(name))}, wanted "
-            f"{', '.join(map(repr, MODEL_TYPES))}. Other architectures cannot be read."
+            f"{', '.join(map(repr, MODEL_TYPES))}. If layers and tokenizer are those of one of "
+            'these, write its name there, such as "model_type": "bert".'
         )
     return MODEL_TYPES[name]

@@ -6,6 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.checkpoints.config_fields import GOOGLE_FIELDS, write_fields
 from keras_bert_suite.checkpoints.google_tf1 import GELU_APPROXIMATE, LAYER_NORM_EPSILON
 from keras_bert_suite.checkpoints.hugging_face_config import SINGLE_LABEL
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
@@ -15,7 +16,6 @@ from keras_bert_suite.checkpoints.writer_parts import (
     collect_weights,
     convert_weights,
     find_tokenizer,
-    make_config,
 )
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
@@ -70,7 +70,7 @@ def save_google_tf1(
             converter of transformers compute it, but Google's code computes "gelu_tanh".
     """
     backbone = getattr(model, "backbone", model)
-    config = make_config(backbone, _HIDDEN_ACTS, _OWNER)
+    config = write_fields(backbone, GOOGLE_FIELDS, _HIDDEN_ACTS, _OWNER)
     is_exact_gelu = name_of(backbone.activation) in ("gelu", "gelu_erf")
     if is_exact_gelu:
         config[GELU_APPROXIMATE] = False

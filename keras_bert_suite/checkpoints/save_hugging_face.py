@@ -6,6 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.checkpoints.config_fields import write_fields
 from keras_bert_suite.checkpoints.hugging_face_config import THRESHOLDS
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.checkpoints.model_types import BERT, type_of_backbone
@@ -14,7 +15,6 @@ from keras_bert_suite.checkpoints.writer_parts import (
     collect_weights,
     convert_weights,
     find_tokenizer,
-    make_config,
 )
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
@@ -73,13 +73,13 @@ def save_hugging_face(
     kind = type_of_backbone(type(backbone)) or BERT
     owner = f"Hugging Face's {kind.title}"
     config = {
-        **make_config(backbone, _HIDDEN_ACTS, owner, kind.position_offset),
-        "layer_norm_eps": backbone.layer_norm_epsilon,
+        **write_fields(backbone, kind.fields, _HIDDEN_ACTS, owner, kind.position_offset),
         "model_type": kind.name,
         # RoBERTa's padding has the position before the first token's.
         "pad_token_id": max(kind.position_offset - 1, 0),
     }
-    if backbone.embedding_dim != backbone.hidden_dim:
+    has_embedding_dim = any(field.argument == "embedding_dim" for field in kind.fields)
+    if not has_embedding_dim and backbone.embedding_dim != backbone.hidden_dim:
         raise ValueError(
             f"{owner} has embeddings as wide as its hidden states, got embedding_dim="
             f"{backbone.embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
@@ -104,7 +104,7 @@ def save_hugging_face(
         )
     dropout = getattr(model, "dropout", backbone.dropout)
     if dropout != backbone.dropout:
-        config["classifier_dropout"] = dropout
+        config[kind.classifier_dropout] = dropout
     tokenizer = find_tokenizer(model, tokenizer, kind.tokenizer)
     if tokenizer is not None:
         _check_kind(tokenizer, kind)

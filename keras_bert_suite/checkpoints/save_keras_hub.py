@@ -8,6 +8,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.checkpoints.config_fields import write_fields
 from keras_bert_suite.checkpoints.hugging_face_config import SINGLE_LABEL
 from keras_bert_suite.checkpoints.keras_hub_preset import KerasHubCheckpoint
 from keras_bert_suite.checkpoints.load_weights import spelled_shapes
@@ -17,7 +18,6 @@ from keras_bert_suite.checkpoints.writer_parts import (
     collect_weights,
     convert_weights,
     find_tokenizer,
-    make_config,
 )
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.messages import name_of
@@ -68,7 +68,8 @@ def save_keras_hub(
     backbone = getattr(model, "backbone", model)
     kind = type_of_backbone(type(backbone)) or BERT
     owner = f"KerasHub's {kind.title}"
-    make_config(backbone, _ACTIVATIONS, owner, kind.position_offset)  # Checks the backbone.
+    # Only the checks of the backbone are needed.
+    write_fields(backbone, kind.fields, _ACTIVATIONS, owner, kind.position_offset)
     _check_settings(backbone, kind, owner)
     weights = collect_weights(model, kind.keras_hub_names, owner)
     has_classifier = "classifier/kernel" in weights

@@ -53,8 +53,8 @@ class TransformerBlock(keras.layers.Layer):
         self.initializer_range = initializer_range
         self.remat = remat
 
-        self.self_attention = SelfAttention(
-            num_heads,
+        self.self_attention = self.make_attention(
+            num_heads=num_heads,
             dropout=attention_dropout,
             initializer_range=initializer_range,
             dtype=self.dtype_policy,
@@ -67,6 +67,10 @@ class TransformerBlock(keras.layers.Layer):
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="feedforward_norm"
         )
         self.sublayer_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def make_attention(self, **arguments: Any) -> keras.layers.Layer:
+        """Makes the attention layer from the arguments of `SelfAttention`."""
+        return SelfAttention(**arguments)
 
     def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]

@@ -102,6 +102,8 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
     input_names: tuple[str, ...] = ("token_ids", "segment_ids", "padding_mask")
     #: How many rows the position embedding has before the row of the first token.
     position_offset = 0
+    #: The activation of the layer that makes the pooled output.
+    pooler_activation: str | Callable[[Tensor], Tensor] = "tanh"
 
     def __init__(
         self,
@@ -133,7 +135,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         activation = _get_activation(activation)
 
         # === Layers ===
-        self.embeddings = BertEmbeddings(
+        self.embeddings = self.make_embeddings(
             vocabulary_size=vocabulary_size,
             hidden_dim=hidden_dim,
             max_sequence_length=max_sequence_length,
@@ -148,7 +150,8 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         )
         self.token_embedding = self.embeddings.token_embedding
         self.transformer_layers = [
-            TransformerBlock(
+            self.make_block(
+                i,
                 num_heads=num_heads,
                 intermediate_dim=intermediate_dim,
                 activation=activation,
@@ -164,7 +167,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         ]
         self.pooler = keras.layers.Dense(
             hidden_dim,
-            activation="tanh",
+            activation=self.pooler_activation,
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
             dtype=dtype,
             name="pooler",
@@ -176,13 +179,9 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         }
         padding_mask = inputs["padding_mask"]
         attention_mask = VisibleTokens(dtype=dtype, name="visible_tokens")(padding_mask)
-        x = self.embed(inputs)
-        hidden_states = [x]
-        for block in self.transformer_layers:
-            x = block(x, attention_mask=attention_mask)
-            hidden_states.append(x)
+        hidden_states = self.encode(self.embed(inputs), attention_mask)
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
-        x = unpack(x, padding_mask)
+        x = unpack(hidden_states[-1], padding_mask)
         outputs = {"sequence_output": x, "pooled_output": self.pooler(x[:, 0, :])}
         if output_hidden_states:
             inner = [unpack(state, padding_mask) for state in hidden_states[:-1]]
@@ -208,6 +207,14 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         self.initializer_range = initializer_range
         self.output_hidden_states = output_hidden_states
 
+    def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
+        """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
+        return BertEmbeddings(**arguments)
+
+    def make_block(self, index: int, **arguments: Any) -> keras.layers.Layer:
+        """Makes the transformer layer `index` from the arguments of `TransformerBlock`."""
+        return TransformerBlock(**arguments)
+
     @property
     def remat(self) -> bool:
         """bool, whether a training step computes each block a second time for its gradient."""
@@ -221,6 +228,13 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""
         return self.embeddings(inputs["token_ids"], inputs["segment_ids"])
+
+    def encode(self, x: Tensor, attention_mask: Tensor) -> list[Tensor]:
+        """The hidden states of all layers, the embeddings first: num_layers + 1 of (B, L, H)."""
+        hidden_states = [x]
+        for block in self.transformer_layers:
+            hidden_states.append(block(hidden_states[-1], attention_mask=attention_mask))
+        return hidden_states
 
     @classmethod
     def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:

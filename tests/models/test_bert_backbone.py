@@ -5,7 +5,7 @@ import keras_hub
 import numpy as np
 import pytest
 from checkers import BFLOAT16_TOLERANCE, check_backbone, evaluate, relative_error
-from keras import ops
+from gradients import compute_gradients
 from peer_weights import (
     assign,
     convert_keras_hub,
@@ -262,35 +262,6 @@ def random_weighting(size, length=12):
         "sequence_output": 0.1 * rng.standard_normal((4, length, hidden_dim)).astype("float32"),
         "pooled_output": 0.1 * rng.standard_normal((4, hidden_dim)).astype("float32"),
     }
-
-
-def compute_gradients(backbone, inputs, weighting):
-    """Of the weighted sum of the outputs, by the backend's own means: {path: array}."""
-    variables = backbone.trainable_variables
-
-    def loss(outputs):
-        return sum(ops.sum(ops.multiply(outputs[name], weighting[name])) for name in weighting)
-
-    if BACKEND == "tensorflow":
-        import tensorflow as tf
-
-        with tf.GradientTape() as tape:
-            total = loss(backbone(inputs))
-        gradients = tape.gradient(total, [v.value for v in variables])
-        gradients = [tf.convert_to_tensor(g) for g in gradients]
-    elif BACKEND == "jax":
-        import jax
-
-        def stateless_loss(values):
-            state = [v.value for v in backbone.non_trainable_variables]
-            return loss(backbone.stateless_call(values, state, inputs)[0])
-
-        gradients = jax.jit(jax.grad(stateless_loss))([v.value for v in variables])
-    else:
-        backbone.zero_grad()
-        loss(backbone(inputs)).backward()
-        gradients = [v.value.grad for v in variables]
-    return {v.path: to_numpy(g) for v, g in zip(variables, gradients, strict=True)}
 
 
 @pytest.mark.parametrize(("size", "activation"), [("tiny", "gelu_erf"), ("odd", "gelu_tanh")])

@@ -1,0 +1,142 @@
+"""Tables of the fields of configuration files, and of the arguments of our backbones.
+
+One table serves both ways: `read_fields` makes the arguments of a backbone, and `write_fields` the
+fields of a file.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from keras_bert_suite.files.messages import name_of
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a configuration file, and the argument of a backbone that has its value.
+
+    Args:
+        argument: str, the argument of our backbone, which is also an attribute of it.
+        name: str, the name of the field.
+        kind: str, the method of `ConfigValues` that reads and checks the value: "size", "rate",
+            "positive" or "flag". "positions" is a size that counts the rows of the position
+            embedding before the row of the first token too. "activation" is the name of an
+            activation function.
+        default: the value if the file lacks the field. None: the field is required.
+    """
+
+    argument: str
+    name: str
+    kind: str
+    default: Any = None
+
+
+#: The fields of Google's bert_config.json.
+GOOGLE_FIELDS = (
+    Field("vocabulary_size", "vocab_size", "size"),
+    Field("num_layers", "num_hidden_layers", "size"),
+    Field("num_heads", "num_attention_heads", "size"),
+    Field("hidden_dim", "hidden_size", "size"),
+    Field("intermediate_dim", "intermediate_size", "size"),
+    Field("activation", "hidden_act", "activation"),
+    Field("dropout", "hidden_dropout_prob", "rate"),
+    Field("attention_dropout", "attention_probs_dropout_prob", "rate"),
+    Field("max_sequence_length", "max_position_embeddings", "positions"),
+    Field("num_segments", "type_vocab_size", "size"),
+    Field("initializer_range", "initializer_range", "positive", 0.02),
+)
+
+#: The fields of the config.json of BERT and RoBERTa in transformers.
+BERT_FIELDS = (*GOOGLE_FIELDS, Field("layer_norm_epsilon", "layer_norm_eps", "positive", 1e-12))
+
+
+def read_fields(config, fields, activations, position_offset=0):
+    """Reads the arguments of a backbone from a configuration file.
+
+    Args:
+        config: `ConfigValues`.
+        fields: tuple of `Field`.
+        activations: dict of their name of an activation -> our name.
+        position_offset: int, how many rows the position embedding has before the row of the first
+            token.
+
+    Returns:
+        dict of keyword arguments of the backbone.
+
+    Raises:
+        ValueError: if a value is missing, has another type or does not fit the others.
+    """
+    arguments = {}
+    for field in fields:
+        if field.kind == "activation":
+            value = config.choice(field.name, activations)
+        elif field.kind == "positions":
+            value = config.size(field.name, field.default) - position_offset
+        else:
+            value = getattr(config, field.kind)(field.name, field.default)
+        arguments[field.argument] = value
+    names = {field.argument: field.name for field in fields}
+    if arguments["hidden_dim"] % arguments["num_heads"]:
+        raise ValueError(
+            f"{names['num_heads']!r} in {config.path} must divide {names['hidden_dim']!r}, got "
+            f"{arguments['num_heads']} and {arguments['hidden_dim']}."
+        )
+    if arguments["max_sequence_length"] < 1:
+        name = names["max_sequence_length"]
+        raise ValueError(
+            f"{name!r} in {config.path} must be more than the {position_offset} positions before "
+            f"the first token, got {config.get(name)}."
+        )
+    return arguments
+
+
+def write_fields(backbone, fields, hidden_acts, owner, position_offset=0):
+    """Makes the fields of a configuration file, which `read_fields` reads.
+
+    Args:
+        backbone: a backbone of ours, or of KerasHub, which is refused.
+        fields: tuple of `Field`.
+        hidden_acts: dict of the name of an activation function -> their name.
+        owner: str, the owner of the format in messages, such as "Google's BERT".
+        position_offset: as for `read_fields`.
+
+    Returns:
+        dict.
+
+    Raises:
+        ValueError: if the backbone is not one of ours, or the format does not have its activation,
+            its positions or the width of its embeddings.
+    """
+    arguments = {field.argument for field in fields}
+    # Backbones of KerasHub lack some of our attributes.
+    if not all(hasattr(backbone, name) for name in (*arguments, "position_offset")):
+        raise ValueError(
+            f"{owner} can hold a backbone of keras_bert_suite, got "
+            f"{type(backbone).__module__.partition('.')[0]}'s {type(backbone).__name__}. Use "
+            "`model.save_to_preset`. (A preset that KerasHub's BertBackbone saves is read by "
+            "`keras_bert_suite.BertBackbone.from_preset`, and can then be saved here.)"
+        )
+    if backbone.position_offset != position_offset:
+        raise ValueError(
+            f"{owner} has its first token at position {position_offset}, got a "
+            f"{type(backbone).__name__} with position {backbone.position_offset}. Use "
+            "`save_hugging_face`, or `model.save`."
+        )
+    written = {}
+    for field in fields:
+        value = getattr(backbone, field.argument)
+        if field.kind == "activation":
+            value = _find_activation(value, hidden_acts, owner)
+        elif field.kind == "positions":
+            value += position_offset
+        written[field.name] = value
+    return written
+
+
+def _find_activation(activation, hidden_acts, owner):
+    name = name_of(activation)
+    if name not in hidden_acts:
+        raise ValueError(
+            f"{owner} has no activation {name!r}; wanted one of {', '.join(hidden_acts)}. Use "
+            "`model.save`."
+        )
+    return hidden_acts[name]

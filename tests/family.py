@@ -1,0 +1,158 @@
+"""The family: every kind of model, with transformers' model of that kind as its oracle.
+
+A new kind of model is a `Member` here. `tests/models/test_family.py` is what each must do.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import keras
+import numpy as np
+import transformers
+from peer_weights import transformers_peer
+from small_byte_pairs import MERGES, make_vocabulary
+
+from keras_bert_suite import (
+    BertBackbone,
+    BytePairTokenizer,
+    MultipleChoice,
+    Pretrainer,
+    QuestionAnswerer,
+    RobertaBackbone,
+    TextClassifier,
+    TokenClassifier,
+)
+
+#: The end of the name of a class of transformers -> our task with this head.
+TASKS = {
+    "ForSequenceClassification": TextClassifier,
+    "ForTokenClassification": TokenClassifier,
+    "ForQuestionAnswering": QuestionAnswerer,
+    "ForMultipleChoice": MultipleChoice,
+    "ForMaskedLM": Pretrainer,
+    "ForPreTraining": Pretrainer,
+}
+
+#: The length of the rows of `make_inputs`.
+LENGTH = 10
+
+#: A small encoder, by the names that most configurations of transformers have for its sizes.
+SIZES = {
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "max_position_embeddings": 16,
+    "hidden_dropout_prob": 0.2,
+    "attention_probs_dropout_prob": 0.3,
+}
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijklmnopqrs"]
+
+
+def write_pieces(path: Path) -> None:
+    """Writes the vocabulary of a WordPiece tokenizer."""
+    (path / "vocab.txt").write_text("\n".join(PIECES) + "\n")
+
+
+def write_byte_pairs(path: Path) -> None:
+    """Writes the files of a byte-level BPE tokenizer."""
+    BytePairTokenizer(make_vocabulary(), MERGES).save_assets(path)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A kind of model.
+
+    Args:
+        backbone: class of ours.
+        prefix: str, what the names of the classes of transformers begin with, such as "Bert".
+        config: dict of arguments of the configuration class of transformers.
+        write_tokenizer: function that writes the files of a tokenizer into a directory.
+        heads: tuple of keys of `TASKS`.
+        has_pooler: bool, whether the encoder of transformers has a pooled output.
+        vocabulary_size: int.
+        arguments: dict of arguments of our backbone for `check_backbone`.
+        may_stay: endings of the paths of weights that one step of training need not move.
+    """
+
+    backbone: type
+    prefix: str
+    config: dict[str, Any]
+    write_tokenizer: Callable[[Path], None] = write_pieces
+    heads: tuple[str, ...] = tuple(TASKS)
+    has_pooler: bool = True
+    vocabulary_size: int = len(PIECES)
+    arguments: dict[str, Any] = field(default_factory=dict)
+    may_stay: tuple[str, ...] = ("key/bias",)
+
+    def save_peer(self, path: Path, model: str = "Model", **config: Any) -> Any:
+        """Saves a random model of transformers, with its tokenizer, and returns the model.
+
+        Args:
+            path: directory, which is made.
+            model: the name of its class, without the prefix.
+            **config: arguments of the configuration class.
+        """
+        labels = {"num_labels": 2 if model == "ForQuestionAnswering" else 3}
+        config = {**self.config, **labels, "vocab_size": self.vocabulary_size, **config}
+        config = getattr(transformers, f"{self.prefix}Config")(**config)
+        peer = transformers_peer(getattr(transformers, f"{self.prefix}{model}"), config)
+        peer.save_pretrained(path)
+        self.write_tokenizer(path)
+        return peer
+
+    def make_inputs(self) -> dict[str, np.ndarray]:
+        """The packed arrays of three rows, int32 (3, LENGTH): with padding, full, and short."""
+        rng = np.random.default_rng(0)
+        mask = np.ones((3, LENGTH), "int32")
+        mask[0, 6:] = mask[2, 3:] = 0
+        # The first ids are those of special tokens. Padding has the id that transformers expects.
+        ids = np.where(mask, rng.integers(5, self.vocabulary_size, mask.shape), self.pad_token_id)
+        arrays = {
+            "token_ids": ids.astype("int32"),
+            "segment_ids": rng.integers(0, 2, mask.shape).astype("int32") * mask,
+            "padding_mask": mask,
+        }
+        return {name: arrays[name] for name in self.backbone.input_names}
+
+    @property
+    def pad_token_id(self) -> int:
+        """int, the id of padding in the tokenizer of this kind."""
+        return max(self.backbone.position_offset - 1, 0)
+
+
+def run_peer(peer: Any, inputs: dict[str, np.ndarray]) -> Any:
+    """Calls a model of transformers on packed arrays of ours."""
+    import torch
+
+    names = {"token_ids": "input_ids", "segment_ids": "token_type_ids"}
+    names["padding_mask"] = "attention_mask"
+    tensors = {names[name]: torch.from_numpy(array).long() for name, array in inputs.items()}
+    return peer(**tensors)
+
+
+def open_task(head: str, path: Path) -> keras.Model:
+    """Opens a checkpoint as our task for a head of transformers."""
+    return TASKS[head].from_preset(path)
+
+
+#: Each kind by the `model_type` of transformers.
+MEMBERS = {
+    "bert": Member(
+        BertBackbone,
+        "Bert",
+        {**SIZES, "type_vocab_size": 3, "layer_norm_eps": 1e-3},
+        arguments={"num_segments": 3, "embedding_dim": 4, "activation": "gelu_erf"},
+    ),
+    "roberta": Member(
+        RobertaBackbone,
+        "Roberta",
+        {**SIZES, "type_vocab_size": 1, "layer_norm_eps": 1e-3, "max_position_embeddings": 18},
+        write_tokenizer=write_byte_pairs,
+        heads=tuple(head for head in TASKS if head != "ForPreTraining"),
+        vocabulary_size=len(make_vocabulary()),
+    ),
+}
