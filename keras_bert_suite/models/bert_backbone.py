@@ -13,11 +13,13 @@ from keras_bert_suite.layers import (
     LAYOUT_ARGUMENT,
     BertEmbeddings,
     PackedSequences,
+    SequenceOffsets,
     TransformerBlock,
     UnpackSequences,
     VisibleTokens,
     gelu_erf,
     gelu_tanh,
+    takes_lengths,
 )
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
@@ -176,10 +178,11 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         }
         padding_mask = inputs["padding_mask"]
         attention_mask = VisibleTokens(dtype=dtype, name="visible_tokens")(padding_mask)
+        sequence_offsets = SequenceOffsets(dtype=dtype, name="sequence_offsets")(padding_mask)
         x = self.embed(inputs)
         hidden_states = [x]
         for block in self.transformer_layers:
-            x = block(x, attention_mask=attention_mask)
+            x = block(x, attention_mask=attention_mask, sequence_offsets=sequence_offsets)
             hidden_states.append(x)
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
         x = unpack(x, padding_mask)
@@ -217,6 +220,16 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
     def remat(self, value: bool) -> None:
         for block in self.transformer_layers:
             block.remat = value
+
+    def takes_lengths(self) -> bool:
+        """Whether the attention of this model takes lengths of rows in place of a mask.
+
+        Rows are aligned on one device only, because their tokens are found by their places in the
+        whole batch.
+        """
+        head_dim = self.hidden_dim // self.num_heads
+        on_one_device = keras.distribution.distribution() is None
+        return on_one_device and takes_lengths(head_dim, self.compute_dtype)
 
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""
