@@ -162,7 +162,11 @@ def locate_sequences(rows: Tensor, num_rows: int) -> Tensor:
     """
     backend = keras.config.backend()
     if backend == "torch" and rows.is_cuda:
-        return nested_attention.locate_sequences(rows)
+        import torch
+
+        # PyTorch's compiler would leave its graph to count the sequences.
+        if not torch.compiler.is_compiling():
+            return nested_attention.locate_sequences(rows)
     if backend == "jax" and not is_jax_on_cpu():
         return cudnn_attention.locate_sequences(rows, num_rows)
     return ops.zeros((0,), dtype="int32")

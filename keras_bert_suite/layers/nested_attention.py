@@ -3,7 +3,8 @@
 A nested tensor with the layout "jagged" is the tokens of all sequences, one after the other, and
 the places where sequences begin. Packed rows are stored like that, so nothing is copied. On a GPU,
 `scaled_dot_product_attention` takes FlashAttention's kernel for sequences of any length. The kernel
-needs no mask, and drops probabilities itself.
+needs no mask, and drops probabilities itself. `torch.nn.attention.varlen` and `flex_attention` do
+not drop, and the latter must be compiled, with a block mask for each batch.
 """
 
 from keras_bert_suite.annotations import Tensor

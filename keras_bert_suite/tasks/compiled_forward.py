@@ -10,10 +10,11 @@ from keras import ops
 def compile_forward(model: keras.Model) -> Callable[[list[Any]], Any]:
     """Makes a `predict_function` for Keras that compiles the forward pass of a model, whole.
 
-    Keras would compile a step together with what unpacks and converts its batch. Here arrays become
-    tensors before the compiled function is called. So the compiler sees one function from tensors
-    to tensors, and its graph has no breaks. PyTorch compiles it at the first batch, and once more,
-    for all lengths, at the first batch of another length.
+    Keras would compile the step together with what converts its batch. The compiler leaves its
+    graph to convert a NumPy array, and does not use CUDA graphs if an input is on the CPU. Here the
+    batch becomes tensors of the model's device before the compiled function is called, and the
+    compiler sees one function from tensors to tensors. PyTorch compiles it at the first batch, and
+    once more, for all lengths, at the first batch of another length.
 
     On a GPU the compiled function runs as CUDA graphs, which PyTorch records for each shape of a
     batch. A CUDA graph writes its outputs to the same memory each time, so they are copied.
