@@ -130,10 +130,11 @@ def fused_attention(
 def _find_offset_kernel(query: Tensor, offsets: Tensor) -> Callable[..., Tensor] | None:
     """The kernel that takes lengths or offsets in place of the mask, or None."""
     if keras.config.backend() == "torch":
-        attend = nested_attention.attend_within_sequences
-        return lambda q, k, v, mask, dropout: attend(q, k, v, offsets, dropout)
+        return lambda q, k, v, mask, dropout: nested_attention.attend_within_sequences(
+            q, k, v, offsets, dropout
+        )
     attend = cudnn_attention.find_kernel(query, offsets)
-    return attend and (lambda q, k, v, mask, dropout: attend(q, k, v, offsets))
+    return None if attend is None else lambda q, k, v, mask, dropout: attend(q, k, v, offsets)
 
 
 def takes_lengths(head_dim: int, dtype: str) -> bool:

@@ -29,7 +29,7 @@ class Dropout(keras.layers.Dropout):
             backend = keras.config.backend()
             if backend == "jax":
                 return _jax_dropout(inputs, self.rate, self.seed_generator.next())
-            if backend == "torch" and self.seed is None and _is_on_cpu(inputs):
+            if backend == "torch" and self.seed is None and inputs.device.type == "cpu":
                 return _torch_dropout(inputs, self.rate)
         return super().call(inputs, training=training)
 
@@ -45,13 +45,6 @@ def _jax_dropout(x: Tensor, rate: float, seed: Tensor) -> Tensor:
     index = jnp.arange(math.prod(x.shape), dtype="uint32").reshape(x.shape)
     keep = 1.0 - rate
     return jnp.where(hash_words(index, *seed) < jnp.uint32(keep * 2**32), x / keep, 0)
-
-
-def _is_on_cpu(x: Tensor) -> bool:
-    """Whether a tensor is on a CPU and not in PyTorch's compiler, which fuses its own draws."""
-    import torch
-
-    return x.device.type == "cpu" and not torch.compiler.is_compiling()
 
 
 def _torch_dropout(x: Tensor, rate: float) -> Tensor:

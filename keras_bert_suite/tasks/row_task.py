@@ -216,7 +216,7 @@ class RowTask(PackedSequences, SavedTask):
         if keras.config.backend() != "torch" or not self.jit_compile:
             return super().make_predict_function(force)
         if self.predict_function is None or force:
-            self.predict_function = compile_forward(self)
+            self.predict_function: Any = compile_forward(self)
         return self.predict_function
 
     def fit(
