@@ -93,6 +93,24 @@ TORCH = {
     "_linear_pointwise": ("torch.ops.mkldnn", "Products on processors of AMD are slow again."),
 }
 
+#: Functions and enums of JAX's private module `cudnn.fused_attention_stablehlo`, which
+#: `layers/cudnn_attention.py` uses, with their parameters. Without them JAX has no cuDNN attention
+#: on a GPU, and without offsets packed rows need a mask.
+CUDNN = {
+    "dot_product_attention": [
+        *("query", "key", "value", "bias", "mask", "q_seqlen", "kv_seqlen", "q_offsets"),
+        *("kv_offsets", "fp8_params", "scale", "mask_type", "seed", "dropout_rate"),
+    ],
+    "check_is_flash_attention": [
+        *("query", "key", "value", "layout", "cudnn_version", "has_bias", "is_training"),
+        "is_packed",
+    ],
+    "check_cudnn_version": [],
+    "check_compute_capability": ["capability"],
+    "AttentionLayout": None,
+    "MaskType": None,
+}
+
 #: Names of internal modules of Keras and KerasHub: module -> (name -> parameters, what breaks).
 INTERNAL = {
     "keras_hub.src.utils.preset_utils": (
@@ -118,8 +136,8 @@ INTERNAL = {
     ),
 }
 
-#: Public in spite of its name: https://docs.python.org/3/library/os.html
-DOCUMENTED = {"_exit"}
+#: Public in spite of their names: `os._exit`, and `_replace` of named tuples.
+DOCUMENTED = {"_exit", "_replace"}
 
 PRIVATE = re.compile(r"_[a-z]\w*")
 
@@ -270,6 +288,25 @@ def test_functions_of_pytorch(name):
     torch = pytest.importorskip("torch")
     place, breaks = TORCH[name]
     assert hasattr({"torch": torch, "torch.ops.mkldnn": torch.ops.mkldnn}[place], name), breaks
+
+
+@pytest.mark.backend_free
+def test_cudnn_under_jax():
+    pytest.importorskip("jax")
+    cudnn = importlib.import_module("jax._src.cudnn.fused_attention_stablehlo")
+    for name, parameters in CUDNN.items():
+        found = getattr(cudnn, name)
+        if parameters is not None:
+            assert list(inspect.signature(found).parameters)[: len(parameters)] == parameters, name
+    assert {"NO_MASK", "PADDING"} <= set(cudnn.MaskType.__members__)
+    source = Path(keras_bert_suite.layers.__file__).with_name("cudnn_attention.py")
+    used = {
+        node.attr
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
+        if node.value.id == "cudnn"
+    }
+    assert used == set(CUDNN)
 
 
 @pytest.mark.backend_free

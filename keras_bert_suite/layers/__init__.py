@@ -1,6 +1,7 @@
 """Keras layers that own weights or random state."""
 
 from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
+from keras_bert_suite.layers.attention_kernels import takes_lengths
 from keras_bert_suite.layers.bert_embeddings import BertEmbeddings
 from keras_bert_suite.layers.crf import ConditionalRandomField
 from keras_bert_suite.layers.dropout import Dropout
@@ -24,6 +25,7 @@ from keras_bert_suite.layers.sequence_layout import (
     LAYOUT_ARGUMENT,
     PackedSequences,
     SequenceLayout,
+    SequenceOffsets,
     UnpackSequences,
     VisibleTokens,
 )
@@ -51,6 +53,7 @@ __all__ = [
     "ScalarMix",
     "SelfAttention",
     "SequenceLayout",
+    "SequenceOffsets",
     "TransformerBlock",
     "UnpackSequences",
     "VisibleTokens",
@@ -58,4 +61,5 @@ __all__ = [
     "WindowTransformer",
     "gelu_erf",
     "gelu_tanh",
+    "takes_lengths",
 ]

@@ -65,7 +65,11 @@ class SelfAttention(keras.layers.Layer):
         return dense
 
     def call(
-        self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+        self,
+        hidden: Tensor,
+        attention_mask: Tensor | None = None,
+        sequence_offsets: Tensor | None = None,
+        training: bool | None = None,
     ) -> Tensor:
         """Lets each position look at the positions that its mask allows.
 
@@ -76,6 +80,9 @@ class SelfAttention(keras.layers.Layer):
                 (B, L, L) with keys for each query, or (B, heads, L, L), where any
                 of the first three sizes may be 1. With None every query looks at
                 every key.
+            sequence_offsets: what `SequenceOffsets` returns, or None. It says the same as
+                `attention_mask`, to kernels that take it in place of the mask. So give it only
+                with the mask of `VisibleTokens`.
             training: bool, whether dropout is active.
 
         Returns:
@@ -90,7 +97,7 @@ class SelfAttention(keras.layers.Layer):
         mask = expand_attention_mask(attention_mask)
         dropout = self.dropout if training else 0.0
 
-        kernel = fused_attention(query, dropout)
+        kernel = fused_attention(query, dropout, sequence_offsets)
         if kernel is not None:
             context = kernel(query, key, value, mask, dropout)
         else:
@@ -117,9 +124,7 @@ class SelfAttention(keras.layers.Layer):
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
         return ops.swapaxes(x, 1, 2)
 
-    def compute_output_shape(
-        self, hidden_shape: Shape, attention_mask_shape: Shape | None = None
-    ) -> Shape:
+    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
         return hidden_shape
 
     def get_config(self) -> Config:

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.layers.attention_kernels import locate_sequences
 
 #: The name of the argument of `call` that Keras hands on from layer to layer.
 LAYOUT_ARGUMENT = "sequence_layout"
@@ -19,14 +20,19 @@ class SequenceLayout(NamedTuple):
 
     Attributes:
         tokens: int32 (R W,), b * L + l of the token at each place, and B * L where there is none.
+        rows: int32 (R, W), b of the token at each place, and -1 where there is none.
         positions: int32 (R, W), l of the token at each place, and 0 where there is none.
-        visible: bool (R, W, W), whether two places have tokens of the same row of the batch. Places
-            without a token see each other, so that each place sees one.
+        visible: the attention mask. Bool (R, W, W), whether two places have tokens of the same row
+            of the batch. Places without a token see each other, so that each place sees one. Of
+            aligned rows it is bool (B, L), whether there is a token.
+        lengths: int32 (B,), the number of tokens of aligned rows, or None for packed rows.
     """
 
     tokens: Tensor
+    rows: Tensor
     positions: Tensor
     visible: Tensor
+    lengths: Tensor | None = None
 
     @classmethod
     def read(cls, layout: Tensor, padding_mask: Tensor) -> Self:
@@ -34,6 +40,7 @@ class SequenceLayout(NamedTuple):
 
         Args:
             layout: int32 (R, W), b * L + l of the token at each place, and -1 where there is none.
+                The tokens of a row of the batch are neighbours.
             padding_mask: int (..., L), of which the shape is read.
         """
         length = ops.shape(padding_mask)[-1]
@@ -41,9 +48,30 @@ class SequenceLayout(NamedTuple):
         rows = ops.where(is_token, layout // length, -1)
         return cls(
             tokens=ops.reshape(ops.where(is_token, layout, ops.size(padding_mask)), (-1,)),
+            rows=rows,
             positions=ops.where(is_token, layout % length, 0),
             visible=rows[:, :, None] == rows[:, None, :],
         )
+
+    @classmethod
+    def align(cls, padding_mask: Tensor) -> Self:
+        """Lays out each row of the batch as a row of its own, with all padding behind its tokens.
+
+        Then the number of tokens says which keys may be looked at, wherever the padding was.
+
+        Args:
+            padding_mask: int (B, L), 0 on padding.
+        """
+        num_rows, length = ops.shape(padding_mask)
+        columns = ops.arange(length, dtype="int32")
+        is_padding = ops.cast(padding_mask == 0, "int32")
+        # Different keys, so that tokens keep their order whatever sorts them.
+        order = ops.cast(ops.argsort(is_padding * length + columns), "int32")
+        lengths = length - ops.sum(is_padding, axis=1)
+        is_token = columns < lengths[:, None]
+        places = ops.arange(num_rows, dtype="int32")[:, None] * length + order
+        layout = cls.read(ops.where(is_token, places, -1), padding_mask)
+        return layout._replace(visible=is_token, lengths=lengths)
 
     def pack(self, ids: Tensor) -> Tensor:
         """int (B, L) -> int (R, W), with 0 where there is no token."""
@@ -85,6 +113,31 @@ class VisibleTokens(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
+class SequenceOffsets(keras.layers.Layer):
+    """Where the sequences of packed rows stand, for kernels that take this in place of a mask."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+
+    def call(self, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
+        """int (B, L) -> the `sequence_offsets` of `SelfAttention`, empty if no kernel takes them.
+
+        Args:
+            padding_mask: int (B, L), of which the shape is read.
+            sequence_layout: `SequenceLayout` or None.
+        """
+        if sequence_layout is None:
+            return ops.zeros((0,), dtype="int32")
+        if sequence_layout.lengths is not None:
+            return sequence_layout.lengths
+        return locate_sequences(sequence_layout.rows, padding_mask.shape[0])
+
+    def compute_output_spec(self, padding_mask: Tensor) -> keras.KerasTensor:
+        return keras.KerasTensor((None,), dtype="int32")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
 class UnpackSequences(keras.layers.Layer):
     """Puts hidden states back from packed rows to the rows of the batch, if they are packed."""
 
@@ -115,8 +168,15 @@ class PackedSequences:
     model then encodes these rows in place of those of the batch. Without dropout its outputs are
     the same, if the rows of the batch begin with a token. Hidden states of padding are 0.
 
+    Without a layout a model may still lay out the rows by `SequenceLayout.align`, where its
+    attention then has a faster kernel, see `takes_lengths`.
+
     List it before `keras.Model` in the bases.
     """
+
+    def takes_lengths(self) -> bool:
+        """Whether the attention of this model takes lengths of rows in place of a mask."""
+        return False
 
     def call(
         self,
@@ -129,6 +189,8 @@ class PackedSequences:
         inputs, layout = _take_layout(inputs)
         if layout is not None:
             kwargs[LAYOUT_ARGUMENT] = SequenceLayout.read(layout, inputs["padding_mask"])
+        elif kwargs.get(LAYOUT_ARGUMENT) is None and self.takes_lengths():
+            kwargs[LAYOUT_ARGUMENT] = SequenceLayout.align(inputs["padding_mask"])
         return super().call(inputs, training=training, mask=mask, **kwargs)  # type: ignore[misc]
 
     def compute_output_spec(self, inputs: dict[str, Tensor], **kwargs: Any) -> Any:

@@ -92,36 +92,47 @@ class TransformerBlock(keras.layers.Layer):
         )
 
     def call(
-        self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+        self,
+        hidden: Tensor,
+        attention_mask: Tensor | None = None,
+        sequence_offsets: Tensor | None = None,
+        training: bool | None = None,
     ) -> Tensor:
         """Encodes each position from the positions that its mask allows.
 
         Args:
             hidden: float (B, L, H).
-            attention_mask: see `SelfAttention.call`.
+            attention_mask, sequence_offsets: see `SelfAttention.call`.
             training: bool, whether dropout is active.
 
         Returns:
             float (B, L, H).
         """
         if not (training and self.remat):
-            return self._encode(hidden, attention_mask, training)
-        inputs = [hidden] if attention_mask is None else [hidden, attention_mask]
+            return self._encode(hidden, attention_mask, sequence_offsets, training)
+        inputs = [x for x in (hidden, attention_mask, sequence_offsets) if x is not None]
         return recompute(self, partial(self._encode, training=True), *inputs)
 
     def _encode(
-        self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+        self,
+        hidden: Tensor,
+        attention_mask: Tensor | None = None,
+        sequence_offsets: Tensor | None = None,
+        training: bool | None = None,
     ) -> Tensor:
-        attended = self.self_attention(hidden, attention_mask=attention_mask, training=training)
+        attended = self.self_attention(
+            hidden,
+            attention_mask=attention_mask,
+            sequence_offsets=sequence_offsets,
+            training=training,
+        )
         hidden = self.self_attention_norm(
             hidden + self.sublayer_dropout(attended, training=training)
         )
         projected = self.feedforward_output(self.intermediate(hidden))
         return self.feedforward_norm(hidden + self.sublayer_dropout(projected, training=training))
 
-    def compute_output_shape(
-        self, hidden_shape: Shape, attention_mask_shape: Shape | None = None
-    ) -> Shape:
+    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
         return hidden_shape
 
     def get_config(self) -> Config:

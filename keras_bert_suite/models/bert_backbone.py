@@ -13,11 +13,13 @@ from keras_bert_suite.layers import (
     LAYOUT_ARGUMENT,
     BertEmbeddings,
     PackedSequences,
+    SequenceOffsets,
     TransformerBlock,
     UnpackSequences,
     VisibleTokens,
     gelu_erf,
     gelu_tanh,
+    takes_lengths,
 )
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
@@ -179,7 +181,12 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         }
         padding_mask = inputs["padding_mask"]
         attention_mask = VisibleTokens(dtype=dtype, name="visible_tokens")(padding_mask)
-        hidden_states = self.encode(self.embed(inputs), attention_mask)
+        sequence_offsets = SequenceOffsets(dtype=dtype, name="sequence_offsets")(padding_mask)
+        hidden_states = self.encode(
+            self.embed(inputs),
+            attention_mask=attention_mask,
+            sequence_offsets=sequence_offsets,
+        )
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
         x = unpack(hidden_states[-1], padding_mask)
         outputs = {"sequence_output": x, "pooled_output": self.pooler(x[:, 0, :])}
@@ -225,15 +232,33 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         for block in self.transformer_layers:
             block.remat = value
 
+    def takes_lengths(self) -> bool:
+        """Whether the attention of this model takes lengths of rows in place of a mask.
+
+        Rows are aligned on one device only, because their tokens are found by their places in the
+        whole batch.
+        """
+        head_dim = self.hidden_dim // self.num_heads
+        on_one_device = keras.distribution.distribution() is None
+        return on_one_device and takes_lengths(head_dim, self.compute_dtype)
+
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""
         return self.embeddings(inputs["token_ids"], inputs["segment_ids"])
 
-    def encode(self, x: Tensor, attention_mask: Tensor) -> list[Tensor]:
-        """The hidden states of all layers, the embeddings first: num_layers + 1 of (B, L, H)."""
+    def encode(self, x: Tensor, **attention: Tensor) -> list[Tensor]:
+        """The hidden states of all layers.
+
+        Args:
+            x: float (B, L, H), the embeddings.
+            **attention: arguments of `TransformerBlock.call` that say which tokens are visible.
+
+        Returns:
+            list of num_layers + 1 float (B, L, H), the embeddings first.
+        """
         hidden_states = [x]
         for block in self.transformer_layers:
-            hidden_states.append(block(hidden_states[-1], attention_mask=attention_mask))
+            hidden_states.append(block(hidden_states[-1], **attention))
         return hidden_states
 
     @classmethod

@@ -20,6 +20,7 @@ from keras_bert_suite.tasks.batch_sources import (
     training_source,
     weighted,
 )
+from keras_bert_suite.tasks.compiled_forward import compile_forward
 from keras_bert_suite.tasks.half_precision import warn_if_emulated
 from keras_bert_suite.tasks.input_checks import (
     check_layer_names,
@@ -209,6 +210,14 @@ class RowTask(PackedSequences, SavedTask):
         """Compiles with the saved arguments. Keras skips this if a class has its own `compile`."""
         self.compile(**keras.saving.deserialize_keras_object(config))
         self._build_optimizer()
+
+    def make_predict_function(self, force: bool = False) -> Any:
+        """Keras' `predict_function`; under PyTorch with `jit_compile=True` a better one."""
+        if keras.config.backend() != "torch" or not self.jit_compile:
+            return super().make_predict_function(force)
+        if self.predict_function is None or force:
+            self.predict_function: Any = compile_forward(self)
+        return self.predict_function
 
     def fit(
         self,

@@ -1,0 +1,66 @@
+"""Predictions of a compiled forward pass under PyTorch."""
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import to_numpy
+from small_tasks import TASKS, make_task
+
+if keras.config.backend() != "torch":
+    pytest.skip("PyTorch's compiler.", allow_module_level=True)
+
+import torch
+
+SOME = ("texts", "words")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] * (name != "texts")) for name in TASKS]
+)
+def test_a_forward_pass_is_one_graph(name):
+    """`fullgraph` makes each graph break an error."""
+    task, _ = make_task(name, "SegmentPacker")
+    sizes = {0: 2, 1: 3 if name in ("documents", "choices") else 16}
+    x = {
+        key: torch.ones(
+            [size or sizes.get(axis, 16) for axis, size in enumerate(symbol.shape)],
+            dtype=torch.int32,
+        )
+        for key, symbol in task.input.items()
+    }
+    graphs = []
+
+    def count(graph, _):
+        graphs.append(graph)
+        return graph.forward
+
+    forward = lambda x: task(x, training=False)  # noqa: E731
+    with torch.no_grad():
+        wanted = forward(x)
+        torch._dynamo.reset()
+        got = torch.compile(forward, backend=count, fullgraph=True)(x)
+    assert len(graphs) == 1
+    for a, b in zip(keras.tree.flatten(got), keras.tree.flatten(wanted), strict=True):
+        np.testing.assert_allclose(to_numpy(a), to_numpy(b), atol=1e-5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SOME)
+def test_the_same_predictions(name):
+    """Batches of several lengths; the weights change between two predictions."""
+    task, (x, *_) = make_task(name, "SegmentPacker")
+    task.compile(optimizer=None, loss=None)
+    for _ in range(2):
+        task.jit_compile, task.predict_function = False, None
+        wanted = task.predict(x, batch_size=5, verbose=0)
+        task.jit_compile, task.predict_function = True, None
+        torch._dynamo.reset()
+        torch._dynamo.utils.counters.clear()
+        got = task.predict(x, batch_size=5, verbose=0)
+        assert torch._dynamo.utils.counters["stats"]["unique_graphs"] >= 1
+        assert not torch._dynamo.utils.counters["graph_break"]
+        for a, b in zip(keras.tree.flatten(got), keras.tree.flatten(wanted), strict=True):
+            np.testing.assert_allclose(a, b, atol=1e-5) if hasattr(a, "dtype") else None
+        task.set_weights(
+            [w + 0.1 * np.sin(np.arange(w.size)).reshape(w.shape) for w in task.get_weights()]
+        )
