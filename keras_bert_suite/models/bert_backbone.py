@@ -75,6 +75,10 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         layer_norm_epsilon: float.
         initializer_range: float, standard deviation of the truncated normal.
         output_hidden_states: bool, whether to output `hidden_states`.
+        attention_pattern: str, which tokens a token looks at: "bidirectional" (all of them),
+            "left_to_right" (itself and the tokens before it), "right_to_left", or "seq2seq" (a
+            token of segment 0 at segment 0, a token of segment 1 at segment 0, at itself and at
+            the tokens of segment 1 before it), as in UniLM.
         remat: bool, whether a training step computes each block a second time for its gradient.
             Then only the inputs of the blocks stay in memory, and a step takes up to a third
             more time. `backbone.remat = True` switches a loaded model before `compile`.
@@ -121,6 +125,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         layer_norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
         output_hidden_states: bool = False,
+        attention_pattern: str = "bidirectional",
         remat: bool = False,
         dtype: Dtype | None = None,
         **kwargs: Any,
@@ -178,7 +183,13 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
             name: keras.Input(shape=(None,), dtype="int32", name=name) for name in self.input_names
         }
         padding_mask = inputs["padding_mask"]
-        attention_mask = VisibleTokens(dtype=dtype, name="visible_tokens")(padding_mask)
+        visible = VisibleTokens(attention_pattern, dtype=dtype, name="visible_tokens")
+        if attention_pattern == "seq2seq" and "segment_ids" not in inputs:
+            raise ValueError(
+                f"attention_pattern='seq2seq' tells source and target by their segments, and a "
+                f"{type(self).__name__} has no segment_ids. Use a BertBackbone."
+            )
+        attention_mask = visible(padding_mask, inputs.get("segment_ids", padding_mask))
         hidden_states = self.encode(self.embed(inputs), attention_mask)
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
         x = unpack(hidden_states[-1], padding_mask)
@@ -206,6 +217,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self.output_hidden_states = output_hidden_states
+        self.attention_pattern = attention_pattern
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
@@ -326,6 +338,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_range": self.initializer_range,
             "output_hidden_states": self.output_hidden_states,
+            "attention_pattern": self.attention_pattern,
             "remat": self.remat,
         }
 
