@@ -21,6 +21,7 @@ from keras_bert_suite import (
     QuestionAnswerer,
     RobertaBackbone,
     SegmentPacker,
+    Seq2Seq,
     TextClassifier,
     TextEmbedder,
     TokenClassifier,
@@ -55,7 +56,7 @@ CHOICES = np.array([int("good" in second.split()) for _, second in ENDINGS])
 
 TASKS = (
     *("texts", "pairs", *PROBLEMS, "words", "chains", "spans"),
-    *("questions", "choices", "documents", "vectors", "masks", "pretraining"),
+    *("questions", "choices", "documents", "vectors", "masks", "pretraining", "targets"),
 )
 BYTE_PAIRS = "SegmentPacker of byte pairs"
 
@@ -85,6 +86,15 @@ def make_task(task, preprocessor, **backbone_arguments):
             y, weights = x.pop("mask_ids"), x.pop("mask_weights")
             return MaskedLM(backbone, masking=masking), (x, y, weights)
         return MaskedLM(backbone, preprocessor=packer, masking=masking), (FIRST, None)
+    if task == "targets":
+        config = {**backbone.get_config(), "attention_pattern": "seq2seq"}
+        targets = [" ".join(text.split()[:2]) for text in FIRST]
+        writer = Seq2Seq(BertBackbone.from_config(config), preprocessor=packer, max_target_length=3)
+        if preprocessor == "none":
+            packed, y, weights = writer.preprocess_training((FIRST,), targets)
+            writer.preprocessor = None
+            return writer, (packed, y, weights)
+        return writer, (FIRST, targets)
     if task == "chains":
         tagger = CrfTokenClassifier(backbone, num_classes=2, preprocessor=packer, dropout=0.0)
         return tagger, (WORDS, TAGS)
@@ -195,6 +205,8 @@ def predict(model, **arguments):
         answers = model.predict(**arguments, verbose=0)
         return [[(e.start, e.end, e.score) for e in entities] for entities in answers]
     outputs = model.predict(**arguments, verbose=0)
+    if isinstance(outputs, list) and isinstance(model, Seq2Seq):
+        return [list(map(ord, text)) for text in outputs]
     if isinstance(outputs, list) and isinstance(model, MaskedLM):
         return np.array([[[share for _, share in guesses] for guesses in row] for row in outputs])
     if isinstance(outputs, list):

@@ -91,20 +91,47 @@ class SelfAttention(keras.layers.Layer):
         Raises:
             ValueError: if the mask has another rank.
         """
-        query = self._split_heads(self.query(hidden))
-        key = self._split_heads(self.key(hidden))
-        value = self._split_heads(self.value(hidden))
+        query, key, value = self.project(hidden)
+        context = self.attend(query, key, value, attention_mask, sequence_offsets, training)
+        return self.merge(context)
+
+    def project(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, key and value of each position: float (B, L, H) -> three of (B, heads, L, D)."""
+        query, key, value = self.query(hidden), self.key(hidden), self.value(hidden)
+        return self._split_heads(query), self._split_heads(key), self._split_heads(value)
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Tensor | None = None,
+        sequence_offsets: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
+        """What each head gathers for each position.
+
+        Args:
+            query, key, value: float (B, heads, L, D), from `project`.
+            attention_mask, sequence_offsets, training: as for `call`.
+
+        Returns:
+            float (B, heads, L, D).
+        """
         mask = expand_attention_mask(attention_mask)
         dropout = self.dropout if training else 0.0
 
         kernel = fused_attention(query, dropout, sequence_offsets)
         if kernel is not None:
-            context = kernel(query, key, value, mask, dropout)
-        else:
-            drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
-            context = plain_attention(query, key, value, mask, drop)
-        context = ops.reshape(ops.swapaxes(context, 1, 2), ops.shape(hidden))
-        return self.output_projection(context)
+            return kernel(query, key, value, mask, dropout)
+        drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
+        return plain_attention(query, key, value, mask, drop)
+
+    def merge(self, context: Tensor) -> Tensor:
+        """Projects what the heads have gathered: float (B, heads, L, D) -> (B, L, H)."""
+        hidden_dim = self.num_heads * context.shape[-1]
+        context = ops.swapaxes(context, 1, 2)
+        return self.output_projection(ops.reshape(context, (-1, ops.shape(context)[1], hidden_dim)))
 
     def compute_probabilities(self, hidden: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """How much each position takes from each other position, without dropout.

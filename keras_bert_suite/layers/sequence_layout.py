@@ -5,8 +5,13 @@ from typing import Any, NamedTuple, Self
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.annotations import Config, Shape, Tensor
 from keras_bert_suite.layers.attention_kernels import locate_sequences
+from keras_bert_suite.layers.attention_patterns import (
+    ATTENTION_PATTERNS,
+    check_pattern,
+    mask_by_ranks,
+)
 
 #: The name of the argument of `call` that Keras hands on from layer to layer.
 LAYOUT_ARGUMENT = "sequence_layout"
@@ -98,18 +103,51 @@ class SequenceLayout(NamedTuple):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class VisibleTokens(keras.layers.Layer):
-    """The attention mask of a batch: its padding mask, or that of packed rows."""
+    """The attention mask of a batch, by its padding or its packed rows, and by a pattern.
 
-    def __init__(self, **kwargs: Any) -> None:
+    Args:
+        pattern: str, one of `ATTENTION_PATTERNS`.
+    """
+
+    def __init__(self, pattern: str = "bidirectional", **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        check_pattern(pattern)
         self._register_call_context_args(LAYOUT_ARGUMENT)
+        self.pattern = pattern
 
-    def call(self, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
-        """int (B, L), which is `padding_mask`, or with a layout bool (R, W, W)."""
-        return padding_mask if sequence_layout is None else sequence_layout.visible
+    def call(
+        self,
+        padding_mask: Tensor,
+        segment_ids: Tensor,
+        sequence_layout: SequenceLayout | None = None,
+    ) -> Tensor:
+        """The mask of a batch.
 
-    def compute_output_spec(self, padding_mask: Tensor) -> keras.KerasTensor:
-        return keras.KerasTensor(padding_mask.shape, dtype=padding_mask.dtype)
+        Args:
+            padding_mask: int (B, L).
+            segment_ids: int (B, L). Only "seq2seq" reads more than the shape.
+            sequence_layout: `SequenceLayout` or None.
+
+        Returns:
+            int (B, L), which is `padding_mask`, where every token may look at every token. With
+            another pattern bool (B, L, L), and with a layout bool (R, W, W).
+        """
+        rank = ATTENTION_PATTERNS[self.pattern]
+        if rank is None:
+            return padding_mask if sequence_layout is None else sequence_layout.visible
+        if sequence_layout is None:
+            return mask_by_ranks(rank(segment_ids)) & (padding_mask != 0)[:, None, :]
+        # The ranks of packed rows rise from sequence to sequence. This does not matter, because
+        # tokens are compared within a sequence only.
+        return mask_by_ranks(rank(sequence_layout.pack(segment_ids))) & sequence_layout.visible
+
+    def compute_output_spec(self, padding_mask: Tensor, segment_ids: Tensor) -> keras.KerasTensor:
+        if ATTENTION_PATTERNS[self.pattern] is None:
+            return keras.KerasTensor(padding_mask.shape, dtype=padding_mask.dtype)
+        return keras.KerasTensor((*padding_mask.shape, padding_mask.shape[1]), dtype="bool")
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "pattern": self.pattern}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

@@ -126,6 +126,19 @@ class TransformerBlock(keras.layers.Layer):
             sequence_offsets=sequence_offsets,
             training=training,
         )
+        return self.finish(hidden, attended, training=training)
+
+    def finish(self, hidden: Tensor, attended: Tensor, training: bool | None = None) -> Tensor:
+        """What follows the attention: residual, norm and feed-forward network.
+
+        Args:
+            hidden: float (B, L, H), the input of the block.
+            attended: float (B, L, H), the output of its attention.
+            training: bool, whether dropout is active.
+
+        Returns:
+            float (B, L, H).
+        """
         hidden = self.self_attention_norm(
             hidden + self.sublayer_dropout(attended, training=training)
         )

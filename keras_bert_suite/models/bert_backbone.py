@@ -77,6 +77,10 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         layer_norm_epsilon: float.
         initializer_range: float, standard deviation of the truncated normal.
         output_hidden_states: bool, whether to output `hidden_states`.
+        attention_pattern: str, which tokens a token looks at: "bidirectional" (all of them),
+            "left_to_right" (itself and the tokens before it), "right_to_left", or "seq2seq" (a
+            token of segment 0 at segment 0, a token of segment 1 at segment 0, at itself and at
+            the tokens of segment 1 before it), as in UniLM.
         remat: bool, whether a training step computes each block a second time for its gradient.
             Then only the inputs of the blocks stay in memory, and a step takes up to a third
             more time. `backbone.remat = True` switches a loaded model before `compile`.
@@ -123,6 +127,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         layer_norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
         output_hidden_states: bool = False,
+        attention_pattern: str = "bidirectional",
         remat: bool = False,
         dtype: Dtype | None = None,
         **kwargs: Any,
@@ -180,13 +185,19 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
             name: keras.Input(shape=(None,), dtype="int32", name=name) for name in self.input_names
         }
         padding_mask = inputs["padding_mask"]
-        attention_mask = VisibleTokens(dtype=dtype, name="visible_tokens")(padding_mask)
-        sequence_offsets = SequenceOffsets(dtype=dtype, name="sequence_offsets")(padding_mask)
-        hidden_states = self.encode(
-            self.embed(inputs),
-            attention_mask=attention_mask,
-            sequence_offsets=sequence_offsets,
-        )
+        visible = VisibleTokens(attention_pattern, dtype=dtype, name="visible_tokens")
+        if attention_pattern == "seq2seq" and "segment_ids" not in inputs:
+            raise ValueError(
+                f"attention_pattern='seq2seq' tells source and target by their segments, and a "
+                f"{type(self).__name__} has no segment_ids. Use a BertBackbone."
+            )
+        attention_mask = visible(padding_mask, inputs.get("segment_ids", padding_mask))
+        attention = {"attention_mask": attention_mask}
+        if attention_pattern == "bidirectional":
+            attention["sequence_offsets"] = SequenceOffsets(dtype=dtype, name="sequence_offsets")(
+                padding_mask
+            )
+        hidden_states = self.encode(self.embed(inputs), **attention)
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
         x = unpack(hidden_states[-1], padding_mask)
         outputs = {"sequence_output": x, "pooled_output": self.pooler(x[:, 0, :])}
@@ -213,6 +224,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self.output_hidden_states = output_hidden_states
+        self.attention_pattern = attention_pattern
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
@@ -240,7 +252,8 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         """
         head_dim = self.hidden_dim // self.num_heads
         on_one_device = keras.distribution.distribution() is None
-        return on_one_device and takes_lengths(head_dim, self.compute_dtype)
+        sees_all = self.attention_pattern == "bidirectional"
+        return on_one_device and sees_all and takes_lengths(head_dim, self.compute_dtype)
 
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""
@@ -351,6 +364,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_range": self.initializer_range,
             "output_hidden_states": self.output_hidden_states,
+            "attention_pattern": self.attention_pattern,
             "remat": self.remat,
         }
 

@@ -9,6 +9,7 @@ from keras_bert_suite.serving.entity_span_answers import ServedEntitySpans
 from keras_bert_suite.serving.mask_answers import ServedMasks
 from keras_bert_suite.serving.served_task import ServedTask
 from keras_bert_suite.serving.span_answers import ServedSpans
+from keras_bert_suite.serving.target_answers import ServedTargets
 from keras_bert_suite.tasks import (
     CrfTokenClassifier,
     DocumentClassifier,
@@ -16,6 +17,7 @@ from keras_bert_suite.tasks import (
     MaskedLM,
     MultipleChoice,
     QuestionAnswerer,
+    Seq2Seq,
     TextEmbedder,
     TokenClassifier,
 )
@@ -28,6 +30,7 @@ SERVED = {
     MaskedLM: ServedMasks,
     MultipleChoice: ServedChoices,
     QuestionAnswerer: ServedSpans,
+    Seq2Seq: ServedTargets,
     TextEmbedder: ServedVectors,
     TokenClassifier: ServedEntities,
 }

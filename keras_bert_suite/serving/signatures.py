@@ -53,6 +53,9 @@ def make_signatures(served, input_names):
     out, and a text may have none. `serve_ids` finds masks by the id of the mask token, and returns
     `mask_positions` int32 (B, P) in place of `starts` and `byte_starts`.
 
+    Answers of a `Seq2Seq` are the texts that it writes: `texts` string (B,), `target_ids` int32
+    (B, T), T the task's `max_target_length`, and `num_tokens` int32 (B,).
+
     Vectors are `sequence_output` float32 (B, L, H), `pooled_output` float32 (B, H) if the backbone
     has this output, and their `token_ids` and `padding_mask`, int32 (B, L).
 

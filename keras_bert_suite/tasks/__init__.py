@@ -10,6 +10,7 @@ from keras_bert_suite.tasks.masked_lm import MaskedLM
 from keras_bert_suite.tasks.multiple_choice import MultipleChoice
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.question_answerer import QuestionAnswerer
+from keras_bert_suite.tasks.seq2seq import Seq2Seq
 from keras_bert_suite.tasks.text_classifier import TextClassifier
 from keras_bert_suite.tasks.text_embedder import TextEmbedder
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
@@ -25,6 +26,7 @@ __all__ = [
     "MultipleChoice",
     "Pretrainer",
     "QuestionAnswerer",
+    "Seq2Seq",
     "TextClassifier",
     "TextEmbedder",
     "TokenClassifier",

@@ -72,7 +72,9 @@ def load_preset(
         backbone_cls = BACKBONES[checkpoint.model_type.backbone]
         if issubclass(cls.backbone_cls, backbone_cls):
             backbone_cls = cls.backbone_cls
-        backbone = backbone_cls(**checkpoint.backbone_config, dtype=dtype)
+        backbone = backbone_cls(
+            **{**checkpoint.backbone_config, **cls.backbone_arguments}, dtype=dtype
+        )
         task = cls(backbone=backbone, **arguments)
         if load_weights:
             skip = [skip] if isinstance(skip, str) else skip

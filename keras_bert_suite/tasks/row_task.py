@@ -83,6 +83,9 @@ class RowTask(PackedSequences, SavedTask):
 
     input_names = None
 
+    #: Arguments of the backbone that `from_preset` sets, whatever the checkpoint says.
+    backbone_arguments: Mapping[str, Any] = {}
+
     needs_labels = True
 
     has_fixed_labels = False

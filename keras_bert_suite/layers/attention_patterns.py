@@ -1,0 +1,55 @@
+"""Which tokens a token may look at, by the order of the tokens and by their segments.
+
+A pattern ranks the tokens of a row. A token looks at the tokens whose rank is not above its own.
+"""
+
+from collections.abc import Callable
+
+from keras import ops
+
+from keras_bert_suite.annotations import Tensor
+
+
+def rank_by_place(segment_ids: Tensor) -> Tensor:
+    """Left to right: int (B, L) -> the ranks 0, 1, 2, ... of the tokens, int32 (1, L)."""
+    return ops.arange(ops.shape(segment_ids)[1], dtype="int32")[None, :]
+
+
+def rank_by_place_from_the_end(segment_ids: Tensor) -> Tensor:
+    """Right to left: int (B, L) -> the ranks 0, -1, -2, ... of the tokens, int32 (1, L)."""
+    return -rank_by_place(segment_ids)
+
+
+def rank_targets(segment_ids: Tensor) -> Tensor:
+    """A source in segment 0 and a target in segment 1: int (B, L) -> ranks, int32 (B, L).
+
+    All tokens of the source have one rank, and each token of the target has the next rank. So the
+    source looks at itself, and the target at the source and at its own beginning.
+
+    >>> rank_targets([[0, 0, 0, 1, 1]])
+    [[0, 0, 0, 1, 2]]
+    """
+    return ops.cumsum(ops.cast(segment_ids, "int32"), axis=1)
+
+
+#: The ranks of each pattern, as a function of the segments; None where every token looks at every
+#: token. Source: Dong et al., 2019, UniLM (https://arxiv.org/abs/1905.03197), figure 1.
+ATTENTION_PATTERNS: dict[str, Callable[[Tensor], Tensor] | None] = {
+    "bidirectional": None,
+    "left_to_right": rank_by_place,
+    "right_to_left": rank_by_place_from_the_end,
+    "seq2seq": rank_targets,
+}
+
+
+def check_pattern(pattern: str) -> None:
+    """Raises ValueError if `pattern` is not one of `ATTENTION_PATTERNS`."""
+    if pattern not in ATTENTION_PATTERNS:
+        raise ValueError(
+            f"attention_pattern must be one of {', '.join(ATTENTION_PATTERNS)}, got {pattern!r}."
+        )
+
+
+def mask_by_ranks(ranks: Tensor) -> Tensor:
+    """int (B, L) -> bool (B, L, L), whether a query (second axis) may look at a key (third)."""
+    return ranks[:, None, :] <= ranks[:, :, None]

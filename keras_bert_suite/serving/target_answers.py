@@ -1,0 +1,99 @@
+"""The targets of a `Seq2Seq` in the graph of a SavedModel."""
+
+import keras_hub
+
+from keras_bert_suite.preprocessing.packing import tensorflow_namespace
+from keras_bert_suite.serving.served_task import ServedTask
+
+
+class ServedTargets(ServedTask):
+    """A `Seq2Seq`: the answers are the texts that its `predict` writes."""
+
+    needs_graph = (
+        "other runtimes have no loop that writes token by token. Export a SavedModel, which takes "
+        "sources and answers with targets."
+    )
+
+    def check_names(self, input_names):
+        if len(input_names) != 1:
+            raise ValueError(
+                f"A Seq2Seq writes a text from one text, and inputs={tuple(input_names)} names "
+                f"{len(input_names)}. Name one input, such as inputs=('text',)."
+            )
+        sampler = self.task.sampler
+        if not isinstance(
+            sampler, (keras_hub.samplers.GreedySampler, keras_hub.samplers.BeamSampler)
+        ):
+            raise ValueError(
+                f"A server gives the same answer to the same text, got a {type(sampler).__name__}, "
+                "which draws tokens at random. Compile with sampler='greedy' or 'beam' before the "
+                "export."
+            )
+        _list_piece_texts(self.task.preprocessor.tokenizer)  # The error comes before the export.
+
+    def pack(self, texts):
+        """Packs sources, with room for a target after them."""
+        ids, lengths = _tokenize(self.task.preprocessor.tokenizer, texts[0])
+        return self.task.pack_sources(
+            tensorflow_namespace(), ids, lengths, self.task.max_target_length
+        )
+
+    def answer_ids(self, packed):
+        """Writes the targets of packed sources.
+
+        Args:
+            packed: dict of int32 (B, L), the inputs of the backbone.
+
+        Returns:
+            dict of `texts` string (B,); `target_ids` int32 (B, T), T the task's
+            `max_target_length`, padding after the end of a target; and `num_tokens` int32 (B,),
+            without the last [SEP].
+        """
+        import tensorflow as tf
+
+        task, tokenizer = self.task, self.task.preprocessor.tokenizer
+        first = tf.fill([tf.shape(packed["token_ids"])[0], 1], tokenizer.end_token_id)
+        rest = tf.fill([tf.shape(first)[0], task.max_target_length], tokenizer.pad_token_id)
+        targets = tf.concat([first, rest], axis=1)
+        targets.set_shape([None, 1 + task.max_target_length])
+        inputs = {"source": packed, "targets": targets}
+        ids = task.generate_step(inputs, (tokenizer.end_token_id,))[:, 1:]
+        is_kept = tf.cumsum(tf.cast(ids == tokenizer.end_token_id, tf.int32), axis=1) == 0
+        texts, later_texts = map(tf.constant, _list_piece_texts(tokenizer))
+        is_first = tf.range(task.max_target_length) == 0
+        pieces = tf.where(is_first, tf.gather(texts, ids), tf.gather(later_texts, ids))
+        return {
+            "texts": tf.strings.reduce_join(tf.where(is_kept, pieces, ""), axis=1),
+            "target_ids": tf.where(is_kept, ids, tokenizer.pad_token_id),
+            "num_tokens": tf.reduce_sum(tf.cast(is_kept, tf.int32), axis=1),
+        }
+
+
+def _tokenize(tokenizer, texts):
+    """(int32 (T,), the ids of all texts; int32 (B,), how many each text has), tensors."""
+    import tensorflow as tf
+
+    rows = tokenizer.tokenize(texts)
+    return rows.flat_values, tf.cast(rows.row_lengths(), tf.int32)
+
+
+def _list_piece_texts(tokenizer):
+    """What each piece of a vocabulary adds to a text.
+
+    Returns:
+        two lists of V str: at the beginning of a text, and after other pieces.
+
+    Raises:
+        ValueError: if a piece may be a part of a character.
+    """
+    size = tokenizer.vocabulary_size()
+    alone = [tokenizer.detokenize([piece]) for piece in range(size)]
+    if any("\ufffd" in text for text in alone):
+        raise ValueError(
+            f"The pieces of a {type(tokenizer).__name__} may be parts of characters, so a graph "
+            "cannot join them to a text. Serve `predict` of the task instead."
+        )
+    # A special token stands for any piece before another one.
+    before = tokenizer.pad_token_id
+    begin = len(alone[before])
+    return alone, [tokenizer.detokenize([before, piece])[begin:] for piece in range(size)]

@@ -1,0 +1,91 @@
+"""Attention patterns: literal masks, and the masks of transformers."""
+
+import keras
+import numpy as np
+import pytest
+import torch
+from checkers import evaluate
+from family import MEMBERS
+from peer_weights import randomize, to_numpy
+
+from keras_bert_suite import BertBackbone, RobertaBackbone
+from keras_bert_suite.layers.attention_patterns import ATTENTION_PATTERNS, mask_by_ranks
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+
+SEGMENTS = np.array([[0, 0, 1, 1]], "int32")
+EXPECTED = {
+    "left_to_right": ["1000", "1100", "1110", "1111"],
+    "right_to_left": ["1111", "0111", "0011", "0001"],
+    "seq2seq": ["1100", "1100", "1110", "1111"],
+}
+
+
+@pytest.mark.parametrize("pattern", EXPECTED)
+def test_literal_masks(pattern):
+    mask = to_numpy(mask_by_ranks(ATTENTION_PATTERNS[pattern](SEGMENTS)))
+    rows = ["".join(str(int(seen)) for seen in row) for row in mask[0]]
+    assert rows == EXPECTED[pattern]
+
+
+@pytest.mark.parametrize("pattern", EXPECTED)
+def test_outputs_equal_those_of_transformers_with_this_mask(pattern, tmp_path):
+    """The oracle gets a mask for each query; ours makes it of segments and padding."""
+    member = MEMBERS["bert"]
+    peer = member.save_peer(tmp_path)
+    backbone = BertBackbone.from_preset(tmp_path, attention_pattern=pattern)
+    inputs = member.make_inputs()
+    length = inputs["token_ids"].shape[1]
+    places = np.arange(length)
+    inputs["segment_ids"] = ((places >= 4) * inputs["padding_mask"]).astype("int32")
+    allowed = {
+        "left_to_right": places <= places[:, None],
+        "right_to_left": places >= places[:, None],
+        "seq2seq": (places < 4) | ((places <= places[:, None]) & (places[:, None] >= 4)),
+    }[pattern]
+    mask = allowed & (inputs["padding_mask"] == 1)[:, None, :]
+    with torch.no_grad():
+        expected = peer(
+            input_ids=torch.from_numpy(inputs["token_ids"]).long(),
+            token_type_ids=torch.from_numpy(inputs["segment_ids"]).long(),
+            attention_mask=torch.from_numpy(np.where(mask, 0.0, -1e30)[:, None]).float(),
+        ).last_hidden_state.numpy()
+    seen = inputs["padding_mask"] == 1
+    outputs = evaluate(backbone, inputs)["sequence_output"]
+    np.testing.assert_allclose(to_numpy(outputs)[seen], expected[seen], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("pattern", EXPECTED)
+def test_packed_rows_and_configuration(pattern):
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+    backbone = randomize(BertBackbone(30, **sizes, attention_pattern=pattern))
+    rng = np.random.default_rng(0)
+    mask = (np.arange(10) < np.array([10, 6, 4])[:, None]).astype("int32")
+    inputs = {
+        "token_ids": rng.integers(1, 30, mask.shape).astype("int32"),
+        "segment_ids": ((np.arange(10) >= 3) * mask).astype("int32"),
+        "padding_mask": mask,
+    }
+    expected = to_numpy(backbone(inputs)["sequence_output"])
+    layout = lay_out_sequences(mask)
+    packed = to_numpy(backbone({**inputs, "sequence_layout": layout})["sequence_output"])
+    np.testing.assert_allclose(packed[mask == 1], expected[mask == 1], rtol=0, atol=1e-5)
+    again = BertBackbone.from_config(backbone.get_config())
+    again.set_weights(backbone.get_weights())
+    got = to_numpy(again(inputs)["sequence_output"])
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-6)
+
+
+def test_errors():
+    sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
+    with pytest.raises(ValueError, match="one of bidirectional, left_to_right.*got 'causal'"):
+        BertBackbone(30, **sizes, attention_pattern="causal")
+    with pytest.raises(ValueError, match="a RobertaBackbone has no segment_ids"):
+        RobertaBackbone(30, **sizes, attention_pattern="seq2seq")
+    assert (
+        keras.ops.shape(
+            RobertaBackbone(30, **sizes, attention_pattern="left_to_right").output[
+                "sequence_output"
+            ]
+        )[-1]
+        == 4
+    )

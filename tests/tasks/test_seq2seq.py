@@ -1,0 +1,235 @@
+"""`Seq2Seq` beside its own full forward pass, exhaustive search, and the mask of transformers."""
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from family import MEMBERS
+from keras import ops
+from peer_weights import randomize, to_numpy
+from small_texts import ONE_LAYER, TINY, VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    BertBackbone,
+    MaskedLM,
+    Pretrainer,
+    RobertaBackbone,
+    SegmentPacker,
+    Seq2Seq,
+    WordPieceTokenizer,
+    export_saved_model,
+)
+from keras_bert_suite.tasks.seq2seq import find_predictions
+
+SOURCES = ["good film", "the plot was not very good .", "bad acting , dull"]
+
+
+def make_packer(sequence_length=24):
+    return SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length)
+
+
+def make_writer(sizes=TINY, packer=None, **kwargs):
+    backbone = BertBackbone(**{**sizes, "attention_pattern": "seq2seq", "dropout": 0.0})
+    randomize(backbone)
+    return Seq2Seq(backbone, preprocessor=packer or make_packer(), **kwargs)
+
+
+def score_target(writer, source, target_ids):
+    """float (T, V), the log-probabilities of each token of a target, by the whole model."""
+    tokenizer = writer.preprocessor.tokenizer
+    source_ids = [2, *tokenizer.tokenize(source), 3]
+    ids = np.array([[*source_ids, *target_ids]], "int32")
+    positions = np.arange(len(source_ids) - 1, ids.shape[1] - 1, dtype="int32")[None]
+    inputs = {
+        "token_ids": ids,
+        "segment_ids": (np.arange(ids.shape[1]) >= len(source_ids)).astype("int32")[None],
+        "padding_mask": np.ones_like(ids),
+        "mask_positions": positions,
+    }
+    return to_numpy(ops.log_softmax(writer(inputs)))[0]
+
+
+def write_greedily(writer, source, length):
+    """The ids of a target, one forward pass of the whole model for each."""
+    target = []
+    for _ in range(length):
+        # The last id is a place holder: no token before it sees it.
+        target.append(int(score_target(writer, source, [*target, 0])[-1].argmax()))
+        if target[-1] == 3:
+            break
+    return target
+
+
+@pytest.mark.backend_free
+def test_predictions_of_a_packed_pair():
+    packed = {
+        "token_ids": np.array([[2, 7, 3, 8, 9, 3], [2, 3, 3, 0, 0, 0]]),
+        "segment_ids": np.array([[0, 0, 0, 1, 1, 1], [0, 0, 1, 0, 0, 0]]),
+    }
+    positions, labels, weights = find_predictions(packed)
+    assert positions.tolist() == [[2, 3, 4], [1, 0, 0]]
+    assert labels.tolist() == [[8, 9, 3], [3, 0, 0]]
+    assert weights.tolist() == [[1, 1, 1], [1, 0, 0]]
+    assert find_predictions(packed, fixed_shape=True)[0].shape == (2, 5)
+
+
+def test_greedy_targets_equal_those_of_whole_passes():
+    """Sources of different lengths in one batch, and a cache, change nothing."""
+    writer = make_writer(max_target_length=6)
+    writer.compile(sampler="greedy")
+    tokenizer = writer.preprocessor.tokenizer
+    expected = [write_greedily(writer, source, 6) for source in SOURCES]
+    texts = [tokenizer.detokenize([i for i in ids if i != 3]) for ids in expected]
+    assert len(set(texts)) > 1
+    assert writer.predict(SOURCES, verbose=0) == texts
+    assert writer.predict(SOURCES[1]) == texts[1]
+    assert writer.predict(SOURCES, batch_size=1, max_target_length=2) == [
+        tokenizer.detokenize([i for i in ids[:2] if i != 3]) for ids in expected
+    ]
+    assert writer.generate(SOURCES, max_length=6) == texts
+    assert writer.predict([]) == []
+
+
+def test_a_wide_beam_finds_the_best_target():
+    """Every target of up to two tokens is scored by whole passes."""
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY[:9]), 16)
+    writer = make_writer({**ONE_LAYER, "vocabulary_size": 9}, packer, max_target_length=2)
+    source = "the film"
+    scores = {}
+    first = score_target(writer, source, [0])[0]
+    for token in range(9):
+        if token == 3:
+            scores[(3,)] = first[3]
+            continue
+        second = score_target(writer, source, [token, 0])[1]
+        scores |= {(token, last): first[token] + second[last] for last in range(9)}
+    best = max(scores, key=scores.get)
+    writer.compile(sampler=keras_hub.samplers.BeamSampler(num_beams=9))
+    expected = packer.tokenizer.detokenize([i for i in best if i != 3])
+    assert writer.predict([source, "was the"])[0] == expected
+
+
+def test_an_ended_beam_keeps_its_score():
+    writer = make_writer(max_target_length=5)
+    # [SEP] is by far the most probable token everywhere.
+    bias = to_numpy(writer.masked_lm.bias)
+    bias[3] = 50.0
+    writer.masked_lm.bias.assign(bias)
+    beam = keras_hub.samplers.BeamSampler(num_beams=3, return_all_beams=True)
+    writer.compile(sampler=beam)
+    packed = writer._pack_sources(SOURCES, 5)
+    targets = np.zeros((3, 6), "int32")
+    targets[:, 0] = 3
+    inputs = {"source": packed, "targets": targets}
+    inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
+    ids, scores = writer.generate_step(inputs, (3,))
+    np.testing.assert_array_equal(to_numpy(ids)[:, 0], [[3, 3, 0, 0, 0, 0]] * 3)
+    np.testing.assert_allclose(to_numpy(scores)[:, 0], 0.0, atol=1e-5)
+
+
+@pytest.mark.parametrize("sampler", ["top_k", "top_p", "random"])
+def test_samplers_of_keras_hub(sampler):
+    writer = make_writer(max_target_length=4)
+    sampler = getattr(
+        keras_hub.samplers,
+        {"random": "RandomSampler", "top_k": "TopKSampler"}.get(sampler, "TopPSampler"),
+    )(seed=7, **({"p": 0.9} if sampler == "top_p" else {}))
+    writer.compile(sampler=sampler)
+    drawn = [writer.predict(SOURCES) for _ in range(3)]
+    assert all(isinstance(text, str) for row in drawn for text in row)
+    assert drawn[0] != drawn[1] or drawn[1] != drawn[2]
+
+
+def test_learns_to_copy_the_first_word():
+    rows = make_reviews(64)[0]
+    targets = [text.split()[0] for text in rows]
+    sizes = {**ONE_LAYER, "hidden_dim": 32, "attention_pattern": "seq2seq"}
+    backbone = BertBackbone(**sizes, dropout=0.0, initializer_range=0.1)
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 24, padding_lengths=(24,))
+    writer = Seq2Seq(backbone, preprocessor=packer, max_target_length=3)
+    writer.compile(keras.optimizers.Adam(1e-2))
+    writer.fit(rows, targets, batch_size=16, epochs=15, verbose=0)
+    scores = writer.evaluate(rows, targets, return_dict=True, verbose=0)
+    assert scores["accuracy"] > 0.95 and scores["perplexity"] < 1.5
+    held_out = make_reviews(32, seed=5)[0]
+    written = writer.predict(held_out)
+    right = [text.split()[0] == target for text, target in zip(held_out, written, strict=True)]
+    assert np.mean(right) > 0.8
+
+
+def test_weights_of_rows_and_packed_arrays():
+    """A row of weight 0 does not count, and packed arrays give the loss of their texts."""
+    writer = make_writer(ONE_LAYER)
+    writer.compile()
+    targets = ["good", "bad film", "the plot"]
+    both = writer.evaluate(SOURCES[:2], targets[:2], return_dict=True, verbose=0)
+    weighted = writer.evaluate(
+        SOURCES, targets, sample_weight=[1.0, 1.0, 0.0], return_dict=True, verbose=0
+    )
+    assert weighted["loss"] == pytest.approx(both["loss"], abs=1e-5)
+    x, y, weights = writer.preprocess_training((SOURCES[:2],), targets[:2])
+    packed = writer.evaluate(x, y, sample_weight=weights, return_dict=True, verbose=0)
+    assert packed["loss"] == pytest.approx(both["loss"], abs=1e-5)
+
+
+def test_a_checkpoint_becomes_a_writer(tmp_path):
+    """The head of a masked LM comes along, from transformers' files and from a preset."""
+    MEMBERS["bert"].save_peer(tmp_path / "bert", "ForMaskedLM")
+    writer = Seq2Seq.from_preset(tmp_path / "bert", sequence_length=12, max_target_length=4)
+    assert writer.backbone.attention_pattern == "seq2seq"
+    guesser = MaskedLM.from_preset(tmp_path / "bert")
+    for ours, theirs in zip(writer.masked_lm.weights, guesser.masked_lm.weights, strict=True):
+        np.testing.assert_array_equal(to_numpy(ours), to_numpy(theirs))
+    expected = writer.predict(["a b c", "d"])
+    writer.save(tmp_path / "writer.keras")
+    writer.save_to_preset(tmp_path / "writer")
+    for again in (
+        keras.saving.load_model(tmp_path / "writer.keras"),
+        Seq2Seq.from_preset(tmp_path / "writer"),
+    ):
+        assert again.predict(["a b c", "d"]) == expected
+    with pytest.warns(UserWarning, match="no weights for pooler"):
+        pretrainer = Pretrainer.from_preset(tmp_path / "bert", next_sentence=False)
+    pretrainer.save_to_preset(tmp_path / "pretrainer")
+    again = Seq2Seq.from_preset(tmp_path / "pretrainer", sequence_length=12, max_target_length=4)
+    assert again.predict(["a b c", "d"]) == expected
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="='seq2seq', got a BertBackbone with 'bidir"):
+        Seq2Seq(BertBackbone(**ONE_LAYER))
+    with pytest.raises(ValueError, match="needs a BertBackbone .*RobertaBackbone"):
+        Seq2Seq(RobertaBackbone(**ONE_LAYER, attention_pattern="left_to_right"))
+    writer = make_writer(ONE_LAYER)
+    with pytest.raises(ValueError, match="has no ContrastiveSampler"):
+        writer.compile(sampler="contrastive")
+    with pytest.raises(ValueError, match="of 22 tokens leaves 2 tokens .*sequence_length is 24"):
+        writer.predict(SOURCES, max_target_length=22)
+    with pytest.raises(ValueError, match="target is missing|row 1"):
+        writer.fit(SOURCES[:2], ["good", None])
+    with pytest.raises(ValueError, match="needs a label for each row"):
+        writer.fit(SOURCES)
+
+
+@pytest.mark.exporting
+@pytest.mark.parametrize("sampler", ["greedy", keras_hub.samplers.BeamSampler(num_beams=3)])
+def test_a_server_writes_the_same_targets(sampler, tmp_path):
+    tf = pytest.importorskip("tensorflow")
+    writer = make_writer(max_target_length=4)
+    writer.compile(sampler=sampler)
+    expected = writer.predict([*SOURCES, ""])
+    export_saved_model(writer, tmp_path / "1")
+    served = tf.saved_model.load(str(tmp_path / "1")).signatures["serving_default"]
+    answers = served(text=tf.constant([*SOURCES, ""]))
+    assert [text.decode() for text in answers["texts"].numpy()] == expected
+    rows = zip(answers["target_ids"].numpy(), answers["num_tokens"].numpy(), strict=True)
+    detokenize = writer.preprocessor.tokenizer.detokenize
+    assert [detokenize(row[:count].tolist()) for row, count in rows] == expected
+
+
+@pytest.mark.exporting
+def test_a_server_does_not_draw():
+    writer = make_writer(ONE_LAYER)
+    writer.compile(sampler="top_p")
+    with pytest.raises(ValueError, match="got a TopPSampler, which draws tokens at random"):
+        export_saved_model(writer, "never")
