@@ -126,7 +126,7 @@ class BertEmbeddings(keras.layers.Layer):
             sequence_layout: `SequenceLayout` of packed rows, or None.
 
         Returns:
-            float (B, L, H) in the compute dtype; with a layout (R, W, H).
+            float (B, L, H) in the compute dtype; with a layout (1, N, H).
 
         Raises:
             ValueError: if a static L exceeds `max_sequence_length`.

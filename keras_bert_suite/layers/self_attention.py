@@ -13,6 +13,7 @@ from keras_bert_suite.layers.attention_kernels import (
 )
 from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.sequence_layout import SequenceLayout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -65,7 +66,10 @@ class SelfAttention(keras.layers.Layer):
         return dense
 
     def call(
-        self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+        self,
+        hidden: Tensor,
+        attention_mask: Tensor | SequenceLayout | None = None,
+        training: bool | None = None,
     ) -> Tensor:
         """Lets each position look at the positions that its mask allows.
 
@@ -75,7 +79,8 @@ class SelfAttention(keras.layers.Layer):
                 (B, L) with the same keys for every query (a padding mask),
                 (B, L, L) with keys for each query, or (B, heads, L, L), where any
                 of the first three sizes may be 1. With None every query looks at
-                every key.
+                every key. With a `SequenceLayout`, `hidden` is (1, N, H), the places
+                of its groups of rows, and a query looks at its own row of the batch.
             training: bool, whether dropout is active.
 
         Returns:
@@ -84,9 +89,31 @@ class SelfAttention(keras.layers.Layer):
         Raises:
             ValueError: if the mask has another rank.
         """
-        query = self._split_heads(self.query(hidden))
-        key = self._split_heads(self.key(hidden))
-        value = self._split_heads(self.value(hidden))
+        projected = self.query(hidden), self.key(hidden), self.value(hidden)
+        if isinstance(attention_mask, SequenceLayout):
+            # Each group is as wide as its own rows, and its probabilities fit into the cache.
+            groups = zip(*map(attention_mask.split_groups, projected), strict=True)
+            context = attention_mask.join_groups(
+                [
+                    self._attend(*group, mask, training)
+                    for group, mask in zip(groups, attention_mask.visible, strict=True)
+                ]
+            )
+        else:
+            context = self._attend(*projected, attention_mask, training)
+        return self.output_projection(context)
+
+    def _attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Tensor | None,
+        training: bool | None,
+    ) -> Tensor:
+        """Three (B, L, H) -> float (B, L, H)."""
+        shape = ops.shape(query)
+        query, key, value = map(self._split_heads, (query, key, value))
         mask = expand_attention_mask(attention_mask)
         dropout = self.dropout if training else 0.0
 
@@ -96,8 +123,7 @@ class SelfAttention(keras.layers.Layer):
         else:
             drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
             context = plain_attention(query, key, value, mask, drop)
-        context = ops.reshape(ops.swapaxes(context, 1, 2), ops.shape(hidden))
-        return self.output_projection(context)
+        return ops.reshape(ops.swapaxes(context, 1, 2), shape)
 
     def compute_probabilities(self, hidden: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """How much each position takes from each other position, without dropout.

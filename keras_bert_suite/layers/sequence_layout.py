@@ -1,6 +1,9 @@
 """Sequence packing: several rows of a batch in one, so that nothing is computed on padding."""
 
-from typing import Any, NamedTuple, Self
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from typing import Any, Self
 
 import keras
 from keras import ops
@@ -11,50 +14,62 @@ from keras_bert_suite.annotations import Shape, Tensor
 LAYOUT_ARGUMENT = "sequence_layout"
 
 
-class SequenceLayout(NamedTuple):
-    """Where the tokens of a batch (B, L) stand in packed rows (R, W).
+@dataclasses.dataclass(frozen=True)
+class SequenceLayout:
+    """Where the tokens of a batch (B, L) stand in groups of packed rows.
 
-    A packed row holds the tokens of several rows of the batch, one after the other. Tokens of
-    different rows of the batch are hidden from each other.
+    Group g has R_g packed rows of W_g places. A packed row holds the tokens of one or several rows
+    of the batch, one row after the other. Tokens of different rows of the batch are hidden from
+    each other. Hidden states are float (1, N, H): the places of all groups, row after row. So
+    layers that work on each token by itself do not see groups, and attention needs no copy to find
+    the rows of a group.
 
     Attributes:
-        tokens: int32 (R W,), b * L + l of the token at each place, and B * L where there is none.
-        positions: int32 (R, W), l of the token at each place, and 0 where there is none.
-        visible: bool (R, W, W), whether two places have tokens of the same row of the batch. Places
-            without a token see each other, so that each place sees one.
+        tokens: int32 (N,), b * L + l of the token at each place, and B * L where there is none.
+        positions: int32 (1, N), l of the token at each place, and 0 where there is none.
+        rows: tuple of int32 (R_g, W_g), b of the token at each place, and -1 where there is none.
+        visible: tuple of bool (R_g, W_g, W_g), whether two places have tokens of the same row of
+            the batch. Places without a token see each other, so that each place sees one.
     """
 
     tokens: Tensor
     positions: Tensor
-    visible: Tensor
+    rows: tuple[Tensor, ...]
+    visible: tuple[Tensor, ...]
 
     @classmethod
-    def read(cls, layout: Tensor, padding_mask: Tensor) -> Self:
-        """Reads the array `sequence_layout` of a batch.
+    def read(cls, layout: Tensor | Sequence[Tensor], padding_mask: Tensor) -> Self:
+        """Reads the `sequence_layout` of a batch.
 
         Args:
-            layout: int32 (R, W), b * L + l of the token at each place, and -1 where there is none.
+            layout: tuple of int32 (R_g, W_g), b * L + l of the token at each place, and -1 where
+                there is none. An array is the only group. Groups without a place are left out,
+                unless the shape is not known.
             padding_mask: int (..., L), of which the shape is read.
         """
+        groups = layout if isinstance(layout, (list, tuple)) else (layout,)
+        groups = [group for group in groups if 0 not in group.shape]
         length = ops.shape(padding_mask)[-1]
-        is_token = layout >= 0
-        rows = ops.where(is_token, layout // length, -1)
+        rows = tuple(ops.where(group >= 0, group // length, -1) for group in groups)
+        places = ops.concatenate([ops.reshape(group, (-1,)) for group in groups])
+        is_token = places >= 0
         return cls(
-            tokens=ops.reshape(ops.where(is_token, layout, ops.size(padding_mask)), (-1,)),
-            positions=ops.where(is_token, layout % length, 0),
-            visible=rows[:, :, None] == rows[:, None, :],
+            tokens=ops.where(is_token, places, ops.size(padding_mask)),
+            positions=ops.where(is_token, places % length, 0)[None, :],
+            rows=rows,
+            visible=tuple(r[:, :, None] == r[:, None, :] for r in rows),
         )
 
     def pack(self, ids: Tensor) -> Tensor:
-        """int (B, L) -> int (R, W), with 0 where there is no token."""
+        """int (B, L) -> int (1, N), with 0 where there is no token."""
         flat = ops.pad(ops.reshape(ids, (-1,)), [[0, 1]])
-        return ops.reshape(ops.take(flat, self.tokens), ops.shape(self.positions))
+        return ops.take(flat, self.tokens)[None, :]
 
     def unpack(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
-        """float (R, W, H) -> float (B, L, H), with 0 on padding.
+        """float (1, N, H) -> float (B, L, H), with 0 on padding.
 
         Args:
-            hidden: float (R, W, H).
+            hidden: float (1, N, H).
             padding_mask: int (B, L), of which the shape is read.
         """
         width = hidden.shape[-1]
@@ -67,18 +82,49 @@ class SequenceLayout(NamedTuple):
         )
         return ops.reshape(flat[:-1], (num_rows, length, width))
 
+    def split_groups(self, hidden: Tensor) -> list[Tensor]:
+        """float (1, N, H) -> list of float (R_g, W_g, H)."""
+        shapes = [ops.shape(rows) for rows in self.rows]
+        parts = _split_rows(hidden[0], [rows * width for rows, width in shapes])
+        return [
+            ops.reshape(part, (*shape, hidden.shape[-1]))
+            for part, shape in zip(parts, shapes, strict=True)
+        ]
+
+    def join_groups(self, groups: Sequence[Tensor]) -> Tensor:
+        """List of float (R_g, W_g, H) -> float (1, N, H)."""
+        return ops.concatenate([ops.reshape(g, (-1, g.shape[-1])) for g in groups])[None]
+
+
+def _split_rows(x: Tensor, sizes: list[Any]) -> Sequence[Tensor]:
+    """Cuts (N, H) into arrays of `sizes` rows.
+
+    The gradient joins the gradients of the parts. Under TensorFlow and PyTorch the gradient of a
+    slice, or of `ops.split`, would fill an array (N, H) for each part.
+    """
+    backend = keras.config.backend()
+    if backend == "torch":
+        return x.split(sizes)
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        return tf.split(x, sizes, num=len(sizes))
+    return ops.split(x, list(itertools.accumulate(sizes[:-1])))
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class VisibleTokens(keras.layers.Layer):
-    """The attention mask of a batch: its padding mask, or that of packed rows."""
+    """The attention mask of a batch: its padding mask, or the layout of its packed rows."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._register_call_context_args(LAYOUT_ARGUMENT)
 
-    def call(self, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
-        """int (B, L), which is `padding_mask`, or with a layout bool (R, W, W)."""
-        return padding_mask if sequence_layout is None else sequence_layout.visible
+    def call(
+        self, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None
+    ) -> Tensor | SequenceLayout:
+        """int (B, L), which is `padding_mask`, or the layout if there is one."""
+        return padding_mask if sequence_layout is None else sequence_layout
 
     def compute_output_spec(self, padding_mask: Tensor) -> keras.KerasTensor:
         return keras.KerasTensor(padding_mask.shape, dtype=padding_mask.dtype)
@@ -95,10 +141,10 @@ class UnpackSequences(keras.layers.Layer):
     def call(
         self, hidden: Tensor, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None
     ) -> Tensor:
-        """float (R, W, H) -> float (B, L, H); without a layout `hidden` itself.
+        """float (1, N, H) -> float (B, L, H); without a layout `hidden` itself.
 
         Args:
-            hidden: float (R, W, H), or (B, L, H) without a layout.
+            hidden: float (1, N, H), or (B, L, H) without a layout.
             padding_mask: int (B, L).
             sequence_layout: `SequenceLayout` or None.
         """
@@ -109,10 +155,10 @@ class UnpackSequences(keras.layers.Layer):
 
 
 class PackedSequences:
-    """A model whose inputs may come with a `sequence_layout`, int32 (R, W).
+    """A model whose inputs may come with a `sequence_layout`, a tuple of int32 (R_g, W_g).
 
-    The layout says which token of the batch (B, L) stands at each place of R rows of W places. The
-    model then encodes these rows in place of those of the batch. Without dropout its outputs are
+    The layout says which token of the batch (B, L) stands at each place of R_g packed rows of W_g
+    places; see `SequenceLayout`. The model then encodes these rows in place of those of the batch. Without dropout its outputs are
     the same, if the rows of the batch begin with a token. Hidden states of padding are 0.
 
     List it before `keras.Model` in the bases.
@@ -136,7 +182,7 @@ class PackedSequences:
         return super().compute_output_spec(inputs, **kwargs)  # type: ignore[misc]
 
 
-def _take_layout(inputs: Any) -> tuple[Any, Tensor | None]:
+def _take_layout(inputs: Any) -> tuple[Any, Any]:
     """(inputs without a layout, the layout or None)."""
     if not isinstance(inputs, dict) or LAYOUT_ARGUMENT not in inputs:
         return inputs, None

@@ -11,6 +11,7 @@ from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.recompute import recompute
 from keras_bert_suite.layers.self_attention import SelfAttention
+from keras_bert_suite.layers.sequence_layout import SequenceLayout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -88,7 +89,10 @@ class TransformerBlock(keras.layers.Layer):
         )
 
     def call(
-        self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+        self,
+        hidden: Tensor,
+        attention_mask: Tensor | SequenceLayout | None = None,
+        training: bool | None = None,
     ) -> Tensor:
         """Encodes each position from the positions that its mask allows.
 
@@ -102,11 +106,15 @@ class TransformerBlock(keras.layers.Layer):
         """
         if not (training and self.remat):
             return self._encode(hidden, attention_mask, training)
-        inputs = [hidden] if attention_mask is None else [hidden, attention_mask]
-        return recompute(self, partial(self._encode, training=True), *inputs)
+        # The mask has no gradient, so it need not be an input of what is computed twice.
+        encode = partial(self._encode, attention_mask=attention_mask, training=True)
+        return recompute(self, encode, hidden)
 
     def _encode(
-        self, hidden: Tensor, attention_mask: Tensor | None = None, training: bool | None = None
+        self,
+        hidden: Tensor,
+        attention_mask: Tensor | SequenceLayout | None,
+        training: bool | None,
     ) -> Tensor:
         attended = self.self_attention(hidden, attention_mask=attention_mask, training=training)
         hidden = self.self_attention_norm(

@@ -1,9 +1,13 @@
 """Gives the batches of a `fit` a layout in which several rows share a packed row."""
 
+from functools import partial
+
 import keras
 import numpy as np
 
 from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences
+from keras_bert_suite.layers.attention_kernels import is_jax_on_cpu
+from keras_bert_suite.preprocessing.row_groups import lay_out_groups
 from keras_bert_suite.preprocessing.segment_packer import compiles_each_length
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 
@@ -63,14 +67,28 @@ def with_sequence_layout(preprocess):
     Returns:
         function(x, y, sample_weight).
     """
-    compiled = compiles_each_length()
+    lay_out = _choose_layout()
 
     def preprocess_packed(x, y=None, sample_weight=None):
         # A `tf.data` dataset yields tensors of TensorFlow under every backend.
         batch = keras.tree.map_structure(np.asarray, preprocess(x, y, sample_weight))
         x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
         check_rows(x["padding_mask"])
-        layout = lay_out_sequences(x["padding_mask"], compiled)
+        layout = lay_out(x["padding_mask"])
         return keras.utils.pack_x_y_sample_weight({**x, LAYOUT_ARGUMENT: layout}, y, weights)
 
     return preprocess_packed
+
+
+def _choose_layout():
+    """The function that lays out packed rows for the device and the backend."""
+    # Kernels of a GPU skip hidden tokens, and one large group keeps the GPU busy.
+    lay_out = lay_out_groups if _trains_on_cpu() else lay_out_sequences
+    return partial(lay_out, compiled=compiles_each_length())
+
+
+def _trains_on_cpu():
+    backend = keras.config.backend()
+    if backend == "torch":
+        return keras.ops.zeros(()).device.type == "cpu"
+    return is_jax_on_cpu() if backend == "jax" else not compiles_each_length()
