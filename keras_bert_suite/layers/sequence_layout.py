@@ -158,10 +158,9 @@ class PackedSequences:
     """A model whose inputs may come with a `sequence_layout`, a tuple of int32 (R_g, W_g).
 
     The layout says which token of the batch (B, L) stands at each place of R_g packed rows of W_g
-    places; see `SequenceLayout`. The model then encodes these rows in place of those of the batch. Without dropout its outputs are
-    the same, if the rows of the batch begin with a token. Hidden states of padding are 0.
-
-    List it before `keras.Model` in the bases.
+    places; see `SequenceLayout`. The model then encodes these rows in place of those of the batch.
+    Without dropout its outputs are the same, if the rows of the batch begin with a token. Hidden
+    states of padding are 0.
     """
 
     def call(

@@ -7,9 +7,13 @@ import numpy as np
 
 from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences
 from keras_bert_suite.layers.attention_kernels import is_jax_on_cpu
-from keras_bert_suite.preprocessing.row_groups import lay_out_groups
+from keras_bert_suite.preprocessing.row_groups import NUM_GROUPS, lay_out_groups
 from keras_bert_suite.preprocessing.segment_packer import compiles_each_length
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+
+#: The groups of a batch under TensorFlow. Each adds operations to the graph of each layer, and so
+#: time before the first step.
+GRAPH_GROUPS = int(__import__("os").environ.get("GG", 8))
 
 
 def check_can_pack_sequences(task):
@@ -82,9 +86,12 @@ def with_sequence_layout(preprocess):
 
 def _choose_layout():
     """The function that lays out packed rows for the device and the backend."""
-    # Kernels of a GPU skip hidden tokens, and one large group keeps the GPU busy.
-    lay_out = lay_out_groups if _trains_on_cpu() else lay_out_sequences
-    return partial(lay_out, compiled=compiles_each_length())
+    compiled = compiles_each_length()
+    if not _trains_on_cpu():
+        # Kernels of a GPU skip hidden tokens, and one large group keeps the GPU busy.
+        return partial(lay_out_sequences, compiled=compiled)
+    num_groups = GRAPH_GROUPS if keras.config.backend() == "tensorflow" else NUM_GROUPS
+    return partial(lay_out_groups, num_groups=num_groups, compiled=compiled)
 
 
 def _trains_on_cpu():
