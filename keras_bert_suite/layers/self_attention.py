@@ -89,18 +89,15 @@ class SelfAttention(keras.layers.Layer):
         Raises:
             ValueError: if the mask has another rank.
         """
-        projected = self.query(hidden), self.key(hidden), self.value(hidden)
+        query, key, value = self.query(hidden), self.key(hidden), self.value(hidden)
         if isinstance(attention_mask, SequenceLayout):
             # Each group is as wide as its own rows, and its probabilities fit into the cache.
-            groups = zip(*map(attention_mask.split_groups, projected), strict=True)
-            context = attention_mask.join_groups(
-                [
-                    self._attend(*group, mask, training)
-                    for group, mask in zip(groups, attention_mask.visible, strict=True)
-                ]
-            )
+            layout = attention_mask
+            queries, keys, values = map(layout.split_groups, (query, key, value))
+            groups = zip(queries, keys, values, layout.visible, strict=True)
+            context = layout.join_groups([self._attend(*group, training) for group in groups])
         else:
-            context = self._attend(*projected, attention_mask, training)
+            context = self._attend(query, key, value, attention_mask, training)
         return self.output_projection(context)
 
     def _attend(

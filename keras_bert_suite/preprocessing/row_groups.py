@@ -45,9 +45,8 @@ def lay_out_groups(
     """
     is_token = padding_mask.reshape(-1, max(padding_mask.shape[-1], 1)) != 0
     lengths = is_token.sum(axis=1)
-    if not lengths.any():
-        groups = [([[]], 1)]  # A place without a token.
-    else:
+    groups: list[tuple[list[list[int]], int]] = [([[]], 1)]  # A place without a token.
+    if lengths.any():
         groups = _fill_few_shapes(lengths) if compiled else _cut_by_length(lengths, num_groups)
     groups += [([], 1)] * ((len(WIDTH_SHARES) if compiled else num_groups) - len(groups))
     tokens = np.arange(is_token.size, dtype="int32").reshape(is_token.shape)

@@ -13,7 +13,7 @@ from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 
 #: The groups of a batch under TensorFlow. Each adds operations to the graph of each layer, and so
 #: time before the first step.
-GRAPH_GROUPS = int(__import__("os").environ.get("GG", 8))
+GRAPH_GROUPS = 8
 
 
 def check_can_pack_sequences(task):
