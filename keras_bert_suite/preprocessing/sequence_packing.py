@@ -129,7 +129,7 @@ def _choose_rows(lengths, compiled):
     # bound rises as rows become fewer and wider.
     while number and total * (FIXED_COST + total / number) < least:
         if compiled:
-            number = round_down(number, 2)
+            number = _round_down(number, 2)
         width = _find_width(lengths, number)
         if compiled:
             width += -width % max(1, (1 << width.bit_length()) // 4)
@@ -142,7 +142,7 @@ def _choose_rows(lengths, compiled):
     return best
 
 
-def round_down(number, bits):
+def _round_down(number, bits):
     """The largest int up to `number` that has at most `bits` significant bits."""
     spare = max(0, number.bit_length() - bits)
     return number >> spare << spare
