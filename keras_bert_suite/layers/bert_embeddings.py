@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Shape, Tensor
 from keras_bert_suite.layers.dropout import Dropout
-from keras_bert_suite.layers.sequence_layout import LAYOUT_ARGUMENT, SequenceLayout
+from keras_bert_suite.layers.sequence_layout import LAYOUT_ARGUMENT, Layout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -113,7 +113,7 @@ class BertEmbeddings(keras.layers.Layer):
         segment_ids: Tensor | None = None,
         positions: Tensor | None = None,
         training: bool | None = None,
-        sequence_layout: SequenceLayout | None = None,
+        sequence_layout: Layout | None = None,
     ) -> Tensor:
         """Embeds a batch of packed token ids.
 
@@ -123,10 +123,10 @@ class BertEmbeddings(keras.layers.Layer):
             positions: int32 (B, L), rows of the position embedding; None for consecutive rows
                 from `position_offset` on.
             training: bool, whether dropout is active.
-            sequence_layout: `SequenceLayout` of packed rows, or None.
+            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
 
         Returns:
-            float (B, L, H) in the compute dtype; with a layout (R, W, H).
+            float (B, L, H) in the compute dtype; with a layout (R, W, H), with groups (1, N, H).
 
         Raises:
             ValueError: if a static L exceeds `max_sequence_length`.

@@ -13,6 +13,7 @@ from keras_bert_suite.layers.attention_kernels import (
 )
 from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.grouped_layout import GroupedLayout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -67,7 +68,7 @@ class SelfAttention(keras.layers.Layer):
     def call(
         self,
         hidden: Tensor,
-        attention_mask: Tensor | None = None,
+        attention_mask: Tensor | GroupedLayout | None = None,
         sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
@@ -79,7 +80,8 @@ class SelfAttention(keras.layers.Layer):
                 (B, L) with the same keys for every query (a padding mask),
                 (B, L, L) with keys for each query, or (B, heads, L, L), where any
                 of the first three sizes may be 1. With None every query looks at
-                every key.
+                every key. With a `GroupedLayout`, `hidden` is (1, N, H), and a query looks
+                at its own row of the batch.
             sequence_offsets: what `SequenceOffsets` returns, or None. It says the same as
                 `attention_mask`, to kernels that take it in place of the mask. So give it only
                 with the mask of `VisibleTokens`.
@@ -91,9 +93,25 @@ class SelfAttention(keras.layers.Layer):
         Raises:
             ValueError: if the mask has another rank.
         """
+        if isinstance(attention_mask, GroupedLayout):
+            return self._call_on_groups(hidden, attention_mask, training)
         query, key, value = self.project(hidden)
         context = self.attend(query, key, value, attention_mask, sequence_offsets, training)
         return self.merge(context)
+
+    def _call_on_groups(
+        self, hidden: Tensor, layout: GroupedLayout, training: bool | None
+    ) -> Tensor:
+        """`call` for the places (1, N, H) of groups, each of which attends by itself."""
+        projected = (self.query(hidden), self.key(hidden), self.value(hidden))
+        groups = zip(*map(layout.split_groups, projected), layout.visible, strict=True)
+        contexts = [
+            self._join_heads(
+                self.attend(*map(self._split_heads, tensors), visible, training=training)
+            )
+            for *tensors, visible in groups
+        ]
+        return self.output_projection(layout.join_groups(contexts))
 
     def project(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Query, key and value of each position: float (B, L, H) -> three of (B, heads, L, D)."""
@@ -129,9 +147,13 @@ class SelfAttention(keras.layers.Layer):
 
     def merge(self, context: Tensor) -> Tensor:
         """Projects what the heads have gathered: float (B, heads, L, D) -> (B, L, H)."""
+        return self.output_projection(self._join_heads(context))
+
+    def _join_heads(self, context: Tensor) -> Tensor:
+        """(B, heads, L, D) -> (B, L, H)."""
         hidden_dim = self.num_heads * context.shape[-1]
         context = ops.swapaxes(context, 1, 2)
-        return self.output_projection(ops.reshape(context, (-1, ops.shape(context)[1], hidden_dim)))
+        return ops.reshape(context, (-1, ops.shape(context)[1], hidden_dim))
 
     def compute_probabilities(self, hidden: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """How much each position takes from each other position, without dropout.

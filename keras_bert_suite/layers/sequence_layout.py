@@ -12,6 +12,7 @@ from keras_bert_suite.layers.attention_patterns import (
     check_pattern,
     mask_by_ranks,
 )
+from keras_bert_suite.layers.grouped_layout import GroupedLayout
 
 #: The name of the argument of `call` that Keras hands on from layer to layer.
 LAYOUT_ARGUMENT = "sequence_layout"
@@ -101,6 +102,10 @@ class SequenceLayout(NamedTuple):
         return ops.reshape(flat[:-1], (num_rows, length, width))
 
 
+#: What says where the tokens of a batch stand in packed rows.
+Layout = SequenceLayout | GroupedLayout
+
+
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class VisibleTokens(keras.layers.Layer):
     """The attention mask of a batch, by its padding or its packed rows, and by a pattern.
@@ -119,20 +124,24 @@ class VisibleTokens(keras.layers.Layer):
         self,
         padding_mask: Tensor,
         segment_ids: Tensor,
-        sequence_layout: SequenceLayout | None = None,
-    ) -> Tensor:
+        sequence_layout: Layout | None = None,
+    ) -> Tensor | GroupedLayout:
         """The mask of a batch.
 
         Args:
             padding_mask: int (B, L).
             segment_ids: int (B, L). Only "seq2seq" reads more than the shape.
-            sequence_layout: `SequenceLayout` or None.
+            sequence_layout: `SequenceLayout`, `GroupedLayout` or None. Only "bidirectional" takes
+                groups.
 
         Returns:
             int (B, L), which is `padding_mask`, where every token may look at every token. With
-            another pattern bool (B, L, L), and with a layout bool (R, W, W).
+            another pattern bool (B, L, L), with a layout bool (R, W, W), and with groups their
+            layout.
         """
         rank = ATTENTION_PATTERNS[self.pattern]
+        if isinstance(sequence_layout, GroupedLayout):
+            return sequence_layout
         if rank is None:
             return padding_mask if sequence_layout is None else sequence_layout.visible
         if sequence_layout is None:
@@ -158,14 +167,14 @@ class SequenceOffsets(keras.layers.Layer):
         super().__init__(**kwargs)
         self._register_call_context_args(LAYOUT_ARGUMENT)
 
-    def call(self, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
+    def call(self, padding_mask: Tensor, sequence_layout: Layout | None = None) -> Tensor:
         """int (B, L) -> the `sequence_offsets` of `SelfAttention`, empty if no kernel takes them.
 
         Args:
             padding_mask: int (B, L), of which the shape is read.
-            sequence_layout: `SequenceLayout` or None.
+            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
         """
-        if sequence_layout is None:
+        if sequence_layout is None or isinstance(sequence_layout, GroupedLayout):
             return ops.zeros((0,), dtype="int32")
         if sequence_layout.lengths is not None:
             return sequence_layout.lengths
@@ -184,14 +193,14 @@ class UnpackSequences(keras.layers.Layer):
         self._register_call_context_args(LAYOUT_ARGUMENT)
 
     def call(
-        self, hidden: Tensor, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None
+        self, hidden: Tensor, padding_mask: Tensor, sequence_layout: Layout | None = None
     ) -> Tensor:
-        """float (R, W, H) -> float (B, L, H); without a layout `hidden` itself.
+        """float (R, W, H) or (1, N, H) -> (B, L, H); without a layout `hidden` itself.
 
         Args:
-            hidden: float (R, W, H), or (B, L, H) without a layout.
+            hidden: float (R, W, H), with groups (1, N, H), or (B, L, H) without a layout.
             padding_mask: int (B, L).
-            sequence_layout: `SequenceLayout` or None.
+            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
         """
         return hidden if sequence_layout is None else sequence_layout.unpack(hidden, padding_mask)
 
@@ -200,17 +209,22 @@ class UnpackSequences(keras.layers.Layer):
 
 
 class PackedSequences:
-    """A model whose inputs may come with a `sequence_layout`, int32 (R, W).
+    """A model whose inputs may come with a `sequence_layout`, int32 (R, W) or a tuple of them.
 
-    The layout says which token of the batch (B, L) stands at each place of R rows of W places. The
-    model then encodes these rows in place of those of the batch. Without dropout its outputs are
-    the same, if the rows of the batch begin with a token. Hidden states of padding are 0.
+    The layout says which token of the batch (B, L) stands at each place of R rows of W places, or
+    of the rows of several groups. The model then encodes these rows in place of those of the batch.
+    Without dropout its outputs are the same, if the rows of the batch begin with a token. Hidden
+    states of padding are 0.
 
     Without a layout a model may still lay out the rows by `SequenceLayout.align`, where its
     attention then has a faster kernel, see `takes_lengths`.
 
     List it before `keras.Model` in the bases.
     """
+
+    def takes_groups(self) -> bool:
+        """Whether the attention of this model takes groups of packed rows."""
+        return False
 
     def takes_lengths(self) -> bool:
         """Whether the attention of this model takes lengths of rows in place of a mask."""
@@ -226,7 +240,8 @@ class PackedSequences:
         """The outputs for packed arrays by name, and for `sequence_layout` if it is among them."""
         inputs, layout = _take_layout(inputs)
         if layout is not None:
-            kwargs[LAYOUT_ARGUMENT] = SequenceLayout.read(layout, inputs["padding_mask"])
+            kind = GroupedLayout if isinstance(layout, (list, tuple)) else SequenceLayout
+            kwargs[LAYOUT_ARGUMENT] = kind.read(layout, inputs["padding_mask"])
         elif kwargs.get(LAYOUT_ARGUMENT) is None and self.takes_lengths():
             kwargs[LAYOUT_ARGUMENT] = SequenceLayout.align(inputs["padding_mask"])
         return super().call(inputs, training=training, mask=mask, **kwargs)  # type: ignore[misc]

@@ -9,6 +9,7 @@ from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_tanh
 from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.grouped_layout import GroupedLayout
 from keras_bert_suite.layers.recompute import recompute
 from keras_bert_suite.layers.self_attention import SelfAttention
 
@@ -94,7 +95,7 @@ class TransformerBlock(keras.layers.Layer):
     def call(
         self,
         hidden: Tensor,
-        attention_mask: Tensor | None = None,
+        attention_mask: Tensor | GroupedLayout | None = None,
         sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
@@ -110,13 +111,19 @@ class TransformerBlock(keras.layers.Layer):
         """
         if not (training and self.remat):
             return self._encode(hidden, attention_mask, sequence_offsets, training)
-        inputs = [x for x in (hidden, attention_mask, sequence_offsets) if x is not None]
-        return recompute(self, partial(self._encode, training=True), *inputs)
+        # Masks and offsets have no gradient, so they need not be inputs of what is computed twice.
+        encode = partial(
+            self._encode,
+            attention_mask=attention_mask,
+            sequence_offsets=sequence_offsets,
+            training=True,
+        )
+        return recompute(self, encode, hidden)
 
     def _encode(
         self,
         hidden: Tensor,
-        attention_mask: Tensor | None = None,
+        attention_mask: Tensor | GroupedLayout | None = None,
         sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:

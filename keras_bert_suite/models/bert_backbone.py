@@ -13,6 +13,7 @@ from keras_bert_suite.layers import (
     LAYOUT_ARGUMENT,
     BertEmbeddings,
     PackedSequences,
+    SelfAttention,
     SequenceOffsets,
     TransformerBlock,
     UnpackSequences,
@@ -243,6 +244,12 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
     def remat(self, value: bool) -> None:
         for block in self.transformer_layers:
             block.remat = value
+
+    def takes_groups(self) -> bool:
+        """Whether the attention of this model takes groups of packed rows."""
+        attentions = (block.self_attention for block in self.transformer_layers)
+        sees_all = self.attention_pattern == "bidirectional"
+        return sees_all and all(type(attention) is SelfAttention for attention in attentions)
 
     def takes_lengths(self) -> bool:
         """Whether the attention of this model takes lengths of rows in place of a mask.

@@ -94,11 +94,11 @@ def training_source(
         preprocess = weighted(task, task.preprocess_training_samples, class_weight)
         in_graph = task.preprocesses_in_graphs and not sequence_packing
         if sequence_packing:
-            preprocess = with_sequence_layout(preprocess)
+            preprocess = with_sequence_layout(task.backbone, preprocess)
         return BatchSource(data, preprocess, in_graph, task.has_fixed_labels)
     preprocess = weighted(task, task.preprocess_training, class_weight, given=data.weights)
     if sequence_packing:
-        preprocess = with_sequence_layout(preprocess)
+        preprocess = with_sequence_layout(task.backbone, preprocess)
     windows = task.cut_windows(data)
     # Packed rows have no padding, so any rows may share a batch.
     by_length = shuffle and not sequence_packing

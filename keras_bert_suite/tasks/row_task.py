@@ -257,9 +257,9 @@ class RowTask(PackedSequences, SavedTask):
             validation_split: float, the share of the rows to validate on. They are the last rows.
             validation_batch_size: int, `batch_size` by default.
             shuffle: bool, whether rows in memory come in a fresh order each epoch.
-            sequence_packing: bool, whether the encoder works on packed rows, in which several rows
-                of a batch stand one after the other, hidden from each other. It then computes
-                little on padding. The loss and the gradients of a batch stay the same, except for
+            sequence_packing: bool, whether the encoder works on the tokens of a batch, one row of
+                the batch after the other, hidden from each other. It then computes little on
+                padding. The loss and the gradients of a batch stay the same, except for
                 the dropout. With packing, shuffled rows in memory are not batched with rows of
                 similar length. So a training that goes on must keep this argument. Validation is
                 not packed.

@@ -1,11 +1,19 @@
 """Gives the batches of a `fit` a layout in which several rows share a packed row."""
 
+from functools import partial
+
 import keras
 import numpy as np
 
 from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences
+from keras_bert_suite.layers.attention_kernels import is_jax_on_cpu
+from keras_bert_suite.preprocessing.row_groups import NUM_GROUPS, lay_out_groups
 from keras_bert_suite.preprocessing.segment_packer import compiles_each_length
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+
+#: The groups of a batch under TensorFlow. Each adds operations to the graph of each layer, and so
+#: time before the first step.
+GRAPH_GROUPS = 8
 
 
 def check_can_pack_sequences(task):
@@ -54,23 +62,41 @@ def check_rows(padding_mask):
         )
 
 
-def with_sequence_layout(preprocess):
+def with_sequence_layout(backbone, preprocess):
     """Makes a function that preprocesses a batch, and lays its rows out in packed rows.
 
     Args:
+        backbone: `PackedSequences`, which says whether it takes groups of packed rows.
         preprocess: function(x, y, sample_weight).
 
     Returns:
         function(x, y, sample_weight).
     """
-    compiled = compiles_each_length()
+    lay_out = _choose_layout(backbone)
 
     def preprocess_packed(x, y=None, sample_weight=None):
         # A `tf.data` dataset yields tensors of TensorFlow under every backend.
         batch = keras.tree.map_structure(np.asarray, preprocess(x, y, sample_weight))
         x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
         check_rows(x["padding_mask"])
-        layout = lay_out_sequences(x["padding_mask"], compiled)
+        layout = lay_out(x["padding_mask"])
         return keras.utils.pack_x_y_sample_weight({**x, LAYOUT_ARGUMENT: layout}, y, weights)
 
     return preprocess_packed
+
+
+def _choose_layout(backbone):
+    """The function that lays out packed rows for the model, the device and the backend."""
+    compiled = compiles_each_length()
+    if not backbone.takes_groups() or not _trains_on_cpu():
+        # Kernels of a GPU skip hidden tokens, and one large group keeps the GPU busy.
+        return partial(lay_out_sequences, compiled=compiled)
+    num_groups = GRAPH_GROUPS if keras.config.backend() == "tensorflow" else NUM_GROUPS
+    return partial(lay_out_groups, num_groups=num_groups, compiled=compiled)
+
+
+def _trains_on_cpu():
+    backend = keras.config.backend()
+    if backend == "torch":
+        return keras.ops.zeros(()).device.type == "cpu"
+    return is_jax_on_cpu() if backend == "jax" else not compiles_each_length()

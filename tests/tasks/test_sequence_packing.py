@@ -20,7 +20,16 @@ from keras_bert_suite import (
     split_sequences,
 )
 from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings
+from keras_bert_suite.preprocessing.row_groups import WIDTH_SHARES, lay_out_groups
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+
+#: One packed array, groups of rows of similar length (some of them without a row), and groups whose
+#: packed rows hold several rows.
+LAYOUTS = {
+    "array": lay_out_sequences,
+    "groups": functools.partial(lay_out_groups, num_groups=8),
+    "few shapes": functools.partial(lay_out_groups, compiled=True),
+}
 
 
 @pytest.fixture
@@ -103,14 +112,26 @@ def test_any_dataset_can_be_packed(kind):
     np.testing.assert_allclose(history.history["loss"], losses[:1], rtol=1e-5)
 
 
+def test_blocks_that_are_computed_twice_can_be_packed(layouts):
+    task, columns = make_task("texts", "SegmentPacker")
+    losses, before, after = train(task, columns)
+    task.backbone.remat = True
+    layouts.clear()
+    packed_losses, _, packed_after = train(task, columns, before, sequence_packing=True)
+    assert layouts and all(layout is not None for layout in layouts)
+    np.testing.assert_allclose(packed_losses, losses, rtol=1e-5)
+    for packed, padded in zip(packed_after, after, strict=True):
+        np.testing.assert_allclose(packed, padded, atol=2e-5)
+
+
+@pytest.mark.parametrize("lay_out", LAYOUTS.values(), ids=LAYOUTS.keys())
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 0.05)])
-def test_a_backbone_takes_a_layout(dtype, tolerance):
+def test_a_backbone_takes_a_layout(dtype, tolerance, lay_out):
     backbone = BertBackbone(
         **{**ONE_LAYER, "num_layers": 2}, output_hidden_states=True, dtype=dtype
     )
     packed = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16).pack(make_reviews(6)[0])
-    layout = lay_out_sequences(packed["padding_mask"])
-    assert layout.shape[0] < 6
+    layout = lay_out(packed["padding_mask"])
     padded, unpacked = backbone(packed), backbone({**packed, LAYOUT_ARGUMENT: layout})
     is_token = packed["padding_mask"].astype(bool)
     for name in ("sequence_output", "pooled_output", "hidden_states"):
@@ -196,3 +217,41 @@ def test_each_token_has_one_place_and_rows_are_almost_full(num_rows, compiled):
             assert (layout >= 0).mean() >= (0.6 if compiled else 0.93 if num_rows == 200 else 0.8)
     if num_rows >= 32 and compiled:
         assert len(shapes) <= 6
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("num_rows", [1, 2, 7, 32, 200])
+@pytest.mark.parametrize("arguments", [{"num_groups": 8}, {}, {"compiled": True}], ids=str)
+def test_groups_have_a_place_for_each_token_and_are_almost_full(num_rows, arguments):
+    rng = np.random.default_rng(num_rows)
+    num_groups = len(WIDTH_SHARES) if "compiled" in arguments else arguments.get("num_groups", 32)
+    shapes, shares = set(), []
+    for _ in range(20):
+        lengths = rng.integers(0, 129, num_rows)
+        mask = (np.arange(128) < lengths[:, None]).astype("int32")
+        groups = lay_out_groups(mask, **arguments)
+        assert len(groups) == num_groups
+        shapes.add(tuple(group.shape for group in groups))
+        places = np.concatenate([group.ravel() for group in groups])
+        assert sorted(places[places >= 0]) == np.flatnonzero(mask).tolist()
+        seen = []
+        for row in (row for group in groups for row in group):
+            sequences = row[row >= 0] // 128
+            here = sequences[np.diff(sequences, prepend=-1) != 0].tolist()
+            assert "compiled" in arguments or len(here) <= 1
+            seen += here
+        assert len({*seen}) == len(seen)  # Each row of the batch is in one piece.
+        shares.append((places >= 0).mean())
+    if num_rows >= 32:
+        least = 0.85 if "compiled" in arguments else 0.9 if arguments else 0.97
+        assert np.mean(shares) >= least
+        assert "compiled" not in arguments or len(shapes) <= 12
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("compiled", [False, True])
+def test_rows_of_one_length_are_one_group(compiled):
+    groups = lay_out_groups(np.ones((6, 4), "int32"), compiled=compiled)
+    assert [group.shape for group in groups if group.size] == [(6, 4)]
+    groups = lay_out_groups(np.zeros((6, 4), "int32"), compiled=compiled)
+    assert [group.tolist() for group in groups if group.size] == [[[-1]]]

@@ -1,0 +1,107 @@
+"""Sequence packing in groups of packed rows, each group as wide as its own rows."""
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from typing import Any, Self
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Tensor
+
+
+@dataclasses.dataclass(frozen=True)
+class GroupedLayout:
+    """Where the tokens of a batch (B, L) stand in groups of packed rows.
+
+    Group g has R_g packed rows of W_g places. A packed row holds the tokens of one or several rows
+    of the batch, one row after the other. Tokens of different rows of the batch are hidden from
+    each other. Hidden states are float (1, N, H): the places of all groups, row after row. So
+    layers that work on each token by itself do not see groups, and attention needs no copy to find
+    the rows of a group.
+
+    Attributes:
+        tokens: int32 (N,), b * L + l of the token at each place, and B * L where there is none.
+        positions: int32 (1, N), l of the token at each place, and 0 where there is none.
+        rows: tuple of int32 (R_g, W_g), b of the token at each place, and -1 where there is none.
+        visible: tuple of bool (R_g, W_g, W_g), whether two places have tokens of the same row of
+            the batch. Places without a token see each other, so that each place sees one.
+    """
+
+    tokens: Tensor
+    positions: Tensor
+    rows: tuple[Tensor, ...]
+    visible: tuple[Tensor, ...]
+
+    @classmethod
+    def read(cls, groups: Sequence[Tensor], padding_mask: Tensor) -> Self:
+        """Reads the `sequence_layout` of a batch.
+
+        Args:
+            groups: int32 (R_g, W_g), b * L + l of the token at each place, and -1 where there is
+                none. Groups without a place are left out, unless the shape is not known.
+            padding_mask: int (..., L), of which the shape is read.
+        """
+        groups = [group for group in groups if 0 not in group.shape]
+        length = ops.shape(padding_mask)[-1]
+        rows = tuple(ops.where(group >= 0, group // length, -1) for group in groups)
+        places = ops.concatenate([ops.reshape(group, (-1,)) for group in groups])
+        is_token = places >= 0
+        return cls(
+            tokens=ops.where(is_token, places, ops.size(padding_mask)),
+            positions=ops.where(is_token, places % length, 0)[None, :],
+            rows=rows,
+            visible=tuple(r[:, :, None] == r[:, None, :] for r in rows),
+        )
+
+    def pack(self, ids: Tensor) -> Tensor:
+        """int (B, L) -> int (1, N), with 0 where there is no token."""
+        flat = ops.pad(ops.reshape(ids, (-1,)), [[0, 1]])
+        return ops.take(flat, self.tokens)[None, :]
+
+    def unpack(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
+        """float (1, N, H) -> float (B, L, H), with 0 on padding.
+
+        Args:
+            hidden: float (1, N, H).
+            padding_mask: int (B, L), of which the shape is read.
+        """
+        width = hidden.shape[-1]
+        num_rows, length = ops.shape(padding_mask)
+        # The places without a token are written to one more row, which is left out.
+        flat = ops.scatter_update(
+            ops.zeros((num_rows * length + 1, width), dtype=hidden.dtype),
+            self.tokens[:, None],
+            ops.reshape(hidden, (-1, width)),
+        )
+        return ops.reshape(flat[:-1], (num_rows, length, width))
+
+    def split_groups(self, hidden: Tensor) -> list[Tensor]:
+        """float (1, N, H) -> list of float (R_g, W_g, H)."""
+        shapes = [ops.shape(rows) for rows in self.rows]
+        parts = _split_rows(hidden[0], [rows * width for rows, width in shapes])
+        return [
+            ops.reshape(part, (*shape, hidden.shape[-1]))
+            for part, shape in zip(parts, shapes, strict=True)
+        ]
+
+    def join_groups(self, groups: Sequence[Tensor]) -> Tensor:
+        """List of float (R_g, W_g, H) -> float (1, N, H)."""
+        return ops.concatenate([ops.reshape(g, (-1, g.shape[-1])) for g in groups])[None]
+
+
+def _split_rows(x: Tensor, sizes: list[Any]) -> Sequence[Tensor]:
+    """Cuts (N, H) into arrays of `sizes` rows.
+
+    The gradient joins the gradients of the parts. Under TensorFlow and PyTorch the gradient of a
+    slice, or of `ops.split`, would fill an array (N, H) for each part.
+    """
+    backend = keras.config.backend()
+    if backend == "torch":
+        return x.split(sizes)
+    if backend == "tensorflow":
+        import tensorflow as tf
+
+        return tf.split(x, sizes, num=len(sizes))
+    return ops.split(x, list(itertools.accumulate(sizes[:-1])))
