@@ -4,7 +4,7 @@
     python benchmarks/int8.py --accuracy --data ../shared/data
 
 Latency: a classifier of the base shape (12 layers, 768 wide) on rows of 128 tokens without padding,
-one row and 8 rows, in float32 as a SavedModel and in the formats of `export_onnx` and
+1, 8 and 32 rows, in float32 as a SavedModel and in the formats of `export_onnx` and
 `export_openvino`. All models are in one process and answer in turn, so each round has all sides.
 
 Accuracy: MiniLM (six layers, 384 wide) fine-tuned here for one epoch on the review sentences of
@@ -27,7 +27,7 @@ from peer_recipes import find_minilm
 from keras_bert_cli.result_tables import describe_run, format_figures, format_ratios, format_table
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "data"
-LENGTH, BATCH_SIZES = 128, (1, 8)
+LENGTH, BATCH_SIZES = 128, (1, 8, 32)
 
 #: side -> (format, precision of the file, whether it is calibrated, precision at run time).
 SIDES = {

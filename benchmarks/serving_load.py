@@ -1,11 +1,13 @@
 """A SavedModel under load: many clients, requests of one text, batches as a server joins them.
 
-    python benchmarks/serving_load.py --requests 2000                  # to see that it runs
-    python benchmarks/serving_load.py --clients 1 8 32
-    python benchmarks/serving_load.py --clients 32 --requests 100000 --policies arrival
+    python benchmarks/serving_load.py --requests 2000 --rounds 1       # to see that it runs
+    python benchmarks/serving_load.py --clients 1 8 128
+    python benchmarks/serving_load.py --clients 32 --requests 100000 --rounds 1 \
+        --policies length --words 8
 
 Each client is a thread that sends a text, waits for its answer and sends the next. The texts are
-the 600 test sentences of examples/data and, for every tenth request, ten of them in one text.
+the 600 test sentences of examples/data and, for every tenth request, ten of them in one text;
+`--words` keeps the first words of each.
 MiniLM (six layers, 384 wide) answers, loaded with TensorFlow and its text ops alone. One thread
 joins waiting requests into batches of at most 32, the `max_batch_size` of the export, as TensorFlow
 Serving with one batch thread does. It has no timeout, so a lone request is answered at once.
@@ -14,13 +16,16 @@ The policies:
 
 - "single": no batches, each request goes through the model alone;
 - "arrival": the requests that have waited longest, as TensorFlow Serving chooses them;
-- "length": the request that has waited longest, and those nearest to it in length.
+- "length": the request that has waited longest, and those nearest to it in length. With at most 32
+  clients there is nothing to choose, as a batch takes all that wait.
 
-Latencies are from sending to answer. Memory is what the process has after the first tenth of the
-requests, and at the end.
+Latencies are from sending to answer. Memory is what the process has in memory after each tenth of
+the requests.
 """
 
 import argparse
+import collections
+import concurrent.futures
 import statistics
 import sys
 import tempfile
@@ -31,19 +36,19 @@ from pathlib import Path
 from serving import make_models, read_texts
 from side_flags import parse_flags
 
-from keras_bert_cli.result_tables import describe_run, format_cells, format_table
+from keras_bert_cli.result_tables import describe_run, format_cells, format_figures, format_table
 from keras_bert_cli.side_runs import report, run_in_turn
 
 MAX_BATCH_SIZE = 32
 POLICIES = ("single", "arrival", "length")
 
-COLUMNS = {
-    "p50 ms": "{:.1f}",
-    "p99 ms": "{:.1f}",
-    "requests/s": "{:.1f}",
-    "GB after a tenth": "{:.2f}",
-    "GB at the end": "{:.2f}",
-}
+COLUMNS = {"p50 ms": "{:.1f}", "p99 ms": "{:.1f}", "requests/s": "{:.1f}"}
+
+#: The names of the memory after each tenth of the requests.
+TENTHS = [f"GB, {share}%" for share in range(10, 101, 10)]
+
+#: A text, and the future of its answer.
+Request = collections.namedtuple("Request", ["text", "answer"])
 
 
 class Batcher:
@@ -64,13 +69,16 @@ class Batcher:
         self._thread.start()
 
     def ask(self, text):
-        """The answer for a text."""
-        request = _Request(text)
+        """The answer for a text.
+
+        Raises:
+            whatever the function `answer` raised for its batch.
+        """
+        request = Request(text, concurrent.futures.Future())
         with self._changed:
             self._waiting.append(request)
             self._changed.notify()
-        request.done.wait()
-        return request.answer
+        return request.answer.result()
 
     def close(self):
         with self._changed:
@@ -85,41 +93,41 @@ class Batcher:
                 if not self._waiting:
                     return
                 batch = self._choose()
-            answers = self._answer([request.text for request in batch])
+            try:
+                answers = self._answer([request.text for request in batch])
+            except Exception as error:
+                for request in batch:
+                    request.answer.set_exception(error)
+                continue
             for request, answer in zip(batch, answers, strict=True):
-                request.answer = answer
-                request.done.set()
+                request.answer.set_result(answer)
 
     def _choose(self):
         """Takes a batch out of the waiting requests."""
         size = 1 if self._policy == "single" else MAX_BATCH_SIZE
-        oldest = self._waiting[0]
+        ranks = range(len(self._waiting))
         if self._policy == "length":
-            nearest = sorted(
-                self._waiting, key=lambda request: abs(len(request.text) - len(oldest.text))
-            )
-            batch = nearest[:size]
-        else:
-            batch = self._waiting[:size]
-        taken = set(map(id, batch))
-        self._waiting = [request for request in self._waiting if id(request) not in taken]
+            wanted = len(self._waiting[0].text)
+            ranks = sorted(ranks, key=lambda i: abs(len(self._waiting[i].text) - wanted))
+        taken = set(ranks[:size])
+        batch = [self._waiting[i] for i in sorted(taken)]
+        self._waiting = [r for i, r in enumerate(self._waiting) if i not in taken]
         return batch
 
 
-class _Request:
-    def __init__(self, text):
-        self.text = text
-        self.answer = None
-        self.done = threading.Event()
+def make_requests(number, words=None):
+    """Texts of mixed length: sentences, and for every tenth request ten of them in one text.
 
-
-def make_requests(number):
-    """Texts of mixed length: sentences, and for every tenth request ten of them in one text."""
+    Args:
+        number: int, how many.
+        words: int, how many words of a text are kept, or None for all.
+    """
     texts = read_texts()
-    return [
+    requests = (
         " ".join(texts[(i + j) % len(texts)] for j in range(10 if i % 10 == 9 else 1))
         for i in range(number)
-    ]
+    )
+    return [" ".join(request.split()[:words]) for request in requests]
 
 
 def run_side(policy, options):
@@ -135,13 +143,12 @@ def run_side(policy, options):
     def answer(texts):
         return serve(text=tf.constant(texts))["label_ids"].numpy()
 
-    requests = make_requests(options.requests)
+    requests = make_requests(options.requests, options.words)
     for size in (1, MAX_BATCH_SIZE):  # The first runs are to warm up.
         answer(requests[9 : 9 + size])
-    batcher = Batcher(answer, policy)
-    seconds, memory = [0.0] * len(requests), []
+    seconds, memory = [0.0] * len(requests), {}
     places = iter(range(len(requests)))
-    lock = threading.Lock()
+    batcher, lock = Batcher(answer, policy), threading.Lock()
 
     def be_a_client():
         while True:
@@ -152,25 +159,23 @@ def run_side(policy, options):
             begin = time.perf_counter()
             batcher.ask(requests[place])
             seconds[place] = time.perf_counter() - begin
-            if place == len(requests) // 10:
-                memory.append(read_memory())
+            tenth, rest = divmod(10 * (place + 1), len(requests))
+            if rest < 10:  # The first request of each tenth that is done.
+                memory[tenth] = read_memory()
 
-    clients = [threading.Thread(target=be_a_client) for _ in range(options.num_clients)]
     begin = time.perf_counter()
-    for client in clients:
-        client.start()
-    for client in clients:
-        client.join()
+    with concurrent.futures.ThreadPoolExecutor(options.num_clients) as threads:
+        clients = [threads.submit(be_a_client) for _ in range(options.num_clients)]
     total = time.perf_counter() - begin
-    memory.append(read_memory())
     batcher.close()
+    for client in clients:
+        client.result()
     shares = statistics.quantiles(seconds, n=100)
     figures = {
         "p50 ms": 1000 * shares[49],
         "p99 ms": 1000 * shares[98],
         "requests/s": len(requests) / total,
-        "GB after a tenth": memory[0],
-        "GB at the end": memory[1],
+        **{name: memory[tenth] for tenth, name in enumerate(TENTHS, start=1)},
     }
     report(figures)
 
@@ -183,8 +188,9 @@ def read_memory():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--clients", nargs="+", type=int, default=[1, 8, 32])
+    parser.add_argument("--clients", nargs="+", type=int, default=[1, 8, 128])
     parser.add_argument("--requests", type=int, default=3000)
+    parser.add_argument("--words", type=int, help="keep so many words of each text")
     parser.add_argument("--policies", nargs="+", default=list(POLICIES), choices=POLICIES)
     parser.add_argument("--num_clients", type=int, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -197,7 +203,7 @@ def main():
         run_side(options.child, options)
         return
 
-    rows, measured = [], {}
+    rows, memory, measured = [], [], {}
     with tempfile.TemporaryDirectory() as folder:
         command = [*sys.argv, "--folder", folder]
         run_in_turn(command, [("models", "tensorflow")], [[]])
@@ -207,8 +213,11 @@ def main():
             measured = run_in_turn([*command, *flags], sides, [[]] * options.rounds)
             for (policy, _), figures in measured.items():
                 rows.append([str(clients), policy, *format_cells(figures, COLUMNS)])
+                cells = [format_figures(figures[name], "{:.3f}") for name in TENTHS]
+                memory.append([str(clients), policy, *cells])
     print(f"{describe_run(measured, options.rounds)}\n")
-    print(format_table(["clients", "batches", *COLUMNS], rows))
+    print(f"{format_table(['clients', 'batches', *COLUMNS], rows)}\n")
+    print(format_table(["clients", "batches", *TENTHS], memory))
 
 
 if __name__ == "__main__":
