@@ -41,7 +41,14 @@ from keras_bert_suite.tasks import (
     TokenClassifier,
     encode_with_attention,
 )
-from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer, train_vocabulary
+from keras_bert_suite.tokenizers import (
+    AlbertTokenizer,
+    BytePairTokenizer,
+    SentencePieceTokenizer,
+    WordPieceTokenizer,
+    XLMRobertaTokenizer,
+    train_vocabulary,
+)
 from keras_bert_suite.training import (
     AdamW,
     CoSENT,
@@ -59,6 +66,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdamW",
+    "AlbertTokenizer",
     "AnswerF1",
     "AttentionPooling",
     "BertBackbone",
@@ -93,6 +101,7 @@ __all__ = [
     "ScalarMix",
     "SegmentPacker",
     "SelfAttention",
+    "SentencePieceTokenizer",
     "TextClassifier",
     "TextEmbedder",
     "TokenClassifier",
@@ -102,6 +111,7 @@ __all__ = [
     "Triplet",
     "WindowTransformer",
     "WordPieceTokenizer",
+    "XLMRobertaTokenizer",
     "encode_with_attention",
     "export_litert",
     "export_onnx",
