@@ -6,8 +6,8 @@
 Tokenizing real English and Chinese text in batches of 256 lines, inside a compiled
 `tf.function` and from Python strings, into WordPieces and into the pieces of a SentencePiece
 model of 8,000 pieces that is learned from the text; packing and masking 256 x 512 tokens.
-Every library has one thread. All sides of a table do the same work in turn, as many times as there are
-rounds, after a first time that does not count.
+Every library has one thread. All sides of a table do the same work in turn, as many times
+as there are rounds, after a first time that does not count.
 
 Our eager tokenizer keeps the words it has seen: "warm" has seen all of the text before,
 "cold" is new in every round.
