@@ -130,6 +130,7 @@ XLM_ROBERTA = ModelType(
         "read_tokenizer": read_hugging_face_fairseq,
         "architectures": {path: f"XLM{name}" for path, name in ROBERTA.architectures.items()},
         "keras_hub_backbone": "XLMRobertaBackbone",
+        "keras_hub_names": name_tables.KERAS_HUB_XLM_ROBERTA,
     }
 )
 

@@ -112,7 +112,7 @@ def test_a_tokenizer_json_of_xlm_roberta(tmp_path):
         ("model", {"type": "Unigram", "vocab": [["a", 0.5]]}, "must begin with <s>, <pad>"),
         ("normalizer", {"type": "Precompiled"}, "'precompiled_charsmap' .* is damaged"),
     ):
-        file.write_text(json.dumps({**content, field: value}))
+        file.write_text(json.dumps({**content, "added_tokens": [], field: value}))
         with pytest.raises(ValueError, match=message):
             XLMRobertaTokenizer.from_preset(tmp_path)
 
@@ -147,7 +147,8 @@ def test_a_tokenizer_json_of_albert(tmp_path):
     ours = AlbertTokenizer(make_albert())
     write_tokenizer(ours, 32, tmp_path)
     theirs = transformers.AlbertTokenizer.from_pretrained(tmp_path)
-    texts = ["The good film", "café (LOW)", "``low'' 9", "ΟΔΟ一二 ½"]
+    # transformers takes the pieces that were defined, such as "(", for special tokens.
+    texts = ["The good film", "café LOW", "``low'' 9", "ΟΔΟ一二 ½"]
     encoded = theirs(texts, add_special_tokens=False)["input_ids"]
     assert encoded == ours.tokenize(texts)
     (tmp_path / "spiece.model").unlink()

@@ -43,7 +43,7 @@ def preprocess(text, lowercase, strip_accents):
 
 
 def encode_as_google(processor, text):
-    """As `encode_pieces` of google-research/albert."""
+    """As `encode_ids` of google-research/albert, where no text becomes a special token."""
     pieces = []
     for piece in processor.encode(text, return_type=str):
         if piece[-1] != "," or not piece[-2:-1].isdigit():
@@ -53,7 +53,8 @@ def encode_as_google(processor, text):
         if not piece.startswith("▁") and before[0].startswith("▁"):
             before[0] = before[0][1:]
         pieces += [*filter(None, before), ","]
-    return [processor.piece_to_id(piece) for piece in pieces]
+    ids = [processor.piece_to_id(piece) for piece in pieces]
+    return [processor.unk_id() if processor.is_control(id) else id for id in ids]
 
 
 def make_albert_oracle(model, lowercase=True, strip_accents=True):

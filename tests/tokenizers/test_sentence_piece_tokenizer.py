@@ -88,8 +88,8 @@ def test_saved_as_a_preset(tokenizer, tmp_path):
     assert [p.name for p in (tmp_path / "assets" / "tokenizer").iterdir()] == [
         FILES[type(tokenizer)]
     ]
-    again = type(tokenizer).from_preset(str(tmp_path))
-    assert type(again) is type(tokenizer) and again.get_config() == tokenizer.get_config()
+    again = type(tokenizer)()
+    again.load_assets(tmp_path / "assets" / "tokenizer")
     assert again.tokenize(TEXT) == tokenizer.tokenize(TEXT)
 
 

@@ -48,7 +48,7 @@ class SentencePieceTokenizer(TextTokenizer):
         dtype: "int32", as every Keras layer has one.
     """
 
-    backbone_cls = BertBackbone
+    backbone_cls: type[keras.Model] = BertBackbone
     has_cjk_pieces = False
     # A word may be a space alone, if the text after it has pieces that begin words.
     blank_words = ""
