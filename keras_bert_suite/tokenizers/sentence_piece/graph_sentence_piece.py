@@ -8,16 +8,15 @@ the text. So unknown characters become pieces of one byte here, which are joined
 older op, with a model of single bytes, tells from where each normalized byte came.
 """
 
-import numpy as np
-
 from keras_bert_suite.tokenizers.row_mapping import map_rows
-from keras_bert_suite.tokenizers.sentence_piece.engine_model import WordRule, compile_rules
+from keras_bert_suite.tokenizers.sentence_piece.byte_models import (
+    HIDDEN,
+    find_hidden,
+    make_byte_model,
+    make_byte_pieces,
+)
+from keras_bert_suite.tokenizers.sentence_piece.engine_model import WordRule
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import SPACE
-
-#: What the library subtracts from the lowest score for an unknown character.
-_UNKNOWN_PENALTY = 10
-#: A byte that is never a part of UTF-8.
-_HIDDEN = b"\xff"
 
 
 class GraphSentencePiece:
@@ -43,13 +42,17 @@ class GraphSentencePiece:
         self._num_pieces = len(model.pieces)
         self._unknown = model.unknown
         self._has_splits = bool(model.splits)
-        self._hidden = _find_hidden(model.content)
+        self._hidden = find_hidden(model.content)
         sizes = [len(piece.encode()) for piece in model.pieces]
         spaces = [len(piece.encode()) - len(piece.lstrip(SPACE).encode()) for piece in model.pieces]
         with tf.init_scope():
-            self._pieces = tensorflow_text.FastSentencepieceTokenizer(_make_byte_pieces(model))
+            self._pieces = tensorflow_text.FastSentencepieceTokenizer(
+                make_byte_pieces(model.content)
+            )
             #: It holds state, which a SavedModel must track.
-            self.byte_origins = tensorflow_text.SentencepieceTokenizer(_make_byte_model(model))
+            self.byte_origins = tensorflow_text.SentencepieceTokenizer(
+                make_byte_model(model.content)
+            )
             self._piece_ids = tf.constant(model.piece_ids)
             self._sizes, self._spaces = tf.constant(sizes, tf.int64), tf.constant(spaces, tf.int64)
             self._begins, self._ends = tf.constant(words.begins), tf.constant(words.ends)
@@ -81,7 +84,7 @@ class GraphSentencePiece:
         import tensorflow as tf
 
         if self._hidden:
-            texts = tf.strings.regex_replace(texts, self._hidden, _HIDDEN)
+            texts = tf.strings.regex_replace(texts, self._hidden, HIDDEN)
         numbers = self._pieces.tokenize(texts).with_row_splits_dtype(tf.int64)
         values, splits = numbers.values, numbers.row_splits
         is_byte = values >= self._num_pieces
@@ -193,79 +196,3 @@ def _list_parts(model):
             sizes[-1].append(len(rest[:length].encode()))
             rest = rest[length:]
     return tf.ragged.constant(numbers, tf.int32), tf.ragged.constant(sizes, tf.int64)
-
-
-def _find_hidden(content):
-    """The pattern of the characters that the fast op would misread, or None if there are none.
-
-    A NUL ends its strings. It reads tabs and line ends as spaces, also if a model has no rule that
-    makes them spaces.
-    """
-    from sentencepiece import SentencePieceProcessor
-
-    processor = SentencePieceProcessor(model_proto=content)
-    hidden = [c for c in "\0\t\n\r" if c in processor.normalize(f"a{c}b")]
-    return "[" + "".join(f"\\x{ord(c):02x}" for c in hidden) + "]" if hidden else None
-
-
-def _make_byte_pieces(model):
-    """A model in which piece N + b is the byte b, for unknown characters.
-
-    The first byte of a character has the score of an unknown character, and the others have 0.
-    """
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
-    proto = ModelProto.FromString(model.content)
-    kinds = proto.SentencePiece
-    scores = np.array([p.score for p in proto.pieces if p.type == kinds.NORMAL], "float32")
-    unknown_score = scores.min() - np.float32(_UNKNOWN_PENALTY)
-    for piece in proto.pieces:
-        if piece.type == kinds.USER_DEFINED:
-            # The library's own score for a piece that is always taken.
-            size = np.float32(len(piece.piece.encode()))
-            piece.type = kinds.NORMAL
-            piece.score = float(size * scores.max() - np.float32(0.1))
-        elif piece.type == kinds.UNUSED:
-            piece.type = kinds.CONTROL
-    proto.trainer_spec.unk_id = -1
-    if not proto.normalizer_spec.precompiled_charsmap:
-        # The op needs a rule; neither of these is a character.
-        proto.normalizer_spec.precompiled_charsmap = compile_rules([("\ufdd0", "\ufdd1")])
-    known = {piece.piece.encode() for piece in proto.pieces if piece.type == kinds.NORMAL}
-    return proto.SerializeToString() + b"".join(
-        _serialize_byte(byte, known, float(unknown_score)) for byte in range(256)
-    )
-
-
-def _serialize_byte(byte, known, unknown_score):
-    """A piece of one byte as an entry of a `ModelProto`, whose Python class wants UTF-8."""
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
-    kinds = ModelProto.SentencePiece
-    text = bytes([byte])
-    is_piece = byte and text not in known
-    entry = kinds(
-        score=0.0 if 0x80 <= byte < 0xC0 else unknown_score,
-        type=kinds.NORMAL if is_piece else kinds.CONTROL,
-    ).SerializeToString()
-    # Field 1, the text: its tag, its length, its bytes.
-    entry += b"\x0a\x01" + text
-    return b"\x0a" + bytes([len(entry)]) + entry
-
-
-def _make_byte_model(model):
-    """A model that splits normalized text into bytes."""
-    from sentencepiece.sentencepiece_model_pb2 import ModelProto
-
-    proto = ModelProto.FromString(model.content)
-    kinds = proto.SentencePiece
-    del proto.pieces[:]
-    proto.pieces.add(piece="<unk>", type=kinds.UNKNOWN)
-    # The op needs an ordinary piece; this is no text.
-    proto.pieces.add(piece="\U0010ffff\U0010fffe", type=kinds.NORMAL, score=-1.0)
-    for byte in range(256):
-        proto.pieces.add(piece=f"<0x{byte:02X}>", type=kinds.BYTE)
-    proto.trainer_spec.byte_fallback = True
-    proto.trainer_spec.unk_id = 0
-    proto.trainer_spec.bos_id = proto.trainer_spec.eos_id = proto.trainer_spec.pad_id = -1
-    return proto.SerializeToString()
