@@ -96,7 +96,8 @@ class GraphSentencePiece:
         is_kept = ~goes_on | (begins_row[:-1] > 0)
         kept_before = tf.concat([[0], tf.cumsum(tf.cast(is_kept, tf.int64))], axis=0)
         splits = tf.gather(kept_before, splits)
-        size = tf.where(is_byte, 1, tf.gather(self._sizes, tf.where(is_byte, 0, values)))
+        own_size = tf.gather(self._sizes, tf.where(is_byte, 0, values))
+        size = tf.where(is_byte, tf.ones_like(own_size), own_size)
         sizes = tf.math.segment_sum(size, kept_before[1:] - 1)
         values = tf.boolean_mask(tf.where(is_byte, self._unknown, values), is_kept)
         if self._has_splits:
