@@ -153,10 +153,10 @@ def test_texts_in_the_wild(shared_data, kind):
         (" \t\u3000", []),
         ("The good film", ["▁the", "▁good", "▁film"]),
         ("GOOD, café", ["▁good", ",", "▁caf", "e"]),
-        ("2009, 9,9", ["▁2009", ",", "▁9", ",", "9"]),
+        ("2009, 9,9", ["▁2009", ",", "▁", "9", ",", "9"]),
         ("x1,", ["▁", "<unk>", "1", ","]),
         ("``low''", ["▁", '"', "low", '"']),
-        ("ΟΔΟΣ Σ", ["▁o", "δ", "ο", "ς", "▁", "σ"]),
+        ("ΟΔΟΣ Σ", ["▁", "ο", "δ", "ο", "ς", "▁", "σ"]),
         ("龥龥 一二", ["▁", "<unk>", "▁", "一二"]),
         ("[SEP]", ["▁", "<unk>", "s", "e", "<unk>"]),
     ],
@@ -177,12 +177,20 @@ def test_offsets_leave_spaces_out_and_keep_whole_characters(pairs):
     ]
     assert spans == [
         *[("▁caf", "Caf"), ("e", "e\u0301"), ("▁", ""), ("1", "½"), ("⁄", "½"), ("<unk>", "½")],
-        *[("▁2009", "2009"), (",", ","), ("▁9", "9"), (",", "，\u0301"), ("▁", ""), ("(", "(")],
+        *[
+            ("▁2009", "2009"),
+            (",", ","),
+            ("▁", ""),
+            ("9", "9"),
+            (",", "，\u0301"),
+            ("▁", ""),
+            ("(", "("),
+        ],
         *[("f", "ﬁ"), ("i", "ﬁ"), (")", ")"), ("<unk>", "\x00")],
         *[("▁", ""), ("<unk>", "🄁"), (",", "🄁")],
     ]
     words = [text[start:end] for (start, end), begins in zip(offsets, word_starts, strict=True)]
-    assert word_starts.count(True) == 13, words
+    assert word_starts.count(True) == 12, words
 
 
 def test_what_is_no_text_vanishes(run_engine, pairs):
@@ -212,7 +220,7 @@ def test_tensors_of_any_rank(pairs):
     assert tokenizer(tf.constant("low")).numpy().tolist() == [low]
     assert tokenizer(tf.constant([["low", ""]])).to_list() == [[[low], []]]
     assert tokenizer(tf.constant([], tf.string)).to_list() == []
-    assert in_graph(tokenizer, [])[1] == []
+    assert tokenizer.tokenize_with_offsets(tf.constant([], tf.string))[1].to_list() == []
     dataset = tf.data.Dataset.from_tensor_slices(["low", "low low"]).batch(2).map(tokenizer)
     assert next(iter(dataset)).to_list() == [[low], [low, low]]
 

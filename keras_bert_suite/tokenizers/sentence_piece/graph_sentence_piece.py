@@ -37,6 +37,10 @@ class GraphSentencePiece:
                 "installed. Install the version of your TensorFlow, or tokenize Python strings."
             ) from error
 
+        # The op is made anew in each graph: who saves a graph would have to track its state, and
+        # TensorFlow may throw the state of an eager op away.
+        byte_model = make_byte_model(model.content)
+        self._make_byte_origins = lambda: tensorflow_text.SentencepieceTokenizer(byte_model)
         words = WordRule(model)
         self._case_rule = model.case_rule
         self._num_pieces = len(model.pieces)
@@ -48,10 +52,6 @@ class GraphSentencePiece:
         with tf.init_scope():
             self._pieces = tensorflow_text.FastSentencepieceTokenizer(
                 make_byte_pieces(model.content)
-            )
-            #: It holds state, which a SavedModel must track.
-            self.byte_origins = tensorflow_text.SentencepieceTokenizer(
-                make_byte_model(model.content)
             )
             self._piece_ids = tf.constant(model.piece_ids)
             self._sizes, self._spaces = tf.constant(sizes, tf.int64), tf.constant(spaces, tf.int64)
@@ -122,7 +122,7 @@ class GraphSentencePiece:
         clean = _drop_invalid(texts)
         prepared = self._prepare(clean)
         numbers, sizes = self._segment(prepared)
-        _, byte_starts, byte_ends = self.byte_origins.tokenize_with_offsets(prepared)
+        _, byte_starts, byte_ends = self._make_byte_origins().tokenize_with_offsets(prepared)
         # Where each normalized byte came from, and where the last one ends.
         origins = tf.cast(tf.concat([byte_starts, byte_ends[:, -1:]], axis=1), tf.int64)
         origin, rows = origins.values, origins.value_rowids()

@@ -84,7 +84,6 @@ class SentencePieceTokenizer(TextTokenizer):
         """Replaces the model: a path, bytes, or None."""
         read = None if vocabulary is None else self._vocabulary_cls.read(vocabulary)
         self._use_vocabulary(read)
-        self._graph_state = None
 
     def find_continuations(self) -> np.ndarray:
         """bool (V,), the ids of pieces that do not begin with a space."""
@@ -103,12 +102,6 @@ class SentencePieceTokenizer(TextTokenizer):
             "eos_token": self.end_token,
             "tokenizer_class": "PreTrainedTokenizerFast",
         }
-
-    def _graph_engine(self):
-        engine = super()._graph_engine()
-        # An attribute of the layer, so that a SavedModel tracks it.
-        self._graph_state = engine.byte_origins
-        return engine
 
     def _engine_arguments(self):
         return (self._make_engine_model(),)
