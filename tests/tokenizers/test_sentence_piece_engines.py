@@ -194,7 +194,7 @@ def test_offsets_leave_spaces_out_and_keep_whole_characters(pairs):
         *[("▁", ""), ("<unk>", "🄁"), (",", "🄁")],
     ]
     words = [text[start:end] for (start, end), begins in zip(offsets, word_starts, strict=True)]
-    assert word_starts.count(True) == 12, words
+    assert word_starts.count(True) == 13, words
 
 
 def test_what_is_no_text_vanishes(run_engine, pairs):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from keras_bert_suite.tokenizers.sentence_piece.engine_model import compile_rules
+from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import SPACE
 
 #: What the library subtracts from the lowest score for an unknown character.
 _UNKNOWN_PENALTY = 10
@@ -21,6 +22,17 @@ def find_hidden(content):
     processor = SentencePieceProcessor(model_proto=content)
     hidden = [c for c in "\0\t\n\r" if c in processor.normalize(f"a{c}b")]
     return "[" + "".join(f"\\x{ord(c):02x}" for c in hidden) + "]" if hidden else None
+
+
+def keeps_space_symbol(content):
+    """Whether a model has no rule that makes a space of the character that stands for spaces.
+
+    The library drops such characters at the end of a text, and the fast op does not.
+    """
+    from sentencepiece import SentencePieceProcessor
+
+    normalized = SentencePieceProcessor(model_proto=content).normalize(f"a{SPACE}{SPACE}b")
+    return SPACE + SPACE in normalized
 
 
 def make_byte_pieces(content):

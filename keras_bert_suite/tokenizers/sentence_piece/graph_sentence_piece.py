@@ -12,6 +12,7 @@ from keras_bert_suite.tokenizers.row_mapping import map_rows
 from keras_bert_suite.tokenizers.sentence_piece.byte_models import (
     HIDDEN,
     find_hidden,
+    keeps_space_symbol,
     make_byte_model,
     make_byte_pieces,
 )
@@ -47,6 +48,7 @@ class GraphSentencePiece:
         self._unknown = model.unknown
         self._has_splits = bool(model.splits)
         self._hidden = find_hidden(model.content)
+        self._keeps_space_symbol = keeps_space_symbol(model.content)
         sizes = [len(piece.encode()) for piece in model.pieces]
         spaces = [len(piece.encode()) - len(piece.lstrip(SPACE).encode()) for piece in model.pieces]
         with tf.init_scope():
@@ -83,6 +85,8 @@ class GraphSentencePiece:
         """Ragged (B, None): the numbers of pieces, int32, and their lengths in bytes, int64."""
         import tensorflow as tf
 
+        if self._keeps_space_symbol:
+            texts = tf.strings.regex_replace(texts, f"[ {SPACE}]+$", "")
         if self._hidden:
             texts = tf.strings.regex_replace(texts, self._hidden, HIDDEN)
         numbers = self._pieces.tokenize(texts).with_row_splits_dtype(tf.int64)
