@@ -142,10 +142,10 @@ def test_texts_in_the_wild(shared_data, kind):
     with gzip.open(shared_data / "golden" / "wild.jsonl.gz", "rt") as file:
         texts = [json.loads(line)["text"] for line in file]
     if kind == "ALBERT":
-        model = train(texts, 3000)
+        model = train(texts[::8], 3000)
         check_engines(AlbertTokenizer(model), texts, list(map(make_albert_oracle(model), texts)))
     else:
-        model = train(texts, 3000, XLM_ROBERTA_TOKENS)
+        model = train(texts[::8], 3000, XLM_ROBERTA_TOKENS)
         oracle = make_fairseq_oracle(model)
         check_engines(XLMRobertaTokenizer(model), texts, list(map(oracle, texts)))
 
