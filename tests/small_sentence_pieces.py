@@ -72,7 +72,7 @@ def train(texts, size, special=ALBERT_TOKENS):
         sentence_iterator=iter([text for text in texts if text.strip()]),
         model_writer=output,
         vocab_size=size,
-        character_coverage=0.95,
+        character_coverage=0.98,
         hard_vocab_limit=False,
         minloglevel=2,
         **ids,
