@@ -48,10 +48,9 @@ def make_byte_pieces(content):
     unknown_score = scores.min() - np.float32(_UNKNOWN_PENALTY)
     for piece in proto.pieces:
         if piece.type == kinds.USER_DEFINED:
-            # The library's own score for a piece that is always taken.
-            size = np.float32(len(piece.piece.encode()))
+            # The library gives these pieces the best of scores, whatever the file says.
             piece.type = kinds.NORMAL
-            piece.score = float(size * scores.max() - np.float32(0.1))
+            piece.score = 0.0
         elif piece.type == kinds.UNUSED:
             piece.type = kinds.CONTROL
     proto.trainer_spec.unk_id = -1
