@@ -4,18 +4,21 @@
     python benchmarks/preprocessing.py --rounds 3 --megabytes 0.5
 
 Tokenizing real English and Chinese text in batches of 256 lines, inside a compiled
-`tf.function` and from Python strings; packing and masking 256 x 512 tokens. Every library
-has one thread. All sides of a table do the same work in turn, as many times as there are
-rounds, after a first time that does not count.
+`tf.function` and from Python strings, into WordPieces and into the pieces of a SentencePiece
+model of 8,000 pieces that is learned from the text; packing and masking 256 x 512 tokens.
+Every library has one thread. All sides of a table do the same work in turn, as many times
+as there are rounds, after a first time that does not count.
 
 Our eager tokenizer keeps the words it has seen: "warm" has seen all of the text before,
 "cold" is new in every round.
 """
 
 import csv
+import io
 import itertools
 import json
 import os
+import tempfile
 import time
 from pathlib import Path
 
@@ -25,9 +28,11 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras_hub
 import numpy as np
+import sentencepiece
 import tensorflow as tf
 import tensorflow_text
 import tokenizers
+import transformers
 from absl import app, flags
 
 import keras_bert_suite as kbs
@@ -60,7 +65,8 @@ DEFAULTS = {
 def main(_):
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(1)
-    names = ("keras-hub", "tensorflow", "tensorflow-text", "tokenizers", "numpy")
+    names = ("keras-hub", "tensorflow", "tensorflow-text", "tokenizers", "sentencepiece")
+    names += ("transformers", "numpy")
     print("# Preprocessing speed on one core: ours and its peers'\n")
     print(describe_run({}, FLAGS.rounds, names))
     for language in DEFAULTS:
@@ -73,6 +79,7 @@ def main(_):
         compare_eager(batches, vocabulary, megabytes)
         print("\nWanted: in a graph 6 times KerasHub and 0.9 times FastBertTokenizer; from Python")
         print("once `tokenizers` and 5 times KerasHub.")
+        compare_sentence_pieces(batches, megabytes)
     compare_packing(*load("english"))
 
 
@@ -172,6 +179,83 @@ def compare_eager(batches, vocabulary, megabytes):
         }
     )
     print_rates("From Python", "MB/s", megabytes, seconds, 4, ids)
+
+
+def compare_sentence_pieces(batches, megabytes):
+    """XLM-RoBERTa's tokenizers of one model, in a graph and from Python."""
+    texts = list(itertools.chain.from_iterable(batches))
+    model = train_sentence_pieces(texts)
+    ours = kbs.XLMRobertaTokenizer(model)
+    hub = keras_hub.models.XLMRobertaTokenizer(model)
+    fast = make_fast_tokenizer(ours)
+    albert = kbs.AlbertTokenizer(train_sentence_pieces(texts, albert=True))
+    signature = [tf.TensorSpec([None], tf.string)]
+    tensors = [tf.constant(batch) for batch in batches]
+
+    def encode(batch):
+        return [row.ids for row in fast.encode_batch(batch, add_special_tokens=False)]
+
+    def encode_fast(batch):
+        return [row.ids for row in fast.encode_batch_fast(batch, add_special_tokens=False)]
+
+    graphs = {
+        "ours": ours.tokenize,
+        "ours, with offsets": ours.tokenize_with_offsets,
+        "ours, ALBERT's rules": albert.tokenize,
+        "KerasHub": hub.tokenize,
+    }
+    graphs = {name: tf.function(side, signature) for name, side in graphs.items()}
+    eager = {
+        "ours, tokenize": ours.tokenize,
+        "ours, tokenize_flat": ours.tokenize_flat,
+        "ours, ALBERT's rules": albert.tokenize,
+        "transformers encode_batch": encode,
+        "transformers encode_batch_fast": encode_fast,
+        "KerasHub": hub.tokenize,
+    }
+    for title, sides, inputs, peers in (
+        ("SentencePiece in a graph", graphs, tensors, ("KerasHub",)),
+        ("SentencePiece from Python", eager, batches, list(eager)[3:]),
+    ):
+        ids = {}
+        for name in (next(iter(sides)), *peers):
+            rows = (sides[name](each) for each in inputs)
+            rows = (row.to_list() if hasattr(row, "to_list") else row for row in rows)
+            ids[name] = list(itertools.chain.from_iterable(rows))
+        turns = {
+            name: lambda s=side, i=inputs: lambda: [s(each) for each in i]
+            for name, side in sides.items()
+        }
+        print_rates(title, "MB/s", megabytes, take_turns(turns), len(sides) - len(peers), ids)
+
+
+def train_sentence_pieces(texts, albert=False):
+    """bytes, a model of 8,000 pieces."""
+    output = io.BytesIO()
+    ids = {"unk_id": 0, "bos_id": 1, "eos_id": 2}
+    if albert:
+        ids = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1}
+        ids["control_symbols"] = ["[CLS]", "[SEP]", "[MASK]"]
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(texts),
+        model_writer=output,
+        vocab_size=8000,
+        hard_vocab_limit=False,
+        character_coverage=0.999,
+        num_threads=1,
+        minloglevel=2,
+        **ids,
+    )
+    return output.getvalue()
+
+
+def make_fast_tokenizer(tokenizer):
+    """The Rust tokenizer that transformers makes of the same file."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.save_assets(folder)
+        config = {"tokenizer_class": "XLMRobertaTokenizer"}
+        (Path(folder) / "tokenizer_config.json").write_text(json.dumps(config))
+        return transformers.AutoTokenizer.from_pretrained(folder).backend_tokenizer
 
 
 def compare_packing(texts, vocabulary):

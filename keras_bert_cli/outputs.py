@@ -9,7 +9,10 @@ import uuid
 from pathlib import Path
 
 #: The files that tokenizers write.
-TOKENIZER_FILES = ("vocab.txt", "vocab.json", "merges.txt", "tokenizer_config.json")
+TOKENIZER_FILES = (
+    *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model"),
+    "tokenizer_config.json",
+)
 
 #: The files of a preset, which those of KerasHub have too.
 PRESET_FILES = (

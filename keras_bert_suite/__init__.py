@@ -42,7 +42,14 @@ from keras_bert_suite.tasks import (
     TokenClassifier,
     encode_with_attention,
 )
-from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer, train_vocabulary
+from keras_bert_suite.tokenizers import (
+    AlbertTokenizer,
+    BytePairTokenizer,
+    SentencePieceTokenizer,
+    WordPieceTokenizer,
+    XLMRobertaTokenizer,
+    train_vocabulary,
+)
 from keras_bert_suite.training import (
     AdamW,
     CoSENT,
@@ -60,6 +67,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdamW",
+    "AlbertTokenizer",
     "AnswerF1",
     "AttentionPooling",
     "BertBackbone",
@@ -95,6 +103,7 @@ __all__ = [
     "SegmentPacker",
     "Seq2Seq",
     "SelfAttention",
+    "SentencePieceTokenizer",
     "TextClassifier",
     "TextEmbedder",
     "TokenClassifier",
@@ -104,6 +113,7 @@ __all__ = [
     "Triplet",
     "WindowTransformer",
     "WordPieceTokenizer",
+    "XLMRobertaTokenizer",
     "encode_with_attention",
     "export_litert",
     "export_onnx",

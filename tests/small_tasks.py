@@ -5,6 +5,7 @@ import numpy as np
 from kerashub_models import MODELS
 from small_byte_pairs import MERGES, make_vocabulary
 from small_questions import make_questions
+from small_sentence_pieces import make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -27,6 +28,7 @@ from keras_bert_suite import (
     TokenClassifier,
     TokenMasker,
     WordPieceTokenizer,
+    XLMRobertaTokenizer,
 )
 
 NUM_ROWS, BATCH_SIZE, LENGTH = 12, 4, 16
@@ -59,6 +61,7 @@ TASKS = (
     *("questions", "choices", "documents", "vectors", "masks", "pretraining", "targets"),
 )
 BYTE_PAIRS = "SegmentPacker of byte pairs"
+SENTENCE_PIECES = "SegmentPacker of sentence pieces"
 
 
 def make_task(task, preprocessor, **backbone_arguments):
@@ -66,14 +69,14 @@ def make_task(task, preprocessor, **backbone_arguments):
 
     Args:
         task: one of `TASKS`.
-        preprocessor: "SegmentPacker", "none", `BYTE_PAIRS`, or the name of one of KerasHub's.
+        preprocessor: "SegmentPacker", "none", `BYTE_PAIRS`, `SENTENCE_PIECES`, or the name of one
+            of KerasHub's.
         **backbone_arguments: of `BertBackbone`, such as a dtype.
 
     Returns:
         (an untrained task, columns (x, y) or (x, y, sample_weight)).
     """
-    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), LENGTH, padding_lengths=(LENGTH,))
-    backbone = BertBackbone(**{**ONE_LAYER, "dropout": 0.0, **backbone_arguments})
+    backbone, packer = make_parts(preprocessor, backbone_arguments)
     texts = FIRST if task == "texts" else PAIRS
     if task == "pretraining":
         x, y, weights = to_pretraining_batch(TokenMasker(packer.tokenizer), packer.pack(*PAIRS))
@@ -154,19 +157,24 @@ def make_task(task, preprocessor, **backbone_arguments):
         segments = texts if isinstance(texts, tuple) else (texts,)
         packed = packer.pack(*segments)
         return TextClassifier(backbone, label_names=["no", "yes"], dropout=0.0), (packed, LABELS)
-    if preprocessor == BYTE_PAIRS:
-        vocabulary = make_vocabulary()
-        backbone = RobertaBackbone(
-            **{**ONE_LAYER, "dropout": 0.0, "vocabulary_size": len(vocabulary)}
-        )
-        tokenizer = BytePairTokenizer(vocabulary, MERGES)
-        packer = SegmentPacker(tokenizer, LENGTH, padding_lengths=(LENGTH,))
-    elif preprocessor != "SegmentPacker":
-        backbone, packer = MODELS[preprocessor.removeprefix("KerasHub's ")]()
     classifier = TextClassifier(
         backbone, label_names=["no", "yes"], preprocessor=packer, dropout=0.0
     )
     return classifier, (texts, LABELS)
+
+
+def make_parts(preprocessor, backbone_arguments):
+    """(backbone, packer); for one of KerasHub's preprocessors its own backbone."""
+    if preprocessor.startswith("KerasHub's "):
+        return MODELS[preprocessor.removeprefix("KerasHub's ")]()
+    cls, tokenizer = BertBackbone, WordPieceTokenizer(VOCABULARY)
+    if preprocessor == BYTE_PAIRS:
+        cls, tokenizer = RobertaBackbone, BytePairTokenizer(make_vocabulary(), MERGES)
+    elif preprocessor == SENTENCE_PIECES:
+        cls, tokenizer = RobertaBackbone, XLMRobertaTokenizer(make_xlm_roberta())
+    sizes = {**ONE_LAYER, "dropout": 0.0, "vocabulary_size": tokenizer.vocabulary_size()}
+    packer = SegmentPacker(tokenizer, LENGTH, padding_lengths=(LENGTH,))
+    return cls(**{**sizes, **backbone_arguments}), packer
 
 
 def to_pretraining_batch(masker, packed):
@@ -189,7 +197,7 @@ def predicted_columns(model, x):
     A `TextEmbedder` trains on pairs and answers texts. The texts of a `MaskedLM` get masks.
     """
     if isinstance(model, MaskedLM) and isinstance(x, list):
-        return [f"[MASK] {text}" for text in x]
+        return [f"{model.preprocessor.tokenizer.mask_token} {text}" for text in x]
     if not isinstance(model, TextEmbedder):
         return x
     if isinstance(x, dict):

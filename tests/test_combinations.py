@@ -18,6 +18,7 @@ from small_tasks import (
     BYTE_PAIRS,
     NUM_ROWS,
     PROBLEMS,
+    SENTENCE_PIECES,
     STEPS,
     TASKS,
     assert_close,
@@ -31,8 +32,13 @@ from keras_bert_suite import export_saved_model
 
 #: The tasks whose rows are lists of words.
 OF_WORDS = ("words", "chains", "spans")
+#: The tasks that see more of a tokenizer than its ids.
+OF_SENTENCE_PIECES = ("pairs", "words", "questions", "masks")
 
-PREPROCESSORS = ("SegmentPacker", BYTE_PAIRS, "none", *(f"KerasHub's {name}" for name in MODELS))
+PREPROCESSORS = (
+    *("SegmentPacker", BYTE_PAIRS, SENTENCE_PIECES, "none"),
+    *(f"KerasHub's {name}" for name in MODELS),
+)
 SAVED = ("as trained", ".keras", "preset")
 KINDS = (*TEXTS_IN_MEMORY, *ARRAYS_IN_MEMORY, *DATASETS)
 FORMATS = ("SavedModel", *PORTABLE)
@@ -178,7 +184,7 @@ EXCEPTIONS = (
         "Documents are read as texts are. tests/tasks/test_document_classifier.py has the rest.",
     ),
     (
-        lambda c: c.task == "masks" and c.preprocessor not in ("SegmentPacker", "none"),
+        lambda c: c.task == "masks" and c.preprocessor.startswith("KerasHub"),
         "KerasHub's preprocessors have no place for masks.",
     ),
     (
@@ -212,6 +218,22 @@ EXCEPTIONS = (
             and (c.task, c.saved, c.kind) not in TRACED
         ),
         "TensorFlow takes up to 90 seconds to trace KerasHub's byte pairs, and keeps the graph.",
+    ),
+    (
+        lambda c: (
+            c.preprocessor == SENTENCE_PIECES
+            and (
+                c.task not in OF_SENTENCE_PIECES
+                or c.kind not in (None, "list", "tf.data")
+                or (c.kind == "tf.data" and c.task != "pairs")
+            )
+        ),
+        "XLM-RoBERTa is a RoBERTa with another tokenizer. Of it tasks see places in texts, words "
+        "and masks.",
+    ),
+    (
+        lambda c: c.preprocessor == SENTENCE_PIECES and c.format in PORTABLE,
+        "Files without the graph hold no tokenizer, but its files, as for byte pairs.",
     ),
     (
         lambda c: c.preprocessor == "none" and c.kind in TEXTS_IN_MEMORY,

@@ -85,15 +85,6 @@ def read_hugging_face_byte_pairs(directory):
     return {**arguments, **read_special_tokens(config, _SPECIAL_TOKENS)}
 
 
-def refuse_sentence_pieces(directory):
-    """Raises a ValueError: XLM-RoBERTa's tokenizer is SentencePiece."""
-    raise ValueError(
-        f"{directory} holds an XLM-RoBERTa, whose tokenizer is SentencePiece. This package has "
-        "none. Pass `preprocessor`, such as KerasHub's XLMRobertaTextClassifierPreprocessor, or "
-        "None to bring packed arrays."
-    )
-
-
 def _read_fast(fast, path):
     try:
         ids = dict(fast["model"]["vocab"])

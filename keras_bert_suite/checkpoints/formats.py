@@ -23,6 +23,8 @@ _SMALL_FILES = (
     "vocab.txt",
     "vocab.json",
     "merges.txt",
+    "spiece.model",
+    "sentencepiece.bpe.model",
     "tokenizer.json",
     "tokenizer_config.json",
     "sentence_bert_config.json",

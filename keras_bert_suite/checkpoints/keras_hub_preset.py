@@ -1,4 +1,4 @@
-"""Reads presets of KerasHub's BERT and RoBERTa."""
+"""Reads presets of KerasHub's BERT, RoBERTa and XLM-RoBERTa."""
 
 import numpy as np
 
@@ -29,7 +29,7 @@ def is_keras_hub_preset(path):
 def _find_type(path):
     """The `ModelType` of KerasHub's backbone in a directory, or None."""
     package, name = _class_of(read_json(path / "config.json"))
-    kinds = [kind for kind in MODEL_TYPES.values() if kind.backbone == name]
+    kinds = [kind for kind in MODEL_TYPES.values() if kind.keras_hub_backbone == name]
     return kinds[0] if kinds and package == "keras_hub" else None
 
 
@@ -99,6 +99,8 @@ class KerasHubCheckpoint:
         """
         if self.model_type.tokenizer == "BytePairTokenizer":
             return self._read_byte_pairs()
+        if self.model_type.tokenizer == "XLMRobertaTokenizer":
+            return self._read_sentence_pieces()
         config, (vocabulary,) = self._find_tokenizer("vocabulary.txt")
         config.check_dials(
             (
@@ -124,6 +126,11 @@ class KerasHubCheckpoint:
         if config.flag("add_prefix_space", False):
             arguments["add_prefix_space"] = True
         return arguments
+
+    def _read_sentence_pieces(self):
+        config, (proto,) = self._find_tokenizer("vocabulary.spm")
+        config.check_dials((("sequence_length", ()), ("add_bos", (False,)), ("add_eos", (False,))))
+        return {"vocabulary": str(proto)}
 
     def _find_tokenizer(self, *names):
         """The `ConfigValues` of the tokenizer, and the paths of its files."""

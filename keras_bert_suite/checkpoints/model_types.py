@@ -8,12 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from keras_bert_suite.checkpoints import name_tables
-from keras_bert_suite.checkpoints.byte_pair_files import (
-    read_hugging_face_byte_pairs,
-    refuse_sentence_pieces,
-)
+from keras_bert_suite.checkpoints.byte_pair_files import read_hugging_face_byte_pairs
 from keras_bert_suite.checkpoints.config_fields import BERT_FIELDS
 from keras_bert_suite.checkpoints.name_tables import NameTable
+from keras_bert_suite.checkpoints.sentence_piece_files import read_hugging_face_fairseq
 from keras_bert_suite.checkpoints.tokenizer_files import read_hugging_face_tokenizer
 from keras_bert_suite.files.messages import shorten
 
@@ -26,8 +24,7 @@ class ModelType:
         name: str, the `model_type` of Hugging Face.
         title: str, the name of the kind in messages.
         backbone: str, the class of the encoder, a key of `models.BACKBONES`.
-        tokenizer: str, the class of the tokenizer, a key of `tokenizers.TOKENIZERS`; None if
-            keras_bert_suite does not have this tokenizer.
+        tokenizer: str, the class of the tokenizer, a key of `tokenizers.TOKENIZERS`.
         read_tokenizer: function from the directory of a Hugging Face checkpoint to the arguments
             of the tokenizer.
         names: `NameTable` of Hugging Face's tensors.
@@ -35,6 +32,7 @@ class ModelType:
         architectures: dict of a path of ours -> the class of transformers for models that have a
             weight at this path. The first path that a model has counts. None stands for the
             encoder alone.
+        keras_hub_backbone: str, KerasHub's class of the encoder.
         keras_hub_names: `NameTable` of KerasHub's tensors.
         keras_hub_built_in: dict of arguments of the backbone that are constants in KerasHub, and
             are not in its configuration.
@@ -53,6 +51,7 @@ class ModelType:
     names: NameTable
     classifier_names: NameTable
     architectures: dict
+    keras_hub_backbone: str
     keras_hub_names: NameTable
     keras_hub_built_in: dict
     position_offset: int = 0
@@ -63,7 +62,7 @@ class ModelType:
     @property
     def keras_hub_classifier(self):
         """str, the class of KerasHub that classifies texts."""
-        return self.backbone.replace("Backbone", "TextClassifier")
+        return self.keras_hub_backbone.replace("Backbone", "TextClassifier")
 
     def find_architecture(self, paths):
         """The class of transformers for a model that has weights at these paths of ours."""
@@ -87,6 +86,7 @@ BERT = ModelType(
         "masked_lm/bias": "BertForMaskedLM",
         None: "BertModel",
     },
+    keras_hub_backbone="BertBackbone",
     keras_hub_names=name_tables.KERAS_HUB,
     keras_hub_built_in={
         "activation": "gelu_tanh",
@@ -111,6 +111,7 @@ ROBERTA = ModelType(
         "masked_lm/bias": "RobertaForMaskedLM",
         None: "RobertaModel",
     },
+    keras_hub_backbone="RobertaBackbone",
     keras_hub_names=name_tables.KERAS_HUB_ROBERTA,
     keras_hub_built_in={
         # keras.activations.gelu, which is exact by default.
@@ -130,8 +131,11 @@ XLM_ROBERTA = ModelType(
         **vars(ROBERTA),
         "name": "xlm-roberta",
         "title": "XLM-RoBERTa",
-        "tokenizer": None,
-        "read_tokenizer": refuse_sentence_pieces,
+        "tokenizer": "XLMRobertaTokenizer",
+        "read_tokenizer": read_hugging_face_fairseq,
+        "architectures": {path: f"XLM{name}" for path, name in ROBERTA.architectures.items()},
+        "keras_hub_backbone": "XLMRobertaBackbone",
+        "keras_hub_names": name_tables.KERAS_HUB_XLM_ROBERTA,
     }
 )
 
@@ -143,6 +147,21 @@ def type_of_backbone(cls):
     names = [base.__name__ for base in cls.__mro__]
     kinds = [kind for kind in MODEL_TYPES.values() if kind.backbone in names]
     return min(kinds, key=lambda kind: names.index(kind.backbone), default=None)
+
+
+def type_of_model(model, tokenizer):
+    """The `ModelType` that a model is written as.
+
+    Kinds with one class of backbone differ in their tokenizers.
+
+    Args:
+        model: backbone or task.
+        tokenizer: the tokenizer that is written, or None for that of the task's preprocessor.
+    """
+    kind = type_of_backbone(type(getattr(model, "backbone", model))) or BERT
+    tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)
+    kinds = [other for other in MODEL_TYPES.values() if other.backbone == kind.backbone]
+    return next((k for k in kinds if k.tokenizer == type(tokenizer).__name__), kind)
 
 
 def check_backbone(checkpoint, cls):

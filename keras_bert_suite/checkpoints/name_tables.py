@@ -388,3 +388,12 @@ KERAS_HUB_ROBERTA = replace(
     ),
     optional=OPTIONAL,
 )
+
+#: KerasHub's XLM-RoBERTa has the names of its RoBERTa, but for the class of the classifier.
+KERAS_HUB_XLM_ROBERTA = replace(
+    KERAS_HUB_ROBERTA,
+    rows=tuple(
+        (ours, theirs.replace("RobertaTextClassifier", "XLMRobertaTextClassifier"), transform)
+        for ours, theirs, transform in KERAS_HUB_ROBERTA.rows
+    ),
+)

@@ -9,7 +9,7 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.checkpoints.config_fields import write_fields
 from keras_bert_suite.checkpoints.hugging_face_config import THRESHOLDS
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
-from keras_bert_suite.checkpoints.model_types import BERT, type_of_backbone
+from keras_bert_suite.checkpoints.model_types import type_of_model
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
 from keras_bert_suite.checkpoints.writer_parts import (
     collect_weights,
@@ -43,7 +43,8 @@ def save_hugging_face(
     The class is BertModel, BertForSequenceClassification, BertForTokenClassification,
     BertForQuestionAnswering, BertForMultipleChoice, BertForPreTraining or BertForMaskedLM, or for a
     RoBERTa RobertaModel, RobertaForSequenceClassification, RobertaForTokenClassification,
-    RobertaForQuestionAnswering, RobertaForMultipleChoice or RobertaForMaskedLM.
+    RobertaForQuestionAnswering, RobertaForMultipleChoice or RobertaForMaskedLM. With an
+    `XLMRobertaTokenizer` it is the XLMRoberta class of the same name.
 
     A `TextClassifier` is written with its `problem_type`. Tuned thresholds are in the field
     `label_thresholds`, which this package reads, and transformers only keeps.
@@ -70,7 +71,7 @@ def save_hugging_face(
             do not fit the model.
     """
     backbone = getattr(model, "backbone", model)
-    kind = type_of_backbone(type(backbone)) or BERT
+    kind = type_of_model(model, tokenizer)
     owner = f"Hugging Face's {kind.title}"
     config = {
         **write_fields(backbone, kind.fields, _HIDDEN_ACTS, owner, kind.position_offset),

@@ -12,7 +12,7 @@ from keras_bert_suite.checkpoints.config_fields import write_fields
 from keras_bert_suite.checkpoints.hugging_face_config import SINGLE_LABEL
 from keras_bert_suite.checkpoints.keras_hub_preset import KerasHubCheckpoint
 from keras_bert_suite.checkpoints.load_weights import spelled_shapes
-from keras_bert_suite.checkpoints.model_types import BERT, type_of_backbone
+from keras_bert_suite.checkpoints.model_types import type_of_model
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary
 from keras_bert_suite.checkpoints.writer_parts import (
     collect_weights,
@@ -29,6 +29,14 @@ _ACTIVATIONS = {"gelu_tanh": "gelu_tanh", "gelu_erf": "gelu_erf", "gelu": "gelu_
 _TOKENIZER_SETTINGS = {
     "WordPieceTokenizer": ("lowercase", "strip_accents"),
     "BytePairTokenizer": ("add_prefix_space",),
+    "XLMRobertaTokenizer": (),
+}
+
+#: The arguments of KerasHub's tokenizers that take the files of ours.
+_FILE_ARGUMENTS = {
+    "WordPieceTokenizer": ("vocabulary",),
+    "BytePairTokenizer": ("vocabulary", "merges"),
+    "XLMRobertaTokenizer": ("proto",),
 }
 
 
@@ -49,8 +57,9 @@ def save_keras_hub(
     Args:
         model: `BertBackbone`, `RobertaBackbone`, or a `TextClassifier` on one.
         path: str or path of the directory, which must not exist.
-        tokenizer: `WordPieceTokenizer` or `BytePairTokenizer`. None takes that of a task's
-            preprocessor, if it is one of these; no tokenizer is written with a backbone alone.
+        tokenizer: `WordPieceTokenizer`, `BytePairTokenizer` or `XLMRobertaTokenizer`. None takes
+            that of a task's preprocessor, if it is one of these; no tokenizer is written with a
+            backbone alone.
         sequence_length: int, the length of the rows that KerasHub's preprocessor packs. None takes
             all positions.
 
@@ -66,7 +75,7 @@ def save_keras_hub(
         UserWarning: if KerasHub computes another GELU than the model.
     """
     backbone = getattr(model, "backbone", model)
-    kind = type_of_backbone(type(backbone)) or BERT
+    kind = type_of_model(model, tokenizer)
     owner = f"KerasHub's {kind.title}"
     # Only the checks of the backbone are needed.
     write_fields(backbone, kind.fields, _ACTIVATIONS, owner, kind.position_offset)
@@ -134,12 +143,12 @@ def _make_backbone(backbone, kind):
     if "num_segments" not in kind.keras_hub_built_in:
         names.append("num_segments")
     sizes = {name: getattr(backbone, name) for name in names}
-    return getattr(keras_hub.models, kind.backbone)(**sizes)
+    return getattr(keras_hub.models, kind.keras_hub_backbone)(**sizes)
 
 
 def _make_preprocessor(tokenizer, kind, sequence_length, owner):
     """KerasHub's preprocessor for texts, with the same tokens."""
-    family = kind.backbone.removesuffix("Backbone")
+    family = kind.keras_hub_backbone.removesuffix("Backbone")
     if type(tokenizer).__name__ != kind.tokenizer:
         raise ValueError(f"{owner} has a {kind.tokenizer}, got a {type(tokenizer).__name__}.")
     usual = type(tokenizer)().get_config()
@@ -156,7 +165,7 @@ def _make_preprocessor(tokenizer, kind, sequence_length, owner):
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_assets(folder)
         files = [os.path.join(folder, name) for name in tokenizer.asset_names]
-        files = dict(zip(("vocabulary", "merges"), files, strict=False))
+        files = dict(zip(_FILE_ARGUMENTS[kind.tokenizer], files, strict=True))
         twin = getattr(keras_hub.tokenizers, f"{family}Tokenizer")(**files, **settings)
     cls = getattr(keras_hub.models, f"{family}TextClassifierPreprocessor")
     return cls(twin, sequence_length=sequence_length)

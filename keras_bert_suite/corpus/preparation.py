@@ -49,7 +49,7 @@ def prepare_corpus(
 
     Args:
         inputs: files, folders or patterns, see `input_files.find_files`.
-        tokenizer: `WordPieceTokenizer` or `BytePairTokenizer`.
+        tokenizer: a tokenizer of this package, such as `WordPieceTokenizer`.
         output: str or path of a folder: new, empty, or the folder of an earlier run.
         workers: int, how many processes tokenize. With 1, this process does it.
         slice_bytes: int, about how many bytes of input make a shard.

@@ -4,7 +4,12 @@ import keras_hub
 
 from keras_bert_suite.annotations import Config
 from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
-from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer
+from keras_bert_suite.tokenizers import (
+    BytePairTokenizer,
+    SentencePieceTokenizer,
+    WordPieceTokenizer,
+    XLMRobertaTokenizer,
+)
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 #: Settings of KerasHub's WordPiece tokenizer. Our tokenizer always works with these values.
@@ -26,8 +31,9 @@ def find_segment_packer(
 
     Returns:
         `SegmentPacker`. It is `preprocessor` itself if this is a `SegmentPacker`. None if the
-        tokenizer is neither WordPiece nor RoBERTa's byte pairs, if it is a WordPiece tokenizer with
-        settings that our tokenizer does not have, or if `truncate` is not "round_robin".
+        tokenizer is not WordPiece, RoBERTa's byte pairs, or ALBERT's or XLM-RoBERTa's
+        SentencePiece, if it is a WordPiece tokenizer with settings that our tokenizer does not
+        have, or if `truncate` is not "round_robin".
     """
     if isinstance(preprocessor, SegmentPacker):
         return preprocessor
@@ -51,4 +57,9 @@ def _find_tokenizer(tokenizer: keras_hub.tokenizers.Tokenizer | None) -> TextTok
         return BytePairTokenizer(
             tokenizer.vocabulary, tokenizer.merges, add_prefix_space=tokenizer.add_prefix_space
         )
+    # KerasHub's ALBERT changes no letters.
+    if isinstance(tokenizer, keras_hub.models.AlbertTokenizer):
+        return SentencePieceTokenizer(tokenizer.proto)
+    if isinstance(tokenizer, keras_hub.models.XLMRobertaTokenizer):
+        return XLMRobertaTokenizer(tokenizer.proto)
     return None

@@ -52,8 +52,8 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
     TensorFlow ops, also inside a graph. Both give the same arrays.
 
     Args:
-        tokenizer: `WordPieceTokenizer` or `BytePairTokenizer`. It says which special tokens stand
-            around the texts.
+        tokenizer: a tokenizer of this package, such as `WordPieceTokenizer`. It says which special
+            tokens stand around the texts.
         sequence_length: int, the most tokens in a row, special ones included.
         truncation: how a row that is too long is cut:
             "longest_first": the longest segment loses a token, again and again (Google's rule).

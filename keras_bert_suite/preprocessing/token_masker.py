@@ -75,9 +75,8 @@ class TokenMasker(keras.layers.Layer):
             tokens. Google's code lets groups cross [SEP].
 
     Args:
-        tokenizer: `WordPieceTokenizer` or `BytePairTokenizer` whose vocabulary has the mask
-            token. The vocabulary is read once: here, or at the first call if the tokenizer has no
-            vocabulary yet.
+        tokenizer: a tokenizer of this package whose vocabulary has the mask token. The vocabulary
+            is read once: here, or at the first call if the tokenizer has no vocabulary yet.
         rate: float above 0, at most 1, the share of tokens to choose.
         unit: "token", "word", "span" or "ngram".
         mask_token_rate: float, the share of the chosen tokens that become the mask token.

@@ -118,7 +118,8 @@ class RowTask(PackedSequences, SavedTask):
         """The layer from texts to the backbone's inputs, or None. It is checked when it is set.
 
         A task that `needs_segment_packer` replaces a preprocessor of KerasHub by a `SegmentPacker`
-        with the same tokens, if its tokenizer is WordPiece or RoBERTa's byte pairs.
+        with the same tokens, if its tokenizer is WordPiece, RoBERTa's byte pairs, or ALBERT's or
+        XLM-RoBERTa's SentencePiece.
         """
         return super().preprocessor
 

@@ -1,10 +1,29 @@
 """Text to token ids, with the offsets of each token; a folder for each kind of tokenizer."""
 
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
+from keras_bert_suite.tokenizers.sentence_piece.albert_tokenizer import AlbertTokenizer
+from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
+    SentencePieceTokenizer,
+)
+from keras_bert_suite.tokenizers.sentence_piece.xlm_roberta_tokenizer import XLMRobertaTokenizer
 from keras_bert_suite.tokenizers.word_piece.vocabulary_training import train_vocabulary
 from keras_bert_suite.tokenizers.word_piece.word_piece_tokenizer import WordPieceTokenizer
 
 #: The kinds of tokenizer by the name of their class, as files and checkpoints name them.
-TOKENIZERS = {cls.__name__: cls for cls in (BytePairTokenizer, WordPieceTokenizer)}
+TOKENIZERS = {
+    cls.__name__: cls
+    for cls in (
+        *(AlbertTokenizer, BytePairTokenizer, SentencePieceTokenizer, WordPieceTokenizer),
+        XLMRobertaTokenizer,
+    )
+}
 
-__all__ = ["TOKENIZERS", "BytePairTokenizer", "WordPieceTokenizer", "train_vocabulary"]
+__all__ = [
+    "TOKENIZERS",
+    "AlbertTokenizer",
+    "BytePairTokenizer",
+    "SentencePieceTokenizer",
+    "WordPieceTokenizer",
+    "XLMRobertaTokenizer",
+    "train_vocabulary",
+]

@@ -162,18 +162,6 @@ def test_new_head(save_peer):
     assert type(classifier.backbone) is RobertaBackbone
 
 
-def test_xlm_roberta_is_told_apart(save_peer, inputs):
-    peer, path = save_peer("XLMRobertaModel", "XLMRobertaConfig")
-    outputs = RobertaBackbone.from_preset(path)(inputs)
-    check_close(outputs["sequence_output"], run_peer(peer, inputs).last_hidden_state)
-    with pytest.raises(ValueError, match="tokenizer is SentencePiece.*Pass `preprocessor`"):
-        TextClassifier.from_preset(path, num_classes=2)
-    with pytest.raises(ValueError, match="tokenizer is SentencePiece"):
-        BytePairTokenizer.from_preset(path)
-    classifier = TextClassifier.from_preset(path, num_classes=2, preprocessor=None)
-    assert classifier(inputs).shape == (3, 2)
-
-
 @pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("fields", "message"),

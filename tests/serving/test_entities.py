@@ -6,9 +6,11 @@ import pytest
 from peer_weights import randomize
 from portable_runtimes import PORTABLE, long_elsewhere
 from small_byte_pairs import MERGES, make_vocabulary
+from small_sentence_pieces import make_albert, make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
+    AlbertTokenizer,
     BertBackbone,
     BytePairTokenizer,
     CrfTokenClassifier,
@@ -17,6 +19,7 @@ from keras_bert_suite import (
     SegmentPacker,
     TokenClassifier,
     WordPieceTokenizer,
+    XLMRobertaTokenizer,
     export_onnx,
     export_saved_model,
 )
@@ -60,10 +63,16 @@ def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
 
 
 @pytest.mark.exporting
-def test_byte_pairs(tmp_path):
-    vocabulary = make_vocabulary()
-    backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
-    tagger = make_tagger(backbone, BytePairTokenizer(vocabulary, MERGES))
+@pytest.mark.parametrize("kind", ["byte pairs", "sentence pieces", "ALBERT"])
+def test_other_tokenizers(kind, tmp_path):
+    tokenizer = {
+        "byte pairs": lambda: BytePairTokenizer(make_vocabulary(), MERGES),
+        "sentence pieces": lambda: XLMRobertaTokenizer(make_xlm_roberta()),
+        "ALBERT": lambda: AlbertTokenizer(make_albert()),
+    }[kind]()
+    cls = BertBackbone if kind == "ALBERT" else RobertaBackbone
+    backbone = cls(**{**ONE_LAYER, "vocabulary_size": tokenizer.vocabulary_size()})
+    tagger = make_tagger(backbone, tokenizer)
     check_entities(tagger, export_saved_model(tagger, tmp_path / "tagger"))
 
 

@@ -9,15 +9,18 @@ import pytest
 from peer_weights import randomize
 from portable_runtimes import PORTABLE, long_elsewhere
 from small_byte_pairs import MERGES, make_vocabulary
+from small_sentence_pieces import make_albert, make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY
 
 from keras_bert_cli import ask_saved_model
 from keras_bert_suite import (
+    AlbertTokenizer,
     BertBackbone,
     BytePairTokenizer,
     MaskedLM,
     SegmentPacker,
     WordPieceTokenizer,
+    XLMRobertaTokenizer,
     export_saved_model,
 )
 from keras_bert_suite.serving.mask_answers import ServedMasks
@@ -140,8 +143,10 @@ def test_literal_guesses():
         WordPieceTokenizer(CHINESE, lowercase=False),
         BytePairTokenizer(make_vocabulary(), MERGES),
         BytePairTokenizer(make_vocabulary(), MERGES, add_prefix_space=True),
+        AlbertTokenizer(make_albert()),
+        XLMRobertaTokenizer(make_xlm_roberta()),
     ],
-    ids=["uncased", "cased", "byte pairs", "byte pairs with a space"],
+    ids=["uncased", "cased", "byte pairs", "byte pairs with a space", "ALBERT", "XLM-RoBERTa"],
 )
 def test_the_ids_of_hostile_texts_are_those_of_python(tokenizer):
     rng = random.Random(0)

@@ -6,6 +6,7 @@ import pytest
 from peer_weights import randomize
 from portable_runtimes import PORTABLE
 from small_byte_pairs import MERGES, make_vocabulary
+from small_sentence_pieces import make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -15,6 +16,7 @@ from keras_bert_suite import (
     RobertaBackbone,
     SegmentPacker,
     WordPieceTokenizer,
+    XLMRobertaTokenizer,
     export_saved_model,
 )
 
@@ -63,11 +65,15 @@ def test_a_saved_model_finds_the_answers_of_predict(answerer, saved_answerer):
 
 
 @pytest.mark.long
-def test_byte_pairs(tmp_path):
+@pytest.mark.parametrize("kind", ["byte pairs", "sentence pieces"])
+def test_other_tokenizers(kind, tmp_path):
     """They always answer, unless there is no text."""
-    vocabulary = make_vocabulary()
-    backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
-    answerer = make_answerer(backbone, BytePairTokenizer(vocabulary, MERGES), None)
+    if kind == "byte pairs":
+        tokenizer = BytePairTokenizer(make_vocabulary(), MERGES)
+    else:
+        tokenizer = XLMRobertaTokenizer(make_xlm_roberta())
+    backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": tokenizer.vocabulary_size()})
+    answerer = make_answerer(backbone, tokenizer, None)
     wanted = check_answers(answerer, export_saved_model(answerer, tmp_path / "answerer"))
     assert [not answer.text for answer in wanted].count(True) == 2
 

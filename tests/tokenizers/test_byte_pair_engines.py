@@ -1,7 +1,6 @@
 """The ids and the offsets, of both engines, held against the Rust library and transformers."""
 
 import gzip
-import itertools
 import json
 import random
 
@@ -10,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_byte_pairs import MERGES, SPECIAL, make_vocabulary, train
+from tokenizer_checks import check_engines, in_graph
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from keras_bert_suite import BytePairTokenizer
@@ -55,28 +55,6 @@ def pair(request, add_prefix_space):
     theirs = Tokenizer(models.BPE(vocabulary, [tuple(m.split()) for m in request.param]))
     theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
     return BytePairTokenizer(vocabulary, request.param, add_prefix_space), theirs
-
-
-def in_graph(tokenizer, texts):
-    tf = pytest.importorskip("tensorflow")
-    return [part.to_list() for part in tokenizer.tokenize_with_offsets(tf.constant(texts))]
-
-
-def check_engines(tokenizer, texts, expected):
-    """Both engines give the ids, and agree about offsets and word starts."""
-    eager = tokenizer.tokenize(texts)
-    assert eager == expected
-    flat, lengths = tokenizer.tokenize_flat(texts)
-    assert flat.tolist() == list(itertools.chain.from_iterable(eager))
-    assert lengths.tolist() == [len(row) for row in eager]
-    rows = tokenizer.tokenize_with_offsets(texts)
-    for text, row, *graph_row in zip(texts, rows, *in_graph(tokenizer, texts), strict=True):
-        ids, offsets, word_starts = row
-        bytes_before = [0, *itertools.accumulate(len(c.encode()) for c in text)]
-        starts = [bytes_before[start] for start, _ in offsets]
-        ends = [bytes_before[end] for _, end in offsets]
-        assert [ids, starts, ends, word_starts] == graph_row
-    assert [row[0] for row in rows] == expected
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -1,0 +1,1 @@
+"""SentencePiece for ALBERT, XLM-RoBERTa and their like, with its two engines."""

@@ -1,0 +1,216 @@
+"""ALBERT's rules for text, as rules for characters that SentencePiece itself applies.
+
+google-research/albert changes a text before it calls SentencePiece: spaces are joined, characters
+are decomposed (NFKD), combining marks are dropped, letters are lowered. A SentencePiece model has a
+table of replacements for sequences of characters. `compose_rules` makes one table of both, so that
+the engines need no other step, and know where each piece was in the text.
+"""
+
+import functools
+import itertools
+import re
+import unicodedata
+
+import numpy as np
+
+from keras_bert_suite.tokenizers import unicode14
+from keras_bert_suite.tokenizers.unicode_rules import (
+    lowercase_map,
+    membership,
+    python_class,
+    re2_class,
+)
+
+#: What `str.split` takes for a space.
+SPACES = "9-d 1c-20 85 a0 1680 2000-200a 2028-2029 202f 205f 3000"
+
+#: transformers reads these as quotation marks; Google's code does not.
+QUOTES = {"``": '"', "''": '"'}
+
+
+class AlbertCharacters(dict):
+    """dict of code point -> str, filled when a code point is looked up.
+
+    Rules that depend on neighbours are not in it: the quotation marks and the final sigma.
+
+    Args:
+        lowercase, strip_accents: bool.
+    """
+
+    def __init__(self, lowercase, strip_accents):
+        super().__init__()
+        self._lowercase = lowercase
+        self._strip_accents = strip_accents
+
+    def __missing__(self, code):
+        text = self.decompose(code)
+        if self._lowercase:
+            text = "".join(lowercase_map().get(ord(c), "σ" if c == "Σ" else c) for c in text)
+        self[code] = text
+        return text
+
+    def decompose(self, code):
+        """str, the character before it is lowered."""
+        if membership(SPACES)[code]:
+            return " "
+        if not self._strip_accents or membership(unicode14.UNASSIGNED)[code]:
+            return chr(code)
+        text = unicodedata.normalize("NFKD", chr(code))
+        return "".join(character for character in text if not unicodedata.combining(character))
+
+    def find_changed(self):
+        """list of int, the code points that do not stay as they are."""
+        candidates = membership(SPACES).copy()
+        if self._lowercase:
+            candidates[[ord("Σ"), *lowercase_map()]] = True
+        if self._strip_accents:
+            candidates |= _find_decomposed()
+        return [code for code in np.flatnonzero(candidates).tolist() if self[code] != chr(code)]
+
+
+@functools.cache
+def _find_decomposed():
+    """bool (0x110000,), combining marks and characters that NFKD decomposes."""
+    found = np.zeros(0x110000, bool)
+    found[0xAC00:0xD7A4] = True  # Hangul syllables, of which `decomposition` knows nothing.
+    for code in np.flatnonzero(~membership(unicode14.UNASSIGNED)).tolist():
+        character = chr(code)
+        if unicodedata.combining(character) or unicodedata.decomposition(character):
+            found[code] = True
+    return found
+
+
+def compose_rules(model_rules, characters, alphabet):
+    """The rules that do what ALBERT's rules and then a model's rules do.
+
+    Args:
+        model_rules: dict of str -> str, the rules of a SentencePiece model. The longest rule that
+            fits is applied at each place.
+        characters: `AlbertCharacters`.
+        alphabet: set of str, the characters of the vocabulary. Rules for several characters that
+            have none of them are left out, because all their characters are unknown anyway.
+
+    Returns:
+        dict of str -> str.
+    """
+    longest = max(map(len, model_rules), default=1)
+
+    def apply_model(text):
+        done, place = [], 0
+        while place < len(text):
+            for end in range(min(len(text), place + longest), place, -1):
+                if text[place:end] in model_rules:
+                    done.append(model_rules[text[place:end]])
+                    break
+            else:
+                end = place + 1
+                done.append(text[place])
+            place = end
+        return "".join(done)
+
+    changed = characters.find_changed()
+    composed = {chr(code): apply_model(characters[code]) for code in changed}
+    sequences = {}
+    for rule, product in model_rules.items():
+        # No text has these characters once ALBERT's rules have been applied.
+        if any(characters[ord(c)] != c for c in rule):
+            continue
+        if len(rule) == 1:
+            composed[rule] = product
+        elif not alphabet.isdisjoint(rule + product):
+            sequences[rule] = product
+    parts = {rule[a:b] for rule in sequences for a, b in itertools.combinations(range(9), 2)}
+    sources = {}
+    for code in changed:
+        if characters[code] in parts:
+            sources.setdefault(characters[code], [chr(code)]).append(chr(code))
+    for rule, product in sequences.items():
+        for source in _find_sources(rule, sources):
+            composed[source] = product
+    composed.update({marks: apply_model(mark) for marks, mark in QUOTES.items()})
+    return composed
+
+
+def _find_sources(text, sources):
+    """Yields the texts that ALBERT's rules make `text` of."""
+    if not text:
+        yield ""
+    for end in range(1, len(text) + 1):
+        own = [text[0]] if end == 1 else []
+        for first in {*own, *sources.get(text[:end], ())}:
+            for rest in _find_sources(text[end:], sources):
+                yield first + rest
+
+
+class FinalSigma:
+    """Lowers each capital sigma as `str.lower` does, before the other rules are applied.
+
+    A sigma that follows a letter, and that no letter follows, becomes the final form. Characters
+    such as apostrophes and combining marks are passed over. Characters that become a capital sigma
+    by decomposition, such as mathematical ones, are no final sigmas here. The text keeps its length
+    in characters and in bytes.
+
+    Args:
+        characters: `AlbertCharacters`.
+    """
+
+    def __init__(self, characters):
+        self._tables = _classify(characters)
+
+    def apply(self, text):
+        """str -> str."""
+        if "Σ" not in text:
+            return text
+        inner, final = self._python_patterns
+        return final.sub("\\1ς", inner.sub("σ", text)).replace("Σ", "σ")
+
+    def apply_in_graph(self, texts):
+        """tf.string (B,) -> tf.string (B,)."""
+        import tensorflow as tf
+
+        begins, passed, ends = _write_patterns(self._tables, re2_class)
+        replace = tf.strings.regex_replace
+
+        def lower():
+            # A sigma that ends a match is hidden from this pass, but not from the next.
+            lowered = replace(replace(texts, f"Σ({begins})", r"σ\1"), f"Σ({begins})", r"σ\1")
+            return replace(replace(lowered, f"({ends}{passed})Σ", r"\1ς"), "Σ", "σ")
+
+        joined = tf.strings.reduce_join(texts)
+        has_sigma = tf.strings.length(replace(joined, "Σ", "")) < tf.strings.length(joined)
+        return tf.cond(has_sigma, lower, lambda: texts)
+
+    @functools.cached_property
+    def _python_patterns(self):
+        begins, passed, ends = _write_patterns(self._tables, python_class)
+        return re.compile(f"Σ(?={begins})"), re.compile(f"({ends}{passed})Σ")
+
+
+def _write_patterns(tables, write_class):
+    """Patterns of (passed characters up to a letter, passed characters, a letter)."""
+    begins, passed, ends = map(write_class, tables)
+    # Two equal ones of these make a quotation mark, which is not passed over.
+    single = "'?(?:`')*`?"
+    passed = f"{single}(?:[{passed}]{single})*"
+    return f"{passed}[{begins}]", passed, f"[{ends}]"
+
+
+def _classify(characters):
+    """Tables of the characters that begin with a letter, are passed over, and end with a letter."""
+    passed = membership(unicode14.CASE_IGNORABLE)
+    letters = membership(unicode14.CASED) & ~passed
+    begins, between, ends = letters.copy(), passed.copy(), letters.copy()
+    for code in characters.find_changed():
+        text = [ord(c) for c in characters.decompose(code)]
+        kept = [c for c in text if not passed[c]]
+        begins[code] = bool(kept) and letters[kept[0]]
+        ends[code] = bool(kept) and letters[kept[-1]]
+        between[code] = not kept
+    between[[ord("'"), ord("`")]] = False
+    return _list_ranges(begins), _list_ranges(between), _list_ranges(ends)
+
+
+def _list_ranges(flags):
+    """bool (0x110000,) -> the table of ranges that `membership` reads."""
+    steps = np.flatnonzero(np.diff(np.pad(flags, 1).astype("int8")))
+    return " ".join(f"{a:x}-{b - 1:x}" for a, b in steps.reshape(-1, 2).tolist())

@@ -1,0 +1,131 @@
+"""ALBERT's tokenizer."""
+
+from typing import Any, Self
+
+import keras
+
+from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.tokenizers.sentence_piece.albert_rules import (
+    AlbertCharacters,
+    FinalSigma,
+    compose_rules,
+)
+from keras_bert_suite.tokenizers.sentence_piece.engine_model import compile_rules, make_content
+from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
+    SentencePieceTokenizer,
+)
+from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import SPACE
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class AlbertTokenizer(SentencePieceTokenizer):
+    """Text to ids as ALBERT has it: a `SentencePieceTokenizer` with ALBERT's rules for text.
+
+    The rules, in order:
+
+    1. Spaces of all kinds become one space each; at the ends of a text they are dropped.
+    2. `` and '' become quotation marks.
+    3. With `strip_accents=True` characters are decomposed (NFKD) and combining marks dropped.
+    4. With `lowercase=True` letters are lowered.
+    5. SentencePiece splits the text.
+    6. A piece that ends in a digit and a comma is split before the comma: "▁2009," -> "▁2009", ",".
+
+    The oracle is `tokenization.py` of google-research/albert, with rule 2 of transformers before
+    version 5. (In version 5 transformers has the Rust tokenizer alone. It lowers the scores of the
+    pieces of rule 6 instead, which often gives other pieces.) Characters are those of Unicode 14.
+    One deviation is known: a character that NFKD makes a capital sigma, such as a mathematical one,
+    never becomes a final sigma.
+
+    Args:
+        vocabulary: path of a `spiece.model`, or its bytes. None leaves the tokenizer empty until
+            `set_vocabulary` or `load_assets`.
+        lowercase, strip_accents: bool, as the checkpoint was trained. All public ones were trained
+            with both.
+        unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
+        mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
+        dtype: "int32", as every Keras layer has one.
+    """
+
+    def __init__(
+        self,
+        vocabulary: PathLike | bytes | None = None,
+        lowercase: bool = True,
+        strip_accents: bool = True,
+        unknown_token: str = "<unk>",
+        start_token: str = "[CLS]",
+        end_token: str = "[SEP]",
+        pad_token: str = "<pad>",
+        mask_token: str = "[MASK]",
+        dtype: str = "int32",
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        self.lowercase = bool(lowercase)
+        self.strip_accents = bool(strip_accents)
+        super().__init__(
+            vocabulary,
+            unknown_token,
+            start_token,
+            end_token,
+            pad_token,
+            mask_token,
+            dtype,
+            name,
+            **kwargs,
+        )
+
+    def with_lowercase(self, lowercase: bool) -> Self:
+        """The same tokenizer with another `lowercase`."""
+        content = None if self._vocabulary is None else self._vocabulary.content
+        config = {**self.get_config(), "lowercase": lowercase, "vocabulary": content}
+        return type(self).from_config(config)
+
+    def hugging_face_config(self) -> dict[str, Any]:
+        return {
+            **super().hugging_face_config(),
+            "do_lower_case": self.lowercase,
+            "keep_accents": not self.strip_accents,
+            "tokenizer_class": "AlbertTokenizer",
+        }
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "lowercase": self.lowercase,
+            "strip_accents": self.strip_accents,
+        }
+
+    def _make_engine_model(self, **arguments: Any):
+        from sentencepiece import SentencePieceNormalizer, SentencePieceProcessor
+
+        vocabulary = self._checked_vocabulary()
+        characters = AlbertCharacters(self.lowercase, self.strip_accents)
+        own_rules = dict(SentencePieceNormalizer(model_proto=vocabulary.content).decompile())
+        rules = compose_rules(own_rules, characters, set("".join(vocabulary.pieces)))
+        content = make_content(vocabulary, self.special_tokens, compile_rules(rules.items()))
+        processor = SentencePieceProcessor(model_proto=vocabulary.content)
+        return super()._make_engine_model(
+            content=content,
+            splits=_find_splits(vocabulary.pieces, processor),
+            case_rule=FinalSigma(characters) if self.lowercase else None,
+            **arguments,
+        )
+
+
+def _find_splits(pieces, processor):
+    """The pieces that end in a digit and a comma, with what Google's code makes of them.
+
+    Returns:
+        dict of number -> tuple of (number, length in characters). The part before the comma is
+        tokenized again, as a text. The space that this adds is taken away again, and what is left
+        may be an unknown piece.
+    """
+    splits = {}
+    for number, piece in enumerate(pieces):
+        if len(piece) > 1 and piece[-1] == "," and piece[-2].isdigit():
+            parts = processor.encode(piece[:-1].replace(SPACE, ""), return_type=str)
+            if piece[0] != SPACE and parts[0][0] == SPACE:
+                parts = [parts[0][1:], *parts[1:]] if len(parts[0]) > 1 else parts[1:]
+            parts = [*parts, ","]
+            splits[number] = tuple((processor.piece_to_id(part), len(part)) for part in parts)
+    return splits

@@ -1,0 +1,203 @@
+"""The TensorFlow engine: the op of tensorflow_text's FastSentencepieceTokenizer, made exact.
+
+tensorflow_text has two ops. The older one, SentencepieceTokenizer, compares sums of scores in
+another precision than the `sentencepiece` library. So it splits words like "aaaaaaaaaaaaaaa" in
+another way where several ways have equal scores. The fast op adds and compares as the library does,
+and has no state. But it counts the bytes of an unknown character one by one, and knows no places in
+the text. So unknown characters become pieces of one byte here, which are joined again, and the
+older op, with a model of single bytes, tells from where each normalized byte came.
+"""
+
+from keras_bert_suite.tokenizers.row_mapping import map_rows
+from keras_bert_suite.tokenizers.sentence_piece.byte_models import (
+    HIDDEN,
+    find_hidden,
+    keeps_space_symbol,
+    make_byte_model,
+    make_byte_pieces,
+)
+from keras_bert_suite.tokenizers.sentence_piece.engine_model import WordRule
+from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import SPACE
+
+
+class GraphSentencePiece:
+    """String tensors to ids inside a TensorFlow graph.
+
+    Args:
+        model: `EngineModel`.
+    """
+
+    def __init__(self, model):
+        import tensorflow as tf
+
+        try:
+            import tensorflow_text
+        except ImportError as error:
+            raise ImportError(
+                "Text in TensorFlow tensors is tokenized by tensorflow-text, which is not "
+                "installed. Install the version of your TensorFlow, or tokenize Python strings."
+            ) from error
+
+        # The op is made anew in each graph: who saves a graph would have to track its state, and
+        # TensorFlow may throw the state of an eager op away.
+        byte_model = make_byte_model(model.content)
+        self._make_byte_origins = lambda: tensorflow_text.SentencepieceTokenizer(byte_model)
+        words = WordRule(model)
+        self._case_rule = model.case_rule
+        self._num_pieces = len(model.pieces)
+        self._unknown = model.unknown
+        self._has_splits = bool(model.splits)
+        self._hidden = find_hidden(model.content)
+        self._keeps_space_symbol = keeps_space_symbol(model.content)
+        sizes = [len(piece.encode()) for piece in model.pieces]
+        spaces = [len(piece.encode()) - len(piece.lstrip(SPACE).encode()) for piece in model.pieces]
+        with tf.init_scope():
+            self._pieces = tensorflow_text.FastSentencepieceTokenizer(
+                make_byte_pieces(model.content)
+            )
+            self._piece_ids = tf.constant(model.piece_ids)
+            self._sizes, self._spaces = tf.constant(sizes, tf.int64), tf.constant(spaces, tf.int64)
+            self._begins, self._ends = tf.constant(words.begins), tf.constant(words.ends)
+            if self._has_splits:
+                self._parts, self._part_sizes = _list_parts(model)
+
+    def tokenize(self, inputs):
+        """Texts of any rank, dense or ragged -> ids, int32, ragged, of one rank more.
+
+        The ids of a scalar are a dense vector.
+        """
+        return map_rows(lambda texts: (self._tokenize_rows(texts),), inputs)[0]
+
+    def tokenize_with_offsets(self, inputs):
+        """`(ids, starts, ends, word_starts)`, shaped as by `tokenize`; offsets in bytes, int64."""
+        return map_rows(self._tokenize_rows_with_offsets, inputs)
+
+    def _tokenize_rows(self, texts):
+        import tensorflow as tf
+
+        numbers, _ = self._segment(self._prepare(_drop_invalid(texts)))
+        return numbers.with_values(tf.gather(self._piece_ids, numbers.values))
+
+    def _prepare(self, texts):
+        return texts if self._case_rule is None else self._case_rule.apply_in_graph(texts)
+
+    def _segment(self, texts):
+        """Ragged (B, None): the numbers of pieces, int32, and their lengths in bytes, int64."""
+        import tensorflow as tf
+
+        if self._keeps_space_symbol:
+            texts = tf.strings.regex_replace(texts, f"[ {SPACE}]+$", "")
+        if self._hidden:
+            texts = tf.strings.regex_replace(texts, self._hidden, HIDDEN)
+        numbers = self._pieces.tokenize(texts).with_row_splits_dtype(tf.int64)
+        values, splits = numbers.values, numbers.row_splits
+        is_byte = values >= self._num_pieces
+        # Unknown characters that are neighbours are one unknown piece.
+        goes_on = is_byte & tf.concat([[False], is_byte[:-1]], axis=0)[: tf.size(values)]
+        begins_row = tf.scatter_nd(
+            splits[:-1, None], tf.ones_like(splits[:-1]), [tf.size(values, tf.int64) + 1]
+        )
+        is_kept = ~goes_on | (begins_row[:-1] > 0)
+        kept_before = tf.concat([[0], tf.cumsum(tf.cast(is_kept, tf.int64))], axis=0)
+        splits = tf.gather(kept_before, splits)
+        own_size = tf.gather(self._sizes, tf.where(is_byte, 0, values))
+        size = tf.where(is_byte, tf.ones_like(own_size), own_size)
+        sizes = tf.math.segment_sum(size, kept_before[1:] - 1)
+        values = tf.boolean_mask(tf.where(is_byte, self._unknown, values), is_kept)
+        if self._has_splits:
+            values, sizes, splits = self._split(values, sizes, splits)
+        return tuple(
+            tf.RaggedTensor.from_row_splits(v, splits, validate=False) for v in (values, sizes)
+        )
+
+    def _split(self, values, sizes, splits):
+        """Replaces pieces by the pieces that the model's `splits` name."""
+        import tensorflow as tf
+
+        parts, part_sizes = (tf.gather(t, values) for t in (self._parts, self._part_sizes))
+        whole = tf.gather(sizes, parts.value_rowids())
+        is_whole = tf.gather(parts.row_lengths(), parts.value_rowids()) == 1
+        sizes = tf.where(is_whole, whole, part_sizes.values)
+        return parts.values, sizes, tf.gather(parts.row_splits, splits)
+
+    def _tokenize_rows_with_offsets(self, texts):
+        import tensorflow as tf
+
+        clean = _drop_invalid(texts)
+        prepared = self._prepare(clean)
+        numbers, sizes = self._segment(prepared)
+        _, byte_starts, byte_ends = self._make_byte_origins().tokenize_with_offsets(prepared)
+        # Where each normalized byte came from, and where the last one ends.
+        origins = tf.cast(tf.concat([byte_starts, byte_ends[:, -1:]], axis=1), tf.int64)
+        origin, rows = origins.values, origins.value_rowids()
+        is_new = (origin[1:] != origin[:-1]) | (rows[1:] != rows[:-1])
+        is_new = tf.concat([[True], is_new], axis=0)[: tf.size(origin)]
+        rank = tf.cumsum(tf.cast(is_new, tf.int64)) - 1
+        distinct = tf.boolean_mask(origin, is_new)
+
+        values, row = numbers.values, numbers.value_rowids()
+        before = tf.concat([[0], tf.cumsum(sizes.values)], axis=0)
+        shift = origins.row_starts() - tf.gather(before, numbers.row_starts())
+        first = before[:-1] + tf.gather(shift, row)
+        spaces = tf.gather(self._spaces, values)
+        start = tf.gather(origin, first + spaces)
+        # All bytes of a changed character have one origin, so a piece ends at the next other one.
+        end = tf.gather(distinct, tf.gather(rank, first + sizes.values - 1) + 1)
+        end = tf.where(spaces == sizes.values, start, end)
+        after_end = tf.concat([[True], tf.gather(self._ends, values)[:-1]], axis=0)
+        is_first = tf.concat([[True], row[1:] != row[:-1]], axis=0)
+        begins = tf.gather(self._begins, values)
+        begins |= (after_end | is_first)[: tf.size(values)]
+        ids, starts, ends, begins = (
+            numbers.with_values(v) for v in (tf.gather(self._piece_ids, values), start, end, begins)
+        )
+        starts, ends = tf.cond(
+            tf.reduce_any(clean != texts),
+            lambda: (_place_in(texts, clean, starts), _place_in(texts, clean, ends)),
+            lambda: (starts, ends),
+        )
+        return ids, starts, ends, begins
+
+
+def _drop_invalid(texts):
+    """Texts without the bytes that are not UTF-8."""
+    import tensorflow as tf
+
+    return tf.strings.unicode_transcode(
+        texts, "UTF-8", "UTF-8", errors="ignore", replace_control_characters=False
+    )
+
+
+def _place_in(texts, clean, offsets):
+    """Offsets into texts without invalid bytes -> into the texts with them, ragged (B, None)."""
+    import tensorflow as tf
+
+    def list_places(strings):
+        """Ragged (B, None): where each character begins, and where the text ends."""
+        _, places = tf.strings.unicode_decode_with_offsets(strings, "UTF-8", errors="ignore")
+        length = tf.cast(tf.strings.length(strings), tf.int64)
+        return tf.concat([places, length[:, None]], axis=1)
+
+    # The places of the rows one after the other, ascending.
+    length = tf.cast(tf.strings.length(clean), tf.int64)
+    base = tf.cumsum(length + 1, exclusive=True)
+    known = list_places(clean)
+    known = known.values + tf.gather(base, known.value_rowids())
+    wanted = offsets.values + tf.gather(base, offsets.value_rowids())
+    places = tf.gather(list_places(texts).values, tf.searchsorted(known, wanted))
+    return offsets.with_values(places)
+
+
+def _list_parts(model):
+    """Ragged (N, None): the pieces that replace each piece, int32; their sizes in bytes, int64."""
+    import tensorflow as tf
+
+    numbers, sizes = [], []
+    for number, piece in enumerate(model.pieces):
+        parts, rest = model.splits.get(number, ((number, len(piece)),)), piece
+        numbers.append([part for part, _ in parts])
+        sizes.append([])
+        for _, length in parts:
+            sizes[-1].append(len(rest[:length].encode()))
+            rest = rest[length:]
+    return tf.ragged.constant(numbers, tf.int32), tf.ragged.constant(sizes, tf.int64)

@@ -1,0 +1,186 @@
+"""Checkpoints of XLM-RoBERTa with their tokenizer, both ways, and ALBERT's tokenizer files."""
+
+import json
+
+import keras_hub
+import numpy as np
+import pytest
+import torch
+import transformers
+from peer_weights import randomize, to_numpy, transformers_peer
+from small_sentence_pieces import make_albert, make_xlm_roberta
+
+from keras_bert_suite import (
+    AlbertTokenizer,
+    BytePairTokenizer,
+    MaskedLM,
+    RobertaBackbone,
+    SegmentPacker,
+    TextClassifier,
+    TokenClassifier,
+    XLMRobertaTokenizer,
+)
+from keras_bert_suite.checkpoints import save_hugging_face, save_keras_hub, write_tokenizer
+from keras_bert_suite.checkpoints.sentence_piece_files import read_hugging_face_albert
+
+TOKENIZER = XLMRobertaTokenizer(make_xlm_roberta())
+TINY = {
+    "vocab_size": TOKENIZER.vocabulary_size(),
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+    "max_position_embeddings": 34,
+    "type_vocab_size": 1,
+    "num_labels": 3,
+}
+TEXTS = ["the good film", " low  café 2009, ½", ""], ["aaaaa", "bad 一二!", "é"]
+
+
+def save_peer(path, model_name="XLMRobertaForSequenceClassification"):
+    config = transformers.XLMRobertaConfig(**TINY)
+    model = transformers_peer(getattr(transformers, model_name), config)
+    model.save_pretrained(path)
+    TOKENIZER.save_assets(path)
+    return model
+
+
+def run_peer(peer, packed):
+    ids, mask = (torch.from_numpy(packed[n]).long() for n in ("token_ids", "padding_mask"))
+    with torch.no_grad():
+        return peer(input_ids=ids, attention_mask=mask).logits.numpy()
+
+
+def test_a_classifier_of_xlm_roberta(tmp_path):
+    peer = save_peer(tmp_path / "theirs")
+    classifier = TextClassifier.from_preset(tmp_path / "theirs")
+    assert type(classifier.preprocessor.tokenizer) is XLMRobertaTokenizer
+    packed = classifier.preprocessor.pack(*TEXTS)
+    assert sorted(packed) == ["padding_mask", "token_ids"]
+    np.testing.assert_allclose(to_numpy(classifier(packed)), run_peer(peer, packed), atol=1e-5)
+
+    save_hugging_face(classifier, tmp_path / "again")
+    content = (tmp_path / "again" / "sentencepiece.bpe.model").read_bytes()
+    assert content == make_xlm_roberta()
+    again = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "again")
+    assert type(again) is transformers.XLMRobertaForSequenceClassification
+    np.testing.assert_allclose(run_peer(again, packed), run_peer(peer, packed), atol=1e-6)
+    config = json.loads((tmp_path / "again" / "config.json").read_text())
+    assert config["architectures"] == ["XLMRobertaForSequenceClassification"]
+    # The packer's arrays are what transformers makes of the files.
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "again")
+    theirs = tokenizer(*TEXTS, padding=True, return_tensors="np")
+    length = theirs["input_ids"].shape[1]
+    np.testing.assert_array_equal(packed["token_ids"][:, :length], theirs["input_ids"])
+    np.testing.assert_array_equal(packed["padding_mask"][:, :length], theirs["attention_mask"])
+
+
+def test_heads_of_xlm_roberta(tmp_path):
+    peer = save_peer(tmp_path / "tokens", "XLMRobertaForTokenClassification")
+    tagger = TokenClassifier.from_preset(tmp_path / "tokens")
+    packed = tagger.preprocessor.pack(TEXTS[0])
+    np.testing.assert_allclose(to_numpy(tagger(packed)), run_peer(peer, packed), atol=1e-5)
+    save_peer(tmp_path / "masks", "XLMRobertaForMaskedLM")
+    guesses = MaskedLM.from_preset(tmp_path / "masks").predict(["the <mask> film"], verbose=0)
+    assert len(guesses) == 1
+
+
+@pytest.mark.backend_free
+def test_a_tokenizer_json_of_xlm_roberta(tmp_path):
+    save_peer(tmp_path, "XLMRobertaModel")
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    (tmp_path / "sentencepiece.bpe.model").unlink()
+    with pytest.raises(FileNotFoundError, match="no sentencepiece.bpe.model and no tokenizer.json"):
+        XLMRobertaTokenizer.from_preset(tmp_path)
+    theirs.save_pretrained(tmp_path)
+    assert not (tmp_path / "sentencepiece.bpe.model").exists()
+    tokenizer = XLMRobertaTokenizer.from_preset(tmp_path)
+    assert tokenizer.get_vocabulary() == TOKENIZER.get_vocabulary()
+    texts = [*TEXTS[0], *TEXTS[1], "e\u0301ｶﾞ (x1,) <s>"]
+    assert tokenizer.tokenize(texts) == TOKENIZER.tokenize(texts)
+    # What is written is a file that all libraries read.
+    tokenizer.save_assets(tmp_path)
+    assert XLMRobertaTokenizer.from_preset(tmp_path).tokenize(texts) == TOKENIZER.tokenize(texts)
+
+    file = tmp_path / "tokenizer.json"
+    (tmp_path / "sentencepiece.bpe.model").unlink()
+    content = json.loads(file.read_text("utf-8"))
+    for field, value, message in (
+        ("normalizer", {"type": "NFC"}, "normalizer in tokenizer.json is 'NFC'"),
+        ("model", {"type": "BPE"}, "model type in tokenizer.json is 'BPE'"),
+        ("model", {"type": "Unigram", "vocab": 3}, "holds no vocabulary"),
+        ("model", {"type": "Unigram", "vocab": [["a", 0.5]]}, "must begin with <s>, <pad>"),
+        ("normalizer", {"type": "Precompiled"}, "'precompiled_charsmap' .* is damaged"),
+    ):
+        file.write_text(json.dumps({**content, "added_tokens": [], field: value}))
+        with pytest.raises(ValueError, match=message):
+            XLMRobertaTokenizer.from_preset(tmp_path)
+
+
+@pytest.mark.backend_free
+def test_the_tokenizer_of_another_model_is_refused(tmp_path):
+    save_peer(tmp_path, "XLMRobertaModel")
+    with pytest.raises(ValueError, match="has a XLMRobertaTokenizer, .*Use XLMRobertaTokenizer"):
+        BytePairTokenizer.from_preset(tmp_path)
+    with pytest.raises(ValueError, match="keeps upper and lower case"):
+        SegmentPacker.from_preset(tmp_path, lowercase=True)
+    (tmp_path / "sentencepiece.bpe.model").write_bytes(b"version https://git-lfs.github.com\n")
+    with pytest.raises(ValueError, match="is no SentencePiece model, or is damaged.*Download"):
+        SegmentPacker.from_preset(tmp_path)
+
+
+@pytest.mark.backend_free
+def test_files_of_albert(tmp_path):
+    tokenizer = AlbertTokenizer(make_albert(), lowercase=False, start_token="[MASK]")
+    write_tokenizer(tokenizer, 32, tmp_path)
+    assert (tmp_path / "spiece.model").read_bytes() == make_albert()
+    assert read_hugging_face_albert(tmp_path) == {
+        "vocabulary": str(tmp_path / "spiece.model"),
+        "lowercase": False,
+        "strip_accents": True,
+        "start_token": "[MASK]",
+    }
+
+
+@pytest.mark.backend_free
+def test_a_tokenizer_json_of_albert(tmp_path):
+    ours = AlbertTokenizer(make_albert())
+    write_tokenizer(ours, 32, tmp_path)
+    theirs = transformers.AlbertTokenizer.from_pretrained(tmp_path)
+    # transformers takes the pieces that were defined, such as "(", for special tokens.
+    texts = ["The good film", "café LOW", "``low'' 9", "ΟΔΟ一二 ½"]
+    encoded = theirs(texts, add_special_tokens=False)["input_ids"]
+    assert encoded == ours.tokenize(texts)
+    (tmp_path / "spiece.model").unlink()
+    theirs.save_pretrained(tmp_path)
+    again = AlbertTokenizer(**read_hugging_face_albert(tmp_path))
+    assert again.get_vocabulary() == ours.get_vocabulary()
+    texts += ["2009, 9,9 x1,", "[SEP] ΟΔΟΣ"]
+    assert again.tokenize(texts) == ours.tokenize(texts)
+
+
+def test_presets_of_keras_hub(tmp_path):
+    tokenizer = keras_hub.models.XLMRobertaTokenizer(make_xlm_roberta())
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+    peer = keras_hub.models.XLMRobertaTextClassifier(
+        keras_hub.models.XLMRobertaBackbone(
+            vocabulary_size=TINY["vocab_size"], max_sequence_length=32, **sizes
+        ),
+        num_classes=3,
+        preprocessor=keras_hub.models.XLMRobertaTextClassifierPreprocessor(
+            tokenizer, sequence_length=32
+        ),
+    )
+    randomize(peer)
+    peer.save_to_preset(str(tmp_path / "theirs"))
+    classifier = TextClassifier.from_preset(tmp_path / "theirs")
+    assert type(classifier.backbone) is RobertaBackbone
+    packed = classifier.preprocessor.pack(*TEXTS)
+    np.testing.assert_allclose(to_numpy(classifier(packed)), to_numpy(peer(packed)), atol=1e-5)
+    expected = to_numpy(peer.preprocessor(tuple(map(list, TEXTS)), y=None)["token_ids"])
+    np.testing.assert_array_equal(packed["token_ids"], expected[:, : packed["token_ids"].shape[1]])
+    # KerasHub opens by itself what is written for it.
+    save_keras_hub(classifier, tmp_path / "again")
+    again = keras_hub.models.TextClassifier.from_preset(str(tmp_path / "again"))
+    assert type(again.backbone) is keras_hub.models.XLMRobertaBackbone
+    np.testing.assert_allclose(to_numpy(again(packed)), to_numpy(peer(packed)), atol=1e-5)

@@ -1,0 +1,27 @@
+"""Checks of both engines of a tokenizer."""
+
+import itertools
+
+import pytest
+
+
+def in_graph(tokenizer, texts):
+    tf = pytest.importorskip("tensorflow")
+    return [part.to_list() for part in tokenizer.tokenize_with_offsets(tf.constant(texts))]
+
+
+def check_engines(tokenizer, texts, expected):
+    """Both engines give the ids, and agree about offsets and word starts."""
+    eager = tokenizer.tokenize(texts)
+    assert eager == expected
+    flat, lengths = tokenizer.tokenize_flat(texts)
+    assert flat.tolist() == list(itertools.chain.from_iterable(eager))
+    assert lengths.tolist() == [len(row) for row in eager]
+    rows = tokenizer.tokenize_with_offsets(texts)
+    for text, row, *graph_row in zip(texts, rows, *in_graph(tokenizer, texts), strict=True):
+        ids, offsets, word_starts = row
+        bytes_before = [0, *itertools.accumulate(len(c.encode()) for c in text)]
+        starts = [bytes_before[start] for start, _ in offsets]
+        ends = [bytes_before[end] for _, end in offsets]
+        assert [ids, starts, ends, word_starts] == graph_row
+    assert [row[0] for row in rows] == expected
