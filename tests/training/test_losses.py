@@ -36,6 +36,13 @@ def test_half_precision_logits_are_summed_in_float32():
     assert float(loss) == float(wanted)
 
 
+def test_a_label_of_no_probability_costs_what_it_should():
+    """Softmax gives 0 in float32, and a logarithm of it would be infinite."""
+    logits = np.array([[0.0, 200.0, -50.0], [-300.0, -301.0, 0.0]], "float32")
+    loss = MaskedLMLoss()(np.array([0, 1]), logits)
+    assert float(loss) == pytest.approx((200.0 + 301.0) / 2, rel=1e-5)
+
+
 def test_gradient():
     """Softmax less one-hot, of the jitted step too, under every policy's dtype."""
     tokens, table = keras.Input((3, 5)), keras.layers.Dense(7, name="scores")
