@@ -18,7 +18,13 @@ from keras_bert_suite.layers import (
     TransformerBlock,
     WindowTransformer,
 )
-from keras_bert_suite.models import BertBackbone, RobertaBackbone
+from keras_bert_suite.models import (
+    BertBackbone,
+    DistilBertBackbone,
+    ElectraBackbone,
+    ErnieBackbone,
+    RobertaBackbone,
+)
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker, split_sequences
 from keras_bert_suite.serving import (
     export_litert,
@@ -70,10 +76,13 @@ __all__ = [
     "ConvolutionPooling",
     "CosineRegression",
     "CrfTokenClassifier",
+    "DistilBertBackbone",
     "DocumentClassifier",
     "EfficientGlobalPointer",
+    "ElectraBackbone",
     "EntityF1",
     "EntitySpanClassifier",
+    "ErnieBackbone",
     "FirstTokenPooling",
     "GlobalPointer",
     "InBatchNegatives",

@@ -1,4 +1,4 @@
-"""Reads presets of KerasHub's BERT and RoBERTa."""
+"""Reads presets of KerasHub's BERT, RoBERTa and DistilBERT."""
 
 import numpy as np
 
@@ -30,6 +30,7 @@ def _find_type(path):
     """The `ModelType` of KerasHub's backbone in a directory, or None."""
     package, name = _class_of(read_json(path / "config.json"))
     kinds = [kind for kind in MODEL_TYPES.values() if kind.backbone == name]
+    kinds = [kind for kind in kinds if kind.keras_hub_names is not None]
     return kinds[0] if kinds and package == "keras_hub" else None
 
 
