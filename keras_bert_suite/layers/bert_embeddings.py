@@ -135,6 +135,21 @@ class BertEmbeddings(keras.layers.Layer):
         Raises:
             ValueError: if a static L exceeds `max_sequence_length`.
         """
+        x = self.embed_tokens(token_ids, segment_ids, positions, training, sequence_layout)
+        return x if self.projection is None else self.projection(x)
+
+    def embed_tokens(
+        self,
+        token_ids: Tensor,
+        segment_ids: Tensor | None = None,
+        positions: Tensor | None = None,
+        training: bool | None = None,
+        sequence_layout: SequenceLayout | None = None,
+    ) -> Tensor:
+        """The embeddings before the projection, float (B, L, E); with a layout (R, W, E).
+
+        Args, Raises: as for `call`.
+        """
         static_length = token_ids.shape[1]
         if static_length is not None and static_length > self.max_sequence_length:
             raise ValueError(
@@ -155,8 +170,7 @@ class BertEmbeddings(keras.layers.Layer):
         if segment_ids is None:
             segment_ids = ops.zeros((1, 1), "int32")
         x = self.sum_tables(token_ids, segment_ids, positions)
-        x = self.embeddings_dropout(self.layer_norm(x), training=training)
-        return x if self.projection is None else self.projection(x)
+        return self.embeddings_dropout(self.layer_norm(x), training=training)
 
     def sum_tables(self, token_ids: Tensor, segment_ids: Tensor, positions: Tensor) -> Tensor:
         """The sum of the rows of all tables, float (B, L, E).
