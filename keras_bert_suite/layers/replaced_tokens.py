@@ -57,16 +57,7 @@ class ReplacementSampler(keras.layers.Layer):
         draws = keras.random.uniform(ops.shape(logits), dtype="float32", seed=seed)
         noise = -ops.log(-ops.log(draws))
         drawn = ops.argmax(ops.cast(ops.stop_gradient(logits), "float32") + noise, axis=-1)
-        kept = ops.take_along_axis(token_ids, mask_positions, axis=1)
-        values = ops.where(mask_positions > 0, ops.cast(drawn, token_ids.dtype), kept)
-        rows = ops.broadcast_to(
-            ops.arange(ops.shape(token_ids)[0], dtype="int32")[:, None], ops.shape(mask_positions)
-        )
-        places = ops.stack([rows, ops.cast(mask_positions, "int32")], axis=-1)
-        # All slots at position 0 of a row write the same token there.
-        return ops.scatter_update(
-            token_ids, ops.reshape(places, (-1, 2)), ops.reshape(values, (-1,))
-        )
+        return write_tokens(token_ids, mask_positions, drawn)
 
     def compute_output_spec(
         self, token_ids: Any, mask_positions: Any, logits: Any, training: bool | None = None
@@ -75,6 +66,27 @@ class ReplacementSampler(keras.layers.Layer):
 
     def get_config(self) -> Config:
         return {**super().get_config(), "seed": self.seed}
+
+
+def write_tokens(token_ids: Tensor, positions: Tensor, values: Tensor) -> Tensor:
+    """Writes tokens to some positions of each row.
+
+    Args:
+        token_ids: int (B, L).
+        positions: int (B, P), in [0, L). Nothing is written to position 0, that of [CLS]: slots
+            without a prediction have it. Other positions of a row differ.
+        values: int (B, P).
+
+    Returns:
+        int (B, L), of the type of `token_ids`.
+    """
+    positions = ops.cast(positions, "int32")
+    kept = ops.take_along_axis(token_ids, positions, axis=1)
+    values = ops.where(positions > 0, ops.cast(values, kept.dtype), kept)
+    rows = ops.arange(ops.shape(token_ids)[0], dtype="int32")[:, None]
+    places = ops.stack([ops.broadcast_to(rows, ops.shape(positions)), positions], axis=-1)
+    # All slots at position 0 of a row write the same token, which is there already.
+    return ops.scatter_update(token_ids, ops.reshape(places, (-1, 2)), ops.reshape(values, (-1,)))
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

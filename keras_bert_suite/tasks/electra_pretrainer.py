@@ -10,6 +10,7 @@ from keras import ops
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer, check_share, is_auto
 from keras_bert_suite.layers import ReplacedTokenHead, ReplacementSampler
+from keras_bert_suite.layers.replaced_tokens import write_tokens
 from keras_bert_suite.models import ElectraBackbone
 from keras_bert_suite.models.electra_generator import ElectraGenerator
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -249,17 +250,13 @@ def label_tokens(
     Returns:
         (y, y_pred, sample_weight), each a dict with `mlm` (B, P, ...) and `rtd` (B, L).
     """
-    positions = ops.cast(x["mask_positions"], "int32")
-    seen = ops.take_along_axis(y_pred["token_ids"], positions, axis=1)
-    differs = ops.logical_and(positions > 0, ops.not_equal(seen, ops.cast(y["mlm"], seen.dtype)))
-    # (B, P) to (B, L). Each position but 0 is at most once among the masked positions.
-    places = ops.one_hot(positions, ops.shape(y_pred["rtd"])[1], dtype="float32")
-    replaced = ops.einsum("bp,bpl->bl", ops.cast(differs, "float32"), places)
-    predictions = ops.ones_like(ops.cast(positions, "float32"))
+    seen, positions = y_pred["token_ids"], x["mask_positions"]
+    replaced = ops.not_equal(seen, write_tokens(seen, positions, y["mlm"]))
+    predictions = ops.ones_like(positions, dtype="float32")
     if sample_weight is not None:
         predictions = sample_weight["mlm"]
     return (
-        {"mlm": y["mlm"], "rtd": replaced},
+        {"mlm": y["mlm"], "rtd": ops.cast(replaced, "float32")},
         {"mlm": y_pred["mlm"], "rtd": y_pred["rtd"]},
         {"mlm": predictions, "rtd": ops.cast(x["padding_mask"] > 0, "float32")},
     )

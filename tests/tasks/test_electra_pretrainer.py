@@ -176,4 +176,4 @@ def test_wrong_arguments_are_refused():
     with pytest.raises(ValueError, match="generator_width"):
         ElectraPretrainer(ElectraBackbone(V, **SIZES), generator_width=0.0)
     with pytest.raises(ValueError, match="takes packed and masked batches, got texts"):
-        build().fit(["a text"])
+        build().predict(["a text"], verbose=0)
