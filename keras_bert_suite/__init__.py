@@ -18,7 +18,13 @@ from keras_bert_suite.layers import (
     TransformerBlock,
     WindowTransformer,
 )
-from keras_bert_suite.models import BertBackbone, RobertaBackbone
+from keras_bert_suite.models import (
+    BertBackbone,
+    DistilBertBackbone,
+    ElectraBackbone,
+    ErnieBackbone,
+    RobertaBackbone,
+)
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker, split_sequences
 from keras_bert_suite.serving import (
     export_litert,
@@ -30,6 +36,7 @@ from keras_bert_suite.tasks import (
     AnswerF1,
     CrfTokenClassifier,
     DocumentClassifier,
+    ElectraPretrainer,
     EntityF1,
     EntitySpanClassifier,
     MaskedLM,
@@ -79,10 +86,14 @@ __all__ = [
     "ConvolutionPooling",
     "CosineRegression",
     "CrfTokenClassifier",
+    "DistilBertBackbone",
     "DocumentClassifier",
     "EfficientGlobalPointer",
+    "ElectraBackbone",
+    "ElectraPretrainer",
     "EntityF1",
     "EntitySpanClassifier",
+    "ErnieBackbone",
     "FirstTokenPooling",
     "GlobalPointer",
     "InBatchNegatives",

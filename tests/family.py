@@ -17,6 +17,9 @@ from small_byte_pairs import MERGES, make_vocabulary
 from keras_bert_suite import (
     BertBackbone,
     BytePairTokenizer,
+    DistilBertBackbone,
+    ElectraBackbone,
+    ErnieBackbone,
     MultipleChoice,
     Pretrainer,
     QuestionAnswerer,
@@ -34,6 +37,9 @@ TASKS = {
     "ForMaskedLM": Pretrainer,
     "ForPreTraining": Pretrainer,
 }
+
+#: The heads of a model that was not pretrained on pairs of texts.
+ONE_TEXT = tuple(head for head in TASKS if head != "ForPreTraining")
 
 #: The length of the rows of `make_inputs`.
 LENGTH = 10
@@ -152,7 +158,42 @@ MEMBERS = {
         "Roberta",
         {**SIZES, "type_vocab_size": 1, "layer_norm_eps": 1e-3, "max_position_embeddings": 18},
         write_tokenizer=write_byte_pairs,
-        heads=tuple(head for head in TASKS if head != "ForPreTraining"),
+        heads=ONE_TEXT,
         vocabulary_size=len(make_vocabulary()),
+    ),
+    "distilbert": Member(
+        DistilBertBackbone,
+        "DistilBert",
+        {
+            "dim": 8,
+            "n_layers": 2,
+            "n_heads": 2,
+            "hidden_dim": 16,
+            "max_position_embeddings": 16,
+            "dropout": 0.2,
+            "attention_dropout": 0.3,
+            "activation": "relu",  # Of the head for masked tokens, too.
+        },
+        heads=ONE_TEXT,
+        has_pooler=False,
+    ),
+    "electra": Member(
+        ElectraBackbone,
+        "Electra",
+        {
+            **SIZES,
+            "embedding_size": 4,
+            "layer_norm_eps": 1e-3,
+            "hidden_act": "relu",  # Of the encoder alone.
+        },
+        heads=ONE_TEXT,
+        has_pooler=False,
+        arguments={"embedding_dim": 4},
+    ),
+    "ernie": Member(
+        ErnieBackbone,
+        "Ernie",
+        {**SIZES, "layer_norm_eps": 1e-3, "use_task_id": True, "task_type_vocab_size": 3},
+        arguments={"num_task_types": 3, "task_id": 1},
     ),
 }

@@ -22,12 +22,15 @@ class Field:
             embedding before the row of the first token too. "activation" is the name of an
             activation function.
         default: the value if the file lacks the field. None: the field is required.
+        switch: str, the name of a flag. Where it is absent or false, the value is 0, and the field
+            is not written.
     """
 
     argument: str
     name: str
     kind: str
     default: Any = None
+    switch: str | None = None
 
 
 #: The fields of Google's bert_config.json.
@@ -48,6 +51,26 @@ GOOGLE_FIELDS = (
 #: The fields of the config.json of BERT and RoBERTa in transformers.
 BERT_FIELDS = (*GOOGLE_FIELDS, Field("layer_norm_epsilon", "layer_norm_eps", "positive", 1e-12))
 
+DISTIL_BERT_FIELDS = (
+    Field("vocabulary_size", "vocab_size", "size"),
+    Field("num_layers", "n_layers", "size"),
+    Field("num_heads", "n_heads", "size"),
+    Field("hidden_dim", "dim", "size"),
+    Field("intermediate_dim", "hidden_dim", "size"),
+    Field("activation", "activation", "activation"),
+    Field("dropout", "dropout", "rate"),
+    Field("attention_dropout", "attention_dropout", "rate"),
+    Field("max_sequence_length", "max_position_embeddings", "positions"),
+    Field("initializer_range", "initializer_range", "positive", 0.02),
+)
+
+ELECTRA_FIELDS = (*BERT_FIELDS, Field("embedding_dim", "embedding_size", "size", 128))
+
+ERNIE_FIELDS = (
+    *BERT_FIELDS,
+    Field("num_task_types", "task_type_vocab_size", "size", 3, switch="use_task_id"),
+)
+
 
 def read_fields(config, fields, activations, position_offset=0):
     """Reads the arguments of a backbone from a configuration file.
@@ -67,7 +90,9 @@ def read_fields(config, fields, activations, position_offset=0):
     """
     arguments = {}
     for field in fields:
-        if field.kind == "activation":
+        if field.switch and not config.flag(field.switch, False):
+            value = 0
+        elif field.kind == "activation":
             value = config.choice(field.name, activations)
         elif field.kind == "positions":
             value = config.size(field.name, field.default) - position_offset
@@ -128,7 +153,10 @@ def write_fields(backbone, fields, hidden_acts, owner, position_offset=0):
             value = _find_activation(value, hidden_acts, owner)
         elif field.kind == "positions":
             value += position_offset
-        written[field.name] = value
+        if field.switch:
+            written[field.switch] = value > 0
+        if value or not field.switch:
+            written[field.name] = value
     return written
 
 

@@ -52,7 +52,7 @@ def open_checkpoint(preset):
         preset: str or path: a directory; the prefix of a TensorFlow 1 checkpoint, such as
             `fine_tuned/model.ckpt-1000`; `hf://owner/name` or `hf://owner/name@revision` on the
             Hugging Face Hub, from where the files of one format are downloaded; or
-            `kaggle://owner/model/keras/variation` of a BERT or RoBERTa of KerasHub.
+            `kaggle://owner/model/keras/variation` of a BERT, RoBERTa or DistilBERT of KerasHub.
 
     Returns:
         `HuggingFaceCheckpoint`, `GoogleCheckpoint` or `KerasHubCheckpoint`. None for a preset that
@@ -61,7 +61,7 @@ def open_checkpoint(preset):
 
     Raises:
         FileNotFoundError: if there is nothing at `preset`, or a file is missing.
-        ValueError: if there is no checkpoint of a BERT or RoBERTa at `preset`, if it is damaged, or
+        ValueError: if there is no checkpoint of a known model at `preset`, if it is damaged, or
             if its configuration and its weights belong to different models.
     """
     name = preset_name(preset)
@@ -147,7 +147,7 @@ def _find_kaggle_handle(name):
 
 
 def _download_from_kaggle(handle):
-    """Downloads a preset of KerasHub's BERT or RoBERTa, and returns its path.
+    """Downloads a preset of KerasHub's BERT, RoBERTa or DistilBERT, and returns its path.
 
     For another model it downloads config.json only, and returns None.
     """

@@ -2,7 +2,7 @@
 
 import re
 
-from keras_bert_suite.checkpoints.model_types import find_type
+from keras_bert_suite.checkpoints.model_types import MODEL_TYPES, find_type
 from keras_bert_suite.files.messages import list_names, shorten
 
 #: Configuration fields that change the computation, each with the values that our backbones
@@ -23,6 +23,15 @@ DIALS: tuple[tuple[str, tuple], ...] = (
     ("relative_attention", (False,)),
     ("prenorm", (False,)),
     ("ln_type", ("postln",)),
+    # fields of the code of StructBERT
+    ("attention_type", ("self",)),
+    ("transition_function", ("linear",)),
+    ("pre_ln", (False,)),
+    ("rezero", (False,)),
+    ("squeeze_excitation", (False,)),
+    ("roberta_style", (False,)),
+    ("set_mask_zero", (False,)),
+    ("emb_size", (-1,)),
 )
 
 #: Model types of config.json files of 2019, which have no `model_type`. Each is (model type,
@@ -79,9 +88,10 @@ def find_model_type(config, names):
 
 def _check_names_of_bert(config, names, spell):
     """Checks the names of tensors and fields. Only files since 2020 have a `model_type`."""
+    known = ", ".join(f"{kind.name!r} for {kind.title}" for kind in MODEL_TYPES.values())
     advice = (
-        f'{config.path} has no model_type. If this is a BERT, add "model_type": "bert" to it, and '
-        '"roberta" for a RoBERTa; other architectures cannot be read.'
+        f"{config.path} has no model_type. Add it, if the model is one of these: {known}. Other "
+        "architectures cannot be read."
     )
     architectures = [name.lower() for name in read_architectures(config)]
     for model_type, pattern, fields in OTHER_MODELS:

@@ -1,4 +1,4 @@
-"""Reads presets of KerasHub's BERT, RoBERTa and XLM-RoBERTa."""
+"""Reads presets of KerasHub's BERT, RoBERTa, XLM-RoBERTa and DistilBERT."""
 
 import numpy as np
 

@@ -5,15 +5,32 @@ class in `models`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from keras_bert_suite.checkpoints import name_tables
+from keras_bert_suite.checkpoints import (
+    name_tables,
+    name_tables_distil_bert,
+    name_tables_electra,
+    name_tables_ernie,
+)
 from keras_bert_suite.checkpoints.byte_pair_files import read_hugging_face_byte_pairs
-from keras_bert_suite.checkpoints.config_fields import BERT_FIELDS
+from keras_bert_suite.checkpoints.config_fields import (
+    BERT_FIELDS,
+    DISTIL_BERT_FIELDS,
+    ELECTRA_FIELDS,
+    ERNIE_FIELDS,
+)
 from keras_bert_suite.checkpoints.name_tables import NameTable
 from keras_bert_suite.checkpoints.sentence_piece_files import read_hugging_face_fairseq
 from keras_bert_suite.checkpoints.tokenizer_files import read_hugging_face_tokenizer
 from keras_bert_suite.files.messages import shorten
+
+#: The dropout rates before the heads of BERT and RoBERTa. See `ModelType.head_dropouts`.
+BERT_DROPOUTS = {
+    "classifier": ("classifier_dropout", None),
+    "token_classifier": ("classifier_dropout", None),
+    "choice_scorer": ("classifier_dropout", None),
+}
 
 
 @dataclass(frozen=True)
@@ -32,14 +49,17 @@ class ModelType:
         architectures: dict of a path of ours -> the class of transformers for models that have a
             weight at this path. The first path that a model has counts. None stands for the
             encoder alone.
-        keras_hub_backbone: str, KerasHub's class of the encoder.
-        keras_hub_names: `NameTable` of KerasHub's tensors.
+        keras_hub_backbone: str, KerasHub's class of the encoder, or None.
+        keras_hub_names: `NameTable` of KerasHub's tensors, or None.
         keras_hub_built_in: dict of arguments of the backbone that are constants in KerasHub, and
             are not in its configuration.
         position_offset: int, how many rows the position embedding has before the row of the first
             token.
         fields: tuple of `Field`, the fields of config.json that are arguments of the backbone.
-        classifier_dropout: str, the field of config.json for the dropout rate of a classifier.
+        built_in: dict of arguments of the backbone that are constants in transformers, and are not
+            in config.json.
+        head_dropouts: dict of the layer of a head -> (the field of config.json for the dropout rate
+            before it, the rate if the field is absent). None is the rate of the encoder.
         dials: configuration fields as in `hugging_face_config.DIALS`, of this kind alone.
     """
 
@@ -51,12 +71,13 @@ class ModelType:
     names: NameTable
     classifier_names: NameTable
     architectures: dict
-    keras_hub_backbone: str
-    keras_hub_names: NameTable
-    keras_hub_built_in: dict
+    keras_hub_backbone: str | None = None
+    keras_hub_names: NameTable | None = None
+    keras_hub_built_in: dict = field(default_factory=dict)
     position_offset: int = 0
     fields: tuple = BERT_FIELDS
-    classifier_dropout: str = "classifier_dropout"
+    built_in: dict = field(default_factory=dict)
+    head_dropouts: dict = field(default_factory=lambda: BERT_DROPOUTS)
     dials: tuple = ()
 
     @property
@@ -139,7 +160,94 @@ XLM_ROBERTA = ModelType(
     }
 )
 
-MODEL_TYPES = {kind.name: kind for kind in (BERT, ROBERTA, XLM_ROBERTA)}
+DISTIL_BERT = ModelType(
+    name="distilbert",
+    title="DistilBERT",
+    backbone="DistilBertBackbone",
+    tokenizer="WordPieceTokenizer",
+    read_tokenizer=read_hugging_face_tokenizer,
+    names=name_tables_distil_bert.DISTIL_BERT,
+    classifier_names=name_tables_distil_bert.DISTIL_BERT,
+    architectures={
+        "classifier/kernel": "DistilBertForSequenceClassification",
+        "token_classifier/kernel": "DistilBertForTokenClassification",
+        "span_labeler/kernel": "DistilBertForQuestionAnswering",
+        "choice_scorer/kernel": "DistilBertForMultipleChoice",
+        "masked_lm/bias": "DistilBertForMaskedLM",
+        None: "DistilBertModel",
+    },
+    keras_hub_backbone="DistilBertBackbone",
+    keras_hub_names=name_tables_distil_bert.KERAS_HUB_DISTIL_BERT,
+    keras_hub_built_in={
+        # keras.activations.gelu, which is exact by default.
+        "activation": "gelu_erf",
+        "layer_norm_epsilon": 1e-12,
+        "initializer_range": 0.02,
+        "num_segments": 0,
+    },
+    fields=DISTIL_BERT_FIELDS,
+    built_in={"layer_norm_epsilon": 1e-12, "num_segments": 0},
+    head_dropouts={
+        "classifier": ("seq_classif_dropout", 0.2),
+        "choice_scorer": ("seq_classif_dropout", 0.2),
+        # transformers has the dropout of the encoder here, and keeps this field unread.
+        "token_classifier": ("classifier_dropout", None),
+    },
+)
+
+ELECTRA = ModelType(
+    name="electra",
+    title="ELECTRA",
+    backbone="ElectraBackbone",
+    tokenizer="WordPieceTokenizer",
+    read_tokenizer=read_hugging_face_tokenizer,
+    names=name_tables_electra.ELECTRA,
+    classifier_names=name_tables_electra.ELECTRA_CLASSIFIER,
+    architectures={
+        "classifier/kernel": "ElectraForSequenceClassification",
+        "token_classifier/kernel": "ElectraForTokenClassification",
+        "span_labeler/kernel": "ElectraForQuestionAnswering",
+        "choice_scorer/kernel": "ElectraForMultipleChoice",
+        "masked_lm/bias": "ElectraForMaskedLM",
+        "replaced_tokens/scorer/kernel": "ElectraForPreTraining",
+        None: "ElectraModel",
+    },
+    # KerasHub's ELECTRA computes other activations, in its layers and in its pooler.
+    fields=ELECTRA_FIELDS,
+    head_dropouts={**BERT_DROPOUTS, "choice_scorer": ("summary_last_dropout", 0.1)},
+    # The layer before the head for choices.
+    dials=(
+        ("summary_type", ("first",)),
+        ("summary_use_proj", (True,)),
+        ("summary_activation", ("gelu",)),
+    ),
+)
+
+ERNIE = ModelType(
+    **{
+        **vars(BERT),
+        "name": "ernie",
+        "title": "ERNIE",
+        "backbone": "ErnieBackbone",
+        "names": name_tables_ernie.ERNIE,
+        "classifier_names": name_tables_ernie.ERNIE,
+        "architectures": {
+            path: name.replace("Bert", "Ernie") for path, name in BERT.architectures.items()
+        },
+        "keras_hub_backbone": None,
+        "keras_hub_names": None,
+        "keras_hub_built_in": {},
+        "fields": ERNIE_FIELDS,
+    }
+)
+
+#: ModelScope's name for StructBERT, which is a BERT with other pretraining.
+STRUCT_BERT = ModelType(**{**vars(BERT), "name": "structbert", "title": "StructBERT"})
+
+MODEL_TYPES = {
+    kind.name: kind
+    for kind in (BERT, ROBERTA, XLM_ROBERTA, DISTIL_BERT, ELECTRA, ERNIE, STRUCT_BERT)
+}
 
 
 def type_of_backbone(cls):

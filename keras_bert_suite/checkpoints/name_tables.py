@@ -81,7 +81,7 @@ def _translate(name, rows):
     return None
 
 
-def _within(ours, theirs, rows):
+def within(ours, theirs, rows):
     """The rows with the prefix `ours` before our paths, and `theirs` before their names."""
     return tuple((ours + path, theirs + name, transform) for path, name, transform in rows)
 
@@ -89,18 +89,18 @@ def _within(ours, theirs, rows):
 #: Parts that a file may lack. A model that has such a part keeps its values.
 OPTIONAL = (
     *(r"pooler/.*", r"masked_lm/.*", r"next_sentence/.*"),
-    *(r"span_labeler/.*", r"choice_scorer/.*"),
+    *(r"span_labeler/.*", r"choice_scorer/.*", r"replaced_tokens/.*"),
 )
 
 #: Parts that a model may lack.
 HEADS = (
     *(r"classifier/.*", r"token_classifier/.*", r"span_labeler/.*", r"choice_scorer/.*"),
-    *(r"masked_lm/.*", r"next_sentence/.*"),
+    *(r"masked_lm/.*", r"next_sentence/.*", r"replaced_tokens/.*"),
 )
 
 GOOGLE_TF1 = NameTable(
     rows=(
-        *_within(
+        *within(
             "embeddings/",
             "bert/embeddings/",
             (
@@ -114,7 +114,7 @@ GOOGLE_TF1 = NameTable(
         # bert4keras has these tensors if embeddings and hidden states differ in width.
         ("embeddings/projection/kernel", "bert/encoder/embedding_hidden_mapping_in/kernel", same),
         ("embeddings/projection/bias", "bert/encoder/embedding_hidden_mapping_in/bias", same),
-        *_within(
+        *within(
             "transformer_layer_{i}/",
             "bert/encoder/layer_{i}/",
             (
@@ -160,10 +160,10 @@ GOOGLE_TF1 = NameTable(
 )
 
 
-def _hugging_face_encoder(model):
+def hugging_face_encoder(model):
     """The rows of an encoder. Hugging Face puts the name of the model, such as "bert", first."""
     return (
-        *_within(
+        *within(
             "embeddings/",
             f"{model}.embeddings.",
             (
@@ -174,7 +174,7 @@ def _hugging_face_encoder(model):
                 ("layer_norm/beta", "LayerNorm.bias", same),
             ),
         ),
-        *_within(
+        *within(
             "transformer_layer_{i}/",
             model + ".encoder.layer.{i}.",
             (
@@ -205,7 +205,8 @@ def _hugging_face_encoder(model):
     )
 
 
-def _hugging_face_aliases(model):
+def hugging_face_aliases(model):
+    """The aliases of the names of an encoder that Hugging Face calls `model`."""
     return (
         # PyTorch's DataParallel puts a prefix before all names. The names of an encoder that was
         # saved by itself have no prefix. Files of 2018 name norms as Google did.
@@ -218,7 +219,7 @@ def _hugging_face_aliases(model):
 
 HUGGING_FACE = NameTable(
     rows=(
-        *_hugging_face_encoder("bert"),
+        *hugging_face_encoder("bert"),
         ("masked_lm/transform/kernel", "cls.predictions.transform.dense.weight", transposed),
         ("masked_lm/transform/bias", "cls.predictions.transform.dense.bias", same),
         ("masked_lm/layer_norm/gamma", "cls.predictions.transform.LayerNorm.weight", same),
@@ -236,7 +237,7 @@ HUGGING_FACE = NameTable(
         ("span_labeler/kernel", "qa_outputs.weight", transposed),
         ("span_labeler/bias", "qa_outputs.bias", same),
     ),
-    aliases=_hugging_face_aliases("bert"),
+    aliases=hugging_face_aliases("bert"),
     ignored=(r"bert\.embeddings\.(position_ids|token_type_ids)",),
     optional=OPTIONAL,
     heads=HEADS,
@@ -254,7 +255,7 @@ HUGGING_FACE = NameTable(
 #: RobertaForQuestionAnswering and RobertaForMultipleChoice.
 ROBERTA = NameTable(
     rows=(
-        *_hugging_face_encoder("roberta"),
+        *hugging_face_encoder("roberta"),
         ("masked_lm/transform/kernel", "lm_head.dense.weight", transposed),
         ("masked_lm/transform/bias", "lm_head.dense.bias", same),
         ("masked_lm/layer_norm/gamma", "lm_head.layer_norm.weight", same),
@@ -267,7 +268,7 @@ ROBERTA = NameTable(
         ("span_labeler/kernel", "qa_outputs.weight", transposed),
         ("span_labeler/bias", "qa_outputs.bias", same),
     ),
-    aliases=_hugging_face_aliases("roberta"),
+    aliases=hugging_face_aliases("roberta"),
     ignored=(r"roberta\.embeddings\.(position_ids|token_type_ids)",),
     optional=tuple(pattern for pattern in OPTIONAL if pattern != r"next_sentence/.*"),
     heads=HEADS,
@@ -293,7 +294,8 @@ ROBERTA_CLASSIFIER = replace(
     ),
 )
 
-_KERAS_HUB_BLOCKS = _within(
+#: The names of the transformer layers of all encoders of KerasHub.
+KERAS_HUB_BLOCKS = within(
     "transformer_layer_{i}/",
     "layers/transformer_encoder_{i}/",
     (
@@ -324,7 +326,8 @@ _KERAS_HUB_BLOCKS = _within(
     ),
 )
 
-_KERAS_HUB_ALIASES = (
+#: The aliases of these names.
+KERAS_HUB_ALIASES = (
     (r"^layers/transformer_encoder/", "layers/transformer_encoder_0/"),
     (r"/_(query|key|value|output)_dense/", r"/\1_dense/"),  # in older versions of Keras
 )
@@ -333,7 +336,7 @@ _KERAS_HUB_ALIASES = (
 #: numbered, except for the first.
 KERAS_HUB = NameTable(
     rows=(
-        *_within(
+        *within(
             "embeddings/",
             "layers/",
             (
@@ -344,14 +347,14 @@ KERAS_HUB = NameTable(
                 ("layer_norm/beta", "layer_normalization/vars/1", same),
             ),
         ),
-        *_KERAS_HUB_BLOCKS,
+        *KERAS_HUB_BLOCKS,
         ("pooler/kernel", "layers/dense/vars/0", same),
         ("pooler/bias", "layers/dense/vars/1", same),
         # The weights of a task are in another file.
         ("classifier/kernel", "BertTextClassifier/layers/dense/vars/0", same),
         ("classifier/bias", "BertTextClassifier/layers/dense/vars/1", same),
     ),
-    aliases=_KERAS_HUB_ALIASES,
+    aliases=KERAS_HUB_ALIASES,
     ignored=(r"([^/]+/)?optimizer/.*", r".*/seed_generator.*"),
     optional=tuple(pattern for pattern in OPTIONAL if pattern != r"pooler/.*"),
     heads=HEADS,
@@ -361,7 +364,7 @@ KERAS_HUB = NameTable(
 KERAS_HUB_ROBERTA = replace(
     KERAS_HUB,
     rows=(
-        *_within(
+        *within(
             "embeddings/",
             "layers/",
             (
@@ -380,7 +383,7 @@ KERAS_HUB_ROBERTA = replace(
                 ("layer_norm/beta", "layer_normalization/vars/1", same),
             ),
         ),
-        *_KERAS_HUB_BLOCKS,
+        *KERAS_HUB_BLOCKS,
         ("pooler/kernel", "RobertaTextClassifier/layers/dense/vars/0", same),
         ("pooler/bias", "RobertaTextClassifier/layers/dense/vars/1", same),
         ("classifier/kernel", "RobertaTextClassifier/layers/dense_1/vars/0", same),

@@ -55,7 +55,8 @@ def save_keras_hub(
     it is not `dropout`, are not stored.
 
     Args:
-        model: `BertBackbone`, `RobertaBackbone`, or a `TextClassifier` on one.
+        model: `BertBackbone`, `RobertaBackbone`, `DistilBertBackbone`, or a `TextClassifier` on
+            one.
         path: str or path of the directory, which must not exist.
         tokenizer: `WordPieceTokenizer`, `BytePairTokenizer` or `XLMRobertaTokenizer`. None takes
             that of a task's preprocessor, if it is one of these; no tokenizer is written with a
@@ -77,6 +78,11 @@ def save_keras_hub(
     backbone = getattr(model, "backbone", model)
     kind = type_of_model(model, tokenizer)
     owner = f"KerasHub's {kind.title}"
+    if kind.keras_hub_names is None:
+        raise ValueError(
+            f"KerasHub has no model that computes the same as {type(backbone).__name__}. Use "
+            "`save_hugging_face`, or `save_to_preset`."
+        )
     # Only the checks of the backbone are needed.
     write_fields(backbone, kind.fields, _ACTIVATIONS, owner, kind.position_offset)
     _check_settings(backbone, kind, owner)
@@ -185,7 +191,7 @@ def _fill(directory, weights, kind):
         # KerasHub has neither segments, nor positions before the first token.
         values[positions] = values[positions][kind.position_offset :] + segments
     for name, value in values.items():
-        if name in names:  # Without a classifier, KerasHub's RoBERTa has no pooler.
+        if name in names:  # Without a classifier, not every encoder has a pooler.
             file, inner = checkpoint.find(names[name])
             with h5py.File(file.path, "r+") as opened:
                 opened[inner][...] = value.reshape(opened[inner].shape)

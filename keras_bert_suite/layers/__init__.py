@@ -20,6 +20,7 @@ from keras_bert_suite.layers.pooling import (
     MaxPooling,
     MeanPooling,
 )
+from keras_bert_suite.layers.replaced_tokens import ReplacedTokenHead, ReplacementSampler
 from keras_bert_suite.layers.self_attention import SelfAttention
 from keras_bert_suite.layers.sequence_layout import (
     LAYOUT_ARGUMENT,
@@ -50,6 +51,8 @@ __all__ = [
     "MaxPooling",
     "MeanPooling",
     "PackedSequences",
+    "ReplacedTokenHead",
+    "ReplacementSampler",
     "ScalarMix",
     "SelfAttention",
     "SequenceLayout",

@@ -1,5 +1,6 @@
 """Sequence packing: several rows of a batch in one, so that nothing is computed on padding."""
 
+from collections.abc import Container
 from typing import Any, NamedTuple, Self
 
 import keras
@@ -237,8 +238,12 @@ class PackedSequences:
         mask: Tensor = None,
         **kwargs: Any,
     ) -> Any:
-        """The outputs for packed arrays by name, and for `sequence_layout` if it is among them."""
-        inputs, layout = _take_layout(inputs)
+        """The outputs for packed arrays by name, and for `sequence_layout` if it is among them.
+
+        Arrays that the model does not take, such as `segment_ids` of a packer, are left out. Keras
+        would take them for others of the same shape.
+        """
+        inputs, layout = _take_layout(inputs, self.input)  # type: ignore[attr-defined]
         if layout is not None:
             kind = GroupedLayout if isinstance(layout, (list, tuple)) else SequenceLayout
             kwargs[LAYOUT_ARGUMENT] = kind.read(layout, inputs["padding_mask"])
@@ -247,14 +252,13 @@ class PackedSequences:
         return super().call(inputs, training=training, mask=mask, **kwargs)  # type: ignore[misc]
 
     def compute_output_spec(self, inputs: dict[str, Tensor], **kwargs: Any) -> Any:
-        inputs, _ = _take_layout(inputs)
+        inputs, _ = _take_layout(inputs, self.input)  # type: ignore[attr-defined]
         return super().compute_output_spec(inputs, **kwargs)  # type: ignore[misc]
 
 
-def _take_layout(inputs: Any) -> tuple[Any, Tensor | None]:
-    """(inputs without a layout, the layout or None)."""
-    if not isinstance(inputs, dict) or LAYOUT_ARGUMENT not in inputs:
+def _take_layout(inputs: Any, names: Container[str]) -> tuple[Any, Tensor | None]:
+    """(the inputs of these names, the layout or None)."""
+    if not isinstance(inputs, dict):
         return inputs, None
-    inputs = dict(inputs)
-    layout = inputs.pop(LAYOUT_ARGUMENT)
-    return inputs, layout
+    layout = inputs.get(LAYOUT_ARGUMENT)
+    return {name: array for name, array in inputs.items() if name in names}, layout

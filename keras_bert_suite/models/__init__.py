@@ -5,12 +5,33 @@ import keras_hub
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models.bert_backbone import BERT_SIZES, BertBackbone
+from keras_bert_suite.models.distil_bert_backbone import DistilBertBackbone
+from keras_bert_suite.models.electra_backbone import ElectraBackbone
+from keras_bert_suite.models.ernie_backbone import ErnieBackbone
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 
 #: The backbones by the name of their class, as checkpoints name them.
-BACKBONES = {cls.__name__: cls for cls in (BertBackbone, RobertaBackbone)}
+BACKBONES = {
+    cls.__name__: cls
+    for cls in (
+        BertBackbone,
+        DistilBertBackbone,
+        ElectraBackbone,
+        ErnieBackbone,
+        RobertaBackbone,
+    )
+}
 
-__all__ = ["BACKBONES", "BERT_SIZES", "BertBackbone", "RobertaBackbone", "open_backbone"]
+__all__ = [
+    "BACKBONES",
+    "BERT_SIZES",
+    "BertBackbone",
+    "DistilBertBackbone",
+    "ElectraBackbone",
+    "ErnieBackbone",
+    "RobertaBackbone",
+    "open_backbone",
+]
 
 
 def open_backbone(preset: PathLike) -> keras_hub.models.Backbone:

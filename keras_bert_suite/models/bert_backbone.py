@@ -1,7 +1,7 @@
 """BERT, the encoder without a head."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import keras
 import keras_hub
@@ -72,7 +72,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         attention_dropout: float, dropout rate of the attention probabilities.
             Defaults to `dropout`.
         max_sequence_length: int, the most tokens in a row.
-        num_segments: int, rows of the segment embedding.
+        num_segments: int, rows of the segment embedding; 0 for no such table.
         embedding_dim: int, width of the embedding tables. Defaults to `hidden_dim`;
             any other width is projected to it.
         layer_norm_epsilon: float.
@@ -105,6 +105,16 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
     google-research/bert.
     """
 
+    #: The named sizes, each with the arguments of the constructor.
+    sizes: ClassVar[dict[str, Config]] = {
+        size: {
+            "num_layers": num_layers,
+            "num_heads": num_heads,
+            "hidden_dim": hidden_dim,
+            "intermediate_dim": 4 * hidden_dim,
+        }
+        for size, (num_layers, hidden_dim, num_heads) in BERT_SIZES.items()
+    }
     #: The names of the model's inputs.
     input_names: tuple[str, ...] = ("token_ids", "segment_ids", "padding_mask")
     #: How many rows the position embedding has before the row of the first token.
@@ -283,26 +293,18 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
 
     @classmethod
     def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:
-        """Builds one of Google's released sizes, randomly initialised.
+        """Builds one of the released sizes, randomly initialised.
 
         Args:
-            size: "tiny", "mini", "small", "medium", "base" or "large". With the
-                uncased vocabulary of 30,522 they have 4.4, 11.2, 28.8, 41.4, 109.5
-                and 335.1 million parameters.
+            size: a key of `sizes`. Google's sizes of BERT are "tiny", "mini", "small", "medium",
+                "base" and "large". With the uncased vocabulary of 30,522 they have 4.4, 11.2,
+                28.8, 41.4, 109.5 and 335.1 million parameters.
             vocabulary_size: int V.
             **kwargs: any other argument of the constructor.
         """
-        if size not in BERT_SIZES:
-            raise ValueError(f"size must be one of {', '.join(BERT_SIZES)}, got {size!r}.")
-        num_layers, hidden_dim, num_heads = BERT_SIZES[size]
-        return cls(
-            vocabulary_size=vocabulary_size,
-            num_layers=num_layers,
-            num_heads=num_heads,
-            hidden_dim=hidden_dim,
-            intermediate_dim=4 * hidden_dim,
-            **kwargs,
-        )
+        if size not in cls.sizes:
+            raise ValueError(f"size must be one of {', '.join(cls.sizes)}, got {size!r}.")
+        return cls(vocabulary_size=vocabulary_size, **cls.sizes[size], **kwargs)
 
     @classmethod
     def from_preset(

@@ -4,6 +4,7 @@ from keras_bert_suite.tasks.answer_f1 import AnswerF1
 from keras_bert_suite.tasks.attention_maps import encode_with_attention
 from keras_bert_suite.tasks.crf_token_classifier import CrfLoss, CrfTokenClassifier
 from keras_bert_suite.tasks.document_classifier import DocumentClassifier
+from keras_bert_suite.tasks.electra_pretrainer import ElectraPretrainer
 from keras_bert_suite.tasks.entity_f1 import EntityF1
 from keras_bert_suite.tasks.entity_span_classifier import EntitySpanClassifier
 from keras_bert_suite.tasks.masked_lm import MaskedLM
@@ -20,6 +21,7 @@ __all__ = [
     "CrfLoss",
     "CrfTokenClassifier",
     "DocumentClassifier",
+    "ElectraPretrainer",
     "EntityF1",
     "EntitySpanClassifier",
     "MaskedLM",

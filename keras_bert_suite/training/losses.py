@@ -7,15 +7,11 @@ from keras_bert_suite.annotations import Config, Dtype, Tensor
 from keras_bert_suite.training.cross_entropy import sparse_cross_entropy
 
 
-@keras.saving.register_keras_serializable(package="keras_bert_suite")
-class MaskedLMLoss(keras.losses.Loss):
-    """The mean cross-entropy of the predictions that count.
+class TokenMeanLoss(keras.losses.Loss):
+    """The mean of the losses of the tokens that count.
 
-    The loss is sum(w CE) / (sum(w) + 1e-5), in float32 under every policy. The term 1e-5 makes the
-    loss of a batch without predictions 0.
-
-    `y_true` int (B, P), the tokens; `y_pred` float (B, P, V), logits; `sample_weight` float
-    (B, P), 0 in slots that hold no prediction, or None.
+    The loss is sum(w l) / (sum(w) + 1e-5), in float32 under every policy. The term 1e-5 makes the
+    loss of a batch without such tokens 0. A subclass computes the losses l of the tokens in `call`.
 
     Args:
         name: str.
@@ -24,6 +20,35 @@ class MaskedLMLoss(keras.losses.Loss):
 
     Raises:
         ValueError: if `reduction` has another value.
+    """
+
+    def __init__(
+        self, name: str, reduction: str = "sum_over_batch_size", dtype: Dtype | None = None
+    ) -> None:
+        if reduction != "sum_over_batch_size":
+            raise ValueError(
+                f"{type(self).__name__} is always the mean over the predictions that count, got "
+                f"reduction={reduction!r}. Leave `reduction` out. For the loss of each prediction, "
+                "call the method `call` of the loss."
+            )
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
+
+    def __call__(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> Tensor:
+        losses = self.call(y_true, y_pred)
+        weights = ops.ones_like(losses)
+        if sample_weight is not None:
+            weights = ops.cast(sample_weight, losses.dtype)
+        return ops.sum(weights * losses) / (ops.sum(weights) + 1e-5)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class MaskedLMLoss(TokenMeanLoss):
+    """The mean cross-entropy of the predictions that count; see `TokenMeanLoss`.
+
+    `y_true` int (B, P), the tokens; `y_pred` float (B, P, V), logits; `sample_weight` float
+    (B, P), 0 in slots that hold no prediction, or None.
 
     Source: google-research/bert, run_pretraining.py, `get_masked_lm_output`.
     """
@@ -34,25 +59,36 @@ class MaskedLMLoss(keras.losses.Loss):
         reduction: str = "sum_over_batch_size",
         dtype: Dtype | None = None,
     ) -> None:
-        if reduction != "sum_over_batch_size":
-            raise ValueError(
-                "MaskedLMLoss is always the mean over the predictions that count, got "
-                f"reduction={reduction!r}. Leave `reduction` out. For the loss of each prediction, "
-                "call `keras.losses.sparse_categorical_crossentropy(..., from_logits=True)`."
-            )
-        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        super().__init__(name, reduction, dtype)
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        """float32 (B, P), the cross-entropy of each prediction."""
         return sparse_cross_entropy(y_true, y_pred)
 
-    def __call__(
-        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
-    ) -> Tensor:
-        losses = self.call(y_true, y_pred)
-        weights = ops.ones_like(losses)
-        if sample_weight is not None:
-            weights = ops.cast(sample_weight, losses.dtype)
-        return ops.sum(weights * losses) / (ops.sum(weights) + 1e-5)
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ReplacedTokenLoss(TokenMeanLoss):
+    """The mean binary cross-entropy of the tokens that count; see `TokenMeanLoss`.
+
+    `y_true` int (B, L), 1 for a token that was replaced; `y_pred` float (B, L), logits;
+    `sample_weight` float or int (B, L), 0 for padding, or None.
+
+    Source: google-research/electra, run_pretraining.py, `_get_discriminator_output`. (Its term
+    beside the sum of the weights is 1e-6.)
+    """
+
+    def __init__(
+        self,
+        name: str = "replaced_token_loss",
+        reduction: str = "sum_over_batch_size",
+        dtype: Dtype | None = None,
+    ) -> None:
+        super().__init__(name, reduction, dtype)
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        """float32 (B, L), the cross-entropy of each token."""
+        labels, logits = (ops.cast(x, "float32") for x in (y_true, y_pred))
+        return ops.binary_crossentropy(labels, logits, from_logits=True)
 
 
 class WrappedLoss(keras.losses.Loss):

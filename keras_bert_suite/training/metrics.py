@@ -71,6 +71,45 @@ class MaskedLMAccuracy(TokenAccuracy):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ReplacedTokenAccuracy(keras.metrics.MeanMetricWrapper):
+    """The share of tokens that a discriminator judges right, over the tokens that count.
+
+    `y_true` (B, L), 1 for a token that was replaced; `y_pred` float (B, L), logits;
+    `sample_weight` float (B, L), 0 for padding.
+    """
+
+    def __init__(self, name: str = "accuracy", dtype: Dtype | None = None) -> None:
+        super().__init__(fn=is_judged_right, name=name, dtype=dtype)
+
+    def get_config(self) -> Config:
+        return {"name": self.name, "dtype": self.dtype}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ReplacedTokenRecall(ReplacedTokenAccuracy):
+    """The share of replaced tokens that a discriminator finds, over the tokens that count.
+
+    `y_true`, `y_pred` and `sample_weight` as for `ReplacedTokenAccuracy`.
+    """
+
+    def __init__(self, name: str = "recall", dtype: Dtype | None = None) -> None:
+        super().__init__(name=name, dtype=dtype)
+
+    def update_state(
+        self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
+    ) -> None:
+        weights = ops.cast(y_true, "float32")
+        if sample_weight is not None:
+            weights = weights * ops.cast(sample_weight, "float32")
+        super().update_state(y_true, y_pred, weights)
+
+
+def is_judged_right(y_true: Tensor, y_pred: Tensor) -> Tensor:
+    """float32 (B, L), 1 where the logit is positive for 1, and not positive for 0."""
+    return ops.cast(ops.equal(y_pred > 0, ops.cast(y_true, "float32") > 0.5), "float32")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
 class LabelSetF1(keras.metrics.F1Score):
     """The F1 of sets of labels. A row has the labels whose probability is above a threshold.
 

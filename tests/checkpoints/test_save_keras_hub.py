@@ -13,6 +13,8 @@ from small_byte_pairs import MERGES, make_vocabulary
 from keras_bert_suite import (
     BertBackbone,
     BytePairTokenizer,
+    DistilBertBackbone,
+    ElectraBackbone,
     RobertaBackbone,
     SegmentPacker,
     TextClassifier,
@@ -40,7 +42,12 @@ def make_roberta():
     return randomize(backbone), BytePairTokenizer(vocabulary, MERGES, add_prefix_space=True)
 
 
-FAMILIES = {"Bert": make_bert, "Roberta": make_roberta}
+def make_distil_bert():
+    backbone = DistilBertBackbone(**SIZES, vocabulary_size=24, max_sequence_length=12)
+    return randomize(backbone), WordPieceTokenizer(PIECES)
+
+
+FAMILIES = {"Bert": make_bert, "Roberta": make_roberta, "DistilBert": make_distil_bert}
 
 
 def check_preset(path):
@@ -119,6 +126,9 @@ def test_other_models_and_tokenizers_are_refused(tmp_path):
     tagger = TokenClassifier(backbone, num_classes=2)
     with pytest.raises(ValueError, match="has no place for these weights .*token_classifier"):
         save_keras_hub(tagger, tmp_path / "preset", tokenizer)
+    electra = ElectraBackbone(**SIZES, vocabulary_size=24)
+    with pytest.raises(ValueError, match="no model that computes the same as ElectraBackbone"):
+        save_keras_hub(electra, tmp_path / "preset", tokenizer)
     labels = TextClassifier(backbone, 2, problem_type="multi_label_classification")
     with pytest.raises(ValueError, match="classes that exclude each other"):
         save_keras_hub(labels, tmp_path / "preset", tokenizer)

@@ -25,7 +25,14 @@ from small_tasks import (
     predicted_columns,
 )
 
-from keras_bert_suite import AttentionPooling, DocumentClassifier, ScalarMix, TrainingCheckpoint
+from keras_bert_suite import (
+    AttentionPooling,
+    DocumentClassifier,
+    ElectraBackbone,
+    ElectraPretrainer,
+    ScalarMix,
+    TrainingCheckpoint,
+)
 from keras_bert_suite.training.model_variables import named_variables
 
 EPOCHS = 2
@@ -48,6 +55,15 @@ def make_sampled_documents(**backbone_arguments):
     return classifier, columns
 
 
+def make_replaced_tokens(**backbone_arguments):
+    """Two models with shared embeddings. The tokens that they train on are drawn."""
+    task, (x, y, weights) = make_task("pretraining", "none", **backbone_arguments)
+    config = {**task.backbone.get_config(), "embedding_dim": 4, "activation": "gelu_erf"}
+    backbone = ElectraBackbone.from_config(config)
+    columns = (x, {"mlm": y["mlm"]}, {"mlm": weights["mlm"]})
+    return ElectraPretrainer(backbone, generator_width=0.5), columns
+
+
 MAKERS = {
     **{
         task: functools.partial(
@@ -56,6 +72,7 @@ MAKERS = {
         for task in TASKS
     },
     "sampled documents": make_sampled_documents,
+    "replaced tokens": make_replaced_tokens,
 }
 
 

@@ -249,11 +249,11 @@ def test_an_encoder_without_a_padding_mask_is_refused():
 
 @pytest.mark.backend_free
 def test_a_classifier_of_keras_hub_that_is_not_read(tmp_path):
-    backbone, preprocessor = ENCODERS["DistilBERT"]()
-    theirs = keras_hub.models.DistilBertTextClassifier(
+    backbone, preprocessor = ENCODERS["DeBERTaV3"]()
+    theirs = keras_hub.models.DebertaV3TextClassifier(
         backbone, num_classes=2, preprocessor=preprocessor
     )
     theirs.save_to_preset(str(tmp_path / "preset"))
-    with pytest.warns(UserWarning, match="a DistilBertBackbone. Its classification layer is left"):
+    with pytest.warns(UserWarning, match="a DebertaV3Backbone. Its classification layer is left"):
         ours = TextClassifier.from_preset(tmp_path / "preset", num_classes=2)
     np.testing.assert_array_equal(ours.backbone.get_weights()[0], backbone.get_weights()[0])

@@ -1,0 +1,149 @@
+"""The layers between ELECTRA's generator and its discriminator, and on top of the latter."""
+
+from typing import Any, Self
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
+from keras_bert_suite.layers.dense import Dense
+
+#: The seed of all samples outside of training. So an evaluation always gives the same result.
+EVALUATION_SEED = 1
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ReplacementSampler(keras.layers.Layer):
+    """Puts tokens that a generator proposes in the place of masked tokens.
+
+    A token is drawn from the softmax of its logits: the token with the highest sum of logit and
+    Gumbel noise. No gradient flows through the draw.
+
+    In training the noise is a function of the seed and of the number of the call, which a training
+    checkpoint holds. Otherwise it is always the same.
+
+    Args:
+        seed: int, or None for a random one.
+
+    Source: Clark et al., 2020 (https://arxiv.org/abs/2003.10555), section 2, and
+    google-research/electra, run_pretraining.py, `_get_fake_data`.
+    """
+
+    def __init__(self, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.seed = seed
+        self.seed_generator = keras.random.SeedGenerator(seed)
+
+    def call(
+        self,
+        token_ids: Tensor,
+        mask_positions: Tensor,
+        logits: Tensor,
+        training: bool | None = None,
+    ) -> Tensor:
+        """Replaces the tokens at the masked positions.
+
+        Args:
+            token_ids: int32 (B, L).
+            mask_positions: int32 (B, P), in [0, L). Position 0, that of [CLS], stands for a slot
+                without a prediction.
+            logits: float (B, P, V).
+            training: bool.
+
+        Returns:
+            int32 (B, L).
+        """
+        seed = self.seed_generator if training else EVALUATION_SEED
+        draws = keras.random.uniform(ops.shape(logits), dtype="float32", seed=seed)
+        noise = -ops.log(-ops.log(draws))
+        drawn = ops.argmax(ops.cast(ops.stop_gradient(logits), "float32") + noise, axis=-1)
+        return write_tokens(token_ids, mask_positions, drawn)
+
+    def compute_output_spec(
+        self, token_ids: Any, mask_positions: Any, logits: Any, training: bool | None = None
+    ) -> keras.KerasTensor:
+        return keras.KerasTensor(token_ids.shape, dtype=token_ids.dtype)
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "seed": self.seed}
+
+
+def write_tokens(token_ids: Tensor, positions: Tensor, values: Tensor) -> Tensor:
+    """Writes tokens to some positions of each row.
+
+    Args:
+        token_ids: int (B, L).
+        positions: int (B, P), in [0, L). Nothing is written to position 0, that of [CLS]: slots
+            without a prediction have it. Other positions of a row differ.
+        values: int (B, P).
+
+    Returns:
+        int (B, L), of the type of `token_ids`.
+    """
+    positions = ops.cast(positions, "int32")
+    kept = ops.take_along_axis(token_ids, positions, axis=1)
+    values = ops.where(positions > 0, ops.cast(values, kept.dtype), kept)
+    rows = ops.arange(ops.shape(token_ids)[0], dtype="int32")[:, None]
+    places = ops.stack([ops.broadcast_to(rows, ops.shape(positions)), positions], axis=-1)
+    # All slots at position 0 of a row write the same token, which is there already.
+    return ops.scatter_update(token_ids, ops.reshape(places, (-1, 2)), ops.reshape(values, (-1,)))
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ReplacedTokenHead(keras.layers.Layer):
+    """Scores for each token whether it was replaced: a dense layer, an activation, one number.
+
+    Args:
+        hidden_dim: int H.
+        activation: function.
+        initializer_range: float, standard deviation of the truncated normal.
+
+    Source: google-research/electra, run_pretraining.py, `_get_discriminator_output`.
+    """
+
+    def __init__(
+        self,
+        hidden_dim: int,
+        activation: Activation,
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.hidden_dim = hidden_dim
+        self.activation = activation
+        self.initializer_range = initializer_range
+        initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
+        self.transform = Dense(
+            hidden_dim,
+            activation=activation,
+            kernel_initializer=initializer,
+            dtype=self.dtype_policy,
+            name="transform",
+        )
+        self.scorer = keras.layers.Dense(
+            1, kernel_initializer=initializer.clone(), dtype=self.dtype_policy, name="scorer"
+        )
+
+    def build(self, sequence_output_shape: Shape) -> None:
+        self.transform.build(sequence_output_shape)
+        self.scorer.build((*sequence_output_shape[:-1], self.hidden_dim))
+
+    def call(self, sequence_output: Tensor) -> Tensor:
+        """float (B, L, H) -> float (B, L) in the compute dtype, logits: positive if replaced."""
+        return self.scorer(self.transform(sequence_output))[..., 0]
+
+    def compute_output_shape(self, sequence_output_shape: Shape) -> Shape:
+        return sequence_output_shape[:-1]
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "hidden_dim": self.hidden_dim,
+            "activation": keras.activations.serialize(self.activation),
+            "initializer_range": self.initializer_range,
+        }
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        activation = keras.activations.deserialize(config["activation"])
+        return cls(**{**config, "activation": activation})

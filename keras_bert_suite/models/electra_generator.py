@@ -1,0 +1,123 @@
+"""The generator that ELECTRA's discriminator is trained with, on the embeddings of both."""
+
+from typing import Any
+
+import keras
+
+from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings, SequenceLayout
+from keras_bert_suite.models.electra_backbone import ElectraBackbone
+
+
+class SharedEmbeddings(keras.layers.Layer):
+    """The embeddings of another model, with a projection of their own.
+
+    Token, position and segment embeddings and their norm are shared.
+
+    Args:
+        embeddings: built `BertEmbeddings` of the other model.
+        hidden_dim: int H, width of the output.
+    """
+
+    def __init__(self, embeddings: BertEmbeddings, hidden_dim: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+        self.embeddings = embeddings
+        self.hidden_dim = hidden_dim
+        self.projection: keras.layers.Dense | None = None
+        if embeddings.embedding_dim != hidden_dim:
+            self.projection = keras.layers.Dense(
+                hidden_dim,
+                kernel_initializer=keras.initializers.TruncatedNormal(
+                    stddev=embeddings.initializer_range
+                ),
+                dtype=self.dtype_policy,
+                name="projection",
+            )
+
+    @property
+    def token_embedding(self) -> keras.layers.ReversibleEmbedding:
+        """The token embedding (V, E) of both models."""
+        return self.embeddings.token_embedding
+
+    def build(self, token_ids_shape: Shape, segment_ids_shape: Shape | None = None) -> None:
+        if self.projection is not None:
+            self.projection.build((*token_ids_shape, self.embeddings.embedding_dim))
+
+    def call(
+        self,
+        token_ids: Tensor,
+        segment_ids: Tensor | None = None,
+        training: bool | None = None,
+        sequence_layout: SequenceLayout | None = None,
+    ) -> Tensor:
+        """Embeds a batch; see `BertEmbeddings.call`."""
+        x = self.embeddings.embed_tokens(
+            token_ids, segment_ids, training=training, sequence_layout=sequence_layout
+        )
+        return x if self.projection is None else self.projection(x)
+
+    def compute_output_shape(
+        self, token_ids_shape: Shape, segment_ids_shape: Shape | None = None
+    ) -> Shape:
+        return (*token_ids_shape, self.hidden_dim)
+
+
+class ElectraGenerator(ElectraBackbone):
+    """A generator for a discriminator, with the discriminator's embeddings.
+
+    It has as many layers as the discriminator, of the same settings, and a share of its attention
+    heads. The heads stay as wide as they are. `to_backbone` makes a model that can be saved.
+
+    The paths of the generator's own weights begin with "generator/".
+
+    Args:
+        discriminator: built `ElectraBackbone`.
+        width: float above 0, at most 1, the share of the discriminator's heads and of its widths.
+
+    Source: google-research/electra, run_pretraining.py, `get_generator_config`.
+    """
+
+    def __init__(self, discriminator: ElectraBackbone, width: float) -> None:
+        # Within its constructor the base class calls `make_embeddings`.
+        self.shared_embeddings = discriminator.embeddings
+        num_heads = max(1, round(width * discriminator.num_heads))
+        head_dim = discriminator.hidden_dim // discriminator.num_heads
+        config = discriminator.get_config()
+        config.pop("trainability", None)
+        activation = keras.activations.deserialize(config.pop("activation"))
+        hidden_dim = num_heads * head_dim
+        ratio = discriminator.intermediate_dim / discriminator.hidden_dim
+        sizes = {
+            "num_heads": num_heads,
+            "hidden_dim": hidden_dim,
+            "intermediate_dim": round(ratio * hidden_dim),
+            "output_hidden_states": False,
+            "dtype": discriminator.dtype_policy,
+            "name": "generator",
+        }
+        with keras.name_scope("generator"):
+            super().__init__(**{**config, **sizes}, activation=activation)
+
+    def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
+        """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
+        return SharedEmbeddings(
+            self.shared_embeddings,
+            arguments["hidden_dim"],
+            dtype=arguments["dtype"],
+            name=arguments["name"],
+        )
+
+    def to_backbone(self) -> ElectraBackbone:
+        """A copy of the generator with embeddings of its own, which can be saved."""
+        backbone = ElectraBackbone.from_config(self.get_config())
+        weights = {weight.path: weight for weight in self.weights}
+        for weight in backbone.weights:
+            own = weights.get(f"generator/{weight.path}")
+            weight.assign(weights[weight.path] if own is None else own)
+        return backbone
+
+    def get_config(self) -> Config:
+        config = super().get_config()
+        config.pop("trainability", None)  # It names layers of this class.
+        return config

@@ -1,0 +1,124 @@
+"""ERNIE, the encoder without a head."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
+from keras_bert_suite.layers import BertEmbeddings
+from keras_bert_suite.models.bert_backbone import BertBackbone
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ErnieEmbeddings(BertEmbeddings):
+    """BERT's embeddings, with the embedding of a task added to those of every token.
+
+    Args:
+        num_task_types: int, rows of the task embedding; 0 for no such table.
+        task_id: int in [0, num_task_types), the row that is added.
+        **kwargs: arguments of `BertEmbeddings`.
+    """
+
+    def __init__(self, num_task_types: int = 0, task_id: int = 0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not 0 <= task_id < max(num_task_types, 1):
+            raise ValueError(
+                f"task_id must be at least 0 and below num_task_types={num_task_types}, got "
+                f"{task_id}."
+            )
+        self.num_task_types = num_task_types
+        self.task_id = task_id
+        self.task_type_embedding: keras.layers.Embedding | None = None
+        if num_task_types:
+            self.task_type_embedding = keras.layers.Embedding(
+                num_task_types,
+                self.embedding_dim,
+                embeddings_initializer=keras.initializers.TruncatedNormal(
+                    stddev=self.initializer_range
+                ),
+                dtype=self.dtype_policy,
+                name="task_type_embedding",
+            )
+
+    def build(
+        self,
+        token_ids_shape: Shape,
+        segment_ids_shape: Shape | None = None,
+        positions_shape: Shape | None = None,
+    ) -> None:
+        super().build(token_ids_shape, segment_ids_shape, positions_shape)
+        if self.task_type_embedding is not None:
+            self.task_type_embedding.build()
+
+    def sum_tables(self, token_ids: Tensor, segment_ids: Tensor, positions: Tensor) -> Tensor:
+        """The sum of the rows of all tables, float (B, L, E)."""
+        x = super().sum_tables(token_ids, segment_ids, positions)
+        if self.task_type_embedding is None:
+            return x
+        return x + self.task_type_embedding(ops.full((1, 1), self.task_id, "int32"))
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "num_task_types": self.num_task_types,
+            "task_id": self.task_id,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ErnieBackbone(BertBackbone):
+    """A functional ERNIE encoder: BERT's encoder, which may also embed the task.
+
+    ERNIE 1.0 is a BERT with other pretraining. ERNIE 2.0 and 3.0 were pretrained on several tasks,
+    and add the embedding of the task to every token. All rows of a batch have the same task.
+
+    Inputs and outputs are those of `BertBackbone`.
+
+    Args:
+        vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim: as for
+            `BertBackbone`.
+        activation: as for `BertBackbone`.
+        num_task_types: int, rows of the task embedding; 0 for no such table, as in ERNIE 1.0.
+        task_id: int, the task of the rows. Checkpoints are fine-tuned with task 0.
+        **kwargs: other arguments of `BertBackbone`.
+
+    Source: Sun et al., 2019 (https://arxiv.org/abs/1904.09223 and
+    https://arxiv.org/abs/1907.12412), and 2021 (https://arxiv.org/abs/2107.02137).
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        num_layers: int,
+        num_heads: int,
+        hidden_dim: int,
+        intermediate_dim: int,
+        activation: Activation = "gelu_erf",
+        num_task_types: int = 0,
+        task_id: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        # Within its constructor the base class calls `make_embeddings`.
+        self.num_task_types = num_task_types
+        self.task_id = task_id
+        super().__init__(
+            vocabulary_size,
+            num_layers,
+            num_heads,
+            hidden_dim,
+            intermediate_dim,
+            activation=activation,
+            **kwargs,
+        )
+
+    def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
+        """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
+        return ErnieEmbeddings(self.num_task_types, self.task_id, **arguments)
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "num_task_types": self.num_task_types,
+            "task_id": self.task_id,
+        }

@@ -1,0 +1,262 @@
+"""ELECTRA's pretraining task: a generator replaces tokens, and a discriminator finds them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import keras_hub
+from keras import ops
+
+from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.argument_checks import check_integer, check_share, is_auto
+from keras_bert_suite.layers import ReplacedTokenHead, ReplacementSampler
+from keras_bert_suite.layers.replaced_tokens import write_tokens
+from keras_bert_suite.models import ElectraBackbone
+from keras_bert_suite.models.electra_generator import ElectraGenerator
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.idle_weights import (
+    IdleWeights,
+    encode_tokens,
+    find_idle,
+    list_missing_poolers,
+)
+from keras_bert_suite.tasks.pretrainer import Pretrainer, add_perplexity, make_masked_lm_head
+from keras_bert_suite.tasks.row_task import RowTask
+from keras_bert_suite.training import (
+    AdamW,
+    LinearWarmupDecay,
+    MaskedLMAccuracy,
+    MaskedLMLoss,
+    ReplacedTokenAccuracy,
+    ReplacedTokenLoss,
+    ReplacedTokenRecall,
+)
+
+#: The weight of the discriminator's loss beside that of the generator, lambda in the paper.
+DISCRIMINATOR_WEIGHT = 50.0
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ElectraPretrainer(IdleWeights, RowTask, keras_hub.models.Task):
+    """A discriminator that learns which tokens of a text a generator has replaced.
+
+    The generator guesses the masked tokens. A token that is drawn from its guesses takes the place
+    of each masked token. The discriminator says of every token whether it is the original. A drawn
+    token that equals the original counts as the original. Both models learn at once, with shared
+    embeddings. After the training, the discriminator is the model to fine-tune.
+
+    Inputs, a dictionary: the inputs of the backbone, int32 (B, L), and `mask_positions`, int32
+    (B, P). Outputs, a dictionary: `mlm`, the generator's logits (B, P, V); `rtd`, the
+    discriminator's logits (B, L), positive for a token that was replaced; and `token_ids`,
+    int32 (B, L), what the discriminator has seen. Labels and sample weights: `mlm`, the original
+    tokens int32 (B, P), and their weights float32 (B, P). Other labels, such as `nsp`, are not
+    used.
+
+    `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches. ELECTRA's code
+    masks 85% of the chosen tokens, keeps the rest, and replaces no token at random:
+    `TokenMasker(tokenizer, mask_token_rate=0.85, random_token_rate=0.0)`.
+
+    Args:
+        backbone: `ElectraBackbone`, the discriminator.
+        generator_width: float above 0, at most 1, the generator's share of the discriminator's
+            attention heads and widths. The paper has 1/4 for the small and the large model and 1/3
+            for the base model.
+        preprocessor: `SegmentPacker` or None. Presets hold its tokenizer.
+        seed: int, not negative, of the tokens that are drawn. A draw depends only on the seed and
+            on the number of the training step.
+
+    Example:
+    ```python
+    pretrainer = ElectraPretrainer(ElectraBackbone.from_size("small", vocabulary_size=30522))
+    pretrainer.compile(AdamW(LinearWarmupDecay(5e-4, total_steps=1_000_000)))
+    pretrainer.fit(batches)
+    pretrainer.backbone.save_to_preset("electra")
+    checkpoints.save_hugging_face(pretrainer.discriminator, "electra_discriminator")
+    ```
+
+    Source: Clark et al., 2020 (https://arxiv.org/abs/2003.10555), and google-research/electra,
+    run_pretraining.py.
+    """
+
+    backbone_cls = ElectraBackbone
+    preprocessor_cls = SegmentPacker
+
+    def __init__(
+        self,
+        backbone: ElectraBackbone,
+        generator_width: float = 0.25,
+        preprocessor: keras.layers.Layer | None = None,
+        seed: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        self.check_further_arguments(kwargs)
+        check_share("generator_width", generator_width, positive=True)
+        check_integer("seed", seed)
+        if not isinstance(backbone, ElectraBackbone):
+            raise ValueError(
+                f"An ElectraPretrainer trains an ElectraBackbone, got a {type(backbone).__name__}. "
+                "Build one with ElectraBackbone.from_size, or train with a Pretrainer."
+            )
+
+        # === Layers ===
+        self.backbone = backbone
+        self.preprocessor = preprocessor
+        self.generator = ElectraGenerator(backbone, generator_width)
+        self.masked_lm = make_masked_lm_head(self.generator)
+        self.sampler = ReplacementSampler(seed, name="sampler")
+        self.replaced_tokens = ReplacedTokenHead(
+            backbone.hidden_dim,
+            backbone.activation,
+            backbone.initializer_range,
+            dtype=backbone.dtype_policy,
+            name="replaced_tokens",
+        )
+
+        # === Functional Model ===
+        inputs = dict(backbone.input)
+        mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
+        guesses = self.masked_lm(encode_tokens(self.generator, inputs), mask_positions)
+        token_ids = self.sampler(inputs["token_ids"], mask_positions, guesses)
+        encoded = encode_tokens(backbone, {**inputs, "token_ids": token_ids})
+        outputs = {"mlm": guesses, "rtd": self.replaced_tokens(encoded), "token_ids": token_ids}
+        self._idle_paths = find_idle(backbone) | find_idle(self.generator)
+        super().__init__(
+            inputs={**inputs, "mask_positions": mask_positions}, outputs=outputs, **kwargs
+        )
+
+        # === Config ===
+        self.generator_width = generator_width
+        self.seed = seed
+
+    @classmethod
+    def arguments_of(
+        cls, checkpoint: Any, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
+        # A checkpoint holds a discriminator or a generator, and this is its discriminator.
+        new_parts = ["generator/.*", "masked_lm/.*", *list_missing_poolers(checkpoint)]
+        return arguments, new_parts
+
+    @property
+    def discriminator(self) -> keras.Model:
+        """The discriminator with its head, which `save_hugging_face` writes.
+
+        Its inputs are those of the backbone, and its output is float (B, L), logits that are
+        positive for a token that was replaced. It shares the weights of this task.
+        """
+        scores = self.replaced_tokens(encode_tokens(self.backbone))
+        model = keras.Model(self.backbone.input, scores, name="discriminator")
+        model.backbone, model.preprocessor = self.backbone, self.preprocessor
+        return model
+
+    def make_masked_lm(self) -> Pretrainer:
+        """A copy of the generator with its head, which `save_hugging_face` writes."""
+        backbone = self.generator.to_backbone()
+        task = Pretrainer(backbone, next_sentence=False, preprocessor=self.preprocessor)
+        task.masked_lm.set_weights(self.masked_lm.get_weights())
+        return task
+
+    def compile(
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        *,
+        loss_weights: Any = "auto",
+        weighted_metrics: Any = "auto",
+        **kwargs: Any,
+    ) -> None:
+        """Configures training, by default as ELECTRA was pretrained.
+
+        Args:
+            optimizer: "auto" is `AdamW` at 5e-4, the rate of the small model, with linear warm-up
+                over the first hundredth of the steps that `fit` takes, and linear decay over the
+                rest. The base and the large model had 2e-4.
+            loss: "auto" is the mean over the masked tokens for the generator, and the mean over all
+                tokens but padding for the discriminator.
+            loss_weights: "auto" weights the discriminator's loss with 50.
+            weighted_metrics: "auto" is `mlm_accuracy`; `rtd_accuracy`, the share of tokens that
+                the discriminator judges right; and `rtd_recall`, the share of the replaced tokens
+                that it finds. `mlm_loss`, and its exponential `perplexity`, are always logged.
+            **kwargs: see `keras.Model.compile`.
+        """
+        if is_auto(optimizer):
+            optimizer = AdamW(LinearWarmupDecay(5e-4, warmup_ratio=0.01))
+        if is_auto(loss):
+            loss = {"mlm": MaskedLMLoss(), "rtd": ReplacedTokenLoss()}
+        if is_auto(loss_weights):
+            loss_weights = {"mlm": 1.0, "rtd": DISCRIMINATOR_WEIGHT}
+        if is_auto(weighted_metrics):
+            # Keras puts the name of the output before the metric's name.
+            weighted_metrics = {
+                "mlm": [MaskedLMAccuracy(name="accuracy")],
+                "rtd": [ReplacedTokenAccuracy(name="accuracy"), ReplacedTokenRecall(name="recall")],
+            }
+        super().compile(
+            optimizer=optimizer,
+            loss=loss,
+            loss_weights=loss_weights,
+            weighted_metrics=weighted_metrics,
+            **kwargs,
+        )
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
+        """The sum of both losses, with the labels that follow from the drawn tokens."""
+        y, y_pred, sample_weight = label_tokens(x, y, y_pred, sample_weight)
+        return super().compute_loss(x, y, y_pred, sample_weight, training=training)
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Tensor]:
+        """dict of the metrics, with the labels that follow from the drawn tokens."""
+        y, y_pred, sample_weight = label_tokens(x, y, y_pred, sample_weight)
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def get_metrics_result(self) -> dict[str, Tensor]:
+        """dict of the metrics, with `perplexity`."""
+        results = super().get_metrics_result()
+        return add_perplexity(results) if "mlm_loss" in results else results
+
+    def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
+        raise ValueError(
+            f"{type(self).__name__} takes packed and masked batches, got texts. Make the batches "
+            "with PretrainingBatches, or pack with a SegmentPacker and mask with a TokenMasker."
+        )
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "generator_width": self.generator_width,
+            "seed": self.seed,
+        }
+
+
+def label_tokens(
+    x: dict[str, Tensor], y: dict[str, Tensor], y_pred: dict[str, Tensor], sample_weight: Any
+) -> tuple[dict[str, Tensor], dict[str, Tensor], dict[str, Tensor]]:
+    """Makes the labels of the discriminator: 1 for a token that is not the original.
+
+    Args:
+        x: dict with `padding_mask` and `mask_positions`.
+        y: dict with `mlm`, int (B, P), the original tokens.
+        y_pred: dict of the outputs of `ElectraPretrainer`.
+        sample_weight: dict with `mlm`, float (B, P), or None.
+
+    Returns:
+        (y, y_pred, sample_weight), each a dict with `mlm` (B, P, ...) and `rtd` (B, L).
+    """
+    seen, positions = y_pred["token_ids"], x["mask_positions"]
+    replaced = ops.not_equal(seen, write_tokens(seen, positions, y["mlm"]))
+    predictions = ops.ones_like(positions, dtype="float32")
+    if sample_weight is not None:
+        predictions = sample_weight["mlm"]
+    return (
+        {"mlm": y["mlm"], "rtd": ops.cast(replaced, "float32")},
+        {"mlm": y_pred["mlm"], "rtd": y_pred["rtd"]},
+        {"mlm": predictions, "rtd": ops.cast(x["padding_mask"] > 0, "float32")},
+    )
