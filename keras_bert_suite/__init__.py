@@ -18,7 +18,13 @@ from keras_bert_suite.layers import (
     TransformerBlock,
     WindowTransformer,
 )
-from keras_bert_suite.models import BertBackbone, RobertaBackbone
+from keras_bert_suite.models import (
+    AlbertBackbone,
+    BertBackbone,
+    NezhaBackbone,
+    RobertaBackbone,
+    RoFormerBackbone,
+)
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker, split_sequences
 from keras_bert_suite.serving import (
     export_litert,
@@ -59,6 +65,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "AdamW",
+    "AlbertBackbone",
     "AnswerF1",
     "AttentionPooling",
     "BertBackbone",
@@ -88,7 +95,9 @@ __all__ = [
     "MeanPooling",
     "MultipleChoice",
     "Pretrainer",
+    "NezhaBackbone",
     "QuestionAnswerer",
+    "RoFormerBackbone",
     "RobertaBackbone",
     "ScalarMix",
     "SegmentPacker",

@@ -79,14 +79,18 @@ class HuggingFaceCheckpoint:
         self.backbone_config = read_fields(config, kind.fields, ACTIVATIONS, kind.position_offset)
         _check_decoder(config, shapes, kind.names)
         self.name_table, classifier = _find_classifier(kind, shapes)
-        dropout = config.rate(kind.classifier_dropout, self.backbone_config["dropout"])
+        dropouts = _read_head_dropouts(config, kind, self.backbone_config["dropout"])
         self.classifier_config, self.classifier_problem = read_classifier(
-            config, classifier, kind.architectures["classifier/kernel"], dropout
+            config, classifier, kind.architectures["classifier/kernel"], dropouts["classifier"]
         )
         self.label_names = (self.classifier_config or {}).get("label_names")
         self.sequence_length = self._read_sequence_length()
-        self.token_classifier_config = read_token_classifier(config, classifier, dropout)
-        self.multiple_choice_config = read_multiple_choice(config, classifier, dropout)
+        self.token_classifier_config = read_token_classifier(
+            config, classifier, dropouts["token_classifier"]
+        )
+        self.multiple_choice_config = read_multiple_choice(
+            config, classifier, dropouts["choice_scorer"]
+        )
         if classifier is not None:
             # A layer with the name "classifier" may be a head that this package does not have.
             heads = {"classifier": self.classifier_config}
@@ -114,7 +118,12 @@ class HuggingFaceCheckpoint:
     @property
     def tokenizer_config(self):
         """dict of arguments of the tokenizer; see `ModelType.read_tokenizer`."""
-        return self.model_type.read_tokenizer(self.path)
+        return self.model_type.find_tokenizer(self.path)[1](self.path)
+
+    @property
+    def tokenizer_class(self):
+        """str, the class of the tokenizer; None if this package does not have it."""
+        return self.model_type.find_tokenizer(self.path)[0]
 
     def tensor_shapes(self):
         """dict of tensor name -> shape, read from headers."""
@@ -129,6 +138,14 @@ def find_config(path):
     """The path of config.json in a directory. Checkpoints of 2018 call it bert_config.json."""
     old = path / "bert_config.json"
     return old if old.is_file() and not (path / "config.json").is_file() else path / "config.json"
+
+
+def _read_head_dropouts(config, kind, encoder_dropout):
+    """dict of the layer of a head -> the dropout rate before it."""
+    return {
+        head: config.rate(name, encoder_dropout if default is None else default)
+        for head, (name, default) in kind.head_dropouts.items()
+    }
 
 
 def _find_classifier(kind, shapes):

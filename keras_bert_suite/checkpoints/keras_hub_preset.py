@@ -30,6 +30,7 @@ def _find_type(path):
     """The `ModelType` of KerasHub's backbone in a directory, or None."""
     package, name = _class_of(read_json(path / "config.json"))
     kinds = [kind for kind in MODEL_TYPES.values() if kind.backbone == name]
+    kinds = [kind for kind in kinds if kind.keras_hub_names is not None]
     return kinds[0] if kinds and package == "keras_hub" else None
 
 
@@ -116,6 +117,11 @@ class KerasHubCheckpoint:
         if unknown_token not in (None, "[UNK]"):
             arguments["unknown_token"] = str(unknown_token)
         return arguments
+
+    @property
+    def tokenizer_class(self):
+        """str, the class of the tokenizer."""
+        return self.model_type.tokenizer
 
     def _read_byte_pairs(self):
         config, files = self._find_tokenizer("vocabulary.json", "merges.txt")

@@ -1,7 +1,7 @@
 """Tables of the names of our weights in the checkpoints of other libraries.
 
-A row is (our path, their name, transform). `{i}` stands for the number of a layer. Every transform
-is its own inverse, so a row serves both loading and saving.
+A row is (our path, their name, transform). `{i}` and `{j}` stand for the numbers of a layer. Every
+transform is its own inverse, so a row serves both loading and saving.
 """
 
 import re
@@ -75,13 +75,14 @@ def matches_any(name, patterns):
 
 def _translate(name, rows):
     for source, target, transform in rows:
-        match = re.fullmatch(re.escape(source).replace(r"\{i\}", r"(?P<i>\d+)"), name)
+        pattern = re.sub(r"\\{([ij])\\}", r"(?P<\1>\\d+)", re.escape(source))
+        match = re.fullmatch(pattern, name)
         if match:
             return target.format(**match.groupdict()), transform
     return None
 
 
-def _within(ours, theirs, rows):
+def within(ours, theirs, rows):
     """The rows with the prefix `ours` before our paths, and `theirs` before their names."""
     return tuple((ours + path, theirs + name, transform) for path, name, transform in rows)
 
@@ -100,7 +101,7 @@ HEADS = (
 
 GOOGLE_TF1 = NameTable(
     rows=(
-        *_within(
+        *within(
             "embeddings/",
             "bert/embeddings/",
             (
@@ -114,7 +115,7 @@ GOOGLE_TF1 = NameTable(
         # bert4keras has these tensors if embeddings and hidden states differ in width.
         ("embeddings/projection/kernel", "bert/encoder/embedding_hidden_mapping_in/kernel", same),
         ("embeddings/projection/bias", "bert/encoder/embedding_hidden_mapping_in/bias", same),
-        *_within(
+        *within(
             "transformer_layer_{i}/",
             "bert/encoder/layer_{i}/",
             (
@@ -160,10 +161,10 @@ GOOGLE_TF1 = NameTable(
 )
 
 
-def _hugging_face_encoder(model):
+def hugging_face_encoder(model):
     """The rows of an encoder. Hugging Face puts the name of the model, such as "bert", first."""
     return (
-        *_within(
+        *within(
             "embeddings/",
             f"{model}.embeddings.",
             (
@@ -174,7 +175,7 @@ def _hugging_face_encoder(model):
                 ("layer_norm/beta", "LayerNorm.bias", same),
             ),
         ),
-        *_within(
+        *within(
             "transformer_layer_{i}/",
             model + ".encoder.layer.{i}.",
             (
@@ -205,7 +206,8 @@ def _hugging_face_encoder(model):
     )
 
 
-def _hugging_face_aliases(model):
+def hugging_face_aliases(model):
+    """The aliases of the names of an encoder that Hugging Face calls `model`."""
     return (
         # PyTorch's DataParallel puts a prefix before all names. The names of an encoder that was
         # saved by itself have no prefix. Files of 2018 name norms as Google did.
@@ -218,7 +220,7 @@ def _hugging_face_aliases(model):
 
 HUGGING_FACE = NameTable(
     rows=(
-        *_hugging_face_encoder("bert"),
+        *hugging_face_encoder("bert"),
         ("masked_lm/transform/kernel", "cls.predictions.transform.dense.weight", transposed),
         ("masked_lm/transform/bias", "cls.predictions.transform.dense.bias", same),
         ("masked_lm/layer_norm/gamma", "cls.predictions.transform.LayerNorm.weight", same),
@@ -236,7 +238,7 @@ HUGGING_FACE = NameTable(
         ("span_labeler/kernel", "qa_outputs.weight", transposed),
         ("span_labeler/bias", "qa_outputs.bias", same),
     ),
-    aliases=_hugging_face_aliases("bert"),
+    aliases=hugging_face_aliases("bert"),
     ignored=(r"bert\.embeddings\.(position_ids|token_type_ids)",),
     optional=OPTIONAL,
     heads=HEADS,
@@ -254,7 +256,7 @@ HUGGING_FACE = NameTable(
 #: RobertaForQuestionAnswering and RobertaForMultipleChoice.
 ROBERTA = NameTable(
     rows=(
-        *_hugging_face_encoder("roberta"),
+        *hugging_face_encoder("roberta"),
         ("masked_lm/transform/kernel", "lm_head.dense.weight", transposed),
         ("masked_lm/transform/bias", "lm_head.dense.bias", same),
         ("masked_lm/layer_norm/gamma", "lm_head.layer_norm.weight", same),
@@ -267,7 +269,7 @@ ROBERTA = NameTable(
         ("span_labeler/kernel", "qa_outputs.weight", transposed),
         ("span_labeler/bias", "qa_outputs.bias", same),
     ),
-    aliases=_hugging_face_aliases("roberta"),
+    aliases=hugging_face_aliases("roberta"),
     ignored=(r"roberta\.embeddings\.(position_ids|token_type_ids)",),
     optional=tuple(pattern for pattern in OPTIONAL if pattern != r"next_sentence/.*"),
     heads=HEADS,
@@ -293,7 +295,8 @@ ROBERTA_CLASSIFIER = replace(
     ),
 )
 
-_KERAS_HUB_BLOCKS = _within(
+#: The names of the transformer layers of all encoders of KerasHub.
+KERAS_HUB_BLOCKS = within(
     "transformer_layer_{i}/",
     "layers/transformer_encoder_{i}/",
     (
@@ -324,7 +327,8 @@ _KERAS_HUB_BLOCKS = _within(
     ),
 )
 
-_KERAS_HUB_ALIASES = (
+#: The aliases of these names.
+KERAS_HUB_ALIASES = (
     (r"^layers/transformer_encoder/", "layers/transformer_encoder_0/"),
     (r"/_(query|key|value|output)_dense/", r"/\1_dense/"),  # in older versions of Keras
 )
@@ -333,7 +337,7 @@ _KERAS_HUB_ALIASES = (
 #: numbered, except for the first.
 KERAS_HUB = NameTable(
     rows=(
-        *_within(
+        *within(
             "embeddings/",
             "layers/",
             (
@@ -344,14 +348,14 @@ KERAS_HUB = NameTable(
                 ("layer_norm/beta", "layer_normalization/vars/1", same),
             ),
         ),
-        *_KERAS_HUB_BLOCKS,
+        *KERAS_HUB_BLOCKS,
         ("pooler/kernel", "layers/dense/vars/0", same),
         ("pooler/bias", "layers/dense/vars/1", same),
         # The weights of a task are in another file.
         ("classifier/kernel", "BertTextClassifier/layers/dense/vars/0", same),
         ("classifier/bias", "BertTextClassifier/layers/dense/vars/1", same),
     ),
-    aliases=_KERAS_HUB_ALIASES,
+    aliases=KERAS_HUB_ALIASES,
     ignored=(r"([^/]+/)?optimizer/.*", r".*/seed_generator.*"),
     optional=tuple(pattern for pattern in OPTIONAL if pattern != r"pooler/.*"),
     heads=HEADS,
@@ -361,7 +365,7 @@ KERAS_HUB = NameTable(
 KERAS_HUB_ROBERTA = replace(
     KERAS_HUB,
     rows=(
-        *_within(
+        *within(
             "embeddings/",
             "layers/",
             (
@@ -380,7 +384,7 @@ KERAS_HUB_ROBERTA = replace(
                 ("layer_norm/beta", "layer_normalization/vars/1", same),
             ),
         ),
-        *_KERAS_HUB_BLOCKS,
+        *KERAS_HUB_BLOCKS,
         ("pooler/kernel", "RobertaTextClassifier/layers/dense/vars/0", same),
         ("pooler/bias", "RobertaTextClassifier/layers/dense/vars/1", same),
         ("classifier/kernel", "RobertaTextClassifier/layers/dense_1/vars/0", same),

@@ -40,10 +40,9 @@ def save_hugging_face(
 ) -> None:
     """Writes a directory that `transformers` loads as a model of the right class.
 
-    The class is BertModel, BertForSequenceClassification, BertForTokenClassification,
-    BertForQuestionAnswering, BertForMultipleChoice, BertForPreTraining or BertForMaskedLM, or for a
-    RoBERTa RobertaModel, RobertaForSequenceClassification, RobertaForTokenClassification,
-    RobertaForQuestionAnswering, RobertaForMultipleChoice or RobertaForMaskedLM.
+    The class is that of the kind of model and of its head: for a BERT BertModel,
+    BertForSequenceClassification, BertForTokenClassification, BertForQuestionAnswering,
+    BertForMultipleChoice, BertForPreTraining or BertForMaskedLM.
 
     A `TextClassifier` is written with its `problem_type`. Tuned thresholds are in the field
     `label_thresholds`, which this package reads, and transformers only keeps.
@@ -52,10 +51,10 @@ def save_hugging_face(
     and tokenizer_config.json. If there is an error, no directory is written.
 
     Args:
-        model: `BertBackbone` or `RobertaBackbone`, or a task with a `.backbone`. Beside the
-            backbone it may have the heads of a `Pretrainer`, a layer called "classifier" or
-            "choice_scorer" on the pooled output, or a layer called "token_classifier" or
-            "span_labeler" on the sequence output.
+        model: a backbone of this package, or a task with a `.backbone`. Beside the backbone it may
+            have the heads of a `Pretrainer`, a layer called "classifier" or "choice_scorer" on the
+            pooled output, or a layer called "token_classifier" or "span_labeler" on the sequence
+            output.
         path: str or path of the directory, which must not exist.
         tokenizer: the tokenizer of the model. None takes that of a task's preprocessor, if it is
             one of this package; no tokenizer is written with a backbone alone.
@@ -84,6 +83,11 @@ def save_hugging_face(
             f"{owner} has embeddings as wide as its hidden states, got embedding_dim="
             f"{backbone.embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
         )
+    for name, constant in kind.built_in.items():
+        if getattr(backbone, name) != constant:
+            raise ValueError(
+                f"{owner} has {name}={constant}, got {getattr(backbone, name)}. Use `model.save`."
+            )
     names = kind.names
     if "classifier/kernel" in weights_by_path(model):
         names = kind.classifier_names
@@ -102,10 +106,8 @@ def save_hugging_face(
             f"{model.name!r} has no classifier, so `label_names` must be None, got "
             f"{list_names(label_names)}."
         )
-    dropout = getattr(model, "dropout", backbone.dropout)
-    if dropout != backbone.dropout:
-        config[kind.classifier_dropout] = dropout
-    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizer)
+    config.update(_describe_dropout(model, backbone, kind, weights))
+    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers)
     if tokenizer is not None:
         _check_kind(tokenizer, kind)
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
@@ -124,9 +126,9 @@ def save_hugging_face(
 
 def _check_kind(tokenizer, kind):
     """Checks that transformers would read the files of a tokenizer with a kind of model."""
-    if type(tokenizer).__name__ != kind.tokenizer:
+    if type(tokenizer).__name__ not in kind.tokenizers:
         raise ValueError(
-            f"A {kind.title} is written with its {kind.tokenizer}, got a "
+            f"A {kind.title} is written with its {' or '.join(kind.tokenizers)}, got a "
             f"{type(tokenizer).__name__}. Save its `backbone` alone to write no tokenizer."
         )
     wanted = kind.position_offset - 1
@@ -135,6 +137,15 @@ def _check_kind(tokenizer, kind):
             f"transformers finds the positions of a {kind.title} by padding of id {wanted}, got "
             f"a tokenizer whose pad_token_id is {tokenizer.pad_token_id}. Use `model.save`."
         )
+
+
+def _describe_dropout(model, backbone, kind, weights):
+    """The field for the dropout rate before the head of a task."""
+    for head, (name, default) in kind.head_dropouts.items():
+        usual = backbone.dropout if default is None else default
+        if f"{head}/kernel" in weights and getattr(model, "dropout", usual) != usual:
+            return {name: model.dropout}
+    return {}
 
 
 def _describe_problem(model):

@@ -68,6 +68,11 @@ def save_keras_hub(
     backbone = getattr(model, "backbone", model)
     kind = type_of_backbone(type(backbone)) or BERT
     owner = f"KerasHub's {kind.title}"
+    if kind.keras_hub_names is None:
+        raise ValueError(
+            f"KerasHub has no model that computes what a {type(backbone).__name__} computes. Use "
+            "`save_hugging_face`, or `save_to_preset`."
+        )
     # Only the checks of the backbone are needed.
     write_fields(backbone, kind.fields, _ACTIVATIONS, owner, kind.position_offset)
     _check_settings(backbone, kind, owner)
@@ -80,7 +85,7 @@ def save_keras_hub(
             "alone."
         )
     packer = None
-    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizer)
+    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers)
     if tokenizer is not None:
         length = sequence_length or backbone.max_sequence_length
         packer = _make_preprocessor(tokenizer, kind, length, owner)
@@ -176,7 +181,7 @@ def _fill(directory, weights, kind):
         # KerasHub has neither segments, nor positions before the first token.
         values[positions] = values[positions][kind.position_offset :] + segments
     for name, value in values.items():
-        if name in names:  # Without a classifier, KerasHub's RoBERTa has no pooler.
+        if name in names:  # Without a classifier, not every encoder has a pooler.
             file, inner = checkpoint.find(names[name])
             with h5py.File(file.path, "r+") as opened:
                 opened[inner][...] = value.reshape(opened[inner].shape)

@@ -18,8 +18,8 @@ class BertEmbeddings(keras.layers.Layer):
         vocabulary_size: int V, rows of the token embedding.
         hidden_dim: int H, width of the output.
         max_sequence_length: int, the most tokens in a row.
-        num_segments: int, rows of the segment embedding.
-        embedding_dim: int, width of the three tables. If it is not `hidden_dim`, a
+        num_segments: int, rows of the segment embedding; 0 for no such table, as in DistilBERT.
+        embedding_dim: int, width of the tables. If it is not `hidden_dim`, a
             linear projection follows the dropout, as in ALBERT and ELECTRA.
             Defaults to `hidden_dim`.
         dropout: float, rate of the dropout after the norm.
@@ -66,32 +66,45 @@ class BertEmbeddings(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="token_embedding",
         )
-        self.position_embedding = keras.layers.Embedding(
-            max_sequence_length + position_offset,
-            self.embedding_dim,
-            embeddings_initializer=initializer.clone(),
-            dtype=self.dtype_policy,
-            name="position_embedding",
-        )
-        self.segment_embedding = keras.layers.Embedding(
-            num_segments,
-            self.embedding_dim,
-            embeddings_initializer=initializer.clone(),
-            dtype=self.dtype_policy,
-            name="segment_embedding",
-        )
+        self.position_embedding = self.make_position_embedding()
+        self.segment_embedding = None
+        if num_segments:
+            self.segment_embedding = keras.layers.Embedding(
+                num_segments,
+                self.embedding_dim,
+                embeddings_initializer=initializer.clone(),
+                dtype=self.dtype_policy,
+                name="segment_embedding",
+            )
         self.layer_norm = keras.layers.LayerNormalization(
             epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
         )
         self.embeddings_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.projection = None
-        if self.embedding_dim != hidden_dim:
+        if self.is_projected:
             self.projection = keras.layers.Dense(
                 hidden_dim,
                 kernel_initializer=initializer.clone(),
                 dtype=self.dtype_policy,
                 name="projection",
             )
+
+    @property
+    def is_projected(self) -> bool:
+        """bool, whether a dense layer follows the dropout."""
+        return self.embedding_dim != self.hidden_dim
+
+    def make_position_embedding(self) -> keras.layers.Embedding | None:
+        """Makes the table of positions; None for embeddings without positions."""
+        return keras.layers.Embedding(
+            self.max_sequence_length + self.position_offset,
+            self.embedding_dim,
+            embeddings_initializer=keras.initializers.TruncatedNormal(
+                stddev=self.initializer_range
+            ),
+            dtype=self.dtype_policy,
+            name="position_embedding",
+        )
 
     def build(
         self,
@@ -100,8 +113,10 @@ class BertEmbeddings(keras.layers.Layer):
         positions_shape: Shape | None = None,
     ) -> None:
         self.token_embedding.build()
-        self.position_embedding.build()
-        self.segment_embedding.build()
+        if self.position_embedding is not None:
+            self.position_embedding.build()
+        if self.segment_embedding is not None:
+            self.segment_embedding.build()
         embedded_shape = (*token_ids_shape, self.embedding_dim)
         self.layer_norm.build(embedded_shape)
         if self.projection is not None:
@@ -119,7 +134,8 @@ class BertEmbeddings(keras.layers.Layer):
 
         Args:
             token_ids: int32 (B, L), in [0, V).
-            segment_ids: int32 (B, L), in [0, num_segments); None for 0 everywhere.
+            segment_ids: int32 (B, L), in [0, num_segments); None for 0 everywhere. Without a
+                segment embedding they are not used.
             positions: int32 (B, L), rows of the position embedding; None for consecutive rows
                 from `position_offset` on.
             training: bool, whether dropout is active.
@@ -134,7 +150,7 @@ class BertEmbeddings(keras.layers.Layer):
         static_length = token_ids.shape[1]
         if static_length is not None and static_length > self.max_sequence_length:
             raise ValueError(
-                f"token_ids has length {static_length}, but this model has position embeddings "
+                f"token_ids has length {static_length}, but this model has positions "
                 f"for {self.max_sequence_length} tokens. Shorten the input: set `sequence_length` "
                 f"of the SegmentPacker to at most {self.max_sequence_length}."
             )
@@ -150,13 +166,24 @@ class BertEmbeddings(keras.layers.Layer):
             positions = ops.arange(ops.shape(token_ids)[1], dtype="int32") + self.position_offset
         if segment_ids is None:
             segment_ids = ops.zeros((1, 1), "int32")
-        x = (
-            self.token_embedding(token_ids)
-            + self.segment_embedding(segment_ids)
-            + self.position_embedding(positions)
-        )
+        x = self.sum_tables(token_ids, segment_ids, positions)
         x = self.embeddings_dropout(self.layer_norm(x), training=training)
         return x if self.projection is None else self.projection(x)
+
+    def sum_tables(self, token_ids: Tensor, segment_ids: Tensor, positions: Tensor) -> Tensor:
+        """The sum of the rows of all tables, float (B, L, E).
+
+        Args:
+            token_ids: int32 (B, L).
+            segment_ids: int32 (B, L) or (1, 1).
+            positions: int32 (B, L) or (L,).
+        """
+        x = self.token_embedding(token_ids)
+        if self.segment_embedding is not None:
+            x = x + self.segment_embedding(segment_ids)
+        if self.position_embedding is not None:
+            x = x + self.position_embedding(positions)
+        return x
 
     def compute_output_shape(
         self,

@@ -91,9 +91,31 @@ class SelfAttention(keras.layers.Layer):
         Raises:
             ValueError: if the mask has another rank.
         """
-        query = self._split_heads(self.query(hidden))
-        key = self._split_heads(self.key(hidden))
-        value = self._split_heads(self.value(hidden))
+        return self.attend(*self.project(hidden), attention_mask, sequence_offsets, training)
+
+    def project(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """float (B, L, H) -> query, key and value, each float (B, heads, L, D)."""
+        query, key, value = (dense(hidden) for dense in (self.query, self.key, self.value))
+        return self._split_heads(query), self._split_heads(key), self._split_heads(value)
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Tensor | None = None,
+        sequence_offsets: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
+        """Attention by the fastest kernel, and the output projection.
+
+        Args:
+            query, key, value: float (B, heads, L, D).
+            attention_mask, sequence_offsets, training: as for `call`.
+
+        Returns:
+            float (B, L, H).
+        """
         mask = expand_attention_mask(attention_mask)
         dropout = self.dropout if training else 0.0
 
@@ -103,8 +125,7 @@ class SelfAttention(keras.layers.Layer):
         else:
             drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
             context = plain_attention(query, key, value, mask, drop)
-        context = ops.reshape(ops.swapaxes(context, 1, 2), ops.shape(hidden))
-        return self.output_projection(context)
+        return self.output_projection(self._merge_heads(context))
 
     def compute_probabilities(self, hidden: Tensor, attention_mask: Tensor | None = None) -> Tensor:
         """How much each position takes from each other position, without dropout.
@@ -115,7 +136,7 @@ class SelfAttention(keras.layers.Layer):
         Returns:
             float32 (B, heads, L, L). It sums to 1 over the last axis.
         """
-        query, key = self._split_heads(self.query(hidden)), self._split_heads(self.key(hidden))
+        query, key, _ = self.project(hidden)
         return attention_probabilities(query, key, expand_attention_mask(attention_mask))
 
     def _split_heads(self, x: Tensor) -> Tensor:
@@ -123,6 +144,10 @@ class SelfAttention(keras.layers.Layer):
         head_dim = x.shape[-1] // self.num_heads
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
         return ops.swapaxes(x, 1, 2)
+
+    def _merge_heads(self, x: Tensor) -> Tensor:
+        """(B, heads, L, D) -> (B, L, H)."""
+        return ops.reshape(ops.swapaxes(x, 1, 2), (-1, ops.shape(x)[2], x.shape[1] * x.shape[3]))
 
     def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
         return hidden_shape

@@ -96,6 +96,7 @@ class TransformerBlock(keras.layers.Layer):
         hidden: Tensor,
         attention_mask: Tensor | None = None,
         sequence_offsets: Tensor | None = None,
+        positions: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
         """Encodes each position from the positions that its mask allows.
@@ -103,28 +104,30 @@ class TransformerBlock(keras.layers.Layer):
         Args:
             hidden: float (B, L, H).
             attention_mask, sequence_offsets: see `SelfAttention.call`.
+            positions: int32 (1, L) or (B, L), the positions of the tokens, for attention layers
+                that take them; see `RotaryAttention.call`. None for other attention layers.
             training: bool, whether dropout is active.
 
         Returns:
             float (B, L, H).
         """
+        attention = {
+            "attention_mask": attention_mask,
+            "sequence_offsets": sequence_offsets,
+            "positions": positions,
+        }
+        attention = {name: x for name, x in attention.items() if x is not None}
         if not (training and self.remat):
-            return self._encode(hidden, attention_mask, sequence_offsets, training)
-        inputs = [x for x in (hidden, attention_mask, sequence_offsets) if x is not None]
-        return recompute(self, partial(self._encode, training=True), *inputs)
+            return self._encode(tuple(attention), training, hidden, *attention.values())
+        encode = partial(self._encode, tuple(attention), True)
+        return recompute(self, encode, hidden, *attention.values())
 
     def _encode(
-        self,
-        hidden: Tensor,
-        attention_mask: Tensor | None = None,
-        sequence_offsets: Tensor | None = None,
-        training: bool | None = None,
+        self, names: tuple[str, ...], training: bool | None, hidden: Tensor, *attention: Tensor
     ) -> Tensor:
+        """The block itself. The attention layer has the arguments `attention`, called `names`."""
         attended = self.self_attention(
-            hidden,
-            attention_mask=attention_mask,
-            sequence_offsets=sequence_offsets,
-            training=training,
+            hidden, **dict(zip(names, attention, strict=True)), training=training
         )
         hidden = self.self_attention_norm(
             hidden + self.sublayer_dropout(attended, training=training)

@@ -4,13 +4,34 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.models.albert_backbone import AlbertBackbone
 from keras_bert_suite.models.bert_backbone import BERT_SIZES, BertBackbone
+from keras_bert_suite.models.nezha_backbone import NezhaBackbone
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
+from keras_bert_suite.models.roformer_backbone import RoFormerBackbone
 
 #: The backbones by the name of their class, as checkpoints name them.
-BACKBONES = {cls.__name__: cls for cls in (BertBackbone, RobertaBackbone)}
+BACKBONES = {
+    cls.__name__: cls
+    for cls in (
+        AlbertBackbone,
+        BertBackbone,
+        NezhaBackbone,
+        RoFormerBackbone,
+        RobertaBackbone,
+    )
+}
 
-__all__ = ["BACKBONES", "BERT_SIZES", "BertBackbone", "RobertaBackbone", "open_backbone"]
+__all__ = [
+    "BACKBONES",
+    "BERT_SIZES",
+    "AlbertBackbone",
+    "BertBackbone",
+    "NezhaBackbone",
+    "RoFormerBackbone",
+    "RobertaBackbone",
+    "open_backbone",
+]
 
 
 def open_backbone(preset: PathLike) -> keras_hub.models.Backbone:

@@ -1,7 +1,7 @@
 """BERT, the encoder without a head."""
 
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import keras
 import keras_hub
@@ -71,7 +71,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         attention_dropout: float, dropout rate of the attention probabilities.
             Defaults to `dropout`.
         max_sequence_length: int, the most tokens in a row.
-        num_segments: int, rows of the segment embedding.
+        num_segments: int, rows of the segment embedding; 0 for no such table.
         embedding_dim: int, width of the embedding tables. Defaults to `hidden_dim`;
             any other width is projected to it.
         layer_norm_epsilon: float.
@@ -100,6 +100,16 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
     google-research/bert.
     """
 
+    #: The named sizes, each with the arguments of the constructor.
+    sizes: ClassVar[dict[str, Config]] = {
+        size: {
+            "num_layers": num_layers,
+            "num_heads": num_heads,
+            "hidden_dim": hidden_dim,
+            "intermediate_dim": 4 * hidden_dim,
+        }
+        for size, (num_layers, hidden_dim, num_heads) in BERT_SIZES.items()
+    }
     #: The names of the model's inputs.
     input_names: tuple[str, ...] = ("token_ids", "segment_ids", "padding_mask")
     #: How many rows the position embedding has before the row of the first token.
@@ -134,7 +144,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
                 f"hidden_dim={hidden_dim}."
             )
         attention_dropout = dropout if attention_dropout is None else attention_dropout
-        activation = _get_activation(activation)
+        activation = get_activation(activation)
 
         # === Layers ===
         self.embeddings = self.make_embeddings(
@@ -163,9 +173,9 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
                 initializer_range=initializer_range,
                 remat=remat,
                 dtype=dtype,
-                name=f"transformer_layer_{i}",
+                name=block_name,
             )
-            for i in range(num_layers)
+            for i, block_name in enumerate(self.name_blocks(num_layers))
         ]
         self.pooler = keras.layers.Dense(
             hidden_dim,
@@ -222,6 +232,14 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         """Makes the transformer layer `index` from the arguments of `TransformerBlock`."""
         return TransformerBlock(**arguments)
 
+    def name_blocks(self, num_layers: int) -> list[str]:
+        """The names of the transformer layers that own weights."""
+        return [f"transformer_layer_{i}" for i in range(num_layers)]
+
+    def list_calls(self) -> list[keras.layers.Layer]:
+        """The transformer layers in the order in which they are called."""
+        return self.transformer_layers
+
     @property
     def remat(self) -> bool:
         """bool, whether a training step computes each block a second time for its gradient."""
@@ -251,38 +269,30 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
 
         Args:
             x: float (B, L, H), the embeddings.
-            **attention: arguments of `TransformerBlock.call` that say which tokens are visible.
+            **attention: arguments of `TransformerBlock.call` for its attention layer.
 
         Returns:
             list of num_layers + 1 float (B, L, H), the embeddings first.
         """
         hidden_states = [x]
-        for block in self.transformer_layers:
+        for block in self.list_calls():
             hidden_states.append(block(hidden_states[-1], **attention))
         return hidden_states
 
     @classmethod
     def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:
-        """Builds one of Google's released sizes, randomly initialised.
+        """Builds one of the released sizes, randomly initialised.
 
         Args:
-            size: "tiny", "mini", "small", "medium", "base" or "large". With the
-                uncased vocabulary of 30,522 they have 4.4, 11.2, 28.8, 41.4, 109.5
-                and 335.1 million parameters.
+            size: a key of `sizes`. Google's sizes of BERT are "tiny", "mini", "small", "medium",
+                "base" and "large". With the uncased vocabulary of 30,522 they have 4.4, 11.2,
+                28.8, 41.4, 109.5 and 335.1 million parameters.
             vocabulary_size: int V.
             **kwargs: any other argument of the constructor.
         """
-        if size not in BERT_SIZES:
-            raise ValueError(f"size must be one of {', '.join(BERT_SIZES)}, got {size!r}.")
-        num_layers, hidden_dim, num_heads = BERT_SIZES[size]
-        return cls(
-            vocabulary_size=vocabulary_size,
-            num_layers=num_layers,
-            num_heads=num_heads,
-            hidden_dim=hidden_dim,
-            intermediate_dim=4 * hidden_dim,
-            **kwargs,
-        )
+        if size not in cls.sizes:
+            raise ValueError(f"size must be one of {', '.join(cls.sizes)}, got {size!r}.")
+        return cls(vocabulary_size=vocabulary_size, **cls.sizes[size], **kwargs)
 
     @classmethod
     def from_preset(
@@ -355,7 +365,8 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         }
 
 
-def _get_activation(activation: Activation) -> Callable[[Tensor], Tensor]:
+def get_activation(activation: Activation) -> Callable[[Tensor], Tensor]:
+    """The function of a name of `ACTIVATIONS`, of a name of Keras, or of a function."""
     if isinstance(activation, str) and activation in ACTIVATIONS:
         return ACTIVATIONS[activation]
     try:

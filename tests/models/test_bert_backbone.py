@@ -382,7 +382,7 @@ def count_parameters(num_layers, vocabulary_size, **dials):
 
 @pytest.mark.parametrize("size", BERT_SIZES)
 def test_named_sizes_have_the_published_parameters(size, undrawn):
-    dials = BertBackbone.from_size.__func__(dict, size, vocabulary_size=30522)
+    dials = {"vocabulary_size": 30522, **BertBackbone.sizes[size]}
     with torch.device("meta"):
         peer = transformers.BertModel(transformers_config(**dials))
     count = count_parameters(**dials)
