@@ -13,6 +13,7 @@ from keras_bert_suite.checkpoints import (
     name_tables_nezha,
     name_tables_roformer,
 )
+from keras_bert_suite.checkpoints.albert_files import refuse_albert_pieces
 from keras_bert_suite.checkpoints.byte_pair_files import (
     read_hugging_face_byte_pairs,
     refuse_sentence_pieces,
@@ -200,7 +201,7 @@ ALBERT = ModelType(
     title="ALBERT",
     backbone="AlbertBackbone",
     tokenizer=None,
-    read_tokenizer=refuse_sentence_pieces,
+    read_tokenizer=refuse_albert_pieces,
     # The Chinese models have BERT's tokenizer.
     file_tokenizers=(("vocab.txt", "WordPieceTokenizer", read_hugging_face_tokenizer),),
     names=name_tables_albert.ALBERT,

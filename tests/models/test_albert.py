@@ -94,3 +94,13 @@ def test_a_rate_for_the_head_is_written(tmp_path):
     MEMBER.save_peer(tmp_path / "peer", "ForSequenceClassification", classifier_dropout_prob=0.4)
     task = TextClassifier.from_preset(tmp_path / "peer")
     assert (task.dropout, task.backbone.dropout) == (0.4, 0.2)
+
+
+@pytest.mark.backend_free
+def test_sentence_pieces_are_refused(tmp_path):
+    """Packed arrays go without them."""
+    MEMBER.save_peer(tmp_path / "peer", "ForSequenceClassification")
+    (tmp_path / "peer" / "vocab.txt").rename(tmp_path / "peer" / "spiece.model")
+    with pytest.raises(ValueError, match="tokenizer is SentencePiece"):
+        TextClassifier.from_preset(tmp_path / "peer")
+    TextClassifier.from_preset(tmp_path / "peer", preprocessor=None)
