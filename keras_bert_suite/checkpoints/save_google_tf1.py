@@ -9,6 +9,7 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.checkpoints.config_fields import GOOGLE_FIELDS, write_fields
 from keras_bert_suite.checkpoints.google_tf1 import GELU_APPROXIMATE, LAYER_NORM_EPSILON
 from keras_bert_suite.checkpoints.hugging_face_config import SINGLE_LABEL
+from keras_bert_suite.checkpoints.model_types import BERT, type_of_backbone
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
 from keras_bert_suite.checkpoints.tensor_bundle import write_bundle
 from keras_bert_suite.checkpoints.tokenizer_files import SPECIAL_TOKENS, check_vocabulary
@@ -71,6 +72,12 @@ def save_google_tf1(
     """
     backbone = getattr(model, "backbone", model)
     config = write_fields(backbone, GOOGLE_FIELDS, _HIDDEN_ACTS, _OWNER)
+    kind = type_of_backbone(type(backbone))
+    if kind is not BERT:
+        raise ValueError(
+            f"{_OWNER} can hold a BertBackbone, got a {type(backbone).__name__}. Use "
+            "`save_hugging_face`, or `model.save`."
+        )
     is_exact_gelu = name_of(backbone.activation) in ("gelu", "gelu_erf")
     if is_exact_gelu:
         config[GELU_APPROXIMATE] = False

@@ -70,7 +70,7 @@ def save_keras_hub(
     owner = f"KerasHub's {kind.title}"
     if kind.keras_hub_names is None:
         raise ValueError(
-            f"KerasHub has no model that computes what a {type(backbone).__name__} computes. Use "
+            f"KerasHub has no model that computes the same as {type(backbone).__name__}. Use "
             "`save_hugging_face`, or `save_to_preset`."
         )
     # Only the checks of the backbone are needed.

@@ -116,5 +116,7 @@ class AlbertBackbone(BertBackbone):
 
 
 def share_layers(num_layers: int, num_groups: int) -> list[int]:
-    """The number of the group of each of `num_layers` layers: equal shares, in order."""
-    return [i * num_groups // num_layers for i in range(num_layers)]
+    """The number of the group of each of `num_layers` layers: about equal shares, in order."""
+    # The division of transformers, with its rounding. If the groups are not of equal size, the
+    # quotient of integers differs from it for some layers.
+    return [int(i / (num_layers / num_groups)) for i in range(num_layers)]

@@ -40,11 +40,23 @@ def test_hidden_states_and_attention_equal_transformers(tmp_path):
 
 
 @pytest.mark.backend_free
-@pytest.mark.parametrize("num_layers", range(1, 49))
-def test_groups_are_those_of_transformers(num_layers):
-    for num_groups in range(1, num_layers + 1):
-        wanted = [int(i / (num_layers / num_groups)) for i in range(num_layers)]
-        assert share_layers(num_layers, num_groups) == wanted
+def test_groups_are_those_of_transformers():
+    """Its division rounds: layer 9 of 18 belongs to group 6 of 14, and not to group 7."""
+    config = transformers.AlbertConfig(
+        hidden_size=2,
+        num_attention_heads=1,
+        intermediate_size=2,
+        vocab_size=2,
+        num_hidden_layers=18,
+        num_hidden_groups=14,
+    )
+    encoder = transformers.AlbertModel(config).encoder
+    called = []
+    for number, group in enumerate(encoder.albert_layer_groups):
+        group.register_forward_hook(lambda *_, number=number: called.append(number))
+    encoder(torch.zeros((1, 1, config.embedding_size)))
+    assert called[9] == 6
+    assert share_layers(18, 14) == called
 
 
 #: With the paper's vocabulary; the paper gives 12 and 18 million.

@@ -10,7 +10,12 @@ from peer_weights import to_numpy
 from safetensors.numpy import load_file
 
 from keras_bert_suite import NezhaBackbone
-from keras_bert_suite.checkpoints import open_checkpoint, save_hugging_face
+from keras_bert_suite.checkpoints import (
+    open_checkpoint,
+    save_google_tf1,
+    save_hugging_face,
+    save_keras_hub,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
 
@@ -95,3 +100,13 @@ def test_heads_equal_transformers(head, tmp_path):
     assert all(".pooler." in name for name in ours.keys() ^ theirs.keys())
     for name in theirs.keys() & ours.keys():
         np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("save", [save_google_tf1, save_keras_hub])
+def test_formats_without_relative_positions_refuse_it(save, tmp_path):
+    """Every weight of NEZHA has a name in these formats, but they would compute a BERT."""
+    backbone = NezhaBackbone(10, 1, 2, 8, 16)
+    with pytest.raises(ValueError, match="NezhaBackbone"):
+        save(backbone, tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
