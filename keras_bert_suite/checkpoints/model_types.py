@@ -94,7 +94,7 @@ class ModelType:
     name: str
     title: str
     backbone: str
-    tokenizer: str
+    tokenizer: str | None
     read_tokenizer: Callable
     names: NameTable
     classifier_names: NameTable

@@ -45,8 +45,8 @@ class RelativeAttention(SelfAttention):
         hidden: Tensor,
         attention_mask: Tensor | None = None,
         sequence_offsets: Tensor | None = None,
-        positions: Tensor | None = None,
         training: bool | None = None,
+        positions: Tensor | None = None,
     ) -> Tensor:
         """Lets each position look at the positions that its mask allows.
 
@@ -54,8 +54,8 @@ class RelativeAttention(SelfAttention):
             hidden: float (B, L, H).
             attention_mask: as for `SelfAttention.call`.
             sequence_offsets: not used, because there is no kernel that would take them.
-            positions: int32 (1, L) or (B, L); None for 0 to L - 1.
             training: bool, whether dropout is active.
+            positions: int32 (1, L) or (B, L); None for 0 to L - 1.
 
         Returns:
             float (B, L, H).

@@ -36,16 +36,16 @@ class RotaryAttention(SelfAttention):
         hidden: Tensor,
         attention_mask: Tensor | None = None,
         sequence_offsets: Tensor | None = None,
-        positions: Tensor | None = None,
         training: bool | None = None,
+        positions: Tensor | None = None,
     ) -> Tensor:
         """Lets each position look at the positions that its mask allows.
 
         Args:
             hidden: float (B, L, H).
             attention_mask, sequence_offsets: as for `SelfAttention.call`.
-            positions: int32 (1, L) or (B, L); None for 0 to L - 1.
             training: bool, whether dropout is active.
+            positions: int32 (1, L) or (B, L); None for 0 to L - 1.
 
         Returns:
             float (B, L, H).
