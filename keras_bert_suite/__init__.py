@@ -19,11 +19,14 @@ from keras_bert_suite.layers import (
     WindowTransformer,
 )
 from keras_bert_suite.models import (
+    AlbertBackbone,
     BertBackbone,
     DistilBertBackbone,
     ElectraBackbone,
     ErnieBackbone,
+    NezhaBackbone,
     RobertaBackbone,
+    RoFormerBackbone,
 )
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker, split_sequences
 from keras_bert_suite.serving import (
@@ -75,6 +78,7 @@ __version__ = "0.1.0"
 __all__ = [
     "AdamW",
     "AlbertTokenizer",
+    "AlbertBackbone",
     "AnswerF1",
     "AttentionPooling",
     "BertBackbone",
@@ -108,7 +112,9 @@ __all__ = [
     "MeanPooling",
     "MultipleChoice",
     "Pretrainer",
+    "NezhaBackbone",
     "QuestionAnswerer",
+    "RoFormerBackbone",
     "RobertaBackbone",
     "ScalarMix",
     "SegmentPacker",

@@ -3,6 +3,7 @@
 A new kind of model is a `Member` here. `tests/models/test_family.py` is what each must do.
 """
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,15 +16,18 @@ from peer_weights import transformers_peer
 from small_byte_pairs import MERGES, make_vocabulary
 
 from keras_bert_suite import (
+    AlbertBackbone,
     BertBackbone,
     BytePairTokenizer,
     DistilBertBackbone,
     ElectraBackbone,
     ErnieBackbone,
     MultipleChoice,
+    NezhaBackbone,
     Pretrainer,
     QuestionAnswerer,
     RobertaBackbone,
+    RoFormerBackbone,
     TextClassifier,
     TokenClassifier,
 )
@@ -82,6 +86,7 @@ class Member:
         vocabulary_size: int.
         arguments: dict of arguments of our backbone for `check_backbone`.
         may_stay: endings of the paths of weights that one step of training need not move.
+        constants: names of tensors that transformers saves, and that are no weights.
     """
 
     backbone: type
@@ -93,6 +98,7 @@ class Member:
     vocabulary_size: int = len(PIECES)
     arguments: dict[str, Any] = field(default_factory=dict)
     may_stay: tuple[str, ...] = ("key/bias",)
+    constants: tuple[str, ...] = ()
 
     def save_peer(self, path: Path, model: str = "Model", **config: Any) -> Any:
         """Saves a random model of transformers, with its tokenizer, and returns the model.
@@ -102,7 +108,7 @@ class Member:
             model: the name of its class, without the prefix.
             **config: arguments of the configuration class.
         """
-        labels = {"num_labels": 2 if model == "ForQuestionAnswering" else 3}
+        labels = {"num_labels": 2 if model in ("ForQuestionAnswering", "ForPreTraining") else 3}
         config = {**self.config, **labels, "vocab_size": self.vocabulary_size, **config}
         config = getattr(transformers, f"{self.prefix}Config")(**config)
         peer = transformers_peer(getattr(transformers, f"{self.prefix}{model}"), config)
@@ -124,10 +130,34 @@ class Member:
         }
         return {name: arrays[name] for name in self.backbone.input_names}
 
+    def make_choices(self, inputs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Packed arrays (B, 2, L) of two choices, of which the second has other tokens."""
+        inputs = {name: array[:, None].repeat(2, axis=1) for name, array in inputs.items()}
+        inputs["token_ids"][:, 1, 1:3] = 7
+        return inputs
+
     @property
     def pad_token_id(self) -> int:
         """int, the id of padding in the tokenizer of this kind."""
         return max(self.backbone.position_offset - 1, 0)
+
+
+@dataclass(frozen=True)
+class RecordedMember(Member):
+    """A kind of model that transformers no longer has.
+
+    Its oracle is a folder that an older version wrote. It has a checkpoint for each class, and
+    beside each checkpoint what the model computes, in recorded.safetensors.
+    """
+
+    folder: Path = Path()
+
+    def save_peer(self, path: Path, model: str = "Model", **config: Any) -> None:
+        """Copies the checkpoint of a class, with its tokenizer. There is no model to return."""
+        if config:
+            raise ValueError(f"The recorded models have no other configuration, got {config}.")
+        shutil.copytree(self.folder / model, path)
+        self.write_tokenizer(path)
 
 
 def run_peer(peer: Any, inputs: dict[str, np.ndarray]) -> Any:
@@ -195,5 +225,34 @@ MEMBERS = {
         "Ernie",
         {**SIZES, "layer_norm_eps": 1e-3, "use_task_id": True, "task_type_vocab_size": 3},
         arguments={"num_task_types": 3, "task_id": 1},
+    ),
+    "albert": Member(
+        AlbertBackbone,
+        "Albert",
+        {
+            **SIZES,
+            "embedding_size": 4,
+            "num_hidden_layers": 3,
+            "num_hidden_groups": 2,
+            "inner_group_num": 2,
+            "layer_norm_eps": 1e-3,
+        },
+        arguments={"embedding_dim": 8, "num_groups": 2},
+    ),
+    "roformer": Member(
+        RoFormerBackbone,
+        "RoFormer",
+        {**SIZES, "embedding_size": 4, "rotary_value": True, "layer_norm_eps": 1e-3},
+        heads=tuple(head for head in ONE_TEXT if head != "ForMultipleChoice"),
+        has_pooler=False,
+        arguments={"embedding_dim": 4},
+        constants=("roformer.encoder.embed_positions.weight",),
+    ),
+    "nezha": RecordedMember(
+        NezhaBackbone,
+        "Nezha",
+        {**SIZES, "max_relative_position": 3, "layer_norm_eps": 1e-3},
+        arguments={"max_relative_position": 3},
+        folder=Path(__file__).parent / "nezha_golden",
     ),
 }

@@ -144,6 +144,8 @@ def transformers_peer(model_cls, config, seed=0):
     rng = np.random.default_rng(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
+            if not parameter.requires_grad:
+                continue  # A constant, such as the sines of RoFormer's positions.
             array = random_array(rng, name, tuple(parameter.shape))
             parameter.copy_(torch.from_numpy(array))
     return model

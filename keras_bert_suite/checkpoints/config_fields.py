@@ -19,8 +19,8 @@ class Field:
         name: str, the name of the field.
         kind: str, the method of `ConfigValues` that reads and checks the value: "size", "rate",
             "positive" or "flag". "positions" is a size that counts the rows of the position
-            embedding before the row of the first token too. "activation" is the name of an
-            activation function.
+            embedding before the row of the first token too. "width" is a size whose default is the
+            width of the hidden states. "activation" is the name of an activation function.
         default: the value if the file lacks the field. None: the field is required.
         switch: str, the name of a flag. Where it is absent or false, the value is 0, and the field
             is not written.
@@ -71,6 +71,24 @@ ERNIE_FIELDS = (
     Field("num_task_types", "task_type_vocab_size", "size", 3, switch="use_task_id"),
 )
 
+ALBERT_FIELDS = (
+    *BERT_FIELDS,
+    Field("embedding_dim", "embedding_size", "size", 128),
+    Field("num_groups", "num_hidden_groups", "size", 1),
+    Field("num_inner_repetitions", "inner_group_num", "size", 1),
+)
+
+ROFORMER_FIELDS = (
+    *BERT_FIELDS,
+    Field("embedding_dim", "embedding_size", "width"),
+    Field("rotary_value", "rotary_value", "flag", False),
+)
+
+NEZHA_FIELDS = (
+    *BERT_FIELDS,
+    Field("max_relative_position", "max_relative_position", "size", 64),
+)
+
 
 def read_fields(config, fields, activations, position_offset=0):
     """Reads the arguments of a backbone from a configuration file.
@@ -96,6 +114,8 @@ def read_fields(config, fields, activations, position_offset=0):
             value = config.choice(field.name, activations)
         elif field.kind == "positions":
             value = config.size(field.name, field.default) - position_offset
+        elif field.kind == "width":
+            value = config.size(field.name, arguments["hidden_dim"])
         else:
             value = getattr(config, field.kind)(field.name, field.default)
         arguments[field.argument] = value

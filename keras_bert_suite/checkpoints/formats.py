@@ -193,7 +193,8 @@ def _checked(checkpoint):
         ValueError: if they belong to different models.
     """
     config = checkpoint.backbone_config
-    hidden_dim, last = config["hidden_dim"], config["num_layers"] - 1
+    hidden_dim = config["hidden_dim"]
+    last, beyond = checkpoint.model_type.name_edge_blocks(config)
     width = config.get("embedding_dim", hidden_dim)
     num_positions = config["max_sequence_length"] + checkpoint.model_type.position_offset
     shapes = spelled_shapes(checkpoint)
@@ -201,8 +202,8 @@ def _checked(checkpoint):
         ("embeddings/token_embedding/embeddings", (config["vocabulary_size"], width)),
         ("embeddings/position_embedding/embeddings", (num_positions, width)),
         ("embeddings/segment_embedding/embeddings", (config.get("num_segments"), width)),
-        (f"transformer_layer_{last}/intermediate/kernel", (hidden_dim, config["intermediate_dim"])),
-        (f"transformer_layer_{last + 1}/intermediate/kernel", None),
+        (f"{last}/intermediate/kernel", (hidden_dim, config["intermediate_dim"])),
+        *((f"{block}/intermediate/kernel", None) for block in beyond),
     ):
         row = checkpoint.name_table.their_name(path)
         if row is None:

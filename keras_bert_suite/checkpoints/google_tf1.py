@@ -89,6 +89,11 @@ class GoogleCheckpoint:
         """dict of arguments of `WordPieceTokenizer`; see `read_google_tokenizer`."""
         return read_google_tokenizer(self.path.parent)
 
+    @property
+    def tokenizer_class(self):
+        """str, the class of the tokenizer."""
+        return self.model_type.tokenizer
+
     def tensor_shapes(self):
         """dict of tensor name -> shape, read from the index."""
         return self._tensors.shapes()

@@ -118,7 +118,12 @@ class HuggingFaceCheckpoint:
     @property
     def tokenizer_config(self):
         """dict of arguments of the tokenizer; see `ModelType.read_tokenizer`."""
-        return self.model_type.read_tokenizer(self.path)
+        return self.model_type.find_tokenizer(self.path)[1](self.path)
+
+    @property
+    def tokenizer_class(self):
+        """str, the class of the tokenizer; None if this package does not have it."""
+        return self.model_type.find_tokenizer(self.path)[0]
 
     def tensor_shapes(self):
         """dict of tensor name -> shape, read from headers."""

@@ -75,7 +75,8 @@ def find_model_type(config, names):
     kind = find_type(config)
     if config.get("model_type") is None:
         _check_names_of_bert(config, names, kind.names.spell)
-    config.check_dials((*DIALS, *kind.dials))
+    understood = {field.name for field in kind.fields}
+    config.check_dials(dial for dial in (*DIALS, *kind.dials) if dial[0] not in understood)
     code = config.get("auto_map")
     if isinstance(code, dict) and any(str(name).startswith("AutoModel") for name in code):
         raise ValueError(

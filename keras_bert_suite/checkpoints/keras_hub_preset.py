@@ -119,6 +119,11 @@ class KerasHubCheckpoint:
             arguments["unknown_token"] = str(unknown_token)
         return arguments
 
+    @property
+    def tokenizer_class(self):
+        """str, the class of the tokenizer."""
+        return self.model_type.tokenizer
+
     def _read_byte_pairs(self):
         config, files = self._find_tokenizer("vocabulary.json", "merges.txt")
         config.check_dials((("sequence_length", ()),))

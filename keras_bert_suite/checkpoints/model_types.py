@@ -9,19 +9,29 @@ from dataclasses import dataclass, field
 
 from keras_bert_suite.checkpoints import (
     name_tables,
+    name_tables_albert,
     name_tables_distil_bert,
     name_tables_electra,
     name_tables_ernie,
+    name_tables_nezha,
+    name_tables_roformer,
 )
 from keras_bert_suite.checkpoints.byte_pair_files import read_hugging_face_byte_pairs
 from keras_bert_suite.checkpoints.config_fields import (
+    ALBERT_FIELDS,
     BERT_FIELDS,
     DISTIL_BERT_FIELDS,
     ELECTRA_FIELDS,
     ERNIE_FIELDS,
+    NEZHA_FIELDS,
+    ROFORMER_FIELDS,
 )
 from keras_bert_suite.checkpoints.name_tables import NameTable
-from keras_bert_suite.checkpoints.sentence_piece_files import read_hugging_face_fairseq
+from keras_bert_suite.checkpoints.roformer_files import read_roformer_tokenizer
+from keras_bert_suite.checkpoints.sentence_piece_files import (
+    read_hugging_face_albert,
+    read_hugging_face_fairseq,
+)
 from keras_bert_suite.checkpoints.tokenizer_files import read_hugging_face_tokenizer
 from keras_bert_suite.files.messages import shorten
 
@@ -31,6 +41,25 @@ BERT_DROPOUTS = {
     "token_classifier": ("classifier_dropout", None),
     "choice_scorer": ("classifier_dropout", None),
 }
+
+
+def name_edge_blocks(config):
+    """(the last transformer layer; the layers that would follow it), by their names.
+
+    Args:
+        config: dict of arguments of the backbone.
+    """
+    last = config["num_layers"] - 1
+    return f"transformer_layer_{last}", (f"transformer_layer_{last + 1}",)
+
+
+def name_edge_blocks_of_albert(config):
+    """As `name_edge_blocks`. ALBERT's layers have the number of a group, and a number in it."""
+    groups, layers = config["num_groups"], config["num_inner_repetitions"]
+    return (
+        f"transformer_layer_{groups - 1}_{layers - 1}",
+        (f"transformer_layer_{groups}_0", f"transformer_layer_0_{layers}"),
+    )
 
 
 @dataclass(frozen=True)
@@ -61,12 +90,17 @@ class ModelType:
         head_dropouts: dict of the layer of a head -> (the field of config.json for the dropout rate
             before it, the rate if the field is absent). None is the rate of the encoder.
         dials: configuration fields as in `hugging_face_config.DIALS`, of this kind alone.
+        name_edge_blocks: function from the arguments of the backbone to names of transformer
+            layers, see `name_edge_blocks`.
+        file_tokenizers: tuple of (name of a file, class of a tokenizer, function as
+            `read_tokenizer`). A Hugging Face checkpoint that has such a file has this tokenizer in
+            place of `tokenizer`.
     """
 
     name: str
     title: str
     backbone: str
-    tokenizer: str
+    tokenizer: str | None
     read_tokenizer: Callable
     names: NameTable
     classifier_names: NameTable
@@ -79,11 +113,25 @@ class ModelType:
     built_in: dict = field(default_factory=dict)
     head_dropouts: dict = field(default_factory=lambda: BERT_DROPOUTS)
     dials: tuple = ()
+    name_edge_blocks: Callable = name_edge_blocks
+    file_tokenizers: tuple = ()
 
     @property
     def keras_hub_classifier(self):
         """str, the class of KerasHub that classifies texts."""
         return self.keras_hub_backbone.replace("Backbone", "TextClassifier")
+
+    @property
+    def tokenizers(self):
+        """tuple of str, the classes of tokenizers that checkpoints of this kind may have."""
+        return tuple(filter(None, (self.tokenizer, *(name for _, name, _ in self.file_tokenizers))))
+
+    def find_tokenizer(self, directory):
+        """(class, function that reads it) of the tokenizer of a Hugging Face checkpoint."""
+        for file, name, read in self.file_tokenizers:
+            if (directory / file).is_file():
+                return name, read
+        return self.tokenizer, self.read_tokenizer
 
     def find_architecture(self, paths):
         """The class of transformers for a model that has weights at these paths of ours."""
@@ -244,9 +292,79 @@ ERNIE = ModelType(
 #: ModelScope's name for StructBERT, which is a BERT with other pretraining.
 STRUCT_BERT = ModelType(**{**vars(BERT), "name": "structbert", "title": "StructBERT"})
 
+ALBERT = ModelType(
+    name="albert",
+    title="ALBERT",
+    backbone="AlbertBackbone",
+    tokenizer="AlbertTokenizer",
+    read_tokenizer=read_hugging_face_albert,
+    # The Chinese models have BERT's tokenizer.
+    file_tokenizers=(("vocab.txt", "WordPieceTokenizer", read_hugging_face_tokenizer),),
+    names=name_tables_albert.ALBERT,
+    classifier_names=name_tables_albert.ALBERT,
+    architectures={
+        "classifier/kernel": "AlbertForSequenceClassification",
+        "token_classifier/kernel": "AlbertForTokenClassification",
+        "span_labeler/kernel": "AlbertForQuestionAnswering",
+        "choice_scorer/kernel": "AlbertForMultipleChoice",
+        "next_sentence/kernel": "AlbertForPreTraining",
+        "masked_lm/bias": "AlbertForMaskedLM",
+        None: "AlbertModel",
+    },
+    fields=ALBERT_FIELDS,
+    head_dropouts={
+        head: ("classifier_dropout_prob", 0.1)
+        for head in ("classifier", "token_classifier", "choice_scorer")
+    },
+    name_edge_blocks=name_edge_blocks_of_albert,
+)
+
+ROFORMER = ModelType(
+    name="roformer",
+    title="RoFormer",
+    backbone="RoFormerBackbone",
+    tokenizer="WordPieceTokenizer",
+    read_tokenizer=read_roformer_tokenizer,
+    names=name_tables_roformer.ROFORMER,
+    classifier_names=name_tables_roformer.ROFORMER_CLASSIFIER,
+    architectures={
+        "classifier/kernel": "RoFormerForSequenceClassification",
+        "token_classifier/kernel": "RoFormerForTokenClassification",
+        "span_labeler/kernel": "RoFormerForQuestionAnswering",
+        "masked_lm/bias": "RoFormerForMaskedLM",
+        None: "RoFormerModel",
+    },
+    fields=ROFORMER_FIELDS,
+    # The fields of RoFormerV2, which calls itself "roformer" too.
+    dials=(("norm_type", ("layer_norm",)), ("use_bias", (True,))),
+)
+
+NEZHA = ModelType(
+    **{
+        **vars(BERT),
+        "name": "nezha",
+        "title": "NEZHA",
+        "backbone": "NezhaBackbone",
+        "names": name_tables_nezha.NEZHA,
+        "classifier_names": name_tables_nezha.NEZHA,
+        "architectures": {
+            path: name.replace("Bert", "Nezha") for path, name in BERT.architectures.items()
+        },
+        "keras_hub_backbone": None,
+        "keras_hub_names": None,
+        "keras_hub_built_in": {},
+        "fields": NEZHA_FIELDS,
+        "head_dropouts": {head: (name, 0.1) for head, (name, _) in BERT_DROPOUTS.items()},
+        "dials": (("use_relative_position", (True,)),),
+    }
+)
+
 MODEL_TYPES = {
     kind.name: kind
-    for kind in (BERT, ROBERTA, XLM_ROBERTA, DISTIL_BERT, ELECTRA, ERNIE, STRUCT_BERT)
+    for kind in (
+        *(BERT, ROBERTA, XLM_ROBERTA, DISTIL_BERT, ELECTRA, ERNIE, STRUCT_BERT),
+        *(ALBERT, ROFORMER, NEZHA),
+    )
 }
 
 

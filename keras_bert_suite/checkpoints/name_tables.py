@@ -1,7 +1,7 @@
 """Tables of the names of our weights in the checkpoints of other libraries.
 
-A row is (our path, their name, transform). `{i}` stands for the number of a layer. Every transform
-is its own inverse, so a row serves both loading and saving.
+A row is (our path, their name, transform). `{i}` and `{j}` stand for the numbers of a layer. Every
+transform is its own inverse, so a row serves both loading and saving.
 """
 
 import re
@@ -75,7 +75,8 @@ def matches_any(name, patterns):
 
 def _translate(name, rows):
     for source, target, transform in rows:
-        match = re.fullmatch(re.escape(source).replace(r"\{i\}", r"(?P<i>\d+)"), name)
+        pattern = re.sub(r"\\{([ij])\\}", r"(?P<\1>\\d+)", re.escape(source))
+        match = re.fullmatch(pattern, name)
         if match:
             return target.format(**match.groupdict()), transform
     return None

@@ -90,7 +90,7 @@ def save_google_tf1(
         )
     _check_problem_type(model)
     weights = collect_weights(model, GOOGLE_TF1, _OWNER)
-    tokenizer = find_tokenizer(model, tokenizer, "WordPieceTokenizer")
+    tokenizer = find_tokenizer(model, tokenizer, ("WordPieceTokenizer",))
     if tokenizer is not None:
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
         _check_settings(tokenizer)

@@ -52,10 +52,10 @@ def save_hugging_face(
     and tokenizer_config.json. If there is an error, no directory is written.
 
     Args:
-        model: `BertBackbone` or another backbone of this package, or a task with a `.backbone`.
-            Beside the backbone it may have the heads of a `Pretrainer`, a layer called "classifier"
-            or "choice_scorer" on the pooled output, or a layer called "token_classifier" or
-            "span_labeler" on the sequence output.
+        model: a backbone of this package, or a task with a `.backbone`. Beside the backbone it may
+            have the heads of a `Pretrainer`, a layer called "classifier" or "choice_scorer" on the
+            pooled output, or a layer called "token_classifier" or "span_labeler" on the sequence
+            output.
         path: str or path of the directory, which must not exist.
         tokenizer: the tokenizer of the model. None takes that of a task's preprocessor, if it is
             one of this package; no tokenizer is written with a backbone alone.
@@ -108,7 +108,7 @@ def save_hugging_face(
             f"{list_names(label_names)}."
         )
     config.update(_describe_dropout(model, backbone, kind, weights))
-    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizer)
+    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers)
     if tokenizer is not None:
         _check_kind(tokenizer, kind)
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
@@ -127,9 +127,9 @@ def save_hugging_face(
 
 def _check_kind(tokenizer, kind):
     """Checks that transformers would read the files of a tokenizer with a kind of model."""
-    if type(tokenizer).__name__ != kind.tokenizer:
+    if type(tokenizer).__name__ not in kind.tokenizers:
         raise ValueError(
-            f"A {kind.title} is written with its {kind.tokenizer}, got a "
+            f"A {kind.title} is written with its {' or '.join(kind.tokenizers)}, got a "
             f"{type(tokenizer).__name__}. Save its `backbone` alone to write no tokenizer."
         )
     wanted = kind.position_offset - 1

@@ -95,7 +95,7 @@ def save_keras_hub(
             "alone."
         )
     packer = None
-    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizer)
+    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers)
     if tokenizer is not None:
         length = sequence_length or backbone.max_sequence_length
         packer = _make_preprocessor(tokenizer, kind, length, owner)

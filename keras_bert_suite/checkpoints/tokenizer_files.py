@@ -12,7 +12,7 @@ from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import shorten
 
 #: Hugging Face's classes that split text as BERT does, or as tokenizer.json says.
-_BERT_CLASSES = (
+BERT_CLASSES = (
     "TokenizersBackend",
     "PreTrainedTokenizerFast",
     "BertTokenizerFast",
@@ -50,10 +50,10 @@ def read_google_tokenizer(directory):
     path = directory / "vocab.txt"
     if not path.is_file():
         raise _no_vocabulary(directory, "vocab.txt")
-    return {"vocabulary": str(path), "lowercase": _is_lowercase(_read_lines(path))}
+    return {"vocabulary": str(path), "lowercase": _is_lowercase(read_lines(path))}
 
 
-def read_hugging_face_tokenizer(directory):
+def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     """The tokenizer of a Hugging Face checkpoint.
 
     `do_lower_case` of tokenizer_config.json decides whether text is lowercased, as in transformers.
@@ -62,6 +62,7 @@ def read_hugging_face_tokenizer(directory):
 
     Args:
         directory: `pathlib.Path`.
+        classes: tuple of str, the values of `tokenizer_class` for tokenizers of this kind.
 
     Returns:
         dict of arguments of `WordPieceTokenizer`: "vocabulary", the path of vocab.txt, str, or if
@@ -81,7 +82,7 @@ def read_hugging_face_tokenizer(directory):
     cleans_cjk = normalizer.get("handle_chinese_chars", True)
     splits_cjk = config.get("tokenize_chinese_chars", cleans_cjk)
     settings = (
-        (CONFIG_FILE, "tokenizer_class", config.get("tokenizer_class"), (None, *_BERT_CLASSES)),
+        (CONFIG_FILE, "tokenizer_class", config.get("tokenizer_class"), (None, *classes)),
         (CONFIG_FILE, "tokenize_chinese_chars", splits_cjk, (True,)),
         (CONFIG_FILE, "do_basic_tokenize", config.get("do_basic_tokenize", True), (True,)),
         (CONFIG_FILE, "never_split", config.get("never_split") or None, (None,)),
@@ -92,7 +93,7 @@ def read_hugging_face_tokenizer(directory):
     check_settings(directory, "BERT", settings)
 
     if vocabulary_path.is_file():
-        vocabulary, pieces = str(vocabulary_path), _read_lines(vocabulary_path)
+        vocabulary, pieces = str(vocabulary_path), read_lines(vocabulary_path)
     else:
         vocabulary = pieces = _pieces_of(fast, directory / FAST_FILE)
     lowercase = config.get("do_lower_case", normalizer.get("lowercase"))
@@ -160,7 +161,8 @@ def _is_lowercased_before(directory):
     return path.is_file() and read_json(path).get("do_lower_case") is True
 
 
-def _read_lines(path):
+def read_lines(path):
+    """The lines of a vocabulary, list of str."""
     # The tokenizer reads the file again, and reports bytes that are not UTF-8.
     with open(path, encoding="utf-8", errors="replace") as file:
         return [line.rstrip("\n") for line in file]

@@ -7,19 +7,19 @@ from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.files.messages import list_names
 
 
-def find_tokenizer(model, tokenizer, kind):
+def find_tokenizer(model, tokenizer, kinds):
     """The tokenizer to write: the one that was given, or else that of a task's preprocessor.
 
     Args:
         model: backbone or task.
         tokenizer: the tokenizer that was given, or None.
-        kind: str, the class of the tokenizers that the format holds. A preprocessor may have
-            another one, of KerasHub's, which is not written.
+        kinds: tuple of str, the classes of the tokenizers that the format holds. A preprocessor may
+            have another one, of KerasHub's, which is not written.
     """
     if tokenizer is not None:
         return tokenizer
     own = getattr(getattr(model, "preprocessor", None), "tokenizer", None)
-    return own if type(own).__name__ == kind else None
+    return own if type(own).__name__ in kinds else None
 
 
 def collect_weights(model, table, owner):

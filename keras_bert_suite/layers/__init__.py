@@ -20,17 +20,22 @@ from keras_bert_suite.layers.pooling import (
     MaxPooling,
     MeanPooling,
 )
+from keras_bert_suite.layers.projected_embeddings import ProjectedEmbeddings
+from keras_bert_suite.layers.relative_attention import RelativeAttention, RelativeBlock
 from keras_bert_suite.layers.replaced_tokens import ReplacedTokenHead, ReplacementSampler
+from keras_bert_suite.layers.rotary_attention import RotaryAttention, RotaryBlock
 from keras_bert_suite.layers.self_attention import SelfAttention
 from keras_bert_suite.layers.sequence_layout import (
     LAYOUT_ARGUMENT,
     PackedSequences,
     SequenceLayout,
     SequenceOffsets,
+    TokenPositions,
     UnpackSequences,
     VisibleTokens,
 )
 from keras_bert_suite.layers.transformer_block import TransformerBlock
+from keras_bert_suite.layers.unplaced_embeddings import UnplacedEmbeddings
 from keras_bert_suite.layers.window_sampler import WindowSampler
 from keras_bert_suite.layers.window_transformer import WindowTransformer
 
@@ -53,12 +58,19 @@ __all__ = [
     "PackedSequences",
     "ReplacedTokenHead",
     "ReplacementSampler",
+    "ProjectedEmbeddings",
+    "RelativeAttention",
+    "RelativeBlock",
+    "RotaryAttention",
+    "RotaryBlock",
     "ScalarMix",
     "SelfAttention",
     "SequenceLayout",
     "SequenceOffsets",
+    "TokenPositions",
     "TransformerBlock",
     "UnpackSequences",
+    "UnplacedEmbeddings",
     "VisibleTokens",
     "WindowSampler",
     "WindowTransformer",

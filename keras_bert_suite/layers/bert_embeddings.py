@@ -66,13 +66,7 @@ class BertEmbeddings(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="token_embedding",
         )
-        self.position_embedding = keras.layers.Embedding(
-            max_sequence_length + position_offset,
-            self.embedding_dim,
-            embeddings_initializer=initializer.clone(),
-            dtype=self.dtype_policy,
-            name="position_embedding",
-        )
+        self.position_embedding = self.make_position_embedding()
         self.segment_embedding = None
         if num_segments:
             self.segment_embedding = keras.layers.Embedding(
@@ -87,13 +81,30 @@ class BertEmbeddings(keras.layers.Layer):
         )
         self.embeddings_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.projection = None
-        if self.embedding_dim != hidden_dim:
+        if self.is_projected:
             self.projection = keras.layers.Dense(
                 hidden_dim,
                 kernel_initializer=initializer.clone(),
                 dtype=self.dtype_policy,
                 name="projection",
             )
+
+    @property
+    def is_projected(self) -> bool:
+        """bool, whether a dense layer follows the dropout."""
+        return self.embedding_dim != self.hidden_dim
+
+    def make_position_embedding(self) -> keras.layers.Embedding | None:
+        """Makes the table of positions; None for embeddings without positions."""
+        return keras.layers.Embedding(
+            self.max_sequence_length + self.position_offset,
+            self.embedding_dim,
+            embeddings_initializer=keras.initializers.TruncatedNormal(
+                stddev=self.initializer_range
+            ),
+            dtype=self.dtype_policy,
+            name="position_embedding",
+        )
 
     def build(
         self,
@@ -102,7 +113,8 @@ class BertEmbeddings(keras.layers.Layer):
         positions_shape: Shape | None = None,
     ) -> None:
         self.token_embedding.build()
-        self.position_embedding.build()
+        if self.position_embedding is not None:
+            self.position_embedding.build()
         if self.segment_embedding is not None:
             self.segment_embedding.build()
         embedded_shape = (*token_ids_shape, self.embedding_dim)
@@ -153,7 +165,7 @@ class BertEmbeddings(keras.layers.Layer):
         static_length = token_ids.shape[1]
         if static_length is not None and static_length > self.max_sequence_length:
             raise ValueError(
-                f"token_ids has length {static_length}, but this model has position embeddings "
+                f"token_ids has length {static_length}, but this model has positions "
                 f"for {self.max_sequence_length} tokens. Shorten the input: set `sequence_length` "
                 f"of the SegmentPacker to at most {self.max_sequence_length}."
             )
@@ -183,7 +195,9 @@ class BertEmbeddings(keras.layers.Layer):
         x = self.token_embedding(token_ids)
         if self.segment_embedding is not None:
             x = x + self.segment_embedding(segment_ids)
-        return x + self.position_embedding(positions)
+        if self.position_embedding is not None:
+            x = x + self.position_embedding(positions)
+        return x
 
     def compute_output_shape(
         self,

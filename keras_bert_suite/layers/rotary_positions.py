@@ -29,3 +29,29 @@ def rotate_positions(x: Tensor, base: float = 10000.0) -> Tensor:
     first, second = x[..., : dim // 2], x[..., dim // 2 :]
     cos, sin = ops.cos(angles), ops.sin(angles)
     return ops.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
+
+
+def rotate_pairs(x: Tensor, positions: Tensor, base: float = 10000.0) -> Tensor:
+    """Turns each vector by angles in proportion to its position, as the paper writes it.
+
+    The dimensions 2i and 2i + 1 are a plane, which is turned by the angle
+    position * base^(-2i / D).
+
+    Args:
+        x: float (B, heads, L, D), D even.
+        positions: int or float (1, L) or (B, L).
+        base: float.
+
+    Returns:
+        (B, heads, L, D) in the dtype of `x`. The rotation is computed in float32.
+
+    Source: Su et al., 2021 (https://arxiv.org/abs/2104.09864), section 3.2.2.
+    """
+    dim = x.shape[-1]
+    frequencies = base ** (-ops.arange(0, dim, 2, dtype="float32") / dim)
+    angles = ops.cast(positions, "float32")[:, None, :, None] * frequencies
+    cos, sin = ops.cos(angles), ops.sin(angles)
+    pairs = ops.reshape(ops.cast(x, "float32"), (*ops.shape(x)[:-1], dim // 2, 2))
+    even, odd = pairs[..., 0], pairs[..., 1]
+    turned = ops.stack([even * cos - odd * sin, odd * cos + even * sin], axis=-1)
+    return ops.cast(ops.reshape(turned, ops.shape(x)), x.dtype)

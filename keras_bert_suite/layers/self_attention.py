@@ -164,7 +164,7 @@ class SelfAttention(keras.layers.Layer):
         Returns:
             float32 (B, heads, L, L). It sums to 1 over the last axis.
         """
-        query, key = self._split_heads(self.query(hidden)), self._split_heads(self.key(hidden))
+        query, key, _ = self.project(hidden)
         return attention_probabilities(query, key, expand_attention_mask(attention_mask))
 
     def _split_heads(self, x: Tensor) -> Tensor:
@@ -172,6 +172,10 @@ class SelfAttention(keras.layers.Layer):
         head_dim = x.shape[-1] // self.num_heads
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
         return ops.swapaxes(x, 1, 2)
+
+    def _merge_heads(self, x: Tensor) -> Tensor:
+        """(B, heads, L, D) -> (B, L, H)."""
+        return ops.reshape(ops.swapaxes(x, 1, 2), (-1, ops.shape(x)[2], x.shape[1] * x.shape[3]))
 
     def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
         return hidden_shape

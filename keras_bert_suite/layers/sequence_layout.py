@@ -186,6 +186,29 @@ class SequenceOffsets(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
+class TokenPositions(keras.layers.Layer):
+    """The positions of tokens in the rows of a batch, also if these rows are packed."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+
+    def call(self, hidden: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
+        """float (B, L, H) -> int32 (1, L), from 0 on; with a layout int32 (R, W).
+
+        Args:
+            hidden: float (B, L, H), of which the length is read.
+            sequence_layout: `SequenceLayout` or None.
+        """
+        if sequence_layout is not None:
+            return sequence_layout.positions
+        return ops.arange(ops.shape(hidden)[1], dtype="int32")[None]
+
+    def compute_output_spec(self, hidden: Tensor) -> keras.KerasTensor:
+        return keras.KerasTensor((None, hidden.shape[1]), dtype="int32")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
 class UnpackSequences(keras.layers.Layer):
     """Puts hidden states back from packed rows to the rows of the batch, if they are packed."""
 

@@ -97,6 +97,7 @@ class TransformerBlock(keras.layers.Layer):
         hidden: Tensor,
         attention_mask: Tensor | GroupedLayout | None = None,
         sequence_offsets: Tensor | None = None,
+        positions: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
         """Encodes each position from the positions that its mask allows.
@@ -104,35 +105,27 @@ class TransformerBlock(keras.layers.Layer):
         Args:
             hidden: float (B, L, H).
             attention_mask, sequence_offsets: see `SelfAttention.call`.
+            positions: int32 (1, L) or (B, L), the positions of the tokens, for attention layers
+                that take them; see `RotaryAttention.call`. None for other attention layers.
             training: bool, whether dropout is active.
 
         Returns:
             float (B, L, H).
         """
+        attention = {
+            "attention_mask": attention_mask,
+            "sequence_offsets": sequence_offsets,
+            "positions": positions,
+        }
+        attention = {name: x for name, x in attention.items() if x is not None}
         if not (training and self.remat):
-            return self._encode(hidden, attention_mask, sequence_offsets, training)
-        # Masks and offsets have no gradient, so they need not be inputs of what is computed twice.
-        encode = partial(
-            self._encode,
-            attention_mask=attention_mask,
-            sequence_offsets=sequence_offsets,
-            training=True,
-        )
-        return recompute(self, encode, hidden)
+            return self._encode(hidden, attention, training)
+        # What the attention takes has no gradient, so it is no input of what is computed twice.
+        return recompute(self, partial(self._encode, attention=attention, training=True), hidden)
 
-    def _encode(
-        self,
-        hidden: Tensor,
-        attention_mask: Tensor | GroupedLayout | None = None,
-        sequence_offsets: Tensor | None = None,
-        training: bool | None = None,
-    ) -> Tensor:
-        attended = self.self_attention(
-            hidden,
-            attention_mask=attention_mask,
-            sequence_offsets=sequence_offsets,
-            training=training,
-        )
+    def _encode(self, hidden: Tensor, attention: dict[str, Any], training: bool | None) -> Tensor:
+        """The block itself, with the arguments `attention` of its attention layer."""
+        attended = self.self_attention(hidden, **attention, training=training)
         return self.finish(hidden, attended, training=training)
 
     def finish(self, hidden: Tensor, attended: Tensor, training: bool | None = None) -> Tensor:

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Config, Shape, Tensor
 from keras_bert_suite.layers.pooling import MeanPooling
+from keras_bert_suite.layers.sinusoids import compute_sinusoids
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 
 
@@ -84,7 +85,7 @@ class WindowTransformer(keras.layers.Layer):
         """
         is_window = ops.cast(padding_mask, "bool")
         vectors = ops.where(is_window[:, :, None], ops.cast(vectors, self.compute_dtype), 0.0)
-        positions = compute_sinusoids(ops.shape(vectors)[1], vectors.shape[-1])
+        positions = compute_sinusoids(ops.arange(ops.shape(vectors)[1]), vectors.shape[-1])
         states = vectors + ops.cast(positions, self.compute_dtype)
         for block in self.blocks:
             states = block(states, is_window, training=training)
@@ -101,16 +102,3 @@ class WindowTransformer(keras.layers.Layer):
             "intermediate_dim": self.intermediate_dim,
             "dropout": self.dropout,
         }
-
-
-def compute_sinusoids(num_positions: int | Tensor, width: int) -> Tensor:
-    """float32 (L, `width`), sines and cosines of the positions 0 to L - 1.
-
-    The sines are in the even columns, the cosines in the odd columns.
-
-    Source: Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.5.
-    """
-    column = ops.arange(width, dtype="int32")
-    rates = 10000.0 ** (-ops.cast(column // 2 * 2, "float32") / width)
-    angles = ops.arange(num_positions, dtype="float32")[:, None] * rates
-    return ops.where(column % 2 == 0, ops.sin(angles), ops.cos(angles))

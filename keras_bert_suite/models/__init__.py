@@ -4,11 +4,14 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.models.albert_backbone import AlbertBackbone
 from keras_bert_suite.models.bert_backbone import BERT_SIZES, BertBackbone
 from keras_bert_suite.models.distil_bert_backbone import DistilBertBackbone
 from keras_bert_suite.models.electra_backbone import ElectraBackbone
 from keras_bert_suite.models.ernie_backbone import ErnieBackbone
+from keras_bert_suite.models.nezha_backbone import NezhaBackbone
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
+from keras_bert_suite.models.roformer_backbone import RoFormerBackbone
 
 #: The backbones by the name of their class, as checkpoints name them.
 BACKBONES = {
@@ -18,6 +21,10 @@ BACKBONES = {
         DistilBertBackbone,
         ElectraBackbone,
         ErnieBackbone,
+        AlbertBackbone,
+        BertBackbone,
+        NezhaBackbone,
+        RoFormerBackbone,
         RobertaBackbone,
     )
 }
@@ -29,6 +36,10 @@ __all__ = [
     "DistilBertBackbone",
     "ElectraBackbone",
     "ErnieBackbone",
+    "AlbertBackbone",
+    "BertBackbone",
+    "NezhaBackbone",
+    "RoFormerBackbone",
     "RobertaBackbone",
     "open_backbone",
 ]

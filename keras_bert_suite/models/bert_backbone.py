@@ -150,7 +150,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
                 f"hidden_dim={hidden_dim}."
             )
         attention_dropout = dropout if attention_dropout is None else attention_dropout
-        activation = _get_activation(activation)
+        activation = get_activation(activation)
 
         # === Layers ===
         self.embeddings = self.make_embeddings(
@@ -179,9 +179,9 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
                 initializer_range=initializer_range,
                 remat=remat,
                 dtype=dtype,
-                name=f"transformer_layer_{i}",
+                name=block_name,
             )
-            for i in range(num_layers)
+            for i, block_name in enumerate(self.name_blocks(num_layers))
         ]
         self.pooler = keras.layers.Dense(
             hidden_dim,
@@ -245,6 +245,14 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         """Makes the transformer layer `index` from the arguments of `TransformerBlock`."""
         return TransformerBlock(**arguments)
 
+    def name_blocks(self, num_layers: int) -> list[str]:
+        """The names of the transformer layers that own weights."""
+        return [f"transformer_layer_{i}" for i in range(num_layers)]
+
+    def list_calls(self) -> list[keras.layers.Layer]:
+        """The transformer layers in the order in which they are called."""
+        return self.transformer_layers
+
     @property
     def remat(self) -> bool:
         """bool, whether a training step computes each block a second time for its gradient."""
@@ -281,13 +289,13 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
 
         Args:
             x: float (B, L, H), the embeddings.
-            **attention: arguments of `TransformerBlock.call` that say which tokens are visible.
+            **attention: arguments of `TransformerBlock.call` for its attention layer.
 
         Returns:
             list of num_layers + 1 float (B, L, H), the embeddings first.
         """
         hidden_states = [x]
-        for block in self.transformer_layers:
+        for block in self.list_calls():
             hidden_states.append(block(hidden_states[-1], **attention))
         return hidden_states
 
@@ -378,7 +386,8 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
         }
 
 
-def _get_activation(activation: Activation) -> Callable[[Tensor], Tensor]:
+def get_activation(activation: Activation) -> Callable[[Tensor], Tensor]:
+    """The function of a name of `ACTIVATIONS`, of a name of Keras, or of a function."""
     if isinstance(activation, str) and activation in ACTIVATIONS:
         return ACTIVATIONS[activation]
     try:

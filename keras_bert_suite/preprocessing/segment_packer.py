@@ -376,7 +376,7 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
             ValueError: if the vocabulary has another size than the model.
         """
         config = checkpoint.tokenizer_config
-        tokenizer = TOKENIZERS[checkpoint.model_type.tokenizer](**config)
+        tokenizer = TOKENIZERS[checkpoint.tokenizer_class](**config)
         if lowercase is not None:
             tokenizer = tokenizer.with_lowercase(lowercase)
         sizes = checkpoint.backbone_config

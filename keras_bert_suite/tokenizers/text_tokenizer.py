@@ -86,7 +86,7 @@ class TextTokenizer(Tokenizer):
         checkpoint = checkpoints.open_checkpoint(preset)
         if checkpoint is None:
             return super().from_preset(checkpoints.preset_name(preset), **kwargs)
-        config, name = checkpoint.tokenizer_config, checkpoint.model_type.tokenizer
+        config, name = checkpoint.tokenizer_config, checkpoint.tokenizer_class
         if name not in [base.__name__ for base in cls.__mro__]:
             raise ValueError(
                 f"{checkpoint.path} has a {name}, not a {cls.__name__}. Use {name}.from_preset."

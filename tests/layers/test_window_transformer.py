@@ -3,7 +3,6 @@ from checkers import check_layer
 from peer_weights import randomize, to_numpy
 
 from keras_bert_suite.layers import WindowTransformer
-from keras_bert_suite.layers.window_transformer import compute_sinusoids
 
 VECTORS = np.random.default_rng(0).normal(size=(3, 4, 8)).astype("float32")
 MASK = np.array([[1] * n + [0] * (4 - n) for n in (4, 2, 1)], "int32")
@@ -38,10 +37,3 @@ def test_padding_does_not_count_and_order_does():
     np.testing.assert_allclose(alone, got[1:2], atol=1e-5)
     reversed_windows = to_numpy(layer(VECTORS[:, ::-1].copy(), np.ones_like(MASK)))
     assert np.abs(reversed_windows[0] - got[0]).max() > 1e-3
-
-
-def test_sinusoids():
-    got = to_numpy(compute_sinusoids(3, 5))
-    angles = [[i * 10000 ** (-column / 5) for column in (0, 0, 2, 2, 4)] for i in range(3)]
-    wanted = np.where(np.arange(5) % 2, np.cos(angles), np.sin(angles))
-    np.testing.assert_allclose(got, wanted, atol=1e-6)

@@ -5,6 +5,7 @@ from typing import Any, Self
 import keras
 
 from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.models import AlbertBackbone
 from keras_bert_suite.tokenizers.sentence_piece.albert_rules import (
     AlbertCharacters,
     FinalSigma,
@@ -45,6 +46,8 @@ class AlbertTokenizer(SentencePieceTokenizer):
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
         dtype: "int32", as every Keras layer has one.
     """
+
+    backbone_cls = AlbertBackbone
 
     def __init__(
         self,

@@ -1,0 +1,67 @@
+"""The names of ALBERT's weights in Hugging Face's checkpoints."""
+
+from keras_bert_suite.checkpoints.name_tables import (
+    HUGGING_FACE,
+    NameTable,
+    hugging_face_aliases,
+    hugging_face_encoder,
+    same,
+    transposed,
+    within,
+)
+
+_MAPPING = "albert.encoder.embedding_hidden_mapping_in."
+
+#: The names in all classes of ALBERT.
+ALBERT = NameTable(
+    rows=(
+        *(row for row in hugging_face_encoder("albert") if row[0].startswith("embeddings/")),
+        ("embeddings/projection/kernel", _MAPPING + "weight", transposed),
+        ("embeddings/projection/bias", _MAPPING + "bias", same),
+        *within(
+            "transformer_layer_{i}_{j}/",
+            "albert.encoder.albert_layer_groups.{i}.albert_layers.{j}.",
+            (
+                ("self_attention/query/kernel", "attention.query.weight", transposed),
+                ("self_attention/query/bias", "attention.query.bias", same),
+                ("self_attention/key/kernel", "attention.key.weight", transposed),
+                ("self_attention/key/bias", "attention.key.bias", same),
+                ("self_attention/value/kernel", "attention.value.weight", transposed),
+                ("self_attention/value/bias", "attention.value.bias", same),
+                ("self_attention/output_projection/kernel", "attention.dense.weight", transposed),
+                ("self_attention/output_projection/bias", "attention.dense.bias", same),
+                ("self_attention_norm/gamma", "attention.LayerNorm.weight", same),
+                ("self_attention_norm/beta", "attention.LayerNorm.bias", same),
+                ("intermediate/kernel", "ffn.weight", transposed),
+                ("intermediate/bias", "ffn.bias", same),
+                ("feedforward_output/kernel", "ffn_output.weight", transposed),
+                ("feedforward_output/bias", "ffn_output.bias", same),
+                ("feedforward_norm/gamma", "full_layer_layer_norm.weight", same),
+                ("feedforward_norm/beta", "full_layer_layer_norm.bias", same),
+            ),
+        ),
+        ("pooler/kernel", "albert.pooler.weight", transposed),
+        ("pooler/bias", "albert.pooler.bias", same),
+        ("masked_lm/transform/kernel", "predictions.dense.weight", transposed),
+        ("masked_lm/transform/bias", "predictions.dense.bias", same),
+        ("masked_lm/layer_norm/gamma", "predictions.LayerNorm.weight", same),
+        ("masked_lm/layer_norm/beta", "predictions.LayerNorm.bias", same),
+        ("masked_lm/bias", "predictions.bias", same),
+        # The head that says whether two segments were exchanged.
+        ("next_sentence/kernel", "sop_classifier.classifier.weight", transposed),
+        ("next_sentence/bias", "sop_classifier.classifier.bias", same),
+        *(row for row in HUGGING_FACE.rows if row[1].startswith(("classifier.", "qa_outputs."))),
+    ),
+    aliases=hugging_face_aliases("albert"),
+    ignored=(r"albert\.embeddings\.(position_ids|token_type_ids)",),
+    optional=HUGGING_FACE.optional,
+    heads=HUGGING_FACE.heads,
+    copies=(
+        (
+            "predictions.decoder.weight",
+            "albert.embeddings.word_embeddings.weight",
+            r"masked_lm/.*",
+        ),
+        ("predictions.decoder.bias", "predictions.bias", r"masked_lm/.*"),
+    ),
+)

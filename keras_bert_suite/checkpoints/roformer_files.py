@@ -1,0 +1,44 @@
+"""Reads RoFormer's tokenizer from the files of a checkpoint."""
+
+import warnings
+
+from keras_bert_suite.checkpoints.tokenizer_files import (
+    BERT_CLASSES,
+    read_hugging_face_tokenizer,
+    read_lines,
+)
+from keras_bert_suite.files.messages import list_names
+
+
+def read_roformer_tokenizer(directory):
+    """The tokenizer of a Hugging Face checkpoint of a RoFormer.
+
+    Some RoFormers have a vocabulary of Chinese words. transformers then cuts a text into words by
+    rjieba, and splits only the words that are not in the vocabulary. `WordPieceTokenizer` always
+    splits Chinese text into characters.
+
+    Args, Returns, Raises: as for `read_hugging_face_tokenizer`.
+
+    Warns:
+        UserWarning: if there are Chinese words in the vocabulary.
+    """
+    classes = (*BERT_CLASSES, "RoFormerTokenizerFast", "RoFormerTokenizer")
+    arguments = read_hugging_face_tokenizer(directory, classes)
+    vocabulary = arguments["vocabulary"]
+    pieces = read_lines(vocabulary) if isinstance(vocabulary, str) else vocabulary
+    words = [piece for piece in pieces if _is_chinese_word(piece)]
+    if words:
+        warnings.warn(
+            f"The vocabulary in {directory} has {len(words)} Chinese words, such as "
+            f"{list_names(words[:3])}. The WordPieceTokenizer splits Chinese text into characters, "
+            "so it never finds them, and transformers gives other token ids. A model can be "
+            "fine-tuned on the characters. For the ids of transformers, pass packed arrays that "
+            "its RoFormerTokenizer made.",
+            stacklevel=3,
+        )
+    return arguments
+
+
+def _is_chinese_word(piece):
+    """Whether a piece has two or more characters of the block of common Chinese characters."""
+    return len(piece) > 1 and all("\u4e00" <= character <= "\u9fff" for character in piece)

@@ -1,0 +1,80 @@
+"""NEZHA, the encoder without a head."""
+
+from typing import Any
+
+import keras
+
+from keras_bert_suite.annotations import Activation, Config, Tensor
+from keras_bert_suite.layers import RelativeBlock, TokenPositions, UnplacedEmbeddings
+from keras_bert_suite.models.bert_backbone import BertBackbone
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class NezhaBackbone(BertBackbone):
+    """A functional NEZHA encoder: BERT's encoder with functional relative positions.
+
+    There is no table of positions. In the attention layers, keys and values depend on how far they
+    are from the query, see `RelativeAttention`.
+
+    Inputs and outputs are those of `BertBackbone`.
+
+    Args:
+        vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim: as for
+            `BertBackbone`. The width of a head must be even.
+        activation: as for `BertBackbone`.
+        max_relative_position: int, the distance from which on tokens are equally far.
+        **kwargs: other arguments of `BertBackbone`.
+
+    Source: Wei et al., 2019 (https://arxiv.org/abs/1909.00204), and huawei-noah's NEZHA.
+    """
+
+    #: The sizes of the released models. With the vocabulary of 21,128 of BERT's Chinese model they
+    #: have 101.9 and 325.0 million parameters.
+    sizes = {size: BertBackbone.sizes[size] for size in ("base", "large")}
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        num_layers: int,
+        num_heads: int,
+        hidden_dim: int,
+        intermediate_dim: int,
+        activation: Activation = "gelu_erf",
+        max_relative_position: int = 64,
+        **kwargs: Any,
+    ) -> None:
+        if hidden_dim // num_heads % 2:
+            raise ValueError(
+                "NEZHA has a sine and a cosine for each pair of dimensions, so the width of a head "
+                f"must be even, got hidden_dim={hidden_dim} and num_heads={num_heads}."
+            )
+        self.max_relative_position = max_relative_position
+        super().__init__(
+            vocabulary_size,
+            num_layers,
+            num_heads,
+            hidden_dim,
+            intermediate_dim,
+            activation=activation,
+            **kwargs,
+        )
+
+    def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
+        """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
+        return UnplacedEmbeddings(**arguments)
+
+    def make_block(self, index: int, **arguments: Any) -> keras.layers.Layer:
+        """Makes the transformer layer `index` from the arguments of `TransformerBlock`."""
+        return RelativeBlock(max_relative_position=self.max_relative_position, **arguments)
+
+    def takes_lengths(self) -> bool:
+        """Whether the attention of this model takes lengths of rows in place of a mask. Never."""
+        return False
+
+    def encode(self, x: Tensor, **attention: Tensor) -> list[Tensor]:
+        """The hidden states of all layers, see `BertBackbone.encode`."""
+        positions = TokenPositions(dtype=self.embeddings.dtype_policy, name="token_positions")(x)
+        return super().encode(x, positions=positions, **attention)
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "max_relative_position": self.max_relative_position}
