@@ -63,6 +63,8 @@ def test_a_step_equals_plain_code_on_transformers(tmp_path):
     # Google shares tables and norm. The projection is the model's own.
     generator.electra.embeddings = discriminator.electra.embeddings
     generator.generator_lm_head.weight = discriminator.electra.embeddings.word_embeddings.weight
+    # Padding may be drawn as a replacement. transformers would give it no gradient.
+    discriminator.electra.embeddings.word_embeddings.padding_idx = None
     x, y, weights = make_batch()
 
     # The tokens of the step to come, which are then drawn again.
