@@ -9,6 +9,7 @@ from peer_weights import run_transformers, to_numpy
 from safetensors.numpy import save_file
 
 from keras_bert_suite.checkpoints import classifier_arguments, open_checkpoint, save_hugging_face
+from keras_bert_suite.checkpoints.model_types import MODEL_TYPES
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import TextClassifier
 
@@ -75,8 +76,10 @@ def test_others_are_refused_by_name(tmp_path, config_class, model_class, evidenc
     with pytest.raises(ValueError, match=f"model type '{model_type}'.*{evidence}") as error:
         open_checkpoint(tmp_path)
     assert len(str(error.value)) < 800
-    if model_type != "roberta":  # which can be read, once it is named
-        edit_config(tmp_path, model_type=model_type)
+    edit_config(tmp_path, model_type=model_type)
+    if model_type in MODEL_TYPES:
+        assert open_checkpoint(tmp_path).model_type.name == model_type
+    else:
         with pytest.raises(ValueError, match=f"model_type '{model_type}', wanted 'bert'"):
             open_checkpoint(tmp_path)
 
