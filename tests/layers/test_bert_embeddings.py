@@ -84,7 +84,7 @@ def test_no_dropout_is_deterministic():
 def test_a_sequence_too_long_is_an_error():
     layer = BertEmbeddings(**KWARGS)
     layer(**random_inputs(length=10))
-    with pytest.raises(ValueError, match="length 11.*position embeddings for 10.*sequence_length"):
+    with pytest.raises(ValueError, match="length 11.*positions for 10.*sequence_length"):
         layer(**random_inputs(length=11))
 
 

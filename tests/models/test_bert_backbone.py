@@ -429,9 +429,9 @@ def test_initial_weights_are_googles():
 def test_a_sequence_too_long_is_an_error():
     backbone = BertBackbone(**SMALL, max_sequence_length=12)
     backbone(random_inputs(12))
-    with pytest.raises(ValueError, match="length 13.*position embeddings for 12"):
+    with pytest.raises(ValueError, match="length 13.*positions for 12"):
         backbone(random_inputs(13))
-    with pytest.raises(ValueError, match="length 13.*position embeddings for 12"):
+    with pytest.raises(ValueError, match="length 13.*positions for 12"):
         backbone.predict(random_inputs(13), verbose=0)
 
 
