@@ -18,7 +18,7 @@ from keras_bert_suite.layers import (
     TransformerBlock,
     WindowTransformer,
 )
-from keras_bert_suite.models import BertBackbone, RobertaBackbone
+from keras_bert_suite.models import BertBackbone, ModernBertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker, split_sequences
 from keras_bert_suite.serving import (
     export_litert,
@@ -41,7 +41,12 @@ from keras_bert_suite.tasks import (
     TokenClassifier,
     encode_with_attention,
 )
-from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer, train_vocabulary
+from keras_bert_suite.tokenizers import (
+    BytePairTokenizer,
+    ModernBertTokenizer,
+    WordPieceTokenizer,
+    train_vocabulary,
+)
 from keras_bert_suite.training import (
     AdamW,
     CoSENT,
@@ -86,6 +91,8 @@ __all__ = [
     "MaskedLMLoss",
     "MaxPooling",
     "MeanPooling",
+    "ModernBertBackbone",
+    "ModernBertTokenizer",
     "MultipleChoice",
     "Pretrainer",
     "QuestionAnswerer",

@@ -201,6 +201,11 @@ def _checked(checkpoint):
         ("embeddings/segment_embedding/embeddings", (config.get("num_segments"), width)),
         (f"transformer_layer_{last}/intermediate/kernel", (hidden_dim, config["intermediate_dim"])),
         (f"transformer_layer_{last + 1}/intermediate/kernel", None),
+        (
+            f"transformer_layer_{last}/gated_intermediate/kernel",
+            (hidden_dim, 2 * config["intermediate_dim"]),
+        ),
+        (f"transformer_layer_{last + 1}/gated_intermediate/kernel", None),
     ):
         row = checkpoint.name_table.their_name(path)
         if row is None:

@@ -6,10 +6,12 @@ from keras_bert_suite.checkpoints.config_fields import read_fields
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.hugging_face_config import (
     find_model_type,
+    has_head,
     read_classifier,
     read_multiple_choice,
     read_token_classifier,
 )
+from keras_bert_suite.checkpoints.name_tables import part_of
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
 from keras_bert_suite.checkpoints.tokenizer_settings import CONFIG_FILE
 from keras_bert_suite.files.messages import list_directory, shorten
@@ -76,10 +78,13 @@ class HuggingFaceCheckpoint:
         self._tensors = _open_weights(path)
         shapes = self._tensors.shapes()
         self.model_type = kind = find_model_type(config, shapes)
-        self.backbone_config = read_fields(config, kind.fields, ACTIVATIONS, kind.position_offset)
+        self.backbone_config = {
+            **read_fields(config, kind.fields, ACTIVATIONS, kind.position_offset),
+            **kind.read_more(config),
+        }
         _check_decoder(config, shapes, kind.names)
         self.name_table, classifier = _find_classifier(kind, shapes)
-        dropout = config.rate(kind.classifier_dropout, self.backbone_config["dropout"])
+        dropout = config.rate(kind.classifier_dropout, self.backbone_config.get("dropout", 0.0))
         self.classifier_config, self.classifier_problem = read_classifier(
             config, classifier, kind.architectures["classifier/kernel"], dropout
         )
@@ -89,12 +94,14 @@ class HuggingFaceCheckpoint:
         self.multiple_choice_config = read_multiple_choice(config, classifier, dropout)
         if classifier is not None:
             # A layer with the name "classifier" may be a head that this package does not have.
-            heads = {"classifier": self.classifier_config}
-            heads["token_classifier"] = self.token_classifier_config
-            heads["choice_scorer"] = self.multiple_choice_config
-            absent = {head for head, arguments in heads.items() if arguments is None}
-            rows = [row for row in self.name_table.rows if row[0].partition("/")[0] not in absent]
-            self.name_table = replace(self.name_table, rows=tuple(rows))
+            heads = {"classifier": self.classifier_config is not None}
+            heads["token_classifier"] = self.token_classifier_config is not None
+            heads["choice_scorer"] = self.multiple_choice_config is not None
+            # Some kinds of model have a layer of another name for answers.
+            heads["span_labeler"] = has_head(config, "ForQuestionAnswering")
+            self.name_table = _without_heads(
+                self.name_table, {head for head, is_there in heads.items() if not is_there}
+            )
 
     def _read_sequence_length(self):
         path = self.path / "sentence_bert_config.json"
@@ -141,12 +148,23 @@ def _find_classifier(kind, shapes):
     return kind.names, None
 
 
+def _without_heads(table, absent):
+    """A name table in which the layer of the classifier belongs to none of the `absent` heads."""
+    layer = part_of(table.their_name("classifier/kernel")[0])
+    rows = [
+        row
+        for row in table.rows
+        if row[0].partition("/")[0] not in absent or part_of(row[1]) != layer
+    ]
+    return replace(table, rows=tuple(rows))
+
+
 def _check_decoder(config, shapes, names):
     """Checks that there is a decoder matrix if the configuration says that it is not tied."""
     if not names.copies:
         return
     decoder = names.copies[0][0]
-    head, _ = names.their_name("masked_lm/transform/kernel")
+    head, _ = names.their_name("masked_lm/bias")
     if config.get("tie_word_embeddings") is False and head in shapes and decoder not in shapes:
         raise ValueError(
             f"'tie_word_embeddings' in {config.path} is False, but the weights have no {decoder}. "

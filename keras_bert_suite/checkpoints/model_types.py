@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from keras_bert_suite.checkpoints import name_tables
 from keras_bert_suite.checkpoints.byte_pair_files import (
     read_hugging_face_byte_pairs,
+    read_modern_bert_tokenizer,
     refuse_sentence_pieces,
 )
 from keras_bert_suite.checkpoints.config_fields import BERT_FIELDS
+from keras_bert_suite.checkpoints.modern_bert_config import (
+    MODERN_BERT_DIALS,
+    MODERN_BERT_FIELDS,
+    read_modern_bert,
+    write_modern_bert,
+)
 from keras_bert_suite.checkpoints.name_tables import NameTable
+from keras_bert_suite.checkpoints.name_tables_modern_bert import MODERN_BERT as MODERN_BERT_NAMES
 from keras_bert_suite.checkpoints.tokenizer_files import read_hugging_face_tokenizer
 from keras_bert_suite.files.messages import shorten
 
@@ -35,13 +43,16 @@ class ModelType:
         architectures: dict of a path of ours -> the class of transformers for models that have a
             weight at this path. The first path that a model has counts. None stands for the
             encoder alone.
-        keras_hub_names: `NameTable` of KerasHub's tensors.
+        keras_hub_names: `NameTable` of KerasHub's tensors; None if KerasHub has no such model.
         keras_hub_built_in: dict of arguments of the backbone that are constants in KerasHub, and
             are not in its configuration.
         position_offset: int, how many rows the position embedding has before the row of the first
             token.
         fields: tuple of `Field`, the fields of config.json that are arguments of the backbone.
         classifier_dropout: str, the field of config.json for the dropout rate of a classifier.
+        read_more: function from `ConfigValues` to further arguments of the backbone, for fields
+            that are no plain values.
+        write_more: function from a backbone to the fields that `read_more` reads.
         dials: configuration fields as in `hugging_face_config.DIALS`, of this kind alone.
     """
 
@@ -53,12 +64,14 @@ class ModelType:
     names: NameTable
     classifier_names: NameTable
     architectures: dict
-    keras_hub_names: NameTable
+    keras_hub_names: NameTable | None
     keras_hub_built_in: dict
     position_offset: int = 0
     fields: tuple = BERT_FIELDS
     classifier_dropout: str = "classifier_dropout"
     dials: tuple = ()
+    read_more: Callable = lambda config: {}
+    write_more: Callable = lambda backbone: {}
 
     @property
     def keras_hub_classifier(self):
@@ -135,7 +148,31 @@ XLM_ROBERTA = ModelType(
     }
 )
 
-MODEL_TYPES = {kind.name: kind for kind in (BERT, ROBERTA, XLM_ROBERTA)}
+MODERN_BERT = ModelType(
+    name="modernbert",
+    title="ModernBERT",
+    backbone="ModernBertBackbone",
+    tokenizer="ModernBertTokenizer",
+    read_tokenizer=read_modern_bert_tokenizer,
+    names=MODERN_BERT_NAMES,
+    classifier_names=MODERN_BERT_NAMES,
+    architectures={
+        "classifier/kernel": "ModernBertForSequenceClassification",
+        "token_classifier/kernel": "ModernBertForTokenClassification",
+        "span_labeler/kernel": "ModernBertForQuestionAnswering",
+        "choice_scorer/kernel": "ModernBertForMultipleChoice",
+        "masked_lm/bias": "ModernBertForMaskedLM",
+        None: "ModernBertModel",
+    },
+    keras_hub_names=None,
+    keras_hub_built_in={},
+    fields=MODERN_BERT_FIELDS,
+    dials=MODERN_BERT_DIALS,
+    read_more=read_modern_bert,
+    write_more=write_modern_bert,
+)
+
+MODEL_TYPES = {kind.name: kind for kind in (BERT, ROBERTA, XLM_ROBERTA, MODERN_BERT)}
 
 
 def type_of_backbone(cls):

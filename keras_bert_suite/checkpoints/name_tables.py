@@ -81,7 +81,7 @@ def _translate(name, rows):
     return None
 
 
-def _within(ours, theirs, rows):
+def within(ours, theirs, rows):
     """The rows with the prefix `ours` before our paths, and `theirs` before their names."""
     return tuple((ours + path, theirs + name, transform) for path, name, transform in rows)
 
@@ -100,7 +100,7 @@ HEADS = (
 
 GOOGLE_TF1 = NameTable(
     rows=(
-        *_within(
+        *within(
             "embeddings/",
             "bert/embeddings/",
             (
@@ -114,7 +114,7 @@ GOOGLE_TF1 = NameTable(
         # bert4keras has these tensors if embeddings and hidden states differ in width.
         ("embeddings/projection/kernel", "bert/encoder/embedding_hidden_mapping_in/kernel", same),
         ("embeddings/projection/bias", "bert/encoder/embedding_hidden_mapping_in/bias", same),
-        *_within(
+        *within(
             "transformer_layer_{i}/",
             "bert/encoder/layer_{i}/",
             (
@@ -163,7 +163,7 @@ GOOGLE_TF1 = NameTable(
 def _hugging_face_encoder(model):
     """The rows of an encoder. Hugging Face puts the name of the model, such as "bert", first."""
     return (
-        *_within(
+        *within(
             "embeddings/",
             f"{model}.embeddings.",
             (
@@ -174,7 +174,7 @@ def _hugging_face_encoder(model):
                 ("layer_norm/beta", "LayerNorm.bias", same),
             ),
         ),
-        *_within(
+        *within(
             "transformer_layer_{i}/",
             model + ".encoder.layer.{i}.",
             (
@@ -293,7 +293,7 @@ ROBERTA_CLASSIFIER = replace(
     ),
 )
 
-_KERAS_HUB_BLOCKS = _within(
+_KERAS_HUB_BLOCKS = within(
     "transformer_layer_{i}/",
     "layers/transformer_encoder_{i}/",
     (
@@ -333,7 +333,7 @@ _KERAS_HUB_ALIASES = (
 #: numbered, except for the first.
 KERAS_HUB = NameTable(
     rows=(
-        *_within(
+        *within(
             "embeddings/",
             "layers/",
             (
@@ -361,7 +361,7 @@ KERAS_HUB = NameTable(
 KERAS_HUB_ROBERTA = replace(
     KERAS_HUB,
     rows=(
-        *_within(
+        *within(
             "embeddings/",
             "layers/",
             (

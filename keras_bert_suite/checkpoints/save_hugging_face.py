@@ -74,23 +74,25 @@ def save_hugging_face(
     owner = f"Hugging Face's {kind.title}"
     config = {
         **write_fields(backbone, kind.fields, _HIDDEN_ACTS, owner, kind.position_offset),
+        **kind.write_more(backbone),
         "model_type": kind.name,
         # RoBERTa's padding has the position before the first token's.
         "pad_token_id": max(kind.position_offset - 1, 0),
     }
     has_embedding_dim = any(field.argument == "embedding_dim" for field in kind.fields)
-    if not has_embedding_dim and backbone.embedding_dim != backbone.hidden_dim:
+    embedding_dim = getattr(backbone, "embedding_dim", backbone.hidden_dim)
+    if not has_embedding_dim and embedding_dim != backbone.hidden_dim:
         raise ValueError(
             f"{owner} has embeddings as wide as its hidden states, got embedding_dim="
-            f"{backbone.embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
+            f"{embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
         )
     names = kind.names
     if "classifier/kernel" in weights_by_path(model):
         names = kind.classifier_names
     weights = collect_weights(model, names, owner)
     if any(path in weights for path in ("token_classifier/kernel", "span_labeler/kernel")):
-        # The classes of transformers for tokens have no pooler.
-        weights = {path: w for path, w in weights.items() if not path.startswith("pooler/")}
+        # The classes of transformers for tokens lack what no output depends on, such as a pooler.
+        weights = {path: w for path, w in weights.items() if path not in model.idle_paths}
     config["architectures"] = [kind.find_architecture(weights)]
     heads = [path for path in ("classifier/kernel", "token_classifier/kernel") if path in weights]
     if heads:
@@ -102,8 +104,9 @@ def save_hugging_face(
             f"{model.name!r} has no classifier, so `label_names` must be None, got "
             f"{list_names(label_names)}."
         )
-    dropout = getattr(model, "dropout", backbone.dropout)
-    if dropout != backbone.dropout:
+    usual_dropout = getattr(backbone, "dropout", 0.0)
+    dropout = getattr(model, "dropout", usual_dropout)
+    if dropout != usual_dropout:
         config[kind.classifier_dropout] = dropout
     tokenizer = find_tokenizer(model, tokenizer, kind.tokenizer)
     if tokenizer is not None:

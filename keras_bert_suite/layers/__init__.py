@@ -13,20 +13,26 @@ from keras_bert_suite.layers.learned_pooling import (
     ScalarMix,
 )
 from keras_bert_suite.layers.masked_lm_head import MaskedLMHead
+from keras_bert_suite.layers.modern_bert_attention import ModernBertAttention
+from keras_bert_suite.layers.modern_bert_block import ModernBertBlock
 from keras_bert_suite.layers.pooling import (
     FirstLastPooling,
     FirstTokenPooling,
     MaxPooling,
     MeanPooling,
 )
+from keras_bert_suite.layers.prediction_head import PredictionHead
 from keras_bert_suite.layers.self_attention import SelfAttention
 from keras_bert_suite.layers.sequence_layout import (
     LAYOUT_ARGUMENT,
     PackedSequences,
     SequenceLayout,
+    SequenceNumbers,
+    TokenPositions,
     UnpackSequences,
     VisibleTokens,
 )
+from keras_bert_suite.layers.token_embeddings import TokenEmbeddings
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 from keras_bert_suite.layers.window_sampler import WindowSampler
 from keras_bert_suite.layers.window_transformer import WindowTransformer
@@ -47,10 +53,16 @@ __all__ = [
     "MaskedLMHead",
     "MaxPooling",
     "MeanPooling",
+    "ModernBertAttention",
+    "ModernBertBlock",
     "PackedSequences",
+    "PredictionHead",
     "ScalarMix",
     "SelfAttention",
     "SequenceLayout",
+    "SequenceNumbers",
+    "TokenEmbeddings",
+    "TokenPositions",
     "TransformerBlock",
     "UnpackSequences",
     "VisibleTokens",

@@ -19,12 +19,14 @@ class SequenceLayout(NamedTuple):
 
     Attributes:
         tokens: int32 (R W,), b * L + l of the token at each place, and B * L where there is none.
+        rows: int32 (R, W), b of the token at each place, and -1 where there is none.
         positions: int32 (R, W), l of the token at each place, and 0 where there is none.
         visible: bool (R, W, W), whether two places have tokens of the same row of the batch. Places
             without a token see each other, so that each place sees one.
     """
 
     tokens: Tensor
+    rows: Tensor
     positions: Tensor
     visible: Tensor
 
@@ -41,6 +43,7 @@ class SequenceLayout(NamedTuple):
         rows = ops.where(is_token, layout // length, -1)
         return cls(
             tokens=ops.reshape(ops.where(is_token, layout, ops.size(padding_mask)), (-1,)),
+            rows=rows,
             positions=ops.where(is_token, layout % length, 0),
             visible=rows[:, :, None] == rows[:, None, :],
         )
@@ -82,6 +85,45 @@ class VisibleTokens(keras.layers.Layer):
 
     def compute_output_spec(self, padding_mask: Tensor) -> keras.KerasTensor:
         return keras.KerasTensor(padding_mask.shape, dtype=padding_mask.dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class SequenceNumbers(keras.layers.Layer):
+    """Numbers such that tokens of one sequence have the same number, and other places another."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+
+    def call(self, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
+        """int (B, L), which is `padding_mask`, or with a layout int32 (R, W), its rows."""
+        return padding_mask if sequence_layout is None else sequence_layout.rows
+
+    def compute_output_spec(self, padding_mask: Tensor) -> keras.KerasTensor:
+        return keras.KerasTensor(padding_mask.shape, dtype=padding_mask.dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class TokenPositions(keras.layers.Layer):
+    """The positions of tokens in the rows of a batch, also if these rows are packed."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+
+    def call(self, hidden: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
+        """float (B, L, H) -> int32 (1, L), from 0 on; with a layout int32 (R, W).
+
+        Args:
+            hidden: float (B, L, H), of which the length is read.
+            sequence_layout: `SequenceLayout` or None.
+        """
+        if sequence_layout is not None:
+            return sequence_layout.positions
+        return ops.arange(ops.shape(hidden)[1], dtype="int32")[None]
+
+    def compute_output_spec(self, hidden: Tensor) -> keras.KerasTensor:
+        return keras.KerasTensor((None, hidden.shape[1]), dtype="int32")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

@@ -5,12 +5,22 @@ import keras_hub
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models.bert_backbone import BERT_SIZES, BertBackbone
+from keras_bert_suite.models.modern_bert_backbone import ModernBertBackbone
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
+from keras_bert_suite.models.text_encoder import TextEncoder
 
 #: The backbones by the name of their class, as checkpoints name them.
-BACKBONES = {cls.__name__: cls for cls in (BertBackbone, RobertaBackbone)}
+BACKBONES = {cls.__name__: cls for cls in (BertBackbone, ModernBertBackbone, RobertaBackbone)}
 
-__all__ = ["BACKBONES", "BERT_SIZES", "BertBackbone", "RobertaBackbone", "open_backbone"]
+__all__ = [
+    "BACKBONES",
+    "BERT_SIZES",
+    "BertBackbone",
+    "ModernBertBackbone",
+    "RobertaBackbone",
+    "TextEncoder",
+    "open_backbone",
+]
 
 
 def open_backbone(preset: PathLike) -> keras_hub.models.Backbone:

@@ -1,10 +1,19 @@
 """Text to token ids, with the offsets of each token; a folder for each kind of tokenizer."""
 
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
+from keras_bert_suite.tokenizers.byte_pair.modern_bert_tokenizer import ModernBertTokenizer
 from keras_bert_suite.tokenizers.word_piece.vocabulary_training import train_vocabulary
 from keras_bert_suite.tokenizers.word_piece.word_piece_tokenizer import WordPieceTokenizer
 
 #: The kinds of tokenizer by the name of their class, as files and checkpoints name them.
-TOKENIZERS = {cls.__name__: cls for cls in (BytePairTokenizer, WordPieceTokenizer)}
+TOKENIZERS = {
+    cls.__name__: cls for cls in (BytePairTokenizer, ModernBertTokenizer, WordPieceTokenizer)
+}
 
-__all__ = ["TOKENIZERS", "BytePairTokenizer", "WordPieceTokenizer", "train_vocabulary"]
+__all__ = [
+    "TOKENIZERS",
+    "BytePairTokenizer",
+    "ModernBertTokenizer",
+    "WordPieceTokenizer",
+    "train_vocabulary",
+]
