@@ -29,7 +29,8 @@ def is_keras_hub_preset(path):
 def _find_type(path):
     """The `ModelType` of KerasHub's backbone in a directory, or None."""
     package, name = _class_of(read_json(path / "config.json"))
-    kinds = [kind for kind in MODEL_TYPES.values() if kind.backbone == name]
+    known = [kind for kind in MODEL_TYPES.values() if kind.keras_hub_names is not None]
+    kinds = [kind for kind in known if kind.backbone == name]
     return kinds[0] if kinds and package == "keras_hub" else None
 
 

@@ -91,8 +91,10 @@ def save_hugging_face(
         names = kind.classifier_names
     weights = collect_weights(model, names, owner)
     if any(path in weights for path in ("token_classifier/kernel", "span_labeler/kernel")):
-        # The classes of transformers for tokens lack what no output depends on, such as a pooler.
-        weights = {path: w for path, w in weights.items() if path not in model.idle_paths}
+        # The classes of transformers for tokens have no pooler, if no output depends on it.
+        poolers = {path for path in weights if path.startswith("pooler/")}
+        idle = getattr(model, "idle_paths", poolers)
+        weights = {path: w for path, w in weights.items() if path not in idle}
     config["architectures"] = [kind.find_architecture(weights)]
     heads = [path for path in ("classifier/kernel", "token_classifier/kernel") if path in weights]
     if heads:

@@ -68,6 +68,11 @@ def save_keras_hub(
     backbone = getattr(model, "backbone", model)
     kind = type_of_backbone(type(backbone)) or BERT
     owner = f"KerasHub's {kind.title}"
+    if kind.keras_hub_names is None:
+        raise ValueError(
+            f"KerasHub has no {kind.title}, got a {type(backbone).__name__}. Use `save_to_preset`, "
+            "or `save_hugging_face`."
+        )
     # Only the checks of the backbone are needed.
     write_fields(backbone, kind.fields, _ACTIVATIONS, owner, kind.position_offset)
     _check_settings(backbone, kind, owner)
