@@ -186,7 +186,6 @@ MEMBERS = {
             "embedding_dropout": 0.2,
             "attention_dropout": 0.3,
             "mlp_dropout": 0.1,
-            "classifier_dropout": 0.4,
             "pad_token_id": 0,
         },
         write_tokenizer=write_modern_bert,

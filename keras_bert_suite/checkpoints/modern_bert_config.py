@@ -102,9 +102,11 @@ def write_modern_bert(backbone):
 
     Returns:
         dict of the fields of transformers 5, and of those of older versions which can say the same.
+        The ids of special tokens are None. By default they would be those of the released models.
     """
     layer_types = list(backbone.layer_types)
     fields = {"classifier_pooling": backbone.pooling, "layer_types": layer_types}
+    fields.update(dict.fromkeys(f"{name}_token_id" for name in ("bos", "eos", "cls", "sep")))
     rotations = fields["rope_parameters"] = {}
     for argument, (kind, field, _) in _ROTARY_BASES.items():
         fields[field] = base = getattr(backbone, argument)

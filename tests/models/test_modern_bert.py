@@ -14,6 +14,8 @@ from keras_bert_suite import ModernBertBackbone, Pretrainer, TextClassifier
 from keras_bert_suite.checkpoints import save_hugging_face, save_keras_hub
 from keras_bert_suite.layers.local_attention import _FEW_BLOCKS
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
+
 MEMBER = MEMBERS["modernbert"]
 SIZES = {"num_layers": 4, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 6}
 
