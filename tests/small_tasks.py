@@ -16,6 +16,8 @@ from keras_bert_suite import (
     DocumentClassifier,
     EntitySpanClassifier,
     MaskedLM,
+    ModernBertBackbone,
+    ModernBertTokenizer,
     MultipleChoice,
     Pretrainer,
     QuestionAnswerer,
@@ -58,6 +60,14 @@ TASKS = (
     *("questions", "choices", "documents", "vectors", "masks", "pretraining"),
 )
 BYTE_PAIRS = "SegmentPacker of byte pairs"
+MODERN_BERT = "SegmentPacker of ModernBERT"
+
+#: A global layer and a local one.
+MODERN_LAYERS = {
+    "num_layers": 2,
+    "layer_types": ["full_attention", "sliding_attention"],
+    "local_attention": 4,
+}
 
 
 def make_task(task, preprocessor, **backbone_arguments):
@@ -65,14 +75,23 @@ def make_task(task, preprocessor, **backbone_arguments):
 
     Args:
         task: one of `TASKS`.
-        preprocessor: "SegmentPacker", "none", `BYTE_PAIRS`, or the name of one of KerasHub's.
+        preprocessor: "SegmentPacker", "none", `BYTE_PAIRS`, `MODERN_BERT`, or the name of one of
+            KerasHub's.
         **backbone_arguments: of `BertBackbone`, such as a dtype.
 
     Returns:
         (an untrained task, columns (x, y) or (x, y, sample_weight)).
     """
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), LENGTH, padding_lengths=(LENGTH,))
-    backbone = BertBackbone(**{**ONE_LAYER, "dropout": 0.0, **backbone_arguments})
+    if preprocessor == MODERN_BERT:
+        vocabulary = make_vocabulary(special=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+        packer = SegmentPacker(
+            ModernBertTokenizer(vocabulary, MERGES), 2 * LENGTH, padding_lengths=(2 * LENGTH,)
+        )
+        sizes = {**ONE_LAYER, **MODERN_LAYERS, "vocabulary_size": len(vocabulary)}
+        backbone = ModernBertBackbone(**{**sizes, **backbone_arguments})
+    else:
+        backbone = BertBackbone(**{**ONE_LAYER, "dropout": 0.0, **backbone_arguments})
     texts = FIRST if task == "texts" else PAIRS
     if task == "pretraining":
         x, y, weights = to_pretraining_batch(TokenMasker(packer.tokenizer), packer.pack(*PAIRS))
@@ -151,7 +170,7 @@ def make_task(task, preprocessor, **backbone_arguments):
         )
         tokenizer = BytePairTokenizer(vocabulary, MERGES)
         packer = SegmentPacker(tokenizer, LENGTH, padding_lengths=(LENGTH,))
-    elif preprocessor != "SegmentPacker":
+    elif preprocessor not in ("SegmentPacker", MODERN_BERT):
         backbone, packer = MODELS[preprocessor.removeprefix("KerasHub's ")]()
     classifier = TextClassifier(
         backbone, label_names=["no", "yes"], preprocessor=packer, dropout=0.0

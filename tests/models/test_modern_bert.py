@@ -9,8 +9,23 @@ import torch
 import transformers
 from family import MEMBERS, run_peer
 from peer_weights import to_numpy
+from portable_runtimes import run_onnx
+from small_tasks import (
+    MODERN_BERT,
+    NUM_ROWS,
+    compile_model,
+    make_task,
+    predict,
+    predicted_columns,
+)
 
-from keras_bert_suite import ModernBertBackbone, Pretrainer, TextClassifier
+from keras_bert_suite import (
+    ModernBertBackbone,
+    Pretrainer,
+    TextClassifier,
+    encode_with_attention,
+    export_onnx,
+)
 from keras_bert_suite.checkpoints import save_hugging_face, save_keras_hub
 from keras_bert_suite.layers.local_attention import _FEW_BLOCKS
 
@@ -134,6 +149,45 @@ def test_the_shared_head_is_trained_once_and_saved_once(tmp_path):
     expected, got = (to_numpy(model(inputs)["mlm"]) for model in (pretrainer, again))
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-6)
     assert again.masked_lm.shared_transform is again.backbone.pooler
+
+
+@pytest.mark.parametrize("task", ["texts", "words", "questions", "choices", "vectors", "masks"])
+def test_every_kind_of_head_trains_with_remat(task):
+    """In packed rows, as without either; and predicts."""
+    losses = []
+    for remat in (False, True):
+        keras.utils.set_random_seed(0)
+        model, (x, y, *_) = make_task(task, MODERN_BERT, remat=remat)
+        compile_model(model)
+        history = model.fit(x, y, batch_size=4, verbose=0, shuffle=False, sequence_packing=remat)
+        losses.append(history.history["loss"][0])
+    np.testing.assert_allclose(*losses, rtol=1e-5)
+    assert len(predict(model, x=predicted_columns(model, x))) == NUM_ROWS
+
+
+@pytest.mark.exporting
+def test_onnx(tmp_path):
+    """The sizes of rows are open, so a local layer is computed block by block."""
+    task, (x, _) = make_task("texts", MODERN_BERT)
+    export_onnx(task, tmp_path / "1")
+    inputs = task.preprocessor(x)
+    got = run_onnx(tmp_path / "1", inputs)["probabilities"]
+    expected = keras.ops.softmax(task.predict(inputs, verbose=0))
+    np.testing.assert_allclose(got, to_numpy(expected), rtol=0, atol=1e-5)
+
+
+@pytest.mark.backend_free
+def test_attentions_are_those_of_transformers(tmp_path):
+    peer = MEMBER.save_peer(tmp_path, attn_implementation="eager")
+    backbone = ModernBertBackbone.from_preset(tmp_path)
+    inputs = MEMBER.make_inputs()
+    got = encode_with_attention(backbone, inputs)["attentions"]
+    peer.config.output_attentions = True
+    expected = run_peer(peer, inputs).attentions
+    row = inputs["padding_mask"][1] == 1  # the row without padding
+    for ours, theirs in zip(got, expected, strict=True):
+        theirs = theirs[1].detach().numpy()
+        np.testing.assert_allclose(ours[1][:, row], theirs[:, row], rtol=0, atol=1e-5)
 
 
 @pytest.mark.backend_free
