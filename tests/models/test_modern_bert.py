@@ -168,6 +168,7 @@ def test_every_kind_of_head_trains_with_remat(task):
 @pytest.mark.exporting
 def test_onnx(tmp_path):
     """The sizes of rows are open, so a local layer is computed block by block."""
+    pytest.importorskip("tf2onnx")
     task, (x, _) = make_task("texts", MODERN_BERT)
     export_onnx(task, tmp_path / "1")
     inputs = task.preprocessor(x)
