@@ -52,8 +52,10 @@ def attend_locally(
     positions = ops.broadcast_to(positions, ops.shape(sequences))
     query, key, value = (ops.swapaxes(x, 1, 2) for x in (query, key, value))
     mask = find_visible(
-        *(cut_blocks(x, reach, fill) for x, fill in ((sequences, _OUTSIDE), (positions, 0))),
-        *(gather_blocks(x, reach, fill) for x, fill in ((sequences, _OUTSIDE), (positions, 0))),
+        cut_blocks(sequences, reach, _OUTSIDE),
+        cut_blocks(positions, reach),
+        gather_blocks(sequences, reach, _OUTSIDE),
+        gather_blocks(positions, reach),
         reach,
     )
     query = ops.swapaxes(cut_blocks(query, reach), 1, 2)

@@ -24,7 +24,7 @@ from keras_bert_suite.models.text_encoder import TextEncoder
 #: The names of the two kinds of layers.
 GLOBAL, LOCAL = "full_attention", "sliding_attention"
 
-_POOLINGS = {"cls": FirstTokenPooling, "mean": MeanPooling}
+_POOLINGS: dict[str, type[keras.layers.Layer]] = {"cls": FirstTokenPooling, "mean": MeanPooling}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

@@ -408,8 +408,8 @@ class RobertaSegmentPacker(SegmentPacker):
     KerasHub finds the preprocessor and the tokenizer of a backbone by these two attributes.
     """
 
-    backbone_cls = RobertaBackbone
-    tokenizer_cls = BytePairTokenizer
+    backbone_cls: type = RobertaBackbone
+    tokenizer_cls: type = BytePairTokenizer
 
     @classmethod
     def _add_missing_kwargs(cls, loader, kwargs):

@@ -63,7 +63,7 @@ class BytePairTokenizer(TextTokenizer):
         dtype: "int32", as every Keras layer has one.
     """
 
-    backbone_cls = RobertaBackbone
+    backbone_cls: type = RobertaBackbone
     num_separators = 2
     has_segment_ids = False
     has_cjk_pieces = False
