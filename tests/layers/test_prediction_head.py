@@ -5,11 +5,11 @@ from checkers import check_layer
 from keras_bert_suite.layers import PredictionHead, TokenEmbeddings
 
 
-@pytest.mark.parametrize("shape", [(3, 8), (3, 5, 8)], ids=["vectors", "tokens"])
-def test_prediction_head(shape):
-    hidden = np.random.default_rng(0).standard_normal(shape).astype("float32")
-    arguments = {"use_bias": len(shape) == 3, "norm_bias": len(shape) == 3}
-    check_layer(PredictionHead, arguments, {"hidden": hidden}, shape)
+@pytest.mark.parametrize("has_biases", [False, True])
+def test_prediction_head(has_biases):
+    hidden = np.random.default_rng(0).standard_normal((3, 5, 8)).astype("float32")
+    arguments = {"use_bias": has_biases, "norm_bias": has_biases}
+    check_layer(PredictionHead, arguments, {"hidden": hidden}, (3, 5, 8))
 
 
 def test_token_embeddings():
