@@ -38,6 +38,9 @@ WEIGHT_FILES = (
     ("pytorch_model.bin.index.json", lambda path: ShardedFiles(path, TorchFile)),
 )
 
+#: Our paths of the kernel of the layer `classifier`. Not every name table has both.
+_CLASSIFIER_KERNELS = ("classifier/kernel", "token_classifier/kernel")
+
 
 class HuggingFaceCheckpoint:
     """A directory with a config.json, weights and, in most cases, a tokenizer.
@@ -141,7 +144,7 @@ def find_config(path):
 def _find_classifier(kind, shapes):
     """(name table; shape of the kernel of the classification layer, or None) of a checkpoint."""
     for table in (kind.classifier_names, kind.names):
-        for path in ("classifier/kernel", "token_classifier/kernel"):
+        for path in _CLASSIFIER_KERNELS:
             row = table.their_name(path)
             if row is not None and row[0] in shapes:
                 return table, shapes[row[0]]
@@ -150,7 +153,8 @@ def _find_classifier(kind, shapes):
 
 def _without_heads(table, absent):
     """A name table in which the layer of the classifier belongs to none of the `absent` heads."""
-    layer = part_of(table.their_name("classifier/kernel")[0])
+    kernels = map(table.their_name, _CLASSIFIER_KERNELS)
+    layer = part_of(next(row[0] for row in kernels if row is not None))
     rows = [
         row
         for row in table.rows
