@@ -22,6 +22,8 @@ from keras_bert_suite import (
     DistilBertBackbone,
     ElectraBackbone,
     ErnieBackbone,
+    ModernBertBackbone,
+    ModernBertTokenizer,
     MultipleChoice,
     NezhaBackbone,
     Pretrainer,
@@ -31,6 +33,7 @@ from keras_bert_suite import (
     TextClassifier,
     TokenClassifier,
 )
+from keras_bert_suite.checkpoints.tokenizer_files import write_tokenizer
 
 #: The end of the name of a class of transformers -> our task with this head.
 TASKS = {
@@ -70,6 +73,18 @@ def write_pieces(path: Path) -> None:
 def write_byte_pairs(path: Path) -> None:
     """Writes the files of a byte-level BPE tokenizer."""
     BytePairTokenizer(make_vocabulary(), MERGES).save_assets(path)
+
+
+#: ModernBERT's special tokens. Padding is first, as in the arrays of `Member.make_inputs`.
+BERT_SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+
+def write_modern_bert(path: Path) -> None:
+    """Writes the files of a tokenizer of ModernBERT."""
+    spaces = ["  ", "   "]
+    vocabulary = make_vocabulary(special=[*BERT_SPECIAL, *spaces])
+    tokenizer = ModernBertTokenizer(vocabulary, MERGES, added_tokens=spaces)
+    write_tokenizer(tokenizer, 16, path)
 
 
 @dataclass(frozen=True)
@@ -254,5 +269,30 @@ MEMBERS = {
         {**SIZES, "max_relative_position": 3, "layer_norm_eps": 1e-3},
         arguments={"max_relative_position": 3},
         folder=Path(__file__).parent / "nezha_golden",
+    ),
+    "modernbert": Member(
+        ModernBertBackbone,
+        "ModernBert",
+        {
+            **{name: size for name, size in SIZES.items() if not name.endswith("_prob")},
+            "local_attention": 4,
+            "num_hidden_layers": 3,
+            "layer_types": ["full_attention", "sliding_attention", "sliding_attention"],
+            "rope_parameters": {
+                "full_attention": {"rope_theta": 500.0, "rope_type": "default"},
+                "sliding_attention": {"rope_theta": 10.0, "rope_type": "default"},
+            },
+            "norm_eps": 1e-3,
+            "embedding_dropout": 0.2,
+            "attention_dropout": 0.3,
+            "mlp_dropout": 0.1,
+            "pad_token_id": 0,
+        },
+        write_tokenizer=write_modern_bert,
+        heads=tuple(head for head in TASKS if head != "ForPreTraining"),
+        has_pooler=False,
+        vocabulary_size=len(make_vocabulary()) + 2,
+        arguments={"local_attention": 4, "attention_bias": True, "norm_bias": True},
+        may_stay=(),
     ),
 }

@@ -17,6 +17,8 @@ from keras_bert_suite import (
     DocumentClassifier,
     EntitySpanClassifier,
     MaskedLM,
+    ModernBertBackbone,
+    ModernBertTokenizer,
     MultipleChoice,
     Pretrainer,
     QuestionAnswerer,
@@ -62,6 +64,14 @@ TASKS = (
 )
 BYTE_PAIRS = "SegmentPacker of byte pairs"
 SENTENCE_PIECES = "SegmentPacker of sentence pieces"
+MODERN_BERT = "SegmentPacker of ModernBERT"
+
+#: A global layer and a local one.
+MODERN_LAYERS = {
+    "num_layers": 2,
+    "layer_types": ["full_attention", "sliding_attention"],
+    "local_attention": 4,
+}
 
 
 def make_task(task, preprocessor, **backbone_arguments):
@@ -69,8 +79,8 @@ def make_task(task, preprocessor, **backbone_arguments):
 
     Args:
         task: one of `TASKS`.
-        preprocessor: "SegmentPacker", "none", `BYTE_PAIRS`, `SENTENCE_PIECES`, or the name of one
-            of KerasHub's.
+        preprocessor: "SegmentPacker", "none", `BYTE_PAIRS`, `SENTENCE_PIECES`, `MODERN_BERT`, or
+            the name of one of KerasHub's.
         **backbone_arguments: of `BertBackbone`, such as a dtype.
 
     Returns:
@@ -167,13 +177,18 @@ def make_parts(preprocessor, backbone_arguments):
     """(backbone, packer); for one of KerasHub's preprocessors its own backbone."""
     if preprocessor.startswith("KerasHub's "):
         return MODELS[preprocessor.removeprefix("KerasHub's ")]()
-    cls, tokenizer = BertBackbone, WordPieceTokenizer(VOCABULARY)
+    cls, tokenizer, length = BertBackbone, WordPieceTokenizer(VOCABULARY), LENGTH
+    sizes = {**ONE_LAYER, "dropout": 0.0}
     if preprocessor == BYTE_PAIRS:
         cls, tokenizer = RobertaBackbone, BytePairTokenizer(make_vocabulary(), MERGES)
     elif preprocessor == SENTENCE_PIECES:
         cls, tokenizer = RobertaBackbone, XLMRobertaTokenizer(make_xlm_roberta())
-    sizes = {**ONE_LAYER, "dropout": 0.0, "vocabulary_size": tokenizer.vocabulary_size()}
-    packer = SegmentPacker(tokenizer, LENGTH, padding_lengths=(LENGTH,))
+    elif preprocessor == MODERN_BERT:
+        vocabulary = make_vocabulary(special=["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"])
+        cls, tokenizer, length = ModernBertBackbone, ModernBertTokenizer(vocabulary, MERGES), 32
+        sizes = {**ONE_LAYER, **MODERN_LAYERS}
+    sizes["vocabulary_size"] = tokenizer.vocabulary_size()
+    packer = SegmentPacker(tokenizer, length, padding_lengths=(length,))
     return cls(**{**sizes, **backbone_arguments}), packer
 
 

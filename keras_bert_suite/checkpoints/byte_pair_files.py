@@ -85,6 +85,75 @@ def read_hugging_face_byte_pairs(directory):
     return {**arguments, **read_special_tokens(config, _SPECIAL_TOKENS)}
 
 
+#: Hugging Face's name of a special token -> (our name, ModernBERT's piece).
+_MODERN_BERT_TOKENS = {
+    "unk_token": ("unknown_token", "[UNK]"),
+    "cls_token": ("start_token", "[CLS]"),
+    "sep_token": ("end_token", "[SEP]"),
+    "pad_token": ("pad_token", "[PAD]"),
+    "mask_token": ("mask_token", "[MASK]"),
+}
+
+
+def read_modern_bert_tokenizer(directory):
+    """The tokenizer of a Hugging Face checkpoint of ModernBERT, from its tokenizer.json.
+
+    Args:
+        directory: `pathlib.Path`.
+
+    Returns:
+        dict of arguments of `ModernBertTokenizer`: "vocabulary", a dict; "merges", a list;
+        "normalization", str or None; "added_tokens", list of str; "add_prefix_space", bool; and
+        special tokens, str, if they differ from ModernBERT's.
+
+    Raises:
+        FileNotFoundError: if there is no tokenizer.json.
+        ValueError: if the tokenizer does not split text as ModernBERT's does.
+    """
+    config, fast = read_settings(directory)
+    path = directory / FAST_FILE
+    if not fast:
+        raise FileNotFoundError(
+            f"{directory} has no {FAST_FILE}. Download it from the source of the weights, or pass "
+            "a tokenizer of your own."
+        )
+    model, splitter = fast.get("model") or {}, fast.get("pre_tokenizer") or {}
+    normalizer = fast.get("normalizer") or {}
+    added = [token for token in fast.get("added_tokens") or () if not token.get("special")]
+    # An added token that is looked for before the text is composed may be found elsewhere.
+    normalized = (True,) if normalizer else (True, False)
+    settings = (
+        (CONFIG_FILE, "tokenizer_class", config.get("tokenizer_class"), (None, *_CLASSES)),
+        (FAST_FILE, "model type", model.get("type"), ("BPE",)),
+        *((FAST_FILE, name, model.get(name), values) for name, values in _MODEL_SETTINGS.items()),
+        (FAST_FILE, "normalizer", normalizer.get("type"), (None, "NFC")),
+        (FAST_FILE, "pre_tokenizer", splitter.get("type"), ("ByteLevel",)),
+        (FAST_FILE, "use_regex", splitter.get("use_regex"), (None, True)),
+        *(
+            (FAST_FILE, f"{name} of {token.get('content')!r}", token.get(name, False), values)
+            for token in added
+            for name, values in (
+                *((name, (False,)) for name in ("single_word", "lstrip", "rstrip")),
+                ("normalized", normalized),
+            )
+        ),
+    )
+    check_settings(directory, "ModernBERT", settings)
+    add_prefix_space = splitter.get("add_prefix_space", False)
+    if not isinstance(add_prefix_space, bool):
+        raise ValueError(
+            f"'add_prefix_space' in {path} must be true or false, got "
+            f"{shorten(repr(add_prefix_space))}."
+        )
+    return {
+        **_read_fast(fast, path),
+        "normalization": normalizer.get("type"),
+        "added_tokens": [token["content"] for token in added],
+        "add_prefix_space": add_prefix_space,
+        **read_special_tokens(config, _MODERN_BERT_TOKENS),
+    }
+
+
 def _read_fast(fast, path):
     try:
         ids = dict(fast["model"]["vocab"])

@@ -204,6 +204,8 @@ def _checked(checkpoint):
         ("embeddings/segment_embedding/embeddings", (config.get("num_segments"), width)),
         (f"{last}/intermediate/kernel", (hidden_dim, config["intermediate_dim"])),
         *((f"{block}/intermediate/kernel", None) for block in beyond),
+        (f"{last}/gated_intermediate/kernel", (hidden_dim, 2 * config["intermediate_dim"])),
+        *((f"{block}/gated_intermediate/kernel", None) for block in beyond),
     ):
         row = checkpoint.name_table.their_name(path)
         if row is None:

@@ -6,10 +6,12 @@ from keras_bert_suite.checkpoints.config_fields import read_fields
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.hugging_face_config import (
     find_model_type,
+    has_head,
     read_classifier,
     read_multiple_choice,
     read_token_classifier,
 )
+from keras_bert_suite.checkpoints.name_tables import part_of
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
 from keras_bert_suite.checkpoints.tokenizer_settings import CONFIG_FILE
 from keras_bert_suite.files.messages import list_directory, shorten
@@ -35,6 +37,9 @@ WEIGHT_FILES = (
     ("pytorch_model.bin", TorchFile),
     ("pytorch_model.bin.index.json", lambda path: ShardedFiles(path, TorchFile)),
 )
+
+#: Our paths of the kernel of the layer `classifier`. Not every name table has both.
+_CLASSIFIER_KERNELS = ("classifier/kernel", "token_classifier/kernel")
 
 
 class HuggingFaceCheckpoint:
@@ -76,10 +81,13 @@ class HuggingFaceCheckpoint:
         self._tensors = _open_weights(path)
         shapes = self._tensors.shapes()
         self.model_type = kind = find_model_type(config, shapes)
-        self.backbone_config = read_fields(config, kind.fields, ACTIVATIONS, kind.position_offset)
+        self.backbone_config = {
+            **read_fields(config, kind.fields, ACTIVATIONS, kind.position_offset),
+            **kind.read_more(config),
+        }
         _check_decoder(config, shapes, kind.names)
         self.name_table, classifier = _find_classifier(kind, shapes)
-        dropouts = _read_head_dropouts(config, kind, self.backbone_config["dropout"])
+        dropouts = _read_head_dropouts(config, kind, self.backbone_config.get("dropout", 0.0))
         self.classifier_config, self.classifier_problem = read_classifier(
             config, classifier, kind.architectures["classifier/kernel"], dropouts["classifier"]
         )
@@ -93,12 +101,14 @@ class HuggingFaceCheckpoint:
         )
         if classifier is not None:
             # A layer with the name "classifier" may be a head that this package does not have.
-            heads = {"classifier": self.classifier_config}
-            heads["token_classifier"] = self.token_classifier_config
-            heads["choice_scorer"] = self.multiple_choice_config
-            absent = {head for head, arguments in heads.items() if arguments is None}
-            rows = [row for row in self.name_table.rows if row[0].partition("/")[0] not in absent]
-            self.name_table = replace(self.name_table, rows=tuple(rows))
+            heads = {"classifier": self.classifier_config is not None}
+            heads["token_classifier"] = self.token_classifier_config is not None
+            heads["choice_scorer"] = self.multiple_choice_config is not None
+            # Some kinds of model have a layer of another name for answers.
+            heads["span_labeler"] = has_head(config, "ForQuestionAnswering")
+            self.name_table = _without_heads(
+                self.name_table, {head for head, is_there in heads.items() if not is_there}
+            )
 
     def _read_sequence_length(self):
         path = self.path / "sentence_bert_config.json"
@@ -151,11 +161,23 @@ def _read_head_dropouts(config, kind, encoder_dropout):
 def _find_classifier(kind, shapes):
     """(name table; shape of the kernel of the classification layer, or None) of a checkpoint."""
     for table in (kind.classifier_names, kind.names):
-        for path in ("classifier/kernel", "token_classifier/kernel"):
+        for path in _CLASSIFIER_KERNELS:
             row = table.their_name(path)
             if row is not None and row[0] in shapes:
                 return table, shapes[row[0]]
     return kind.names, None
+
+
+def _without_heads(table, absent):
+    """A name table in which the layer of the classifier belongs to none of the `absent` heads."""
+    kernels = map(table.their_name, _CLASSIFIER_KERNELS)
+    layer = part_of(next(row[0] for row in kernels if row is not None))
+    rows = [
+        row
+        for row in table.rows
+        if row[0].partition("/")[0] not in absent or part_of(row[1]) != layer
+    ]
+    return replace(table, rows=tuple(rows))
 
 
 def _check_decoder(config, shapes, names):
@@ -163,7 +185,7 @@ def _check_decoder(config, shapes, names):
     if not names.copies:
         return
     decoder = names.copies[0][0]
-    head, _ = names.their_name("masked_lm/transform/kernel")
+    head, _ = names.their_name("masked_lm/bias")
     if config.get("tie_word_embeddings") is False and head in shapes and decoder not in shapes:
         raise ValueError(
             f"'tie_word_embeddings' in {config.path} is False, but the weights have no {decoder}. "

@@ -125,6 +125,11 @@ def read_architectures(config):
     return [str(name) for name in names] if isinstance(names, list) else []
 
 
+def has_head(config, ending):
+    """Whether a model was saved from a class with this ending, such as "ForMultipleChoice"."""
+    return any(name.endswith(ending) for name in read_architectures(config))
+
+
 def read_classifier(config, shape, architecture, dropout):
     """Reads the arguments of a `TextClassifier` whose head is the checkpoint's layer.
 

@@ -13,10 +13,14 @@ from keras_bert_suite.checkpoints import (
     name_tables_distil_bert,
     name_tables_electra,
     name_tables_ernie,
+    name_tables_modern_bert,
     name_tables_nezha,
     name_tables_roformer,
 )
-from keras_bert_suite.checkpoints.byte_pair_files import read_hugging_face_byte_pairs
+from keras_bert_suite.checkpoints.byte_pair_files import (
+    read_hugging_face_byte_pairs,
+    read_modern_bert_tokenizer,
+)
 from keras_bert_suite.checkpoints.config_fields import (
     ALBERT_FIELDS,
     BERT_FIELDS,
@@ -25,6 +29,12 @@ from keras_bert_suite.checkpoints.config_fields import (
     ERNIE_FIELDS,
     NEZHA_FIELDS,
     ROFORMER_FIELDS,
+)
+from keras_bert_suite.checkpoints.modern_bert_config import (
+    MODERN_BERT_DIALS,
+    MODERN_BERT_FIELDS,
+    read_modern_bert,
+    write_modern_bert,
 )
 from keras_bert_suite.checkpoints.name_tables import NameTable
 from keras_bert_suite.checkpoints.roformer_files import read_roformer_tokenizer
@@ -89,6 +99,9 @@ class ModelType:
             in config.json.
         head_dropouts: dict of the layer of a head -> (the field of config.json for the dropout rate
             before it, the rate if the field is absent). None is the rate of the encoder.
+        read_more: function from `ConfigValues` to further arguments of the backbone, for fields
+            that are no plain values.
+        write_more: function from a backbone to the fields that `read_more` reads.
         dials: configuration fields as in `hugging_face_config.DIALS`, of this kind alone.
         name_edge_blocks: function from the arguments of the backbone to names of transformer
             layers, see `name_edge_blocks`.
@@ -115,6 +128,8 @@ class ModelType:
     dials: tuple = ()
     name_edge_blocks: Callable = name_edge_blocks
     file_tokenizers: tuple = ()
+    read_more: Callable = lambda config: {}
+    write_more: Callable = lambda backbone: {}
 
     @property
     def keras_hub_classifier(self):
@@ -359,11 +374,33 @@ NEZHA = ModelType(
     }
 )
 
+MODERN_BERT = ModelType(
+    name="modernbert",
+    title="ModernBERT",
+    backbone="ModernBertBackbone",
+    tokenizer="ModernBertTokenizer",
+    read_tokenizer=read_modern_bert_tokenizer,
+    names=name_tables_modern_bert.MODERN_BERT,
+    classifier_names=name_tables_modern_bert.MODERN_BERT,
+    architectures={
+        "classifier/kernel": "ModernBertForSequenceClassification",
+        "token_classifier/kernel": "ModernBertForTokenClassification",
+        "span_labeler/kernel": "ModernBertForQuestionAnswering",
+        "choice_scorer/kernel": "ModernBertForMultipleChoice",
+        "masked_lm/bias": "ModernBertForMaskedLM",
+        None: "ModernBertModel",
+    },
+    fields=MODERN_BERT_FIELDS,
+    dials=MODERN_BERT_DIALS,
+    read_more=read_modern_bert,
+    write_more=write_modern_bert,
+)
+
 MODEL_TYPES = {
     kind.name: kind
     for kind in (
         *(BERT, ROBERTA, XLM_ROBERTA, DISTIL_BERT, ELECTRA, ERNIE, STRUCT_BERT),
-        *(ALBERT, ROFORMER, NEZHA),
+        *(ALBERT, ROFORMER, NEZHA, MODERN_BERT),
     )
 }
 

@@ -74,15 +74,17 @@ def save_hugging_face(
     owner = f"Hugging Face's {kind.title}"
     config = {
         **write_fields(backbone, kind.fields, _HIDDEN_ACTS, owner, kind.position_offset),
+        **kind.write_more(backbone),
         "model_type": kind.name,
         # RoBERTa's padding has the position before the first token's.
         "pad_token_id": max(kind.position_offset - 1, 0),
     }
     has_embedding_dim = any(field.argument == "embedding_dim" for field in kind.fields)
-    if not has_embedding_dim and backbone.embedding_dim != backbone.hidden_dim:
+    embedding_dim = getattr(backbone, "embedding_dim", backbone.hidden_dim)
+    if not has_embedding_dim and embedding_dim != backbone.hidden_dim:
         raise ValueError(
             f"{owner} has embeddings as wide as its hidden states, got embedding_dim="
-            f"{backbone.embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
+            f"{embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
         )
     for name, constant in kind.built_in.items():
         if getattr(backbone, name) != constant:
@@ -94,8 +96,10 @@ def save_hugging_face(
         names = kind.classifier_names
     weights = collect_weights(model, names, owner)
     if any(path in weights for path in ("token_classifier/kernel", "span_labeler/kernel")):
-        # The classes of transformers for tokens have no pooler.
-        weights = {path: w for path, w in weights.items() if not path.startswith("pooler/")}
+        # The classes of transformers for tokens have no pooler, if no output depends on it.
+        poolers = {path for path in weights if path.startswith("pooler/")}
+        idle = getattr(model, "idle_paths", poolers)
+        weights = {path: w for path, w in weights.items() if path not in idle}
     config["architectures"] = [kind.find_architecture(weights)]
     heads = [path for path in ("classifier/kernel", "token_classifier/kernel") if path in weights]
     if heads:
@@ -113,6 +117,10 @@ def save_hugging_face(
         _check_kind(tokenizer, kind)
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
         config["pad_token_id"] = tokenizer.pad_token_id
+        start, end = tokenizer.start_token_id, tokenizer.end_token_id
+        for name, token_id in (("bos", start), ("cls", start), ("eos", end), ("sep", end)):
+            if f"{name}_token_id" in config:
+                config[f"{name}_token_id"] = token_id
 
     with atomic_directory(path) as directory:
         write_json(directory / "config.json", config)
@@ -143,7 +151,7 @@ def _check_kind(tokenizer, kind):
 def _describe_dropout(model, backbone, kind, weights):
     """The field for the dropout rate before the head of a task."""
     for head, (name, default) in kind.head_dropouts.items():
-        usual = backbone.dropout if default is None else default
+        usual = getattr(backbone, "dropout", 0.0) if default is None else default
         if f"{head}/kernel" in weights and getattr(model, "dropout", usual) != usual:
             return {name: model.dropout}
     return {}

@@ -152,7 +152,8 @@ def write_tokenizer(tokenizer, max_length, directory):
         **{theirs: getattr(tokenizer, ours) for theirs, (ours, _) in SPECIAL_TOKENS.items()},
     }
     write_json(directory / CONFIG_FILE, config)
-    tokenizer.save_assets(directory)
+    for name, content in tokenizer.hugging_face_files().items():
+        (directory / name).write_bytes(content)
 
 
 def _is_lowercased_before(directory):

@@ -14,12 +14,15 @@ from keras_bert_suite.layers.learned_pooling import (
     ScalarMix,
 )
 from keras_bert_suite.layers.masked_lm_head import MaskedLMHead
+from keras_bert_suite.layers.modern_bert_attention import ModernBertAttention
+from keras_bert_suite.layers.modern_bert_block import ModernBertBlock
 from keras_bert_suite.layers.pooling import (
     FirstLastPooling,
     FirstTokenPooling,
     MaxPooling,
     MeanPooling,
 )
+from keras_bert_suite.layers.prediction_head import PredictionHead
 from keras_bert_suite.layers.projected_embeddings import ProjectedEmbeddings
 from keras_bert_suite.layers.relative_attention import RelativeAttention, RelativeBlock
 from keras_bert_suite.layers.replaced_tokens import ReplacedTokenHead, ReplacementSampler
@@ -29,11 +32,13 @@ from keras_bert_suite.layers.sequence_layout import (
     LAYOUT_ARGUMENT,
     PackedSequences,
     SequenceLayout,
+    SequenceNumbers,
     SequenceOffsets,
     TokenPositions,
     UnpackSequences,
     VisibleTokens,
 )
+from keras_bert_suite.layers.token_embeddings import TokenEmbeddings
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 from keras_bert_suite.layers.unplaced_embeddings import UnplacedEmbeddings
 from keras_bert_suite.layers.window_sampler import WindowSampler
@@ -55,6 +60,8 @@ __all__ = [
     "MaskedLMHead",
     "MaxPooling",
     "MeanPooling",
+    "ModernBertAttention",
+    "ModernBertBlock",
     "PackedSequences",
     "ReplacedTokenHead",
     "ReplacementSampler",
@@ -67,6 +74,12 @@ __all__ = [
     "SelfAttention",
     "SequenceLayout",
     "SequenceOffsets",
+    "PredictionHead",
+    "ScalarMix",
+    "SelfAttention",
+    "SequenceLayout",
+    "SequenceNumbers",
+    "TokenEmbeddings",
     "TokenPositions",
     "TransformerBlock",
     "UnpackSequences",

@@ -32,7 +32,7 @@ class Dense(keras.layers.Dense):
         super().quantize(mode, type_check=False, config=config)
 
     def call(self, inputs: Tensor, training: bool | None = None) -> Tensor:
-        """Computes `activation(inputs @ kernel + bias)`.
+        """Computes `activation(inputs @ kernel + bias)`, without a bias if the layer has none.
 
         Args:
             inputs: float (..., I).
@@ -42,10 +42,9 @@ class Dense(keras.layers.Dense):
             float (..., units).
         """
         backend = keras.config.backend()
-        if self.bias is None:
-            return super().call(inputs, training=training)
         activation = self.activation or keras.activations.linear
-        kernel, bias = ops.convert_to_tensor(self.kernel), ops.convert_to_tensor(self.bias)
+        kernel = ops.convert_to_tensor(self.kernel)
+        bias = None if self.bias is None else ops.convert_to_tensor(self.bias)
         if backend == "torch":
             if activation in GELU_APPROXIMATIONS:
                 return linear(inputs, kernel, bias, gelu=GELU_APPROXIMATIONS[activation])
@@ -54,13 +53,16 @@ class Dense(keras.layers.Dense):
         if backend == "tensorflow":
             import tensorflow as tf
 
-            outputs = tf.nn.bias_add(tf.matmul(rows, kernel), bias)
+            outputs = tf.matmul(rows, kernel)
+            outputs = outputs if bias is None else tf.nn.bias_add(outputs, bias)
         elif not training and rows.dtype == "bfloat16" and is_jax_on_cpu():
             import jax.numpy as jnp
 
             # Of the products of a gradient only one is faster this way.
-            outputs = jnp.matmul(rows, kernel, preferred_element_type="float32") + bias
+            outputs = jnp.matmul(rows, kernel, preferred_element_type="float32")
+            outputs = outputs if bias is None else outputs + bias
         else:
-            outputs = ops.matmul(rows, kernel) + bias
+            outputs = ops.matmul(rows, kernel)
+            outputs = outputs if bias is None else outputs + bias
         outputs = ops.cast(activation(outputs), rows.dtype)
         return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))

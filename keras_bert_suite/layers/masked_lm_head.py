@@ -23,6 +23,8 @@ class MaskedLMHead(keras.layers.Layer):
         activation: function.
         layer_norm_epsilon: float, added to the variance.
         initializer_range: float, standard deviation of the truncated normal.
+        transform: a layer (..., H) to (..., E) that the head shares with the backbone, in place of
+            the dense layer, the activation and the norm; None for layers of its own.
 
     Source: google-research/bert, run_pretraining.py, `get_masked_lm_output`.
     """
@@ -33,6 +35,7 @@ class MaskedLMHead(keras.layers.Layer):
         activation: Activation,
         layer_norm_epsilon: float = 1e-12,
         initializer_range: float = 0.02,
+        transform: keras.layers.Layer | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -40,22 +43,27 @@ class MaskedLMHead(keras.layers.Layer):
         self.activation = activation
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
-        self.transform = Dense(
-            token_embedding.output_dim,
-            activation=activation,
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
-            dtype=self.dtype_policy,
-            name="transform",
-        )
-        self.layer_norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
-        )
+        self.shared_transform = transform
+        if transform is None:
+            self.transform = Dense(
+                token_embedding.output_dim,
+                activation=activation,
+                kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+                dtype=self.dtype_policy,
+                name="transform",
+            )
+            self.layer_norm = keras.layers.LayerNormalization(
+                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
+            )
 
     def build(
         self, sequence_output_shape: Shape, mask_positions_shape: Shape | None = None
     ) -> None:
-        self.transform.build(sequence_output_shape)
-        self.layer_norm.build((None, None, self.token_embedding.output_dim))
+        if self.shared_transform is None:
+            self.transform.build(sequence_output_shape)
+            self.layer_norm.build((None, None, self.token_embedding.output_dim))
+        elif not self.shared_transform.built:
+            self.shared_transform.build(sequence_output_shape)
         self.bias = self.add_weight(
             shape=(self.token_embedding.input_dim,), initializer="zeros", name="bias"
         )
@@ -71,7 +79,10 @@ class MaskedLMHead(keras.layers.Layer):
             float (B, P, V) in the compute dtype, logits.
         """
         x = ops.take_along_axis(sequence_output, mask_positions[:, :, None], axis=1)
-        x = self.layer_norm(self.transform(x))
+        if self.shared_transform is None:
+            x = self.layer_norm(self.transform(x))
+        else:
+            x = self.shared_transform(x)
         # The product takes a matrix with one row for each prediction. XLA would copy a tensor with
         # three axes before the products of the backward pass.
         logits = self._score_vocabulary(ops.reshape(x, (-1, x.shape[-1])))
@@ -105,6 +116,7 @@ class MaskedLMHead(keras.layers.Layer):
             "activation": keras.activations.serialize(self.activation),
             "layer_norm_epsilon": self.layer_norm_epsilon,
             "initializer_range": self.initializer_range,
+            "transform": self.shared_transform and keras.layers.serialize(self.shared_transform),
         }
 
     @classmethod
@@ -114,5 +126,7 @@ class MaskedLMHead(keras.layers.Layer):
                 **config,
                 "token_embedding": keras.layers.deserialize(config["token_embedding"]),
                 "activation": keras.activations.deserialize(config["activation"]),
+                "transform": config.get("transform")
+                and keras.layers.deserialize(config["transform"]),
             }
         )

@@ -5,7 +5,7 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 
 
-def rotate_positions(x: Tensor, base: float = 10000.0) -> Tensor:
+def rotate_positions(x: Tensor, base: float = 10000.0, positions: Tensor | None = None) -> Tensor:
     """Turns each vector by angles in proportion to its position.
 
     The dimensions i and i + D/2 are a plane, which is turned by the angle
@@ -15,16 +15,19 @@ def rotate_positions(x: Tensor, base: float = 10000.0) -> Tensor:
     Args:
         x: float (B, L, ..., D), D even.
         base: float.
+        positions: int32 (1, L) or (B, L); None for 0 to L - 1.
 
     Returns:
         float32 (B, L, ..., D).
 
     Source: Su et al., 2021 (https://arxiv.org/abs/2104.09864), section 3.2.2.
     """
-    length, dim = ops.shape(x)[1], x.shape[-1]
+    dim = x.shape[-1]
+    if positions is None:
+        positions = ops.arange(ops.shape(x)[1], dtype="int32")[None]
     frequencies = base ** (-ops.arange(0, dim, 2, dtype="float32") / dim)
-    angles = ops.arange(length, dtype="float32")[:, None] * frequencies
-    angles = ops.reshape(angles, (length, *[1] * (len(x.shape) - 3), dim // 2))
+    angles = ops.cast(positions, "float32")[..., None] * frequencies
+    angles = ops.reshape(angles, (*ops.shape(positions), *[1] * (len(x.shape) - 3), dim // 2))
     x = ops.cast(x, "float32")
     first, second = x[..., : dim // 2], x[..., dim // 2 :]
     cos, sin = ops.cos(angles), ops.sin(angles)

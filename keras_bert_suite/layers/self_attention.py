@@ -104,13 +104,13 @@ class SelfAttention(keras.layers.Layer):
     ) -> Tensor:
         """`call` for the places (1, N, H) of groups, each of which attends by itself."""
         projected = (self.query(hidden), self.key(hidden), self.value(hidden))
-        groups = zip(*map(layout.split_groups, projected), layout.visible, strict=True)
-        contexts = [
-            self._join_heads(
-                self.attend(*map(self._split_heads, tensors), visible, training=training)
-            )
-            for *tensors, visible in groups
-        ]
+        contexts = []
+        for *tensors, visible in zip(
+            *map(layout.split_groups, projected), layout.visible, strict=True
+        ):
+            query, key, value = map(self._split_heads, tensors)
+            context = self.attend(query, key, value, visible, training=training)
+            contexts.append(self._join_heads(context))
         return self.output_projection(layout.join_groups(contexts))
 
     def project(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:

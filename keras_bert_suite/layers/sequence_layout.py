@@ -209,6 +209,22 @@ class TokenPositions(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
+class SequenceNumbers(keras.layers.Layer):
+    """Numbers such that tokens of one sequence have the same number, and other places another."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+
+    def call(self, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
+        """int (B, L), which is `padding_mask`, or with a layout int32 (R, W), its rows."""
+        return padding_mask if sequence_layout is None else sequence_layout.rows
+
+    def compute_output_spec(self, padding_mask: Tensor) -> keras.KerasTensor:
+        return keras.KerasTensor(padding_mask.shape, dtype=padding_mask.dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
 class UnpackSequences(keras.layers.Layer):
     """Puts hidden states back from packed rows to the rows of the batch, if they are packed."""
 

@@ -9,38 +9,41 @@ from keras_bert_suite.models.bert_backbone import BERT_SIZES, BertBackbone
 from keras_bert_suite.models.distil_bert_backbone import DistilBertBackbone
 from keras_bert_suite.models.electra_backbone import ElectraBackbone
 from keras_bert_suite.models.ernie_backbone import ErnieBackbone
+from keras_bert_suite.models.modern_bert_backbone import ModernBertBackbone
 from keras_bert_suite.models.nezha_backbone import NezhaBackbone
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
 from keras_bert_suite.models.roformer_backbone import RoFormerBackbone
+from keras_bert_suite.models.text_encoder import TextEncoder
 
 #: The backbones by the name of their class, as checkpoints name them.
 BACKBONES = {
     cls.__name__: cls
     for cls in (
+        AlbertBackbone,
         BertBackbone,
         DistilBertBackbone,
         ElectraBackbone,
         ErnieBackbone,
-        AlbertBackbone,
-        BertBackbone,
+        ModernBertBackbone,
         NezhaBackbone,
-        RoFormerBackbone,
         RobertaBackbone,
+        RoFormerBackbone,
     )
 }
 
 __all__ = [
     "BACKBONES",
     "BERT_SIZES",
+    "AlbertBackbone",
     "BertBackbone",
     "DistilBertBackbone",
     "ElectraBackbone",
     "ErnieBackbone",
-    "AlbertBackbone",
-    "BertBackbone",
+    "ModernBertBackbone",
     "NezhaBackbone",
     "RoFormerBackbone",
     "RobertaBackbone",
+    "TextEncoder",
     "open_backbone",
 ]
 

@@ -4,15 +4,11 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 import keras
-import keras_hub
 
-from keras_bert_suite import checkpoints
-from keras_bert_suite.annotations import Activation, Config, Dtype, PathLike, Patterns, Tensor
+from keras_bert_suite.annotations import Activation, Config, Dtype, Tensor
 from keras_bert_suite.argument_checks import check_further_arguments
 from keras_bert_suite.layers import (
-    LAYOUT_ARGUMENT,
     BertEmbeddings,
-    PackedSequences,
     SelfAttention,
     SequenceOffsets,
     TransformerBlock,
@@ -22,7 +18,7 @@ from keras_bert_suite.layers import (
     gelu_tanh,
     takes_lengths,
 )
-from keras_bert_suite.models.trainability import read_trainability, restore_trainability
+from keras_bert_suite.models.text_encoder import TextEncoder
 
 #: Google's released sizes: (num_layers, hidden_dim, num_heads). The feed-forward
 #: network is four times as wide as the hidden states in all of them.
@@ -50,7 +46,7 @@ ACTIVATIONS = {
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class BertBackbone(PackedSequences, keras_hub.models.Backbone):
+class BertBackbone(TextEncoder):
     """A functional BERT encoder with every dial a BERT checkpoint can turn.
 
     Inputs, a dictionary: `token_ids`, `segment_ids` and `padding_mask`, each int32
@@ -216,9 +212,7 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
             inner = [unpack(state, padding_mask) for state in hidden_states[:-1]]
             outputs["hidden_states"] = [*inner, x]
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
-        self._register_call_context_args(LAYOUT_ARGUMENT)
-        # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
-        self.trainable = super().trainable
+        self.take_layouts()
 
         # === Config ===
         self.vocabulary_size = vocabulary_size
@@ -252,16 +246,6 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
     def list_calls(self) -> list[keras.layers.Layer]:
         """The transformer layers in the order in which they are called."""
         return self.transformer_layers
-
-    @property
-    def remat(self) -> bool:
-        """bool, whether a training step computes each block a second time for its gradient."""
-        return all(block.remat for block in self.transformer_layers)
-
-    @remat.setter
-    def remat(self, value: bool) -> None:
-        for block in self.transformer_layers:
-            block.remat = value
 
     def takes_groups(self) -> bool:
         """Whether the attention of this model takes groups of packed rows."""
@@ -314,59 +298,9 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
             raise ValueError(f"size must be one of {', '.join(cls.sizes)}, got {size!r}.")
         return cls(vocabulary_size=vocabulary_size, **cls.sizes[size], **kwargs)
 
-    @classmethod
-    def from_preset(
-        cls, preset: PathLike, load_weights: bool = True, skip: Patterns = (), **kwargs: Any
-    ) -> Self:
-        """Builds the encoder of a checkpoint.
-
-        Args:
-            preset: directory of a preset saved by `save_to_preset` of this class or of
-                KerasHub's BertBackbone, of a Hugging Face checkpoint, or of an original
-                Google TF1 checkpoint; `hf://owner/name`; or `kaggle://...` for a preset
-                there.
-            load_weights: bool, whether to load weights or only the configuration.
-            skip: regular expression, or several, of whole paths of weights that keep their
-                initial values, and of whole names of tensors that are left out; see
-                `checkpoints.load_weights`.
-            **kwargs: arguments of the constructor that override the checkpoint's.
-
-        Raises:
-            ValueError: if `preset` is no checkpoint, or if the checkpoint lacks a tensor, has a
-                tensor that the model does not have, or a tensor of another shape.
-
-        Warns:
-            UserWarning: if the checkpoint has a head that this package does not know, or no
-                pooler.
-        """
-        checkpoint = checkpoints.open_checkpoint(preset)
-        if checkpoint is None:
-            if skip:
-                raise ValueError(
-                    f"{preset} is a preset of Keras, which is loaded whole: `skip` must be empty, "
-                    f"got {skip!r}."
-                )
-            preset = checkpoints.preset_name(preset)
-            return super().from_preset(preset, load_weights=load_weights, **kwargs)
-        checkpoints.check_backbone(checkpoint, cls)
-        backbone = cls(**{**checkpoint.backbone_config, **kwargs})
-        if load_weights:
-            checkpoints.load_weights(backbone, checkpoint, skip=skip)
-        return backbone
-
-    @classmethod
-    def from_config(cls, config: Config) -> Self:
-        config = dict(config)
-        trainability = config.pop("trainability", {})
-        backbone = super().from_config(config)
-        restore_trainability(backbone, trainability)
-        return backbone
-
     def get_config(self) -> Config:
-        trainability = read_trainability(self)
         return {
             **super().get_config(),
-            **({"trainability": trainability} if trainability else {}),
             "vocabulary_size": self.vocabulary_size,
             "num_layers": self.num_layers,
             "num_heads": self.num_heads,
@@ -382,7 +316,6 @@ class BertBackbone(PackedSequences, keras_hub.models.Backbone):
             "initializer_range": self.initializer_range,
             "output_hidden_states": self.output_hidden_states,
             "attention_pattern": self.attention_pattern,
-            "remat": self.remat,
         }
 
 

@@ -16,7 +16,7 @@ from keras_hub.src.utils.preset_utils import (
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
-from keras_bert_suite.models import BertBackbone, RobertaBackbone
+from keras_bert_suite.models import BertBackbone, ModernBertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing.length_advice import LengthAdvice, advise_length
 from keras_bert_suite.preprocessing.packing import (
     NUMPY,
@@ -32,7 +32,12 @@ from keras_bert_suite.preprocessing.windows import (
     plan_windows,
     slide_windows,
 )
-from keras_bert_suite.tokenizers import TOKENIZERS, BytePairTokenizer, WordPieceTokenizer
+from keras_bert_suite.tokenizers import (
+    TOKENIZERS,
+    BytePairTokenizer,
+    ModernBertTokenizer,
+    WordPieceTokenizer,
+)
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 #: Special token ids for packing the numbers of tokens in place of their ids.
@@ -403,8 +408,8 @@ class RobertaSegmentPacker(SegmentPacker):
     KerasHub finds the preprocessor and the tokenizer of a backbone by these two attributes.
     """
 
-    backbone_cls = RobertaBackbone
-    tokenizer_cls = BytePairTokenizer
+    backbone_cls: type = RobertaBackbone
+    tokenizer_cls: type = BytePairTokenizer
 
     @classmethod
     def _add_missing_kwargs(cls, loader, kwargs):
@@ -415,6 +420,14 @@ class RobertaSegmentPacker(SegmentPacker):
                 names = ("sequence_length", "truncation", "head_length", "padding_lengths")
                 kwargs = {**{name: saved["config"][name] for name in names}, **kwargs}
         return super()._add_missing_kwargs(loader, kwargs)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ModernBertSegmentPacker(RobertaSegmentPacker):
+    """The `SegmentPacker` that KerasHub makes for a preset of a `ModernBertBackbone`."""
+
+    backbone_cls = ModernBertBackbone
+    tokenizer_cls = ModernBertTokenizer
 
 
 def compiles_each_length() -> bool:

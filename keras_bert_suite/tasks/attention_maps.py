@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers import TransformerBlock
+from keras_bert_suite.layers import ModernBertBlock, TransformerBlock
 from keras_bert_suite.tasks.hidden_states import list_layer_calls, make_layer_model
 
 
@@ -19,7 +19,7 @@ def encode_with_attention(
     """Computes the hidden states and the attention probabilities of all layers, without dropout.
 
     Args:
-        backbone: `BertBackbone`, `RobertaBackbone`, or a KerasHub text encoder whose layers are
+        backbone: a backbone of this package, or a KerasHub text encoder whose layers are
             KerasHub's `TransformerEncoder`, such as its BERT, RoBERTa, DistilBERT, ALBERT and
             ELECTRA.
         inputs: packed arrays int32 (B, L), such as a task's `preprocessor(texts)`.
@@ -62,13 +62,15 @@ def _find_measure(layer: keras.layers.Layer, backbone: keras_hub.models.Backbone
     """The function from hidden states and a padding mask to the probabilities of a layer."""
     if isinstance(layer, TransformerBlock):
         return layer.self_attention.compute_probabilities
+    if isinstance(layer, ModernBertBlock):
+        return layer.compute_probabilities
     if isinstance(layer, keras_hub.layers.TransformerEncoder):
         return lambda states, mask: layer(
             states, padding_mask=mask, training=False, return_attention_scores=True
         )[1]
     raise ValueError(
         f"The {type(layer).__name__} of a {type(backbone).__name__} does not give its attention "
-        "probabilities. Wanted a BertBackbone or RobertaBackbone, or an encoder of KerasHub's "
+        "probabilities. Wanted a backbone of this package, or an encoder of KerasHub's "
         "TransformerEncoder layers."
     )
 

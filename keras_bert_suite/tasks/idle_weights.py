@@ -7,6 +7,7 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.models import BACKBONES
 
 
 class IdleWeights:
@@ -17,6 +18,11 @@ class IdleWeights:
     """
 
     _idle_paths: frozenset[str] = frozenset()
+
+    @property
+    def idle_paths(self) -> frozenset[str]:
+        """frozenset of str, the paths of the backbone's variables that no output depends on."""
+        return self._idle_paths
 
     @property
     def trainable_variables(self) -> list[keras.Variable]:
@@ -37,13 +43,23 @@ class IdleWeights:
         return [variable for variable in self.weights if id(variable) not in trainable]
 
 
-def find_idle(backbone: keras_hub.models.Backbone) -> frozenset[str]:
-    """frozenset of str, the paths of variables that the sequence output does not depend on."""
+def find_idle(backbone: keras_hub.models.Backbone, transformed: bool = False) -> frozenset[str]:
+    """Finds the weights of a backbone that a task on tokens does not need.
+
+    Args:
+        backbone: as for `encode_tokens`.
+        transformed: bool, whether the task is on `transform_tokens` of the sequence output.
+
+    Returns:
+        frozenset of str, the paths of variables that the task's outputs do not depend on.
+    """
     if not isinstance(backbone.output, dict):
         return frozenset()
     sequence_output = backbone.output["sequence_output"]
     encoder = keras.Model(backbone.input, sequence_output, name="sequence_encoder")
     used = {variable.path for variable in encoder.variables}
+    if transformed and hasattr(backbone, "token_transform"):
+        used |= {variable.path for variable in backbone.token_transform.variables}
     return frozenset(v.path for v in backbone.variables if v.path not in used)
 
 
@@ -60,12 +76,27 @@ def encode_tokens(
     return encoded["sequence_output"] if isinstance(encoded, dict) else encoded
 
 
+def transform_tokens(backbone: keras_hub.models.Backbone, encoded: Tensor) -> Tensor:
+    """What the output layer of a head on tokens is put on, symbolic (B, L, H).
+
+    Args:
+        backbone: as for `encode_tokens`.
+        encoded: symbolic (B, L, H), the sequence output.
+    """
+    transform = getattr(backbone, "token_transform", None)
+    return encoded if transform is None else transform(encoded)
+
+
 def list_missing_poolers(checkpoint: Any) -> list[str]:
     """Lists the path pattern of the pooler if a checkpoint lacks the pooler.
 
-    No output depends on the pooler, so no warning is needed that it is new.
+    No output depends on the pooler, so no warning is needed that it is new. It is needed where
+    the pooler transforms tokens, too.
 
     Args:
         checkpoint: a checkpoint from `checkpoints.open_checkpoint`.
     """
-    return [] if checkpoints.has_part(checkpoint, "pooler") else ["pooler/.*"]
+    backbone = BACKBONES[checkpoint.model_type.backbone]
+    if hasattr(backbone, "token_transform") or checkpoints.has_part(checkpoint, "pooler"):
+        return []
+    return ["pooler/.*"]

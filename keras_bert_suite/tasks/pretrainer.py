@@ -86,7 +86,8 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         outputs = {"mlm": self.masked_lm(sequence_output, mask_positions)}
         if self.next_sentence_head is not None:
             outputs["nsp"] = self.next_sentence_head(pool_first_token(encoded))
-        self._idle_paths = frozenset() if next_sentence else find_idle(backbone)
+        if not next_sentence:
+            self._idle_paths = find_idle(backbone, transformed=True)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )
@@ -227,6 +228,7 @@ def make_masked_lm_head(backbone: keras_hub.models.Backbone) -> MaskedLMHead:
         activation=getattr(backbone, "masked_lm_activation", own),
         layer_norm_epsilon=getattr(backbone, "layer_norm_epsilon", 1e-12),
         initializer_range=getattr(backbone, "initializer_range", 0.02),
+        transform=getattr(backbone, "token_transform", None),
         dtype=backbone.dtype_policy,
         name="masked_lm",
     )

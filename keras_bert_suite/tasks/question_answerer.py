@@ -26,6 +26,7 @@ from keras_bert_suite.tasks.idle_weights import (
     encode_tokens,
     find_idle,
     list_missing_poolers,
+    transform_tokens,
 )
 from keras_bert_suite.tasks.input_checks import check_input_names, order_columns
 from keras_bert_suite.tasks.predicting import predict
@@ -133,11 +134,11 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
         # === Functional Model ===
         inputs = backbone.input
-        encoded = encode_tokens(backbone)
+        encoded = transform_tokens(backbone, encode_tokens(backbone))
         scores = ops.transpose(self.output_activation(self.span_labeler(encoded)), (0, 2, 1))
         is_token = ops.expand_dims(inputs["padding_mask"], axis=1) > 0
         outputs = ops.where(is_token, scores, _PADDING_SCORE)
-        self._idle_paths = find_idle(backbone)
+        self._idle_paths = find_idle(backbone, transformed=True)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===

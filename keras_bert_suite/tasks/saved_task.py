@@ -8,7 +8,7 @@ from typing import Any, Self
 import keras
 
 from keras_bert_suite.annotations import Config, PathLike
-from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.models import TextEncoder
 from keras_bert_suite.models.trainability import (
     read_trainability,
     restore_around,
@@ -87,8 +87,8 @@ class SavedTask:
 
     def get_config(self) -> Config:
         config = super().get_config()
-        # The configuration of a `BertBackbone` says itself which layers are frozen.
-        if not isinstance(self.backbone, BertBackbone):
+        # The configuration of a `TextEncoder` says itself which layers are frozen.
+        if not isinstance(self.backbone, TextEncoder):
             config["backbone_trainability"] = read_trainability(self.backbone)
         config["trainable"] = self.trainable
         config["head_trainability"] = read_trainability(self, without=self.backbone)

@@ -26,7 +26,7 @@ def check_can_pack_sequences(task):
         raise ValueError(
             f"A {type(task.backbone).__name__} has attention layers of KerasHub, which cannot hide "
             "the rows of a packed row from each other. Drop sequence_packing, or load the "
-            "checkpoint with a BertBackbone or RobertaBackbone of this package."
+            "checkpoint with a backbone of this package."
         )
     if keras.distribution.distribution() is not None:
         raise ValueError(

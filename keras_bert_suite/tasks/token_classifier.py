@@ -19,7 +19,7 @@ from keras_bert_suite.layers.crf import NO_LABEL
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.entities import read_entities
-from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle
+from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle, transform_tokens
 from keras_bert_suite.tasks.input_checks import check_input_names
 from keras_bert_suite.tasks.labelled_task import (
     make_head,
@@ -101,10 +101,10 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
         )
         # === Functional Model ===
         inputs = backbone.input
-        encoded = encode_tokens(backbone)
+        encoded = transform_tokens(backbone, encode_tokens(backbone))
         logits = self.token_classifier(self.classifier_dropout(encoded))
         outputs = self.make_outputs(logits, label_names)
-        self._idle_paths = find_idle(backbone)
+        self._idle_paths = find_idle(backbone, transformed=True)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===

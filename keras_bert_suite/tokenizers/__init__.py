@@ -1,6 +1,7 @@
 """Text to token ids, with the offsets of each token; a folder for each kind of tokenizer."""
 
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
+from keras_bert_suite.tokenizers.byte_pair.modern_bert_tokenizer import ModernBertTokenizer
 from keras_bert_suite.tokenizers.sentence_piece.albert_tokenizer import AlbertTokenizer
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
     SentencePieceTokenizer,
@@ -13,8 +14,8 @@ from keras_bert_suite.tokenizers.word_piece.word_piece_tokenizer import WordPiec
 TOKENIZERS = {
     cls.__name__: cls
     for cls in (
-        *(AlbertTokenizer, BytePairTokenizer, SentencePieceTokenizer, WordPieceTokenizer),
-        XLMRobertaTokenizer,
+        *(AlbertTokenizer, BytePairTokenizer, ModernBertTokenizer, SentencePieceTokenizer),
+        *(WordPieceTokenizer, XLMRobertaTokenizer),
     )
 }
 
@@ -22,6 +23,7 @@ __all__ = [
     "TOKENIZERS",
     "AlbertTokenizer",
     "BytePairTokenizer",
+    "ModernBertTokenizer",
     "SentencePieceTokenizer",
     "WordPieceTokenizer",
     "XLMRobertaTokenizer",

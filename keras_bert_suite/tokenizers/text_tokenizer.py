@@ -268,6 +268,10 @@ class TextTokenizer(Tokenizer):
         """dict of the name of each of its files -> its bytes."""
         return self._checked_vocabulary().files(self.asset_names)
 
+    def hugging_face_files(self) -> dict[str, bytes]:
+        """dict of the name of each file that transformers reads -> its bytes."""
+        return self.asset_contents()
+
     def save_assets(self, dir_path: PathLike) -> None:
         for name, content in self.asset_contents().items():
             with open(os.path.join(dir_path, name), "wb") as file:

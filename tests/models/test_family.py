@@ -191,7 +191,7 @@ def test_served_from_strings(member, tmp_path):
 
 
 def test_arrays_of_a_packer_that_the_model_does_not_take(member):
-    sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
+    sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     backbone = randomize(member.backbone(member.vocabulary_size, **sizes, **member.arguments))
     inputs = member.make_inputs()
     segments = np.zeros_like(inputs["token_ids"])

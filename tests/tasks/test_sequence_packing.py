@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from input_kinds import DATASETS, WITHOUT_LENGTH
 from kerashub_models import MODELS
-from small_tasks import BATCH_SIZE, BYTE_PAIRS, STEPS, TASKS, compile_model, make_task
+from small_tasks import BATCH_SIZE, BYTE_PAIRS, MODERN_BERT, STEPS, TASKS, compile_model, make_task
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -19,7 +19,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     split_sequences,
 )
-from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings
+from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings, TokenEmbeddings
 from keras_bert_suite.preprocessing.row_groups import WIDTH_SHARES, lay_out_groups
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 
@@ -35,14 +35,18 @@ LAYOUTS = {
 @pytest.fixture
 def layouts(monkeypatch):
     """The `sequence_layout` of each call of an encoder."""
-    layouts, call = [], BertEmbeddings.call
+    layouts = []
 
-    @functools.wraps(call)  # Keras reads the signature.
-    def note_layout(layer, *args, **kwargs):
-        layouts.append(kwargs.get(LAYOUT_ARGUMENT))
-        return call(layer, *args, **kwargs)
+    def note_layouts(call):
+        @functools.wraps(call)  # Keras reads the signature.
+        def note_layout(layer, *args, **kwargs):
+            layouts.append(kwargs.get(LAYOUT_ARGUMENT))
+            return call(layer, *args, **kwargs)
 
-    monkeypatch.setattr(BertEmbeddings, "call", note_layout)
+        return note_layout
+
+    for embeddings in (BertEmbeddings, TokenEmbeddings):
+        monkeypatch.setattr(embeddings, "call", note_layouts(embeddings.call))
     return layouts
 
 
@@ -64,7 +68,8 @@ def train(task, columns, weights=None, **arguments):
 @pytest.mark.parametrize(
     ("name", "preprocessor"),
     [*((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
-     ("pretraining", "none"), ("pairs", BYTE_PAIRS), ("words", "none")],
+     ("pretraining", "none"), ("pairs", BYTE_PAIRS), ("words", "none"),
+     *((task, MODERN_BERT) for task in ("pairs", "words", "questions", "choices", "masks"))],
 )  # fmt: skip
 def test_packed_rows_train_as_padded_rows_do(name, preprocessor, layouts):
     task, columns = make_task(name, preprocessor)

@@ -9,10 +9,11 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.models import RobertaBackbone
+from keras_bert_suite.tokenizers.byte_pair.added_tokens import check_added_tokens
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
     SPACE,
     BytePairVocabulary,
-    decode_bytes,
+    byte_characters,
 )
 from keras_bert_suite.tokenizers.byte_pair.cached_byte_pair import CachedBytePair
 from keras_bert_suite.tokenizers.byte_pair.character_classes import SPACES
@@ -54,12 +55,15 @@ class BytePairTokenizer(TextTokenizer):
             pair.
         add_prefix_space: bool, whether a space is put before a text that begins without one. Its
             first word then has the same ids as in the middle of a text.
+        normalization: None, or "NFC" for Unicode's canonical composition of the text.
+        added_tokens: list of str, pieces of the vocabulary that are found before the text is split
+            into words, such as runs of spaces. At each place the longest counts.
         unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
         dtype: "int32", as every Keras layer has one.
     """
 
-    backbone_cls = RobertaBackbone
+    backbone_cls: type = RobertaBackbone
     num_separators = 2
     has_segment_ids = False
     has_cjk_pieces = False
@@ -75,6 +79,8 @@ class BytePairTokenizer(TextTokenizer):
         vocabulary: PathLike | Mapping[str, int] | None = None,
         merges: PathLike | Sequence[str] | None = None,
         add_prefix_space: bool = False,
+        normalization: str | None = None,
+        added_tokens: Sequence[str] = (),
         unknown_token: str = "<unk>",
         start_token: str = "<s>",
         end_token: str = "</s>",
@@ -87,7 +93,11 @@ class BytePairTokenizer(TextTokenizer):
         super().__init__(
             unknown_token, start_token, end_token, pad_token, mask_token, dtype, name, **kwargs
         )
+        if normalization not in (None, "NFC"):
+            raise ValueError(f"normalization must be None or 'NFC', got {normalization!r}.")
         self.add_prefix_space = bool(add_prefix_space)
+        self.normalization = normalization
+        self.added_tokens = tuple(added_tokens)
         self.set_vocabulary(vocabulary, merges)
 
     def with_lowercase(self, lowercase: bool) -> Self:
@@ -109,6 +119,7 @@ class BytePairTokenizer(TextTokenizer):
                 "beside each other, as vocab.json and merges.txt."
             )
         read = None if vocabulary is None else BytePairVocabulary.read(vocabulary, merges)
+        check_added_tokens(self.added_tokens, read, self.add_prefix_space)
         self._use_vocabulary(read)
 
     def tokenize_words(self, words: Sequence[str | bytes]) -> tuple[np.ndarray, np.ndarray]:
@@ -117,13 +128,16 @@ class BytePairTokenizer(TextTokenizer):
         return self.tokenize_flat([f" {text}" for text in texts])
 
     def find_continuations(self) -> np.ndarray:
-        """bool (V,), the ids of pieces that do not begin with a space."""
-        return np.array([not token.startswith(SPACE) for token in self.get_vocabulary()])
+        """bool (V,), the ids of pieces that do not begin with a space, and are no added tokens."""
+        added = set(self.added_tokens)
+        return np.array([t not in added and t[0] != SPACE for t in self.get_vocabulary()])
 
     def find_ordinary(self) -> np.ndarray:
-        # Fairseq fills vocabularies up with pieces of this name.
-        unused = [token.startswith("madeupword") for token in self.get_vocabulary()]
-        return super().find_ordinary() & ~np.array(unused)
+        # Vocabularies are filled up with pieces that no text becomes, and have tokens for masked
+        # names and the like.
+        vocabulary = self._checked_vocabulary()
+        made = {*byte_characters(), *map("".join, vocabulary.merges)}
+        return super().find_ordinary() & np.array([t in made for t in vocabulary.tokens])
 
     def split_at_masks(self, text: Any) -> Any:
         """Parts of a text; the mask token takes the space before it, as in transformers."""
@@ -137,7 +151,9 @@ class BytePairTokenizer(TextTokenizer):
         return tf.concat([before.with_flat_values(stripped), parts[:, -1:]], axis=1)
 
     def _join(self, tokens):
-        return b"".join(map(decode_bytes, tokens)).decode("utf-8", "replace")
+        pieces = self._checked_vocabulary().piece_bytes(self.added_tokens)
+        ids = map(self.token_to_id, tokens)
+        return b"".join(pieces[id] for id in ids).decode("utf-8", "replace")
 
     def load_assets(self, dir_path: PathLike) -> None:
         self.set_vocabulary(*(os.path.join(dir_path, name) for name in self.asset_names))
@@ -151,7 +167,13 @@ class BytePairTokenizer(TextTokenizer):
         }
 
     def get_config(self) -> Config:
-        return {**super().get_config(), "add_prefix_space": self.add_prefix_space}
+        return {
+            **super().get_config(),
+            "add_prefix_space": self.add_prefix_space,
+            "normalization": self.normalization,
+            "added_tokens": list(self.added_tokens),
+        }
 
     def _engine_arguments(self):
-        return self._checked_vocabulary(), self.add_prefix_space
+        composed = self.normalization is not None
+        return self._checked_vocabulary(), self.add_prefix_space, composed, self.added_tokens

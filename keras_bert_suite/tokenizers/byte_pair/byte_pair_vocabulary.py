@@ -86,6 +86,11 @@ class BytePairVocabulary:
             merges = [line for line in lines if line and not line.startswith("#version")]
         return cls(vocabulary, merges, source)
 
+    def piece_bytes(self, added_tokens=()):
+        """list of bytes, what each piece stands for. An added token stands for itself."""
+        added = set(added_tokens)
+        return [t.encode() if t in added else decode_bytes(t) for t in self.tokens]
+
     def _warn_of_unmade(self):
         """Warns if no merge makes some of the pieces, as when a merges.txt was cut off."""
         made = {"".join(merge) for merge in self.merges}

@@ -4,11 +4,12 @@ import functools
 import re
 from array import array
 
+from keras_bert_suite.tokenizers.byte_pair.added_tokens import added_pattern
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
     byte_characters,
-    decode_bytes,
     encode_bytes,
 )
+from keras_bert_suite.tokenizers.byte_pair.canonical_composition import compose, compose_with_spans
 from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
 from keras_bert_suite.tokenizers.segment_cache import CachedEngine, SegmentCache
 from keras_bert_suite.tokenizers.unicode_rules import python_class
@@ -34,30 +35,44 @@ class CachedBytePair(CachedEngine):
     Args:
         vocabulary: `BytePairVocabulary`.
         add_prefix_space: bool, whether a text that begins without a space gets one.
+        composed: bool, whether the text is composed first, see `canonical_composition`.
+        added_tokens: tuple of str, pieces that are found before words are.
     """
 
-    def __init__(self, vocabulary, add_prefix_space):
+    def __init__(self, vocabulary, add_prefix_space, composed=False, added_tokens=()):
         from tokenizers.models import BPE
 
         self._model = BPE(vocabulary.ids, list(vocabulary.merges))
         self._add_prefix_space = add_prefix_space
-        self._bytes = list(map(decode_bytes, vocabulary.tokens))
+        self._composed = composed
+        self._added = re.compile(added_pattern(added_tokens)) if added_tokens else None
+        self._added_ids = {t: array("i", [vocabulary.ids[t]]).tobytes() for t in added_tokens}
+        self._bytes = vocabulary.piece_bytes(added_tokens)
         # A byte without a piece is dropped, as in transformers. A trained vocabulary has all bytes.
         self._known_bytes = {b for b, c in enumerate(byte_characters()) if c in vocabulary.ids}
         self._word_ids = SegmentCache(self._merge)
 
     def _tokenize(self, text):
         """str -> bytes, int32 ids."""
-        return b"".join(self._tokenize_by_word(text))
-
-    def _tokenize_by_word(self, text):
-        """str -> for each word bytes, int32 ids."""
-        words = word_pattern().findall(self._begin(_SURROGATES.sub("", text)))
-        return map(self._word_ids.__getitem__, words)
+        text = _SURROGATES.sub("", text)
+        parts = self._split(self._begin(compose(text) if self._composed else text))
+        return b"".join(ids for part in parts for ids in self._tokenize_part(*part))
 
     def _begin(self, text):
         needs_space = self._add_prefix_space and text and not text.startswith(" ")
         return " " + text if needs_space else text
+
+    def _split(self, text):
+        """str -> pairs (part of the text, whether it is an added token)."""
+        if self._added is None:
+            return [(text, False)]
+        return [(part, i % 2 == 1) for i, part in enumerate(self._added.split(text))]
+
+    def _tokenize_part(self, part, is_added):
+        """A part of a text -> for each word bytes, int32 ids."""
+        if is_added:
+            return [self._added_ids[part]]
+        return map(self._word_ids.__getitem__, word_pattern().findall(part))
 
     def _merge(self, word):
         tokens = self._model.tokenize(encode_bytes(word.encode()))
@@ -68,23 +83,45 @@ class CachedBytePair(CachedEngine):
 
         They are a list of int, a list of (start, end) in characters of `text`, and a list of bool.
         """
-        kept = [index for index, c in enumerate(text) if not "\ud800" <= c <= "\udfff"]
-        begun = self._begin("".join(map(text.__getitem__, kept)))
-        # For each character its index in `text`; last the length of `text`.
-        origins = [*[0] * (len(begun) - len(kept)), *kept, len(text)]
-        known = self._known_bytes
-        # For each byte the index of its character.
-        indices = [i for i, c in enumerate(begun) for byte in c.encode() if byte in known]
-        ids, offsets, word_starts, place = [], [], [], 0
-        for word_ids in self._tokenize_by_word(text):
-            of_word = array("i", word_ids)
-            ids += of_word
-            word_starts += [number == 0 for number in range(len(of_word))]
-        for id in ids:
-            piece = self._bytes[id]
-            start, end = indices[place], indices[place + len(piece) - 1] + 1
-            start = min(start + len(piece) - len(piece.lstrip(b" ")), end)
-            end = max(end - len(piece) + len(piece.rstrip(b" ")), start)
-            offsets.append((origins[start], origins[end]))
-            place += len(piece)
+        begun, starts, ends = self._prepare(text)
+        ids, offsets, word_starts, first = [], [], [], 0
+        for part, is_added in self._split(begun):
+            # For each byte that has a piece the index of its character.
+            indices = [
+                i
+                for i, c in enumerate(part, first)
+                for byte in c.encode()
+                if is_added or byte in self._known_bytes
+            ]
+            first += len(part)
+            place = 0
+            for word_ids in self._tokenize_part(part, is_added):
+                for number, id in enumerate(array("i", word_ids)):
+                    piece = self._bytes[id]
+                    start, end = indices[place], indices[place + len(piece) - 1] + 1
+                    start = min(start + len(piece) - len(piece.lstrip(b" ")), end)
+                    end = max(end - len(piece) + len(piece.rstrip(b" ")), start)
+                    ids.append(id)
+                    word_starts.append(number == 0)
+                    offsets.append((starts[start], ends[end - 1] if end > start else starts[start]))
+                    place += len(piece)
         return ids, offsets, word_starts
+
+    def _prepare(self, text):
+        """str -> (the text that is split; for each of its characters where it begins and ends).
+
+        The characters without a character of `text` begin and end where `text` begins. Last in the
+        list of beginnings is the end of `text`.
+        """
+        kept = [index for index, c in enumerate(text) if not "\ud800" <= c <= "\udfff"]
+        prepared = "".join(map(text.__getitem__, kept))
+        # What is left out belongs to the character before it.
+        kept.append(len(text))
+        spans = [(i, i + 1) for i in range(len(prepared))]
+        if self._composed:
+            prepared, spans = compose_with_spans(prepared)
+        begun = self._begin(prepared)
+        num_new = len(begun) - len(prepared)
+        starts = [*[0] * num_new, *(kept[start] for start, _ in spans), len(text)]
+        ends = [*kept[:1] * num_new, *(kept[end] for _, end in spans)]
+        return begun, starts, ends

@@ -5,11 +5,13 @@ It needs no table and no state, only constants, so that any SavedModel can hold 
 
 import numpy as np
 
+from keras_bert_suite.tokenizers.byte_pair.added_tokens import GraphAddedTokens
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
     byte_characters,
     decode_bytes,
 )
 from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
+from keras_bert_suite.tokenizers.byte_pair.graph_composition import GraphComposition
 from keras_bert_suite.tokenizers.row_mapping import map_rows
 from keras_bert_suite.tokenizers.unicode_rules import membership
 
@@ -29,17 +31,21 @@ class GraphBytePair:
     Args:
         vocabulary: `BytePairVocabulary`.
         add_prefix_space: bool, whether a text that begins without a space gets one.
+        composed: bool, whether the text is composed first, see `canonical_composition`.
+        added_tokens: tuple of str, pieces that are found before words are.
     """
 
-    def __init__(self, vocabulary, add_prefix_space):
+    def __init__(self, vocabulary, add_prefix_space, composed=False, added_tokens=()):
         import tensorflow as tf
 
         self._add_prefix_space = add_prefix_space
+        self._composition = GraphComposition() if composed else None
+        self._added = GraphAddedTokens(added_tokens, vocabulary.ids) if added_tokens else None
         self._num_pieces = len(vocabulary.tokens)
         keys, ranks, products = _sort_merges(vocabulary)
         self._num_merges = len(keys)
         self._merges_in_order = _are_in_order(vocabulary)
-        pieces = list(map(decode_bytes, vocabulary.tokens))
+        pieces = vocabulary.piece_bytes(added_tokens)
         with tf.init_scope():
             self._classes = tf.constant(_classify_characters())
             self._byte_ids = tf.constant(
@@ -64,7 +70,52 @@ class GraphBytePair:
     def _tokenize_rows(self, texts):
         import tensorflow as tf
 
+        nrows = tf.shape(texts, tf.int64)[0]
         characters, starts, ends, rows = self._read_characters(texts)
+        if self._composition is not None:
+            characters, starts, ends, rows = self._composition.compose(
+                characters, starts, ends, rows
+            )
+        if self._added is None:
+            tokens = self._tokenize_parts(characters, starts, ends, rows)
+        else:
+            tokens = self._tokenize_around(characters, starts, ends, rows, nrows)
+        row, *columns = tokens
+        return tuple(
+            tf.RaggedTensor.from_value_rowids(values, row, nrows, validate=False)
+            for values in columns
+        )
+
+    def _tokenize_around(self, characters, starts, ends, rows, nrows):
+        """As `_tokenize_parts`, for rows with added tokens."""
+        import tensorflow as tf
+
+        lengths, part_ids, part_rows = self._added.split(characters, rows, nrows)
+        is_token = part_ids >= 0
+        parts = tf.repeat(tf.range(tf.size(part_ids, tf.int64)), lengths)
+        is_text = ~tf.gather(is_token, parts)
+        texts = (tf.boolean_mask(x, is_text) for x in (characters, starts, ends, parts))
+        of_texts = self._tokenize_parts(*texts)
+        first = tf.boolean_mask(tf.cumsum(lengths) - lengths, is_token)
+        last = first + tf.boolean_mask(lengths, is_token) - 1
+        ids = tf.boolean_mask(part_ids, is_token)
+        start, end = self._trim(ids, tf.gather(starts, first), tf.gather(ends, last))
+        of_tokens = (tf.gather(parts, first), ids, start, end, tf.ones_like(ids, tf.bool))
+        part, *columns = (tf.concat(pair, axis=0) for pair in zip(of_texts, of_tokens, strict=True))
+        order = tf.argsort(part, stable=True)
+        part, *columns = (tf.gather(values, order) for values in (part, *columns))
+        return tf.gather(part_rows, part), *columns
+
+    def _tokenize_parts(self, characters, starts, ends, rows):
+        """Characters to pieces: (row, id, start, end, whether it begins a word), each (M,).
+
+        Args:
+            characters: int32 (N,), code points.
+            starts, ends, rows: int64 (N,), where each begins and ends in its text, and its row or
+                its part of a row.
+        """
+        import tensorflow as tf
+
         words = self._number_words(characters, rows)
         byte, owner = _encode(characters)
         ids = tf.gather(self._byte_ids, byte)
@@ -74,15 +125,16 @@ class GraphBytePair:
         word = tf.gather(words, tf.gather(owner, first))
 
         first_owner, last_owner = tf.gather(owner, first), tf.gather(owner, last)
-        start, end = tf.gather(starts, first_owner), tf.gather(ends, last_owner)
-        start = tf.minimum(start + tf.gather(self._leading, ids), end)
-        end = tf.maximum(end - tf.gather(self._trailing, ids), start)
+        start, end = self._trim(ids, tf.gather(starts, first_owner), tf.gather(ends, last_owner))
         row = tf.gather(rows, first_owner)
-        nrows = tf.shape(texts, tf.int64)[0]
-        return tuple(
-            tf.RaggedTensor.from_value_rowids(values, row, nrows, validate=False)
-            for values in (ids, start, end, word != _neighbour(word, row, -1, -1))
-        )
+        return row, ids, start, end, word != _neighbour(word, row, -1, -1)
+
+    def _trim(self, ids, start, end):
+        """The places of pieces without the spaces at their ends."""
+        import tensorflow as tf
+
+        start = tf.minimum(start + tf.gather(self._leading, ids), end)
+        return start, tf.maximum(end - tf.gather(self._trailing, ids), start)
 
     def _read_characters(self, texts):
         """(code point, first byte, byte after the last, row) of each character of all rows.

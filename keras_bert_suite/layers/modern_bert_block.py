@@ -1,0 +1,206 @@
+"""A layer of ModernBERT."""
+
+from functools import partial
+from typing import Any
+
+import keras
+
+from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
+from keras_bert_suite.layers.activations import gelu_erf
+from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.modern_bert_attention import ModernBertAttention
+from keras_bert_suite.layers.recompute import recompute
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ModernBertBlock(keras.layers.Layer):
+    """Self-attention and a gated feed-forward network, each with a norm before it.
+
+    The feed-forward network is `W (activation(U x) * V x)`; one matrix holds U and V.
+
+    Args:
+        num_heads: int.
+        intermediate_dim: int, inner width of the feed-forward network.
+        activation: callable, or Keras' name of one.
+        reach: int, how far a token looks to each side; None for all tokens of its row.
+        rotary_base: float, see `rotate_positions`.
+        has_attention_norm: bool, whether there is a norm before the attention.
+        attention_dropout: float, dropout rate of the attention probabilities, and of what the
+            attention adds to the hidden states.
+        mlp_dropout: float, dropout rate within the feed-forward network.
+        attention_bias, mlp_bias, norm_bias: bool, whether these layers have biases.
+        layer_norm_epsilon: float.
+        initializer_range: float, standard deviation of the truncated normal for the layers that
+            read hidden states.
+        output_range: float, the same for the layers that write hidden states.
+        remat: bool, whether a training step computes the block a second time for its gradient, in
+            place of keeping what it computes on its way; see `recompute`.
+
+    Source: Warner et al., 2024 (https://arxiv.org/abs/2412.13663), section 2.1.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        intermediate_dim: int,
+        activation: Activation = gelu_erf,
+        reach: int | None = None,
+        rotary_base: float = 10000.0,
+        has_attention_norm: bool = True,
+        attention_dropout: float = 0.0,
+        mlp_dropout: float = 0.0,
+        attention_bias: bool = False,
+        mlp_bias: bool = False,
+        norm_bias: bool = False,
+        layer_norm_epsilon: float = 1e-5,
+        initializer_range: float = 0.02,
+        output_range: float = 0.02,
+        remat: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.intermediate_dim = intermediate_dim
+        self.activation = keras.activations.get(activation)
+        self.reach = reach
+        self.rotary_base = rotary_base
+        self.has_attention_norm = has_attention_norm
+        self.attention_dropout = attention_dropout
+        self.mlp_dropout = mlp_dropout
+        self.attention_bias = attention_bias
+        self.mlp_bias = mlp_bias
+        self.norm_bias = norm_bias
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+        self.output_range = output_range
+        self.remat = remat
+
+        self.self_attention_norm = None
+        if has_attention_norm:
+            self.self_attention_norm = self._norm("self_attention_norm")
+        self.self_attention = ModernBertAttention(
+            num_heads=num_heads,
+            reach=reach,
+            rotary_base=rotary_base,
+            dropout=attention_dropout,
+            use_bias=attention_bias,
+            initializer_range=initializer_range,
+            output_range=output_range,
+            dtype=self.dtype_policy,
+            name="self_attention",
+        )
+        self.feedforward_norm = self._norm("feedforward_norm")
+        self.output_dropout = Dropout(
+            attention_dropout, dtype=self.dtype_policy, name="output_dropout"
+        )
+        self.inner_dropout = Dropout(mlp_dropout, dtype=self.dtype_policy, name="inner_dropout")
+
+    def _norm(self, name: str) -> keras.layers.LayerNormalization:
+        return keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_epsilon,
+            center=self.norm_bias,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def build(self, hidden_shape: Shape) -> None:
+        if self.self_attention_norm is not None:
+            self.self_attention_norm.build(hidden_shape)
+        self.self_attention.build(hidden_shape)
+        self.feedforward_norm.build(hidden_shape)
+        self.gated_intermediate = self._dense(
+            2 * self.intermediate_dim, "gated_intermediate", self.initializer_range
+        )
+        self.gated_intermediate.build(hidden_shape)
+        self.feedforward_output = self._dense(
+            hidden_shape[-1], "feedforward_output", self.output_range
+        )
+        self.feedforward_output.build((*hidden_shape[:-1], self.intermediate_dim))
+
+    def _dense(self, units: int, name: str, initializer_range: float) -> Dense:
+        return Dense(
+            units,
+            use_bias=self.mlp_bias,
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def call(
+        self,
+        hidden: Tensor,
+        attention_mask: Tensor,
+        positions: Tensor,
+        training: bool | None = None,
+    ) -> Tensor:
+        """Encodes each token from the tokens that it may look at.
+
+        Args:
+            hidden: float (B, L, H).
+            attention_mask, positions: see `ModernBertAttention.call`.
+            training: bool, whether dropout is active.
+
+        Returns:
+            float (B, L, H).
+        """
+        if not (training and self.remat):
+            return self._encode(hidden, attention_mask, positions, training)
+        return recompute(
+            self, partial(self._encode, training=True), hidden, attention_mask, positions
+        )
+
+    def _encode(
+        self,
+        hidden: Tensor,
+        attention_mask: Tensor,
+        positions: Tensor,
+        training: bool | None = None,
+    ) -> Tensor:
+        attended = self.self_attention(
+            self._normalize(hidden), attention_mask, positions, training=training
+        )
+        hidden = hidden + self.output_dropout(attended, training=training)
+        both = self.gated_intermediate(self.feedforward_norm(hidden))
+        inner, gate = both[..., : self.intermediate_dim], both[..., self.intermediate_dim :]
+        inner = self.inner_dropout(self.activation(inner) * gate, training=training)
+        return hidden + self.feedforward_output(inner)
+
+    def _normalize(self, hidden: Tensor) -> Tensor:
+        norm = self.self_attention_norm
+        return hidden if norm is None else norm(hidden)
+
+    def compute_probabilities(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
+        """How much each token takes from each other token, without dropout.
+
+        Args:
+            hidden: float (B, L, H), the input of the block.
+            padding_mask: int (B, L), 1 on tokens and 0 on padding.
+
+        Returns:
+            float32 (B, heads, L, L). It sums to 1 over the last axis.
+        """
+        return self.self_attention.compute_probabilities(self._normalize(hidden), padding_mask)
+
+    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
+        return hidden_shape
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "intermediate_dim": self.intermediate_dim,
+            "activation": keras.activations.serialize(self.activation),
+            "reach": self.reach,
+            "rotary_base": self.rotary_base,
+            "has_attention_norm": self.has_attention_norm,
+            "attention_dropout": self.attention_dropout,
+            "mlp_dropout": self.mlp_dropout,
+            "attention_bias": self.attention_bias,
+            "mlp_bias": self.mlp_bias,
+            "norm_bias": self.norm_bias,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "initializer_range": self.initializer_range,
+            "output_range": self.output_range,
+            "remat": self.remat,
+        }

@@ -1,0 +1,82 @@
+"""The layers between the hidden states of an encoder and the output layer of a head."""
+
+from typing import Any
+
+import keras
+
+from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
+from keras_bert_suite.layers.activations import gelu_erf
+from keras_bert_suite.layers.dense import Dense
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class PredictionHead(keras.layers.Layer):
+    """A dense layer, an activation and a norm, for one vector or for each token.
+
+    Args:
+        activation: callable, or Keras' name of one.
+        use_bias: bool, whether the dense layer has a bias.
+        norm_bias: bool, whether the norm has a bias.
+        layer_norm_epsilon: float.
+        initializer_range: float, standard deviation of the truncated normal.
+
+    Source: Warner et al., 2024 (https://arxiv.org/abs/2412.13663), and their code.
+    """
+
+    def __init__(
+        self,
+        activation: Activation = gelu_erf,
+        use_bias: bool = False,
+        norm_bias: bool = False,
+        layer_norm_epsilon: float = 1e-5,
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.activation = keras.activations.get(activation)
+        self.use_bias = use_bias
+        self.norm_bias = norm_bias
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+        self.layer_norm = keras.layers.LayerNormalization(
+            epsilon=layer_norm_epsilon,
+            center=norm_bias,
+            dtype=self.dtype_policy,
+            name="layer_norm",
+        )
+
+    def build(self, hidden_shape: Shape) -> None:
+        self.dense = Dense(
+            hidden_shape[-1],
+            activation=self.activation,
+            use_bias=self.use_bias,
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            dtype=self.dtype_policy,
+            name="dense",
+        )
+        self.dense.build(hidden_shape)
+        self.layer_norm.build(hidden_shape)
+
+    def call(self, hidden: Tensor) -> Tensor:
+        """Transforms vectors.
+
+        Args:
+            hidden: float (..., H).
+
+        Returns:
+            float (..., H).
+        """
+        return self.layer_norm(self.dense(hidden))
+
+    def compute_output_shape(self, hidden_shape: Shape) -> Shape:
+        return hidden_shape
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "activation": keras.activations.serialize(self.activation),
+            "use_bias": self.use_bias,
+            "norm_bias": self.norm_bias,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "initializer_range": self.initializer_range,
+        }

@@ -1,0 +1,91 @@
+"""What the backbones of this package share: where they come from, and what they remember."""
+
+from typing import Any, Self
+
+import keras_hub
+
+from keras_bert_suite import checkpoints
+from keras_bert_suite.annotations import Config, PathLike, Patterns
+from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences
+from keras_bert_suite.models.trainability import read_trainability, restore_trainability
+
+
+class TextEncoder(PackedSequences, keras_hub.models.Backbone):
+    """A backbone that is read from checkpoints, takes packed rows, and may recompute its blocks.
+
+    A subclass builds a functional model, calls `take_layouts` after the constructor of Keras, and
+    has the attributes `transformer_layers`, blocks with an attribute `remat`, and
+    `token_embedding`.
+    """
+
+    def take_layouts(self) -> None:
+        """Lets the layers of the built model have the layout of packed rows, and `trainable`."""
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+        # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
+        self.trainable = super().trainable
+
+    @property
+    def remat(self) -> bool:
+        """bool, whether a training step computes each block a second time for its gradient."""
+        return all(block.remat for block in self.transformer_layers)
+
+    @remat.setter
+    def remat(self, value: bool) -> None:
+        for block in self.transformer_layers:
+            block.remat = value
+
+    @classmethod
+    def from_preset(
+        cls, preset: PathLike, load_weights: bool = True, skip: Patterns = (), **kwargs: Any
+    ) -> Self:
+        """Builds the encoder of a checkpoint.
+
+        Args:
+            preset: directory of a preset saved by `save_to_preset` of this class or of
+                KerasHub's class of this kind, of a Hugging Face checkpoint, or of an original
+                Google TF1 checkpoint; `hf://owner/name`; or `kaggle://...` for a preset
+                there.
+            load_weights: bool, whether to load weights or only the configuration.
+            skip: regular expression, or several, of whole paths of weights that keep their
+                initial values, and of whole names of tensors that are left out; see
+                `checkpoints.load_weights`.
+            **kwargs: arguments of the constructor that override the checkpoint's.
+
+        Raises:
+            ValueError: if `preset` is no checkpoint, or if the checkpoint lacks a tensor, has a
+                tensor that the model does not have, or a tensor of another shape.
+
+        Warns:
+            UserWarning: if the checkpoint has a head that this package does not know, or no
+                pooler.
+        """
+        checkpoint = checkpoints.open_checkpoint(preset)
+        if checkpoint is None:
+            if skip:
+                raise ValueError(
+                    f"{preset} is a preset of Keras, which is loaded whole: `skip` must be empty, "
+                    f"got {skip!r}."
+                )
+            preset = checkpoints.preset_name(preset)
+            return super().from_preset(preset, load_weights=load_weights, **kwargs)
+        checkpoints.check_backbone(checkpoint, cls)
+        backbone = cls(**{**checkpoint.backbone_config, **kwargs})
+        if load_weights:
+            checkpoints.load_weights(backbone, checkpoint, skip=skip)
+        return backbone
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        config = dict(config)
+        trainability = config.pop("trainability", {})
+        backbone = super().from_config(config)
+        restore_trainability(backbone, trainability)
+        return backbone
+
+    def get_config(self) -> Config:
+        trainability = read_trainability(self)
+        return {
+            **super().get_config(),
+            **({"trainability": trainability} if trainability else {}),
+            "remat": self.remat,
+        }
