@@ -124,14 +124,14 @@ class VisibleTokens(keras.layers.Layer):
     def call(
         self,
         padding_mask: Tensor,
-        segment_ids: Tensor,
+        segment_ids: Tensor | None = None,
         sequence_layout: Layout | None = None,
     ) -> Tensor | GroupedLayout:
         """The mask of a batch.
 
         Args:
             padding_mask: int (B, L).
-            segment_ids: int (B, L). Only "seq2seq" reads more than the shape.
+            segment_ids: int (B, L), which "seq2seq" reads; None for other patterns.
             sequence_layout: `SequenceLayout`, `GroupedLayout` or None. Only "bidirectional" takes
                 groups.
 
@@ -141,6 +141,7 @@ class VisibleTokens(keras.layers.Layer):
             layout.
         """
         rank = ATTENTION_PATTERNS[self.pattern]
+        segment_ids = padding_mask if segment_ids is None else segment_ids
         if isinstance(sequence_layout, GroupedLayout):
             return sequence_layout
         if rank is None:
@@ -151,7 +152,9 @@ class VisibleTokens(keras.layers.Layer):
         # tokens are compared within a sequence only.
         return mask_by_ranks(rank(sequence_layout.pack(segment_ids))) & sequence_layout.visible
 
-    def compute_output_spec(self, padding_mask: Tensor, segment_ids: Tensor) -> keras.KerasTensor:
+    def compute_output_spec(
+        self, padding_mask: Tensor, segment_ids: Tensor | None = None
+    ) -> keras.KerasTensor:
         if ATTENTION_PATTERNS[self.pattern] is None:
             return keras.KerasTensor(padding_mask.shape, dtype=padding_mask.dtype)
         return keras.KerasTensor((*padding_mask.shape, padding_mask.shape[1]), dtype="bool")

@@ -198,7 +198,8 @@ class BertBackbone(TextEncoder):
                 f"attention_pattern='seq2seq' tells source and target by their segments, and a "
                 f"{type(self).__name__} has no segment_ids. Use a BertBackbone."
             )
-        attention_mask = visible(padding_mask, inputs.get("segment_ids", padding_mask))
+        segment_ids = inputs["segment_ids"] if attention_pattern == "seq2seq" else None
+        attention_mask = visible(padding_mask, segment_ids)
         attention = {"attention_mask": attention_mask}
         if attention_pattern == "bidirectional":
             attention["sequence_offsets"] = SequenceOffsets(dtype=dtype, name="sequence_offsets")(
