@@ -193,5 +193,5 @@ def test_attentions_are_those_of_transformers(tmp_path):
 
 @pytest.mark.backend_free
 def test_kerashub_has_no_such_model(tmp_path):
-    with pytest.raises(ValueError, match="ModernBERT"):
+    with pytest.raises(ValueError, match="computes the same as ModernBertBackbone"):
         save_keras_hub(ModernBertBackbone(9, **SIZES), tmp_path / "preset")
