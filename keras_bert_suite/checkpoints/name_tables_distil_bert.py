@@ -4,14 +4,13 @@ from dataclasses import replace
 
 from keras_bert_suite.checkpoints.name_tables import (
     HEADS,
-    KERAS_HUB,
-    KERAS_HUB_BLOCKS,
     OPTIONAL,
     NameTable,
     same,
     transposed,
     within,
 )
+from keras_bert_suite.checkpoints.name_tables_keras_hub import KERAS_HUB, KERAS_HUB_BLOCKS
 
 #: The names in all classes of DistilBERT. Its encoder has no pooler. The first layer of the heads
 #: for texts and for choices is our pooler.

@@ -19,7 +19,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     export_saved_model,
 )
-from keras_bert_suite.tasks.seq2seq import find_predictions
+from keras_bert_suite.preprocessing.target_predictions import find_predictions
 
 SOURCES = ["good film", "the plot was not very good .", "bad acting , dull"]
 

@@ -1,0 +1,114 @@
+"""What a kind of model is, to its checkpoints."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from keras_bert_suite.checkpoints.config_fields import BERT_FIELDS
+from keras_bert_suite.checkpoints.name_tables import NameTable
+
+#: The dropout rates before the heads of BERT and RoBERTa. See `ModelType.head_dropouts`.
+BERT_DROPOUTS = {
+    "classifier": ("classifier_dropout", None),
+    "token_classifier": ("classifier_dropout", None),
+    "choice_scorer": ("classifier_dropout", None),
+}
+
+
+def name_edge_blocks(config):
+    """(the last transformer layer; the layers that would follow it), by their names.
+
+    Args:
+        config: dict of arguments of the backbone.
+    """
+    last = config["num_layers"] - 1
+    return f"transformer_layer_{last}", (f"transformer_layer_{last + 1}",)
+
+
+def name_edge_blocks_of_albert(config):
+    """As `name_edge_blocks`. ALBERT's layers have the number of a group, and a number in it."""
+    groups, layers = config["num_groups"], config["num_inner_repetitions"]
+    return (
+        f"transformer_layer_{groups - 1}_{layers - 1}",
+        (f"transformer_layer_{groups}_0", f"transformer_layer_0_{layers}"),
+    )
+
+
+@dataclass(frozen=True)
+class ModelType:
+    """A kind of model. It has the names of classes, because this package must not import them.
+
+    Args:
+        name: str, the `model_type` of Hugging Face.
+        title: str, the name of the kind in messages.
+        backbone: str, the class of the encoder, a key of `models.BACKBONES`.
+        tokenizer: str, the class of the tokenizer, a key of `tokenizers.TOKENIZERS`.
+        read_tokenizer: function from the directory of a Hugging Face checkpoint to the arguments
+            of the tokenizer.
+        names: `NameTable` of Hugging Face's tensors.
+        classifier_names: the `NameTable` of a model that classifies texts.
+        architectures: dict of a path of ours -> the class of transformers for models that have a
+            weight at this path. The first path that a model has counts. None stands for the
+            encoder alone.
+        keras_hub_backbone: str, KerasHub's class of the encoder, or None.
+        keras_hub_names: `NameTable` of KerasHub's tensors, or None.
+        keras_hub_built_in: dict of arguments of the backbone that are constants in KerasHub, and
+            are not in its configuration.
+        position_offset: int, how many rows the position embedding has before the row of the first
+            token.
+        fields: tuple of `Field`, the fields of config.json that are arguments of the backbone.
+        built_in: dict of arguments of the backbone that are constants in transformers, and are not
+            in config.json.
+        head_dropouts: dict of the layer of a head -> (the field of config.json for the dropout rate
+            before it, the rate if the field is absent). None is the rate of the encoder.
+        read_more: function from `ConfigValues` to further arguments of the backbone, for fields
+            that are no plain values.
+        write_more: function from a backbone to the fields that `read_more` reads.
+        dials: configuration fields as in `hugging_face_config.DIALS`, of this kind alone.
+        name_edge_blocks: function from the arguments of the backbone to names of transformer
+            layers, see `name_edge_blocks`.
+        file_tokenizers: tuple of (name of a file, class of a tokenizer, function as
+            `read_tokenizer`). A Hugging Face checkpoint that has such a file has this tokenizer in
+            place of `tokenizer`.
+    """
+
+    name: str
+    title: str
+    backbone: str
+    tokenizer: str | None
+    read_tokenizer: Callable
+    names: NameTable
+    classifier_names: NameTable
+    architectures: dict
+    keras_hub_backbone: str | None = None
+    keras_hub_names: NameTable | None = None
+    keras_hub_built_in: dict = field(default_factory=dict)
+    position_offset: int = 0
+    fields: tuple = BERT_FIELDS
+    built_in: dict = field(default_factory=dict)
+    head_dropouts: dict = field(default_factory=lambda: BERT_DROPOUTS)
+    dials: tuple = ()
+    name_edge_blocks: Callable = name_edge_blocks
+    file_tokenizers: tuple = ()
+    read_more: Callable = lambda config: {}
+    write_more: Callable = lambda backbone: {}
+
+    @property
+    def keras_hub_classifier(self):
+        """str, the class of KerasHub that classifies texts."""
+        return self.keras_hub_backbone.replace("Backbone", "TextClassifier")
+
+    @property
+    def tokenizers(self):
+        """tuple of str, the classes of tokenizers that checkpoints of this kind may have."""
+        return tuple(filter(None, (self.tokenizer, *(name for _, name, _ in self.file_tokenizers))))
+
+    def find_tokenizer(self, directory):
+        """(class, function that reads it) of the tokenizer of a Hugging Face checkpoint."""
+        for file, name, read in self.file_tokenizers:
+            if (directory / file).is_file():
+                return name, read
+        return self.tokenizer, self.read_tokenizer
+
+    def find_architecture(self, paths):
+        """The class of transformers for a model that has weights at these paths of ours."""
+        return next(name for path, name in self.architectures.items() if path in (None, *paths))
