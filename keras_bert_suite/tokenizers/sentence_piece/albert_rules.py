@@ -87,8 +87,9 @@ def compose_rules(model_rules, characters, alphabet):
         model_rules: dict of str -> str, the rules of a SentencePiece model. The longest rule that
             fits is applied at each place.
         characters: `AlbertCharacters`.
-        alphabet: set of str, the characters of the vocabulary. Rules for several characters that
-            have none of them are left out, because all their characters are unknown anyway.
+        alphabet: set of str, the characters of the vocabulary. A rule for several characters is
+            left out if the vocabulary has none of these characters, neither as they are nor as the
+            model replaces them, alone or together. All of them are unknown anyway.
 
     Returns:
         dict of str -> str.
@@ -117,7 +118,7 @@ def compose_rules(model_rules, characters, alphabet):
             continue
         if len(rule) == 1:
             composed[rule] = product
-        elif not alphabet.isdisjoint(rule + product):
+        elif not alphabet.isdisjoint(rule + product + "".join(map(apply_model, rule))):
             sequences[rule] = product
     parts = {rule[a:b] for rule in sequences for a, b in itertools.combinations(range(9), 2)}
     sources = {}
