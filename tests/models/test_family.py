@@ -20,9 +20,23 @@ from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
 
 
-@pytest.fixture(params=MEMBERS)
-def member(request):
-    return MEMBERS[request.param]
+def of_every_kind(*everywhere, elsewhere="backend_free"):
+    """Parametrizes a test by `member`, all of them or, on every backend, some of them.
+
+    Args:
+        *everywhere: names of the kinds that are tested on every backend; none for all of them.
+        elsewhere: the mark of the other kinds, whose layers are those of these kinds.
+    """
+    marks = [getattr(pytest.mark, elsewhere)]
+    return pytest.mark.parametrize(
+        "member",
+        [
+            pytest.param(
+                member, id=name, marks=marks if everywhere and name not in everywhere else []
+            )
+            for name, member in MEMBERS.items()
+        ],
+    )
 
 
 @pytest.fixture(params=[n for n, m in MEMBERS.items() if not isinstance(m, RecordedMember)])
@@ -52,6 +66,7 @@ def check_close(got, expected, seen=None, message=""):
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5, err_msg=message)
 
 
+@of_every_kind("bert", "albert", "nezha", "modernbert")
 def test_basics(member):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     arguments = {"vocabulary_size": member.vocabulary_size, **sizes, **member.arguments}
@@ -142,6 +157,7 @@ def test_heads_equal_transformers(living, head, tmp_path):
     check_same_files(tmp_path / "again", tmp_path / "peer", living.constants)
 
 
+@of_every_kind()
 def test_packed_rows_have_the_same_outputs(member):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     backbone = member.backbone(member.vocabulary_size, **sizes, **member.arguments)
@@ -161,6 +177,7 @@ def test_packed_rows_have_the_same_outputs(member):
     assert np.abs(to_numpy(other) - to_numpy(packed["sequence_output"])).max() > 1e-3
 
 
+@of_every_kind("bert")
 def test_saved_and_opened_again(member, tmp_path):
     """A task keeps its kind of backbone and its tokenizer in `.keras` files and in presets."""
     member.save_peer(tmp_path / "peer", "ForSequenceClassification")
@@ -178,6 +195,7 @@ def test_saved_and_opened_again(member, tmp_path):
 
 
 @pytest.mark.exporting
+@of_every_kind("bert", "nezha", "modernbert", elsewhere="long")
 def test_served_from_strings(member, tmp_path):
     member.save_peer(tmp_path / "peer", "ForSequenceClassification")
     task = open_task("ForSequenceClassification", tmp_path / "peer")
@@ -190,6 +208,7 @@ def test_served_from_strings(member, tmp_path):
     np.testing.assert_allclose(got.numpy(), to_numpy(expected), rtol=0, atol=1e-6)
 
 
+@of_every_kind("bert", "distilbert")
 def test_arrays_of_a_packer_that_the_model_does_not_take(member):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     backbone = randomize(member.backbone(member.vocabulary_size, **sizes, **member.arguments))

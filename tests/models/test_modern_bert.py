@@ -151,7 +151,16 @@ def test_the_shared_head_is_trained_once_and_saved_once(tmp_path):
     assert again.masked_lm.shared_transform is again.backbone.pooler
 
 
-@pytest.mark.parametrize("task", ["texts", "words", "questions", "choices", "vectors", "masks"])
+@pytest.mark.parametrize(
+    "task",
+    [
+        *("texts", "words", "masks"),
+        *(
+            pytest.param(task, marks=pytest.mark.long)
+            for task in ("questions", "choices", "vectors")
+        ),
+    ],
+)
 def test_every_kind_of_head_trains_with_remat(task):
     """In packed rows, as without either; and predicts."""
     losses = []
