@@ -113,7 +113,7 @@ class ModelType:
     name: str
     title: str
     backbone: str
-    tokenizer: str | None
+    tokenizer: str
     read_tokenizer: Callable
     names: NameTable
     classifier_names: NameTable
@@ -139,7 +139,7 @@ class ModelType:
     @property
     def tokenizers(self):
         """tuple of str, the classes of tokenizers that checkpoints of this kind may have."""
-        return tuple(filter(None, (self.tokenizer, *(name for _, name, _ in self.file_tokenizers))))
+        return (self.tokenizer, *(name for _, name, _ in self.file_tokenizers))
 
     def find_tokenizer(self, directory):
         """(class, function that reads it) of the tokenizer of a Hugging Face checkpoint."""
@@ -301,6 +301,8 @@ ERNIE = ModelType(
         "keras_hub_names": None,
         "keras_hub_built_in": {},
         "fields": ERNIE_FIELDS,
+        # transformers takes the task as an input, which is 0 by default.
+        "built_in": {"task_id": 0},
     }
 )
 
