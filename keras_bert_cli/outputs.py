@@ -11,7 +11,7 @@ from pathlib import Path
 #: The files that tokenizers write.
 TOKENIZER_FILES = (
     *("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model"),
-    "tokenizer_config.json",
+    *("tokenizer.json", "tokenizer_config.json"),
 )
 
 #: The files of a preset, which those of KerasHub have too.
@@ -33,8 +33,8 @@ FOLDERS = {
     "litert": (*("model.tflite", *TOKENIZER_FILES, "packing.json", "label_names.txt"),),
     "huggingface": (
         *("config.json", "model.safetensors", *TOKENIZER_FILES),
-        *("tokenizer.json", "special_tokens_map.json"),
-        *("modules.json", "sentence_bert_config.json", "config_sentence_transformers.json"),
+        *("special_tokens_map.json", "modules.json", "sentence_bert_config.json"),
+        "config_sentence_transformers.json",
         *("1_Pooling/config.json", "2_Normalize/*"),
     ),
     "google_tf1": (

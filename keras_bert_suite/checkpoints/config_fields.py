@@ -4,6 +4,7 @@ One table serves both ways: `read_fields` makes the arguments of a backbone, and
 fields of a file.
 """
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -147,6 +148,9 @@ def write_fields(backbone, fields, hidden_acts, owner, position_offset=0):
     Returns:
         dict.
 
+    Warns:
+        UserWarning: if the backbone has an attention pattern, which no format holds.
+
     Raises:
         ValueError: if the backbone is not one of ours, or the format does not have its activation,
             its positions or the width of its embeddings.
@@ -165,6 +169,14 @@ def write_fields(backbone, fields, hidden_acts, owner, position_offset=0):
             f"{owner} has its first token at position {position_offset}, got a "
             f"{type(backbone).__name__} with position {backbone.position_offset}. Use "
             "`save_hugging_face`, or `model.save`."
+        )
+    pattern = getattr(backbone, "attention_pattern", "bidirectional")
+    if pattern != "bidirectional":
+        warnings.warn(
+            f"{owner} has no attention pattern, so who reads the files gets a model whose tokens "
+            f"look at all tokens, got attention_pattern={pattern!r}. `from_preset` takes the "
+            "pattern as an argument.",
+            stacklevel=4,
         )
     written = {}
     for field in fields:

@@ -132,7 +132,7 @@ class HuggingFaceCheckpoint:
 
     @property
     def tokenizer_class(self):
-        """str, the class of the tokenizer; None if this package does not have it."""
+        """str, the class of the tokenizer."""
         return self.model_type.find_tokenizer(self.path)[0]
 
     def tensor_shapes(self):

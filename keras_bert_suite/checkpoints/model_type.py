@@ -74,7 +74,7 @@ class ModelType:
     name: str
     title: str
     backbone: str
-    tokenizer: str | None
+    tokenizer: str
     read_tokenizer: Callable
     names: NameTable
     classifier_names: NameTable
@@ -100,7 +100,7 @@ class ModelType:
     @property
     def tokenizers(self):
         """tuple of str, the classes of tokenizers that checkpoints of this kind may have."""
-        return tuple(filter(None, (self.tokenizer, *(name for _, name, _ in self.file_tokenizers))))
+        return (self.tokenizer, *(name for _, name, _ in self.file_tokenizers))
 
     def find_tokenizer(self, directory):
         """(class, function that reads it) of the tokenizer of a Hugging Face checkpoint."""

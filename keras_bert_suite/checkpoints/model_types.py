@@ -194,6 +194,8 @@ ERNIE = ModelType(
         "keras_hub_names": None,
         "keras_hub_built_in": {},
         "fields": ERNIE_FIELDS,
+        # transformers takes the task as an input, which is 0 by default.
+        "built_in": {"task_id": 0},
     }
 )
 

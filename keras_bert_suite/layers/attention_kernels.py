@@ -47,7 +47,20 @@ def attention_probabilities(query: Tensor, key: Tensor, mask: Tensor | None = No
         float32 (B, heads, L, L). It sums to 1 over the last axis.
     """
     scale = query.shape[-1] ** -0.5
-    scores = ops.cast(ops.matmul(query * scale, ops.swapaxes(key, -1, -2)), "float32")
+    return normalize_scores(ops.matmul(query * scale, ops.swapaxes(key, -1, -2)), mask)
+
+
+def normalize_scores(scores: Tensor, mask: Tensor | None = None) -> Tensor:
+    """The softmax of the scores of keys, over the keys that a query may look at.
+
+    Args:
+        scores: float (B, heads, L, L).
+        mask: bool, broadcastable to (B, heads, L, L), or None.
+
+    Returns:
+        float32 (B, heads, L, L).
+    """
+    scores = ops.cast(scores, "float32")
     if mask is not None:
         scores = ops.where(mask, scores, -1e30)
     if scores.shape[-1] == 1:

@@ -15,7 +15,7 @@ from keras_bert_suite.layers.attention_kernels import (
 from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.local_attention import attend_locally, find_visible
-from keras_bert_suite.layers.rotary_positions import rotate_positions
+from keras_bert_suite.layers.rotary_positions import count_positions, rotate_positions
 from keras_bert_suite.layers.self_attention import expand_attention_mask
 
 
@@ -23,8 +23,8 @@ from keras_bert_suite.layers.self_attention import expand_attention_mask
 class ModernBertAttention(keras.layers.Layer):
     """Multi-head self-attention with rotary positions, of all tokens or of those within a window.
 
-    One matrix makes queries, keys and values. The kernels are those of `SelfAttention`. With a
-    window, long rows are computed block by block, see `attend_locally`.
+    One matrix makes queries, keys and values. The kernels are those of `SelfAttention` that take a
+    mask. With a window, long rows are computed block by block, see `attend_locally`.
 
     Args:
         num_heads: int, must divide the width H of the input into heads of even width.
@@ -140,7 +140,7 @@ class ModernBertAttention(keras.layers.Layer):
         Returns:
             float32 (B, heads, L, L). It sums to 1 over the last axis.
         """
-        positions = ops.arange(ops.shape(hidden)[1], dtype="int32")[None]
+        positions = count_positions(hidden)
         query, key, _ = self._project(hidden, positions)
         mask = expand_attention_mask(padding_mask)
         if self.reach is not None:

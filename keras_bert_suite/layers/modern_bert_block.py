@@ -144,11 +144,12 @@ class ModernBertBlock(keras.layers.Layer):
         Returns:
             float (B, L, H).
         """
-        if not (training and self.remat):
-            return self._encode(hidden, attention_mask, positions, training)
-        return recompute(
-            self, partial(self._encode, training=True), hidden, attention_mask, positions
+        encode = partial(
+            self._encode, attention_mask=attention_mask, positions=positions, training=training
         )
+        # The mask and the positions have no gradient, so they are no input of what is computed
+        # twice.
+        return recompute(self, encode, hidden) if training and self.remat else encode(hidden)
 
     def _encode(
         self,

@@ -6,8 +6,8 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.layers.rotary_attention import count_positions
-from keras_bert_suite.layers.rotary_positions import rotate_pairs
+from keras_bert_suite.layers.attention_kernels import normalize_scores
+from keras_bert_suite.layers.rotary_positions import count_positions, rotate_pairs
 from keras_bert_suite.layers.self_attention import SelfAttention, expand_attention_mask
 from keras_bert_suite.layers.sinusoids import compute_sinusoids
 from keras_bert_suite.layers.transformer_block import TransformerBlock
@@ -90,14 +90,7 @@ class RelativeAttention(SelfAttention):
         distances = _measure_distances(positions)
         relative = ops.where(distances < -limit, behind, ops.where(distances > limit, ahead, near))
         scores = ops.matmul(query, ops.swapaxes(key, -1, -2)) + relative
-        scores = ops.cast(scores, "float32")
-        mask = expand_attention_mask(attention_mask)
-        if mask is not None:
-            scores = ops.where(mask, scores, -1e30)
-        if scores.shape[-1] == 1:
-            # Keras would warn of the softmax of one number.
-            return ops.exp(scores - scores)
-        return ops.softmax(scores, axis=-1)
+        return normalize_scores(scores, expand_attention_mask(attention_mask))
 
     def _sum_relative(self, probabilities: Tensor, positions: Tensor) -> Tensor:
         """The mean of the vectors of distances, (B, heads, L, D), by probabilities of keys."""

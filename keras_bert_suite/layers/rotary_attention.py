@@ -3,11 +3,10 @@
 from typing import Any
 
 import keras
-from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.layers.attention_kernels import attention_probabilities
-from keras_bert_suite.layers.rotary_positions import rotate_pairs
+from keras_bert_suite.layers.rotary_positions import count_positions, rotate_pairs
 from keras_bert_suite.layers.self_attention import SelfAttention, expand_attention_mask
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 
@@ -90,8 +89,3 @@ class RotaryBlock(TransformerBlock):
 
     def get_config(self) -> Config:
         return {**super().get_config(), "rotary_value": self.rotary_value}
-
-
-def count_positions(hidden: Tensor) -> Tensor:
-    """int32 (1, L), the positions of rows (B, L, H) that are not packed."""
-    return ops.arange(ops.shape(hidden)[1], dtype="int32")[None]

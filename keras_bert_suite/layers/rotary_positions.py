@@ -5,6 +5,11 @@ from keras import ops
 from keras_bert_suite.annotations import Tensor
 
 
+def count_positions(x: Tensor) -> Tensor:
+    """int32 (1, L), the positions 0 to L - 1 of rows (B, L, ...) that are not packed."""
+    return ops.arange(ops.shape(x)[1], dtype="int32")[None]
+
+
 def rotate_positions(x: Tensor, base: float = 10000.0, positions: Tensor | None = None) -> Tensor:
     """Turns each vector by angles in proportion to its position.
 
@@ -24,7 +29,7 @@ def rotate_positions(x: Tensor, base: float = 10000.0, positions: Tensor | None 
     """
     dim = x.shape[-1]
     if positions is None:
-        positions = ops.arange(ops.shape(x)[1], dtype="int32")[None]
+        positions = count_positions(x)
     frequencies = base ** (-ops.arange(0, dim, 2, dtype="float32") / dim)
     angles = ops.cast(positions, "float32")[..., None] * frequencies
     angles = ops.reshape(angles, (*ops.shape(positions), *[1] * (len(x.shape) - 3), dim // 2))

@@ -173,10 +173,6 @@ class SelfAttention(keras.layers.Layer):
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
         return ops.swapaxes(x, 1, 2)
 
-    def _merge_heads(self, x: Tensor) -> Tensor:
-        """(B, heads, L, D) -> (B, L, H)."""
-        return ops.reshape(ops.swapaxes(x, 1, 2), (-1, ops.shape(x)[2], x.shape[1] * x.shape[3]))
-
     def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
         return hidden_shape
 

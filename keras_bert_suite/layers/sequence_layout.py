@@ -14,6 +14,7 @@ from keras_bert_suite.layers.attention_patterns import (
     mask_by_ranks,
 )
 from keras_bert_suite.layers.grouped_layout import GroupedLayout
+from keras_bert_suite.layers.rotary_positions import count_positions
 
 #: The name of the argument of `call` that Keras hands on from layer to layer.
 LAYOUT_ARGUMENT = "sequence_layout"
@@ -139,10 +140,18 @@ class VisibleTokens(keras.layers.Layer):
             int (B, L), which is `padding_mask`, where every token may look at every token. With
             another pattern bool (B, L, L), with a layout bool (R, W, W), and with groups their
             layout.
+
+        Raises:
+            ValueError: if another pattern gets groups.
         """
         rank = ATTENTION_PATTERNS[self.pattern]
         segment_ids = padding_mask if segment_ids is None else segment_ids
         if isinstance(sequence_layout, GroupedLayout):
+            if rank is not None:
+                raise ValueError(
+                    f"Attention with the pattern {self.pattern!r} takes no groups of packed rows. "
+                    "Lay the rows out with `lay_out_sequences`."
+                )
             return sequence_layout
         if rank is None:
             return padding_mask if sequence_layout is None else sequence_layout.visible
@@ -205,7 +214,7 @@ class TokenPositions(keras.layers.Layer):
         """
         if sequence_layout is not None:
             return sequence_layout.positions
-        return ops.arange(ops.shape(hidden)[1], dtype="int32")[None]
+        return count_positions(hidden)
 
     def compute_output_spec(self, hidden: Tensor) -> keras.KerasTensor:
         return keras.KerasTensor((None, hidden.shape[1]), dtype="int32")

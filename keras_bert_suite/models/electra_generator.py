@@ -5,8 +5,10 @@ from typing import Any
 import keras
 
 from keras_bert_suite.annotations import Config, Shape, Tensor
-from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings, SequenceLayout
+from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings
+from keras_bert_suite.layers.sequence_layout import Layout
 from keras_bert_suite.models.electra_backbone import ElectraBackbone
+from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
 
 class SharedEmbeddings(keras.layers.Layer):
@@ -49,7 +51,7 @@ class SharedEmbeddings(keras.layers.Layer):
         token_ids: Tensor,
         segment_ids: Tensor | None = None,
         training: bool | None = None,
-        sequence_layout: SequenceLayout | None = None,
+        sequence_layout: Layout | None = None,
     ) -> Tensor:
         """Embeds a batch; see `BertEmbeddings.call`."""
         x = self.embeddings.embed_tokens(
@@ -96,8 +98,11 @@ class ElectraGenerator(ElectraBackbone):
             "dtype": discriminator.dtype_policy,
             "name": "generator",
         }
+        trainability = read_trainability(discriminator)
         with keras.name_scope("generator"):
             super().__init__(**{**config, **sizes}, activation=activation)
+        # A new model hands its `trainable` down, also to the embeddings of the discriminator.
+        restore_trainability(discriminator, trainability)
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""

@@ -73,6 +73,8 @@ class NezhaBackbone(BertBackbone):
 
     def encode(self, x: Tensor, **attention: Tensor) -> list[Tensor]:
         """The hidden states of all layers, see `BertBackbone.encode`."""
+        # No kernel adds relative positions, so nothing would read the offsets.
+        attention.pop("sequence_offsets", None)
         positions = TokenPositions(dtype=self.embeddings.dtype_policy, name="token_positions")(x)
         return super().encode(x, positions=positions, **attention)
 

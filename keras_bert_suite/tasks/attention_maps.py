@@ -9,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers import ModernBertBlock, TransformerBlock
+from keras_bert_suite.layers import ModernBertBlock, TransformerBlock, VisibleTokens
 from keras_bert_suite.tasks.hidden_states import list_layer_calls, make_layer_model
 
 
@@ -53,13 +53,19 @@ def encode_with_attention(
         )
     inputs = {name: ops.convert_to_tensor(inputs[name]) for name in backbone.input}
     states = make_layer_model(backbone)(inputs, training=False)
-    mask = inputs["padding_mask"]
+    mask = _find_mask(backbone, inputs)
     attentions = [attend(state, mask) for attend, state in zip(measure, states[:-1], strict=True)]
     return {"hidden_states": _to_arrays(states), "attentions": _to_arrays(attentions)}
 
 
+def _find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -> Tensor:
+    """The padding mask (B, L), or (B, L, L) if the backbone hides tokens from each other."""
+    visible = VisibleTokens(getattr(backbone, "attention_pattern", "bidirectional"))
+    return visible(inputs["padding_mask"], inputs.get("segment_ids"))
+
+
 def _find_measure(layer: keras.layers.Layer, backbone: keras_hub.models.Backbone) -> Any:
-    """The function from hidden states and a padding mask to the probabilities of a layer."""
+    """The function from hidden states and their mask to the probabilities of a layer."""
     if isinstance(layer, TransformerBlock):
         return layer.self_attention.compute_probabilities
     if isinstance(layer, ModernBertBlock):

@@ -57,7 +57,8 @@ class ElectraPretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     `TokenMasker(tokenizer, mask_token_rate=0.85, random_token_rate=0.0)`.
 
     Args:
-        backbone: `ElectraBackbone`, the discriminator.
+        backbone: `ElectraBackbone`, the discriminator. Set its `remat` before: the generator takes
+            it over when it is built.
         generator_width: float above 0, at most 1, the generator's share of the discriminator's
             attention heads and widths. The paper has 1/4 for the small and the large model and 1/3
             for the base model.

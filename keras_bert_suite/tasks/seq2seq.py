@@ -102,9 +102,8 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         self.check_further_arguments(kwargs)
         check_integer("max_target_length", max_target_length, at_least=1)
         check_can_decode(backbone)
-        self.sampler = _get_sampler(
-            sampler
-        )  # `compile` reads it, within the base class' `__init__`
+        # Within its constructor the base class calls `compile`, which reads the sampler.
+        self.sampler = _get_sampler(sampler)
 
         # === Layers ===
         self.backbone = backbone
@@ -130,6 +129,12 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     def arguments_of(
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
+        kind = checkpoint.model_type
+        if kind.backbone != BertBackbone.__name__:
+            raise ValueError(
+                f"{checkpoint.path} holds a {kind.title}, and a Seq2Seq writes with the layers of "
+                "a BERT. Load a checkpoint of a BERT."
+            )
         return arguments, list_missing_poolers(checkpoint)
 
     @classmethod

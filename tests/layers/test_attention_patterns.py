@@ -9,7 +9,10 @@ from family import MEMBERS
 from peer_weights import randomize, to_numpy
 
 from keras_bert_suite import BertBackbone, RobertaBackbone
+from keras_bert_suite.layers import VisibleTokens
 from keras_bert_suite.layers.attention_patterns import ATTENTION_PATTERNS, mask_by_ranks
+from keras_bert_suite.layers.grouped_layout import GroupedLayout
+from keras_bert_suite.preprocessing.row_groups import lay_out_groups
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 
 SEGMENTS = np.array([[0, 0, 1, 1]], "int32")
@@ -89,3 +92,6 @@ def test_errors():
         )[-1]
         == 4
     )
+    groups = GroupedLayout.read(lay_out_groups(np.ones((1, 3), "int32")), np.ones((1, 3), "int32"))
+    with pytest.raises(ValueError, match="'left_to_right' takes no groups of packed rows"):
+        VisibleTokens("left_to_right")(np.ones((1, 3), "int32"), sequence_layout=groups)

@@ -88,6 +88,8 @@ def test_another_task_of_ernie_equals_transformers(tmp_path):
     np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-5)
     with pytest.raises(ValueError, match="below num_task_types=3, got 3"):
         ErnieBackbone.from_preset(tmp_path / "peer", task_id=3)
+    with pytest.raises(ValueError, match="ERNIE has task_id=0, got 2"):
+        save_hugging_face(backbone, tmp_path / "again")
 
 
 @pytest.mark.backend_free

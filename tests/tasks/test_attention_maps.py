@@ -68,6 +68,21 @@ def test_attention_equals_transformers():
 
 
 @pytest.mark.backend_free
+def test_tokens_are_hidden_as_the_pattern_says():
+    """A token of the target, from position 2 on, looks at the source and back."""
+    backbone = BertBackbone(**SIZES, attention_pattern="seq2seq")
+    inputs = {
+        "token_ids": np.ones((1, 5), "int32"),
+        "segment_ids": np.array([[0, 0, 1, 1, 0]], "int32"),
+        "padding_mask": np.array([[1, 1, 1, 1, 0]], "int32"),
+    }
+    visible = [[1, 1, 0, 0, 0], [1, 1, 0, 0, 0], [1, 1, 1, 0, 0], [1, 1, 1, 1, 0]]
+    for array in encode_with_attention(backbone, inputs)["attentions"]:
+        for head in array[0]:
+            np.testing.assert_array_equal(head[:4] > 0, np.array(visible, bool))
+
+
+@pytest.mark.backend_free
 def test_other_layers_are_refused():
     backbone = keras_hub.models.DebertaV3Backbone(**SIZES, bucket_size=4)
     with pytest.raises(ValueError, match="DisentangledAttentionEncoder of a DebertaV3Backbone"):

@@ -112,6 +112,18 @@ def test_embeddings_are_shared_and_the_poolers_rest():
     assert not any("generator/embeddings/token" in path for path in paths)
 
 
+def test_frozen_embeddings_stay_frozen(tmp_path):
+    backbone = build().backbone
+    backbone.embeddings.trainable = False
+    pretrainer = ElectraPretrainer(backbone, 0.5)
+    pretrainer.save(tmp_path / "pretrainer.keras")
+    again = keras.saving.load_model(tmp_path / "pretrainer.keras")
+    for task in (pretrainer, again):
+        trained = {variable.path for variable in task.trainable_variables}
+        assert not any(path.startswith("embeddings/") for path in trained)
+        assert "generator/transformer_layer_0/intermediate/kernel" in trained
+
+
 def test_samples_follow_the_softmax_of_the_logits():
     """10,000 draws from one distribution, and no draw for slots without a prediction."""
     rng = np.random.default_rng(0)

@@ -195,6 +195,14 @@ def test_a_checkpoint_becomes_a_writer(tmp_path):
     assert again.predict(["a b c", "d"]) == expected
 
 
+@pytest.mark.backend_free
+@pytest.mark.parametrize("kind", ["roberta", "modernbert", "electra"])
+def test_checkpoints_of_other_kinds_are_refused(kind, tmp_path):
+    MEMBERS[kind].save_peer(tmp_path / kind)
+    with pytest.raises(ValueError, match="and a Seq2Seq writes with the layers of a BERT"):
+        Seq2Seq.from_preset(tmp_path / kind, preprocessor=None)
+
+
 def test_errors():
     with pytest.raises(ValueError, match="='seq2seq', got a BertBackbone with 'bidir"):
         Seq2Seq(BertBackbone(**ONE_LAYER))

@@ -119,6 +119,12 @@ def test_merges_that_were_cut_off(files):
     assert tokenizer.tokenize(" good") != [tokenizer.token_to_id("Ġgood")]
 
 
+def test_settings_without_a_place_in_the_files_of_roberta():
+    tokenizer = BytePairTokenizer(make_vocabulary(), MERGES, normalization="NFC")
+    with pytest.raises(ValueError, match="got normalization='NFC' and 0 added_tokens"):
+        tokenizer.hugging_face_files()
+
+
 def test_lowercase_is_of_word_pieces(tokenizer):
     with pytest.raises(ValueError, match="keeps upper and lower case.*Drop `lowercase`"):
         tokenizer.with_lowercase(True)

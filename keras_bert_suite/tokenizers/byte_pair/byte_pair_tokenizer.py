@@ -44,9 +44,9 @@ class BytePairTokenizer(TextTokenizer):
 
     The space before a word belongs to the word, and is written `Ġ` in its pieces. So a word at the
     beginning of a text has other ids than elsewhere. "<mask>" in a text is six characters, not the
-    special token, as everywhere in this package. Only `Pretrainer.fill_mask` looks for it. Bytes
-    that are not UTF-8 are dropped from `bytes` and string tensors. So are lone surrogates in `str`,
-    and bytes that the vocabulary lacks.
+    special token, as everywhere in this package. Only `MaskedLM` and `Pretrainer.fill_mask` look
+    for it. Bytes that are not UTF-8 are dropped from `bytes` and string tensors. So are lone
+    surrogates in `str`, and bytes that the vocabulary lacks.
 
     Args:
         vocabulary: path of a `vocab.json`, or dict of piece -> id. If `vocabulary` and `merges`
@@ -102,7 +102,7 @@ class BytePairTokenizer(TextTokenizer):
 
     def with_lowercase(self, lowercase: bool) -> Self:
         raise ValueError(
-            f"A BytePairTokenizer keeps upper and lower case, got lowercase={lowercase}. Drop "
+            f"A {type(self).__name__} keeps upper and lower case, got lowercase={lowercase}. Drop "
             "`lowercase`."
         )
 
@@ -165,6 +165,15 @@ class BytePairTokenizer(TextTokenizer):
             "eos_token": self.end_token,
             "tokenizer_class": "RobertaTokenizer",
         }
+
+    def hugging_face_files(self) -> dict[str, bytes]:
+        if self.normalization or self.added_tokens:
+            raise ValueError(
+                "transformers' RobertaTokenizer neither composes text nor has added tokens, got "
+                f"normalization={self.normalization!r} and {len(self.added_tokens)} added_tokens. "
+                "Use a ModernBertTokenizer, or `model.save`."
+            )
+        return super().hugging_face_files()
 
     def get_config(self) -> Config:
         return {
