@@ -1,4 +1,4 @@
-"""Pretrain, fine-tune and serve BERT and RoBERTa with Keras 3."""
+"""Pretrain, fine-tune and serve BERT and its family with Keras 3."""
 
 from keras_bert_suite.layers import (
     AttentionPooling,
