@@ -75,10 +75,10 @@ def test_predictions_of_a_packed_pair():
 
 def test_greedy_targets_equal_those_of_whole_passes():
     """Sources of different lengths in one batch, and a cache, change nothing."""
-    writer = make_writer(max_target_length=6)
+    writer = make_writer(max_target_length=4)
     writer.compile(sampler="greedy")
     tokenizer = writer.preprocessor.tokenizer
-    expected = [write_greedily(writer, source, 6) for source in SOURCES]
+    expected = [write_greedily(writer, source, 4) for source in SOURCES]
     texts = [tokenizer.detokenize([i for i in ids if i != 3]) for ids in expected]
     assert len(set(texts)) > 1
     assert writer.predict(SOURCES, verbose=0) == texts
@@ -86,7 +86,7 @@ def test_greedy_targets_equal_those_of_whole_passes():
     assert writer.predict(SOURCES, batch_size=1, max_target_length=2) == [
         tokenizer.detokenize([i for i in ids[:2] if i != 3]) for ids in expected
     ]
-    assert writer.generate(SOURCES, max_length=6) == texts
+    assert writer.generate(SOURCES, max_length=4) == texts
     assert writer.predict([]) == []
 
 
