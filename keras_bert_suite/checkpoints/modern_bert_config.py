@@ -106,7 +106,7 @@ def write_modern_bert(backbone):
     """
     layer_types = list(backbone.layer_types)
     fields = {"classifier_pooling": backbone.pooling, "layer_types": layer_types}
-    fields.update(dict.fromkeys(f"{name}_token_id" for name in ("bos", "eos", "cls", "sep")))
+    fields.update(dict.fromkeys(("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")))
     rotations = fields["rope_parameters"] = {}
     for argument, (kind, field, _) in _ROTARY_BASES.items():
         fields[field] = base = getattr(backbone, argument)

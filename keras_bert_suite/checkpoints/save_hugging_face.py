@@ -117,10 +117,11 @@ def save_hugging_face(
         _check_kind(tokenizer, kind)
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
         config["pad_token_id"] = tokenizer.pad_token_id
-        start, end = tokenizer.start_token_id, tokenizer.end_token_id
-        for name, token_id in (("bos", start), ("cls", start), ("eos", end), ("sep", end)):
-            if f"{name}_token_id" in config:
-                config[f"{name}_token_id"] = token_id
+        special = {
+            **dict.fromkeys(("bos_token_id", "cls_token_id"), tokenizer.start_token_id),
+            **dict.fromkeys(("eos_token_id", "sep_token_id"), tokenizer.end_token_id),
+        }
+        config.update((name, token_id) for name, token_id in special.items() if name in config)
 
     with atomic_directory(path) as directory:
         write_json(directory / "config.json", config)
