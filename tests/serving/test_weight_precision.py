@@ -50,7 +50,8 @@ def test_every_task(task, preprocessor, tmp_path):
     wanted = serve(model).answer_ids(packed)
     got = tf.saved_model.load(str(version)).signatures["serve_ids"](**packed)
     numbers = {name for name, answer in wanted.items() if answer.dtype == "float32"}
-    assert numbers and got.keys() == wanted.keys()
+    # A Seq2Seq answers with tokens alone, and rounding may change a token.
+    assert bool(numbers) == (task != "targets") and got.keys() == wanted.keys()
     for name in wanted:
         assert got[name].dtype == wanted[name].dtype and got[name].shape == wanted[name].shape
     for name in numbers:
