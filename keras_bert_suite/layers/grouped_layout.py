@@ -67,15 +67,7 @@ class GroupedLayout:
             hidden: float (1, N, H).
             padding_mask: int (B, L), of which the shape is read.
         """
-        width = hidden.shape[-1]
-        num_rows, length = ops.shape(padding_mask)
-        # The places without a token are written to one more row, which is left out.
-        flat = ops.scatter_update(
-            ops.zeros((num_rows * length + 1, width), dtype=hidden.dtype),
-            self.tokens[:, None],
-            ops.reshape(hidden, (-1, width)),
-        )
-        return ops.reshape(flat[:-1], (num_rows, length, width))
+        return unpack_tokens(hidden, self.tokens, padding_mask)
 
     def split_groups(self, hidden: Tensor) -> list[Tensor]:
         """float (1, N, H) -> list of float (R_g, W_g, H)."""
@@ -89,6 +81,28 @@ class GroupedLayout:
     def join_groups(self, groups: Sequence[Tensor]) -> Tensor:
         """List of float (R_g, W_g, H) -> float (1, N, H)."""
         return ops.concatenate([ops.reshape(g, (-1, g.shape[-1])) for g in groups])[None]
+
+
+def unpack_tokens(hidden: Tensor, tokens: Tensor, padding_mask: Tensor) -> Tensor:
+    """Puts hidden states back to the rows of the batch.
+
+    Args:
+        hidden: float (..., H), N places in all.
+        tokens: int32 (N,), b * L + l of the token at each place, and B * L where there is none.
+        padding_mask: int (B, L), of which the shape is read.
+
+    Returns:
+        float (B, L, H), with 0 on padding.
+    """
+    width = hidden.shape[-1]
+    num_rows, length = ops.shape(padding_mask)
+    # The places without a token are written to one more row, which is left out.
+    flat = ops.scatter_update(
+        ops.zeros((num_rows * length + 1, width), dtype=hidden.dtype),
+        tokens[:, None],
+        ops.reshape(hidden, (-1, width)),
+    )
+    return ops.reshape(flat[:-1], (num_rows, length, width))
 
 
 def _split_rows(x: Tensor, sizes: list[Any]) -> Sequence[Tensor]:

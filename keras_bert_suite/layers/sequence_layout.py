@@ -13,7 +13,7 @@ from keras_bert_suite.layers.attention_patterns import (
     check_pattern,
     mask_by_ranks,
 )
-from keras_bert_suite.layers.grouped_layout import GroupedLayout
+from keras_bert_suite.layers.grouped_layout import GroupedLayout, unpack_tokens
 from keras_bert_suite.layers.rotary_positions import count_positions
 
 #: The name of the argument of `call` that Keras hands on from layer to layer.
@@ -93,15 +93,7 @@ class SequenceLayout(NamedTuple):
             hidden: float (R, W, H).
             padding_mask: int (B, L), of which the shape is read.
         """
-        width = hidden.shape[-1]
-        num_rows, length = ops.shape(padding_mask)
-        # The places without a token are written to one more row, which is left out.
-        flat = ops.scatter_update(
-            ops.zeros((num_rows * length + 1, width), dtype=hidden.dtype),
-            self.tokens[:, None],
-            ops.reshape(hidden, (-1, width)),
-        )
-        return ops.reshape(flat[:-1], (num_rows, length, width))
+        return unpack_tokens(hidden, self.tokens, padding_mask)
 
 
 #: What says where the tokens of a batch stand in packed rows.
