@@ -101,7 +101,8 @@ def write_modern_bert(backbone):
         backbone: `ModernBertBackbone`.
 
     Returns:
-        dict of the fields of transformers 5, and of those of older versions which can say the same.
+        dict of the fields of transformers 5, and of the fields of older versions that can say the
+        same.
         The ids of special tokens are None. By default they would be those of the released models.
     """
     layer_types = list(backbone.layer_types)
