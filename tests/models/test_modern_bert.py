@@ -18,6 +18,7 @@ from small_tasks import (
     predict,
     predicted_columns,
 )
+from tables import narrow
 
 from keras_bert_suite import (
     ModernBertBackbone,
@@ -154,7 +155,7 @@ def test_the_shared_head_is_trained_once_and_saved_once(tmp_path):
 @pytest.mark.parametrize(
     "task",
     [
-        *("texts", "words", "masks"),
+        *narrow(["texts", "words", "masks"], "words"),
         *(
             pytest.param(task, marks=pytest.mark.long)
             for task in ("questions", "choices", "vectors")

@@ -30,9 +30,10 @@ def make_with_our_backbone():
     ("make", "input_names"),
     [
         (make_with_our_backbone, ("premise", "hypothesis")),
-        (MODELS["BERT"], ("text",)),
+        pytest.param(MODELS["BERT"], ("text",), marks=pytest.mark.long),
         (MODELS["DistilBERT"], ("premise", "hypothesis")),
-        (MODELS["RoBERTa"], ("text",)),
+        # TensorFlow takes 20 seconds to trace its byte pairs.
+        pytest.param(MODELS["RoBERTa"], ("text",), marks=pytest.mark.long),
     ],
     ids=["BERT on our backbone", *MODELS],
 )
