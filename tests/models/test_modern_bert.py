@@ -169,7 +169,7 @@ def test_every_kind_of_head_trains_with_remat(task):
         keras.utils.set_random_seed(0)
         model, (x, y, *_) = make_task(task, MODERN_BERT, remat=remat)
         compile_model(model)
-        history = model.fit(x, y, batch_size=4, verbose=0, shuffle=False, sequence_packing=remat)
+        history = model.fit(x, y, batch_size=NUM_ROWS, verbose=0, sequence_packing=remat)
         losses.append(history.history["loss"][0])
     np.testing.assert_allclose(*losses, rtol=1e-5)
     assert len(predict(model, x=predicted_columns(model, x))) == NUM_ROWS

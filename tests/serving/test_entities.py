@@ -59,6 +59,7 @@ def saved_tagger(tagger, tmp_path_factory):
     return export_saved_model(tagger, tmp_path_factory.mktemp("saved_models") / "tagger")
 
 
+@long_elsewhere
 def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
     check_entities(tagger, saved_tagger)
 

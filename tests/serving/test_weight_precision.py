@@ -65,6 +65,7 @@ def test_every_task(task, preprocessor, tmp_path):
     assert {weight.dtype for weight in model.weights} == {"float32"}, "the task has changed"
 
 
+@pytest.mark.broad
 def test_each_backend(classifier, tmp_path):
     """A task is brought to bfloat16 also in the process that has TensorFlow as its backend."""
     version = export_saved_model(classifier, tmp_path / "1", precision="bfloat16")

@@ -52,6 +52,7 @@ def test_every_task(task, tmp_path):
     )
 
 
+@pytest.mark.broad
 def test_presets_and_exports(tmp_path):
     pytest.importorskip("tensorflow_text")
     import tensorflow as tf

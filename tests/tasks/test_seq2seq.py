@@ -7,7 +7,7 @@ import pytest
 from family import MEMBERS
 from keras import ops
 from peer_weights import randomize, to_numpy
-from small_texts import ONE_LAYER, TINY, VOCABULARY, make_reviews
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 from tables import narrow
 
 from keras_bert_suite import (
@@ -29,7 +29,7 @@ def make_packer(sequence_length=24):
     return SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length)
 
 
-def make_writer(sizes=TINY, packer=None, **kwargs):
+def make_writer(sizes=ONE_LAYER, packer=None, **kwargs):
     backbone = BertBackbone(**{**sizes, "attention_pattern": "seq2seq", "dropout": 0.0})
     randomize(backbone)
     return Seq2Seq(backbone, preprocessor=packer or make_packer(), **kwargs)
@@ -163,7 +163,7 @@ def test_learns_to_copy_the_first_word():
 
 def test_weights_of_rows_and_packed_arrays():
     """A row of weight 0 does not count, and packed arrays give the loss of their texts."""
-    writer = make_writer(ONE_LAYER)
+    writer = make_writer()
     writer.compile()
     targets = ["good", "bad film", "the plot"]
     both = writer.evaluate(SOURCES[:2], targets[:2], return_dict=True, verbose=0)
@@ -212,7 +212,7 @@ def test_errors():
         Seq2Seq(BertBackbone(**ONE_LAYER))
     with pytest.raises(ValueError, match="needs a BertBackbone .*RobertaBackbone"):
         Seq2Seq(RobertaBackbone(**ONE_LAYER, attention_pattern="left_to_right"))
-    writer = make_writer(ONE_LAYER)
+    writer = make_writer()
     with pytest.raises(ValueError, match="has no ContrastiveSampler"):
         writer.compile(sampler="contrastive")
     with pytest.raises(ValueError, match="of 22 tokens leaves 2 tokens .*sequence_length is 24"):
@@ -241,7 +241,7 @@ def test_a_server_writes_the_same_targets(sampler, tmp_path):
 
 @pytest.mark.exporting
 def test_a_server_does_not_draw():
-    writer = make_writer(ONE_LAYER)
+    writer = make_writer()
     writer.compile(sampler="top_p")
     with pytest.raises(ValueError, match="got a TopPSampler, which draws tokens at random"):
         export_saved_model(writer, "never")

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 from input_kinds import DATASETS, WITHOUT_LENGTH
 from kerashub_models import MODELS
-from small_tasks import BATCH_SIZE, BYTE_PAIRS, MODERN_BERT, STEPS, TASKS, compile_model, make_task
+from small_tasks import (
+    BATCH_SIZE,
+    BYTE_PAIRS,
+    MODERN_BERT,
+    NUM_ROWS,
+    STEPS,
+    TASKS,
+    compile_model,
+    make_task,
+)
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 from tables import narrow
 
@@ -53,14 +62,17 @@ def layouts(monkeypatch):
 
 
 def train(task, columns, weights=None, **arguments):
-    """(losses, weights) of a `fit` on rows in their order, from the same weights."""
+    """(losses, weights before, weights after) of a `fit` on one batch, from the same weights.
+
+    Batches of several shapes are in `test_any_dataset_can_be_packed`.
+    """
     if weights is not None:
         task.set_weights(weights)
     before = task.get_weights()
     compile_model(task)
     x, y, *rest = columns
     history = task.fit(
-        x, y, batch_size=BATCH_SIZE, epochs=2, shuffle=False, verbose=0,
+        x, y, batch_size=NUM_ROWS, epochs=2, shuffle=False, verbose=0,
         sample_weight=rest[0] if rest else None, **arguments,
     )  # fmt: skip
     after = task.get_weights()
