@@ -79,17 +79,17 @@ def is_broad(cell):
     """Whether PyTorch alone runs a cell in `make test`.
 
     What is compiled is the same for most cells of a task: rows become packed arrays before. So
-    TensorFlow and JAX get each task as lists and as a graph, texts in each kind of input, pairs
-    from each preprocessor, and each way of saving for a head on a row, on words, and on parts of
-    a row.
+    TensorFlow and JAX get each task as lists, some as a graph, texts in each dataset of batches,
+    pairs from each preprocessor, and each way of saving for some heads.
     """
-    if cell.format is not None or cell.task == "texts" and cell.saved == "as trained":
+    if cell.format is not None:
         return False
     if cell.saved != "as trained":
-        kept = ("pairs", "chains", "questions") if cell.saved == ".keras" else ("pairs", "masks")
+        kept = ("pairs", "chains") if cell.saved == ".keras" else ("questions", "masks")
         return cell.preprocessor != "SegmentPacker" or cell.kind != "list" or cell.task not in kept
     if cell.preprocessor == "SegmentPacker":
-        return cell.kind not in ("list", "tf.data")
+        kinds = {"texts": ("list", "dict", *DATASETS), "pairs": ("list", "tf.data")}
+        return cell.kind not in kinds.get(cell.task, ("list",))
     if cell.task == "pretraining":
         return cell.kind not in ("arrays", "generator")
     return (cell.task, cell.kind) not in (("pairs", "list"), ("words", "arrays"))

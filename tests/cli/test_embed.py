@@ -38,6 +38,7 @@ def folder(workshop, tmp_path_factory):
     return folder
 
 
+@pytest.mark.broad
 def test_an_embedder_is_trained_and_evaluated(folder, run, tmp_path):
     embedder = kbs.TextEmbedder.from_preset(folder / "embedder")
     assert isinstance(embedder.loss, kbs.InBatchNegatives)  # A preset holds no training.

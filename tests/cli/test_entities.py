@@ -39,6 +39,7 @@ def tagged(workshop, tmp_path_factory):
     return folder
 
 
+@pytest.mark.broad
 def test_a_tagger_is_trained_and_evaluated(tagged, run, tmp_path):
     tagger = kbs.TokenClassifier.from_preset(tagged / "tagger")
     assert tagger.label_names == ["O", "B-POS"]

@@ -67,7 +67,7 @@ def check_close(got, expected, seen=None, message=""):
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5, err_msg=message)
 
 
-@of_every_kind("nezha", "modernbert")
+@of_every_kind("modernbert")
 def test_basics(member):
     """BERT does the same in tests/models/test_bert_backbone.py, on every backend."""
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
@@ -197,7 +197,7 @@ def test_saved_and_opened_again(member, tmp_path):
 
 
 @pytest.mark.exporting
-@of_every_kind("nezha", "modernbert")
+@of_every_kind("modernbert")
 def test_served_from_strings(member, tmp_path):
     member.save_peer(tmp_path / "peer", "ForSequenceClassification")
     task = open_task("ForSequenceClassification", tmp_path / "peer")

@@ -86,6 +86,7 @@ def test_it_finds_nested_entities(finder):
     assert finder.predict([], verbose=0) == []
 
 
+@pytest.mark.broad
 def test_what_it_predicts_is_a_label(finder):
     """Also spans of characters, ids of labels, and arrays."""
     texts = [" ".join(row) for row in ROWS[:3]]
@@ -99,6 +100,7 @@ def test_what_it_predicts_is_a_label(finder):
     assert finder.evaluate(texts, of_texts, verbose=0) == pytest.approx(wanted, abs=1e-6)
 
 
+@pytest.mark.broad
 def test_windows_find_what_a_whole_row_has():
     """Scores without context: those of windows are those of the whole row, entity by entity."""
     finders = [make_finder(n, head=GlobalPointer(2, head_dim=4, name="head")) for n in (12, 64)]

@@ -15,7 +15,7 @@ from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
 KINDS = {"list": None, **DATASETS}
 
 
-@pytest.mark.parametrize("kind", narrow(KINDS, "list", "tf.data", "grain.MapDataset"))
+@pytest.mark.parametrize("kind", narrow(KINDS, "list", "tf.data"))
 def test_a_task_and_its_rows_are_released(kind):
     def train():
         task, columns = make_task("texts", "SegmentPacker")

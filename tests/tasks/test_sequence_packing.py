@@ -85,8 +85,8 @@ def train(task, columns, weights=None, **arguments):
         [*((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
          ("pretraining", "none"), ("pairs", BYTE_PAIRS), ("words", "none"),
          *((task, MODERN_BERT) for task in ("pairs", "words", "questions", "choices", "masks"))],
-        # Heads on a row, on tokens, on pairs of rows, on several rows; and local attention.
-        *((task, "SegmentPacker") for task in ("texts", "chains", "vectors", "choices")),
+        # Heads on tokens and on rows of rows; and local attention. Below are heads on a row.
+        *((task, "SegmentPacker") for task in ("chains", "vectors")),
         ("pretraining", "none"), ("words", MODERN_BERT),
     ),
 )  # fmt: skip

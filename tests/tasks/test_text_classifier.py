@@ -119,6 +119,7 @@ def test_batches_may_differ_in_length():
     assert classifier.predict(texts, batch_size=4, verbose=0).shape == (40, 2)
 
 
+@pytest.mark.broad
 def test_validation_and_weights():
     classifier = make_classifier()
     history = classifier.fit(
@@ -137,6 +138,7 @@ def test_validation_and_weights():
     assert zero[0] == 0.0
 
 
+@pytest.mark.broad
 def test_class_weights_are_weights_of_rows():
     """By name and by id, in memory and in a dataset, the loss is that of sample weights."""
     tf = pytest.importorskip("tensorflow")
@@ -275,6 +277,7 @@ def test_softmax_head():
     np.testing.assert_allclose(classifier.predict(TEXTS[:16], verbose=0).sum(-1), 1, atol=1e-6)
 
 
+@pytest.mark.broad
 def test_weights_in_bfloat16():
     classifier = make_classifier(dtype="bfloat16")
     history = classifier.fit(TEXTS, LABELS, batch_size=16, epochs=2, verbose=0).history

@@ -74,6 +74,7 @@ def test_a_loss_scale_may_be_looked_for(tmp_path):
     assert int(task.optimizer.iterations) == STEPS - checkpoint.skipped
 
 
+@pytest.mark.broad
 def test_a_loss_scale_is_not_looked_for_in_vain(tmp_path):
     task = build_pretrainer(dtype="mixed_float16")
     with pytest.raises(FloatingPointError, match="No step was taken in batches 0 to 16"):

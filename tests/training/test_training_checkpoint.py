@@ -171,6 +171,7 @@ def test_skipped_steps_are_counted_in_steps(directory):
     assert logs["skipped_steps"] == [1, 1] and int(task.optimizer.iterations) == 3
 
 
+@pytest.mark.broad
 def test_a_run_of_bad_batches_stops_the_training(directory):
     checkpoint = TrainingCheckpoint(directory, every=4, max_skipped=3)
     task = build_pretrainer()
