@@ -28,7 +28,16 @@ else:
 # A failed assertion in there then shows its values, as one in a test does.
 pytest.register_assert_rewrite("checkers")
 
+#: Whether the backend compiles each model for each shape, which is most of the time of a test.
+COMPILES = os.environ["KERAS_BACKEND"] != "torch"
+
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+def pytest_itemcollected(item):
+    """What is `broad` is `long` as well where each model is compiled."""
+    if COMPILES and item.get_closest_marker("broad"):
+        item.add_marker(pytest.mark.long)
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +46,22 @@ def fixed_seed():
     import keras
 
     keras.utils.set_random_seed(0)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def plain_graphs():
+    """TensorFlow runs its graphs as they are traced, and traces fewer groups of packed rows.
+
+    A sixth of the time of most tests would go into optimizing what runs a few times. Each group
+    of packed rows is a part of the graph by itself.
+    """
+    if os.environ["KERAS_BACKEND"] == "tensorflow":
+        import tensorflow as tf
+
+        from keras_bert_suite.tasks import sequence_packing
+
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+        sequence_packing.GRAPH_GROUPS = 3
 
 
 @pytest.fixture(autouse=True, scope="session")

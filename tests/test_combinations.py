@@ -60,7 +60,12 @@ def is_long(cell):
     preprocessors a pair of lists.
     """
     if cell.format is not None and keras.config.backend() != "tensorflow":
-        return (cell.task, cell.format) != ("pairs", "SavedModel")  # See `long_elsewhere`.
+        return True  # See `long_elsewhere`.
+    if cell.format in PORTABLE:
+        # The files hold no tokenizer, and what they hold of other heads is in tests/serving.
+        return cell.preprocessor != "SegmentPacker" or cell.task not in ("pairs", "label sets")
+    if cell.format is not None and cell.preprocessor == "SegmentPacker":
+        return cell.task == "texts" or cell.saved == ".keras"  # Loading brings the same task.
     if not cell.preprocessor.startswith("KerasHub"):
         return False
     if cell.preprocessor == "KerasHub's BERT":
@@ -70,7 +75,27 @@ def is_long(cell):
     return (cell.task, cell.kind) != ("pairs", "list")
 
 
-def is_backend_free(cell):
+def is_broad(cell):
+    """Whether PyTorch alone runs a cell in `make test`.
+
+    What is compiled is the same for most cells of a task: rows become packed arrays before. So
+    TensorFlow and JAX get each task as lists, some as a graph, texts in each dataset of batches,
+    pairs from each preprocessor, and each way of saving for some heads.
+    """
+    if cell.format is not None:
+        return False
+    if cell.saved != "as trained":
+        kept = ("pairs", "chains") if cell.saved == ".keras" else ("questions", "masks")
+        return cell.preprocessor != "SegmentPacker" or cell.kind != "list" or cell.task not in kept
+    if cell.preprocessor == "SegmentPacker":
+        kinds = {"texts": ("list", "dict", *DATASETS), "pairs": ("list", "tf.data")}
+        return cell.kind not in kinds.get(cell.task, ("list",))
+    if cell.task == "pretraining":
+        return cell.kind not in ("arrays", "generator")
+    return (cell.task, cell.kind) not in (("pairs", "list"), ("words", "arrays"))
+
+
+def is_exporting(cell):
     """Whether a cell is of no interest under JAX and PyTorch.
 
     There an export saves the task, and a process with TensorFlow loads it and writes the export.
@@ -80,7 +105,7 @@ def is_backend_free(cell):
         return False
     if (cell.preprocessor, cell.saved) != ("SegmentPacker", "as trained"):
         return True
-    return cell.task != "pairs" if cell.format != "SavedModel" else cell.task == "texts"
+    return cell.task != "pairs" and cell.format != "SavedModel"
 
 
 #: (task, saved, kind) of the cells in which a graph holds KerasHub's byte pairs.
@@ -293,8 +318,8 @@ def as_parameters(cells):
 
 
 def list_marks(cell):
-    marks = [pytest.mark.long] if is_long(cell) else []
-    return [*marks, pytest.mark.backend_free] if is_backend_free(cell) else marks
+    kinds = {"long": is_long, "broad": is_broad, "exporting": is_exporting}
+    return [getattr(pytest.mark, name) for name, applies in kinds.items() if applies(cell)]
 
 
 FITTED = list_combinations(task=TASKS, preprocessor=PREPROCESSORS, saved=SAVED, kind=KINDS)

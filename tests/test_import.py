@@ -89,7 +89,9 @@ def run_python(code, backend, folder):
     return process.stdout
 
 
-@pytest.mark.parametrize("backend", ["tensorflow", "jax", "torch"])
+@pytest.mark.parametrize(
+    "backend", ["tensorflow", pytest.param("jax", marks=pytest.mark.long), "torch"]
+)
 def test_import_costs_little(backend, tmp_path):
     seconds, *third_party = run_python(MEASURE_IMPORT, backend, tmp_path).split()
     assert not third_party, "not loaded by keras_hub; import them where they are used"

@@ -10,6 +10,7 @@ from keras_bert_cli import benchmark, speed_process
 FLAGS = ("--batch_size=2", "--length=8", "--steps=1", f"--backend={keras.config.backend()}")
 
 
+@pytest.mark.broad
 def test_the_table(run, workshop, tmp_path):
     arguments = [f"--checkpoint={workshop / 'checkpoint'}", f"--output={tmp_path / 'speeds.md'}"]
     status, out, err = run("benchmark", *FLAGS, *arguments, "--rounds=1")

@@ -180,7 +180,7 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
 
 
 def test_the_backend_flag_is_read_before_keras_is_imported(workshop, tmp_path):
-    """The backend is `--backend`, not that of the environment.
+    """The backend is `--backend`, not that of the environment. An error has no traceback.
 
     Other packages may import a second framework. Where they are installed, KerasHub imports
     TensorFlow, and the callbacks of Keras import JAX. So only PyTorch must be absent here.
@@ -188,15 +188,20 @@ def test_the_backend_flag_is_read_before_keras_is_imported(workshop, tmp_path):
     arguments = [f"--checkpoint={workshop / 'checkpoint'}", f"--train={workshop / 'train.tsv'}"]
     arguments += ["--text_column=sentence", "--epochs=1", "--output=x.keras", "--backend=jax"]
     code = (
-        "import sys; from keras_bert_cli import main; assert main(sys.argv[1:]) == 0;"
+        "import sys; from keras_bert_cli import main; assert main(sys.argv[2:]) == 0;"
         "import keras; assert keras.config.backend() == 'jax';"
-        "assert 'jax' in sys.modules and 'torch' not in sys.modules"
+        "assert 'jax' in sys.modules and 'torch' not in sys.modules;"
+        "convert = ['convert', '--input=' + sys.argv[1], '--to=preset', '--output=a'];"
+        "sys.argv[1:] = convert; assert main() == 1"
     )
-    run_python(code, tmp_path, "finetune", *arguments)
+    errors = run_python(code, tmp_path, workshop / "train.tsv", "finetune", *arguments)
+    assert "train.tsv is a single file" in errors.splitlines()[-1]
+    assert "Traceback" not in errors
+    assert [path.name for path in tmp_path.iterdir()] == ["x.keras"]
 
 
 def run_python(code, folder, *arguments):
-    """Runs code in a fresh interpreter, whose environment asks for PyTorch."""
+    """Runs code in a fresh interpreter, whose environment asks for PyTorch; returns its errors."""
     path = os.pathsep.join(entry for entry in sys.path if entry)
     environment = {**os.environ, "KERAS_BACKEND": "torch", "PYTHONPATH": path}
     command = [sys.executable, "-c", code, *arguments]
@@ -204,6 +209,7 @@ def run_python(code, folder, *arguments):
         command, env=environment, cwd=folder, capture_output=True, text=True, timeout=300
     )
     assert process.returncode == 0, process.stderr
+    return process.stderr
 
 
 @pytest.mark.parametrize(
@@ -235,22 +241,3 @@ def test_another_backend_within_a_process(run):
     assert status == 1
     assert f"Set KERAS_BACKEND={other} before the process starts" in err
     assert os.environ["KERAS_BACKEND"] == loaded
-
-
-def test_a_process_starts_with_the_backend_it_is_told(workshop, tmp_path):
-    """A fresh process: the backend is obeyed, noise is hidden, an error has no traceback."""
-    code = "import sys; from keras_bert_cli import main; sys.exit(main())"
-    arguments = ["convert", f"--input={workshop / 'train.tsv'}", "--to=preset", "--output=a"]
-    command = [sys.executable, "-c", code, *arguments, "--backend=torch"]
-    environment = {
-        **os.environ,
-        "KERAS_BACKEND": "jax",
-        "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if entry),
-    }
-    process = subprocess.run(
-        command, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
-    assert process.returncode == 1
-    assert "train.tsv is a single file" in process.stderr.splitlines()[-1]
-    assert "Traceback" not in process.stderr
-    assert not list(tmp_path.iterdir())

@@ -16,6 +16,7 @@ import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import open_checkpoint
 
 
+@pytest.mark.broad
 def test_backbone_there_and_back(run, workshop, tmp_path):
     checkpoint, preset, back = workshop / "checkpoint", tmp_path / "preset", tmp_path / "back"
     assert run("convert", "--input", checkpoint, "--to=preset", "--output", preset)[::2] == (0, "")
@@ -40,6 +41,7 @@ def test_classifier_to_hugging_face(run, finetuned, tmp_path):
     assert len(answers) == 1
 
 
+@pytest.mark.broad
 def test_backbone_to_google_and_back(run, workshop, tmp_path):
     checkpoint, google, back = workshop / "checkpoint", tmp_path / "google", tmp_path / "back"
     assert run("convert", "--input", checkpoint, "--to=google_tf1", "--output", google)[0] == 0
@@ -52,6 +54,7 @@ def test_backbone_to_google_and_back(run, workshop, tmp_path):
         assert (back / file.name).read_bytes() == file.read_bytes(), file.name
 
 
+@pytest.mark.broad
 def test_classifier_to_google(run, finetuned, tmp_path):
     model, output = finetuned / "model.keras", tmp_path / "google"
     arguments = ["convert", "--input", model, "--to=google_tf1", "--output", output]
@@ -99,6 +102,7 @@ def test_encoder_of_a_classifier(run, finetuned, tmp_path):
     assert open_checkpoint(tmp_path / "out").label_names is None
 
 
+@pytest.mark.broad
 def test_preset_of_keras_hub(run, tmp_path):
     """A classifier of KerasHub's BERT becomes one of transformers."""
     import transformers
@@ -121,6 +125,7 @@ def test_preset_of_keras_hub(run, tmp_path):
     np.testing.assert_allclose(to_numpy(peer(inputs)), expected.detach().numpy(), atol=1e-5)
 
 
+@pytest.mark.broad
 def test_classifier_to_keras_hub(run, finetuned, tmp_path):
     model, output = finetuned / "model.keras", tmp_path / "preset"
     arguments = ["convert", "--input", model, "--to=keras_hub", "--output", output]

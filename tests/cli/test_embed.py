@@ -38,6 +38,7 @@ def folder(workshop, tmp_path_factory):
     return folder
 
 
+@pytest.mark.broad
 def test_an_embedder_is_trained_and_evaluated(folder, run, tmp_path):
     embedder = kbs.TextEmbedder.from_preset(folder / "embedder")
     assert isinstance(embedder.loss, kbs.InBatchNegatives)  # A preset holds no training.
@@ -61,6 +62,7 @@ def test_an_embedder_is_trained_and_evaluated(folder, run, tmp_path):
     assert f"mrr {wanted['mrr']:.4f}" in out
 
 
+@pytest.mark.broad
 def test_texts_are_embedded_and_found(folder, run, tmp_path):
     first, second = make_pairs(16, seed=2)[0]
     (tmp_path / "docs.txt").write_text("\n".join(second) + "\n")
@@ -107,6 +109,7 @@ def test_a_saved_model_gives_the_vectors_of_the_embedder(folder, run, tmp_path):
         np.testing.assert_allclose(row["embedding"], wanted["embedding"], atol=1e-5)
 
 
+@pytest.mark.broad
 def test_an_embedder_becomes_a_folder_of_sentence_transformers(folder, run, tmp_path):
     to = ("--to=huggingface", "--output", tmp_path / "converted")
     status, out, err = run("convert", "--input", folder / "embedder", *to)

@@ -39,6 +39,7 @@ def tagged(workshop, tmp_path_factory):
     return folder
 
 
+@pytest.mark.broad
 def test_a_tagger_is_trained_and_evaluated(tagged, run, tmp_path):
     tagger = kbs.TokenClassifier.from_preset(tagged / "tagger")
     assert tagger.label_names == ["O", "B-POS"]
@@ -65,6 +66,7 @@ def test_a_tagger_is_trained_and_evaluated(tagged, run, tmp_path):
     assert second == {"text": "dull", "entities": []}
 
 
+@pytest.mark.broad
 def test_a_saved_model_finds_entities(tagged, run, tmp_path):
     """Those of the tagger, in the order of the texts, over several batches."""
     texts = ["the film was good", "", "dull", "good 好good , good", "bad"]
@@ -104,6 +106,7 @@ def test_entities_on_a_terminal(tagged, run, tmp_path, monkeypatch):
     assert status == 0 and out.startswith("{")
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("head", ["crf", "global_pointer"])
 def test_every_head(workshop, tagged, run, tmp_path, head):
     """Trained, evaluated and asked, with the head named only once."""

@@ -15,6 +15,7 @@ def make_model(folder):
     return kbs.MaskedLM(backbone, preprocessor=packer, top_k=3)
 
 
+@pytest.mark.broad
 def test_every_format_of_a_masked_lm(run, tmp_path):
     model = make_model(tmp_path)
     model.save(tmp_path / "model.keras")

@@ -66,6 +66,7 @@ def test_what_a_run_leaves(pretrained):
     ]
 
 
+@pytest.mark.broad
 def test_a_finished_run_is_left_alone(run, corpus, pretrained):
     before = {path: path.read_bytes() for path in pretrained.rglob("*") if path.is_file()}
     arguments = ["--corpus", corpus, "--output", pretrained, "--held_out=0.3"]
@@ -78,6 +79,7 @@ def test_a_finished_run_is_left_alone(run, corpus, pretrained):
     assert {path: path.read_bytes() for path in pretrained.rglob("*") if path.is_file()} == before
 
 
+@pytest.mark.broad
 def test_a_run_is_prolonged(run, corpus, tmp_path, monkeypatch):
     """With more steps, also when it has finished and when it is killed on the way."""
 
@@ -118,6 +120,7 @@ def test_fill_mask(run, pretrained):
     assert status == 1 and "has no [MASK]" in err
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("to", ["huggingface", "google_tf1", "preset"])
 def test_heads_go_along(run, pretrained, tmp_path, to):
     arguments = ["--input", pretrained / "model", "--to", to, "--output", tmp_path / "model"]
@@ -126,6 +129,7 @@ def test_heads_go_along(run, pretrained, tmp_path, to):
     assert run(*guess, tmp_path / "model") == run(*guess, pretrained / "model")
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("mode", ["sop", "full_sentences"])
 def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path, mode):
     save_tiny_checkpoint(tmp_path / "checkpoint")
@@ -185,6 +189,7 @@ def read_scalars(folder):
     return [(value.tag, event.step) for event in events for value in event.summary.value]
 
 
+@pytest.mark.broad
 def test_tensorboard(run, corpus, tmp_path, monkeypatch):
     """The steps of a run that was interrupted go on in a second file."""
     pytest.importorskip("tensorboard")
@@ -219,6 +224,7 @@ def test_tensorboard_is_missing(run, corpus, tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.broad
 def test_accumulated_batches_are_steps(run, corpus, tmp_path):
     """The schedule, the log and the checkpoints count batches; an update is of two of them."""
     arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0"]
@@ -251,6 +257,7 @@ def test_a_run_whose_steps_are_all_skipped(run, corpus, tmp_path, monkeypatch):
     assert bar.live.is_started is False
 
 
+@pytest.mark.broad
 def test_two_phases(run, corpus, tmp_path):
     """Short sequences, then long ones, whose later positions only the second phase trains.
 

@@ -40,6 +40,7 @@ def finetune(run, workshop, table, task, output, *flags):
     )  # fmt: skip
 
 
+@pytest.mark.broad
 def test_sets_of_labels(run, workshop, tables, tmp_path):
     table, model = tables / "multilabel.tsv", tmp_path / "model.keras"
     separator = "--label_separator=;"
@@ -76,6 +77,7 @@ def test_sets_of_labels(run, workshop, tables, tmp_path):
     assert status == 1 and "multilabel.tsv, line " in err and "--label_separator" in err
 
 
+@pytest.mark.broad
 def test_numbers(run, workshop, tables, tmp_path):
     table, model = tables / "regress.tsv", tmp_path / "model"
     status, out, err = finetune(run, workshop, table, "regress", model)
@@ -97,6 +99,7 @@ def test_numbers(run, workshop, tables, tmp_path):
     assert json.loads(out.splitlines()[0])["scores"].keys() == {"label"}
 
 
+@pytest.mark.broad
 def test_long_texts(run, workshop, tables, tmp_path):
     """A text that is longer than a window is read whole by each command."""
     table, model = tables / "multilabel.tsv", tmp_path / "model"

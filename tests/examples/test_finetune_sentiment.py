@@ -14,6 +14,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = REPOSITORY / "examples" / "finetune_sentiment.py"
 
 
+@pytest.mark.broad
 def test_script(examples, monkeypatch, capsys):
     monkeypatch.chdir(examples)
     names = runpy.run_path(str(examples / SCRIPT.name))

@@ -20,19 +20,20 @@ from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
 
 
-def of_every_kind(*everywhere, elsewhere="backend_free"):
-    """Parametrizes a test by `member`, all of them or, on every backend, some of them.
+def of_every_kind(*everywhere):
+    """Parametrizes a test by `member`.
 
     Args:
         *everywhere: names of the kinds that are tested on every backend; none for all of them.
-        elsewhere: the mark of the other kinds, whose layers are those of these kinds.
+            The other kinds are `broad`: their layers are those of these kinds.
     """
-    marks = [getattr(pytest.mark, elsewhere)]
     return pytest.mark.parametrize(
         "member",
         [
             pytest.param(
-                member, id=name, marks=marks if everywhere and name not in everywhere else []
+                member,
+                id=name,
+                marks=pytest.mark.broad if everywhere and name not in everywhere else [],
             )
             for name, member in MEMBERS.items()
         ],
@@ -66,8 +67,9 @@ def check_close(got, expected, seen=None, message=""):
     np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5, err_msg=message)
 
 
-@of_every_kind("bert", "albert", "nezha", "modernbert")
+@of_every_kind("modernbert")
 def test_basics(member):
+    """BERT does the same in tests/models/test_bert_backbone.py, on every backend."""
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     arguments = {"vocabulary_size": member.vocabulary_size, **sizes, **member.arguments}
     inputs = member.make_inputs()
@@ -195,7 +197,7 @@ def test_saved_and_opened_again(member, tmp_path):
 
 
 @pytest.mark.exporting
-@of_every_kind("bert", "nezha", "modernbert", elsewhere="long")
+@of_every_kind("modernbert")
 def test_served_from_strings(member, tmp_path):
     member.save_peer(tmp_path / "peer", "ForSequenceClassification")
     task = open_task("ForSequenceClassification", tmp_path / "peer")

@@ -18,6 +18,7 @@ from small_tasks import (
     predict,
     predicted_columns,
 )
+from tables import narrow
 
 from keras_bert_suite import (
     ModernBertBackbone,
@@ -154,7 +155,7 @@ def test_the_shared_head_is_trained_once_and_saved_once(tmp_path):
 @pytest.mark.parametrize(
     "task",
     [
-        *("texts", "words", "masks"),
+        *narrow(["texts", "words", "masks"], "words"),
         *(
             pytest.param(task, marks=pytest.mark.long)
             for task in ("questions", "choices", "vectors")
@@ -168,7 +169,7 @@ def test_every_kind_of_head_trains_with_remat(task):
         keras.utils.set_random_seed(0)
         model, (x, y, *_) = make_task(task, MODERN_BERT, remat=remat)
         compile_model(model)
-        history = model.fit(x, y, batch_size=4, verbose=0, shuffle=False, sequence_packing=remat)
+        history = model.fit(x, y, batch_size=NUM_ROWS, verbose=0, sequence_packing=remat)
         losses.append(history.history["loss"][0])
     np.testing.assert_allclose(*losses, rtol=1e-5)
     assert len(predict(model, x=predicted_columns(model, x))) == NUM_ROWS

@@ -8,6 +8,7 @@ from portable_runtimes import PORTABLE, long_elsewhere
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert, make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+from tables import narrow
 
 from keras_bert_suite import (
     AlbertTokenizer,
@@ -58,6 +59,7 @@ def saved_tagger(tagger, tmp_path_factory):
     return export_saved_model(tagger, tmp_path_factory.mktemp("saved_models") / "tagger")
 
 
+@long_elsewhere
 def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
     check_entities(tagger, saved_tagger)
 
@@ -174,7 +176,7 @@ def test_every_signature_in_a_server(tagger, saved_tagger, native_server):
 
 
 @pytest.mark.exporting
-@pytest.mark.parametrize("file_format", PORTABLE)
+@pytest.mark.parametrize("file_format", narrow(PORTABLE, "ONNX", others="long"))
 def test_portable_formats(tagger, file_format, tmp_path):
     export, run = PORTABLE[file_format]
     export(tagger, tmp_path / "tagger")

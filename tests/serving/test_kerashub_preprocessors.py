@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 from kerashub_models import MODELS
 from peer_weights import randomize
-from small_texts import TINY, VOCABULARY, make_reviews
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
 
@@ -23,16 +23,17 @@ def make_with_our_backbone():
     """(backbone, preprocessor)."""
     tokenizer = keras_hub.models.BertTokenizer(VOCABULARY, lowercase=True)
     preprocessor = keras_hub.models.BertTextClassifierPreprocessor(tokenizer, sequence_length=16)
-    return kbs.BertBackbone(**TINY), preprocessor
+    return kbs.BertBackbone(**ONE_LAYER), preprocessor
 
 
 @pytest.mark.parametrize(
     ("make", "input_names"),
     [
         (make_with_our_backbone, ("premise", "hypothesis")),
-        (MODELS["BERT"], ("text",)),
+        pytest.param(MODELS["BERT"], ("text",), marks=pytest.mark.long),
         (MODELS["DistilBERT"], ("premise", "hypothesis")),
-        (MODELS["RoBERTa"], ("text",)),
+        # TensorFlow takes 20 seconds to trace its byte pairs.
+        pytest.param(MODELS["RoBERTa"], ("text",), marks=pytest.mark.long),
     ],
     ids=["BERT on our backbone", *MODELS],
 )

@@ -39,6 +39,7 @@ def test_saved_model(minilm_classifier, probabilities, tmp_path):
     np.testing.assert_allclose(answer, probabilities, atol=1e-5)
 
 
+@pytest.mark.long
 def test_onnx(minilm_classifier, probabilities, tmp_path):
     import onnxruntime
 

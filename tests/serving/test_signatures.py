@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 from keras import ops
+from portable_runtimes import long_elsewhere
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -70,6 +71,7 @@ def make_example(text):
     return tf.train.Example(features=features).SerializeToString()
 
 
+@long_elsewhere
 def test_every_signature_gives_the_numbers_of_the_task(classifier, saved_model, native_server):
     packed = classifier.preprocessor(TEXTS)
     logits = classifier.predict(packed, batch_size=len(TEXTS), verbose=0)

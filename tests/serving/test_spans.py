@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
-from portable_runtimes import PORTABLE
+from portable_runtimes import PORTABLE, long_elsewhere
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
@@ -59,6 +59,7 @@ def saved_answerer(answerer, tmp_path_factory):
     return export_saved_model(answerer, tmp_path_factory.mktemp("saved_models") / "answerer")
 
 
+@long_elsewhere
 def test_a_saved_model_finds_the_answers_of_predict(answerer, saved_answerer):
     wanted = check_answers(answerer, saved_answerer)
     assert 5 < sum(bool(answer.text) for answer in wanted) < 18

@@ -6,6 +6,7 @@ import pytest
 from peer_weights import randomize
 from small_tasks import BYTE_PAIRS, TASKS, make_task, predicted_columns
 from small_texts import make_reviews
+from tables import narrow
 
 from keras_bert_suite import export_saved_model
 from keras_bert_suite.serving.served_tasks import serve
@@ -30,11 +31,16 @@ def read_dtypes(version):
 @pytest.mark.exporting
 @pytest.mark.parametrize(
     ("task", "preprocessor"),
-    [
-        *((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
+    narrow(
+        [
+            *((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
+            ("texts", BYTE_PAIRS),
+            ("texts", "KerasHub's DistilBERT"),
+        ],
+        *((task, "SegmentPacker") for task in ("vectors", "targets", *MIXED)),
         ("texts", BYTE_PAIRS),
-        ("texts", "KerasHub's DistilBERT"),
-    ],
+        others="long",
+    ),
 )
 def test_every_task(task, preprocessor, tmp_path):
     model, (x, *_) = make_task(task, preprocessor)
@@ -59,6 +65,7 @@ def test_every_task(task, preprocessor, tmp_path):
     assert {weight.dtype for weight in model.weights} == {"float32"}, "the task has changed"
 
 
+@pytest.mark.broad
 def test_each_backend(classifier, tmp_path):
     """A task is brought to bfloat16 also in the process that has TensorFlow as its backend."""
     version = export_saved_model(classifier, tmp_path / "1", precision="bfloat16")

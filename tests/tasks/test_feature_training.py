@@ -40,9 +40,9 @@ def make_classifier(dtype=None, **kwargs):
     "make_pooling",
     [
         lambda: None,
-        AttentionPooling,
-        lambda: ConvolutionPooling(4),
-        make_lstm,
+        pytest.param(AttentionPooling, marks=pytest.mark.broad),
+        pytest.param(lambda: ConvolutionPooling(4), marks=pytest.mark.broad),
+        pytest.param(make_lstm, marks=pytest.mark.broad),
         lambda: ScalarMix(pooling=AttentionPooling()),
         lambda: LastLayers(1, pooling=BiLSTMPooling()),  # Devlin et al., section 5.3
     ],
@@ -82,7 +82,7 @@ def test_batches_of_several_lengths_and_metrics_of_compile():
     classifier.compile(metrics=[keras.metrics.SparseCategoricalAccuracy(name="mine")])
     before = classifier.backbone.get_weights()
     history = classifier.fit_on_features(
-        TEXTS, LABELS, 4, 40, validation_data=(TEXTS, LABELS), optimizer="adam", verbose=0
+        TEXTS, LABELS, 4, 10, validation_data=(TEXTS, LABELS), optimizer="adam", verbose=0
     ).history
     assert set(history) == {"loss", "mine", "val_loss", "val_mine"}
     assert history["loss"][-1] < history["loss"][0]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from kerashub_models import ENCODERS, MODELS, SIZES
 from small_texts import make_reviews
+from tables import narrow
 
 from keras_bert_suite import (
     ConvolutionPooling,
@@ -132,6 +133,7 @@ def list_cells():
         for head in HEADS:
             is_long = name in MODELS or head != "TextClassifier on all layers"
             marks = [pytest.mark.long] if is_long else []
+            marks += [pytest.mark.broad] if name in ("ELECTRA", "XLM-RoBERTa") else []
             yield pytest.param(name, head, marks=marks, id=f"{head} - {name}")
 
 
@@ -168,10 +170,13 @@ def test_a_packer_in_place_of_a_preprocessor(name):
 @pytest.mark.parametrize(
     ("name", "head"),
     [
-        pytest.param(name, head, marks=[] if name == "DistilBERT" else pytest.mark.long)
-        for name in ENCODERS
-        if name not in NO_PACKER
-        for head in PLACED_HEADS
+        *narrow([("DistilBERT", head) for head in PLACED_HEADS], ("DistilBERT", "MaskedLM")),
+        *(
+            pytest.param(name, head, marks=pytest.mark.long)
+            for name in ENCODERS
+            if name not in (*NO_PACKER, "DistilBERT")
+            for head in PLACED_HEADS
+        ),
     ],
 )
 def test_a_head_that_knows_where_tokens_are(name, head, tmp_path):

@@ -57,13 +57,13 @@ def make_classifier(dtype=None, **kwargs):
     [
         pytest.param("first token", None, marks=pytest.mark.long),
         pytest.param("mean", None, marks=pytest.mark.long),
-        ("Keras' own", None),
+        pytest.param("Keras' own", None, marks=pytest.mark.broad),
         pytest.param("attention", None, marks=pytest.mark.long),
         pytest.param("attention", "mixed_bfloat16", marks=pytest.mark.long),
-        ("convolution", "mixed_bfloat16"),
+        pytest.param("convolution", "mixed_bfloat16", marks=pytest.mark.broad),
         ("BiLSTM", "mixed_bfloat16"),
         ("scalar mix", "mixed_bfloat16"),
-        ("last layers", "mixed_bfloat16"),
+        pytest.param("last layers", "mixed_bfloat16", marks=pytest.mark.broad),
     ],
 )
 def test_a_classifier_with_a_pooling_is_whole(name, dtype, tmp_path):
@@ -97,6 +97,7 @@ def test_a_classifier_with_a_pooling_is_whole(name, dtype, tmp_path):
         np.testing.assert_allclose(to_numpy(evaluate(copy, packed)), wanted, atol=1e-6)
 
 
+@pytest.mark.broad
 def test_all_layers_of_a_backbone_of_keras_hub():
     backbone, preprocessor = make_distil_bert()
     classifier = TextClassifier(
@@ -140,7 +141,11 @@ def test_exports(name, file_format, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "make_pooling", [AttentionPooling, lambda name: ScalarMix(AttentionPooling(), name=name)]
+    "make_pooling",
+    [
+        pytest.param(AttentionPooling, marks=pytest.mark.broad),
+        lambda name: ScalarMix(AttentionPooling(), name=name),
+    ],
 )
 def test_a_checkpoint_gets_a_pooling_with_a_new_layer(make_pooling, tmp_path):
     plain = make_classifier()

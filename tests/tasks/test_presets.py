@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from kerashub_models import MODELS
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+from tables import narrow
 
 from keras_bert_suite import (
     BertBackbone,
@@ -50,6 +51,7 @@ def test_paths_need_not_be_strings(preset):
             assert isinstance(cls.from_preset(preset), cls)
 
 
+@pytest.mark.broad
 def test_arguments_override_an_own_preset(preset):
     classifier = TextClassifier.from_preset(preset, sequence_length=12, lowercase=False)
     tokenizer = classifier.preprocessor.tokenizer
@@ -65,6 +67,7 @@ def test_arguments_override_an_own_preset(preset):
         TextClassifier.from_preset(preset, preprocessor=packer, lowercase=True)
 
 
+@pytest.mark.broad
 def test_arguments_override_a_checkpoint_of_another_library(preset, tmp_path):
     from keras_bert_suite.checkpoints import save_hugging_face
 
@@ -91,6 +94,7 @@ def test_misspelt_arguments(preset, arguments, error):
         TextClassifier.from_preset(preset, **arguments)
 
 
+@pytest.mark.broad
 def test_a_model_of_pairs_remembers(preset, tmp_path):
     classifier = TextClassifier.from_preset(preset)
     assert classifier.input_names == ("premise", "hypothesis")
@@ -127,7 +131,7 @@ def test_kerashub_opens_our_presets(preset):
     assert isinstance(packer, SegmentPacker) and packer.sequence_length == 16
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", narrow(MODELS, "DistilBERT"))
 def test_presets_on_backbones_of_kerashub(name, tmp_path):
     backbone, preprocessor = MODELS[name]()
     classifier = TextClassifier(backbone, label_names=["no", "yes"], preprocessor=preprocessor)
@@ -154,6 +158,7 @@ def test_presets_on_backbones_of_kerashub(name, tmp_path):
         TextClassifier.from_preset(tmp_path / "preset", lowercase=True)
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("pairs", [False, True], ids=["single", "pairs"])
 def test_a_kerashub_preprocessor_is_as_good_as_ours(pairs):
     _, theirs = MODELS["BERT"]()
@@ -172,6 +177,7 @@ def test_a_backbone_alone_says_that_the_head_is_new(preset):
         Pretrainer.from_preset(preset)
 
 
+@pytest.mark.broad
 def test_a_backbone_without_a_tokenizer(tmp_path):
     make_classifier().backbone.save_to_preset(str(tmp_path))
     with pytest.raises(ValueError, match="no tokenizer. Pass `preprocessor`"):
@@ -182,6 +188,7 @@ def test_a_backbone_without_a_tokenizer(tmp_path):
     assert TextClassifier.from_preset(tmp_path, num_classes=2, preprocessor=packer).compiled
 
 
+@pytest.mark.broad
 def test_what_does_not_fit_the_backbone():
     too_many = WordPieceTokenizer([*VOCABULARY, "extra"])
     with pytest.raises(ValueError, match=f"vocabulary has {len(VOCABULARY) + 1} tokens"):

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import convert_transformers, random_array, randomize, to_numpy
-from small_texts import TINY, VOCABULARY
+from small_texts import ONE_LAYER, VOCABULARY
 
 from keras_bert_suite import (
     AdamW,
@@ -29,7 +29,7 @@ HEADS = {
     "next_sentence/kernel": "cls.seq_relationship.weight",
     "next_sentence/bias": "cls.seq_relationship.bias",
 }
-NO_DROPOUT = {**TINY, "dropout": 0.0, "activation": "gelu_erf"}
+NO_DROPOUT = {**ONE_LAYER, "dropout": 0.0, "activation": "gelu_erf"}
 B, L, P = 4, 12, 3
 
 
@@ -39,7 +39,7 @@ def make_batch(seed):
     lengths = rng.integers(6, L + 1, B)
     padding_mask = (np.arange(L) < lengths[:, None]).astype("int32")
     x = {
-        "token_ids": rng.integers(5, TINY["vocabulary_size"], (B, L)).astype("int32")
+        "token_ids": rng.integers(5, ONE_LAYER["vocabulary_size"], (B, L)).astype("int32")
         * padding_mask,
         "segment_ids": (np.arange(L) >= 4).astype("int32") * padding_mask,
         "padding_mask": padding_mask,
@@ -50,7 +50,7 @@ def make_batch(seed):
     weights = np.ones((B, P), "float32")
     weights[-1, -1] = 0
     x["mask_positions"][-1, -1] = 0
-    labels = rng.integers(5, TINY["vocabulary_size"], (B, P)).astype("int32")
+    labels = rng.integers(5, ONE_LAYER["vocabulary_size"], (B, P)).astype("int32")
     y = {"mlm": labels, "nsp": rng.integers(0, 2, B).astype("int32")}
     return x, y, {"mlm": weights, "nsp": np.ones(B, "float32")}
 
@@ -60,12 +60,12 @@ def peer():
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     config = transformers.BertConfig(
-        vocab_size=TINY["vocabulary_size"],
-        hidden_size=TINY["hidden_dim"],
-        num_hidden_layers=TINY["num_layers"],
-        num_attention_heads=TINY["num_heads"],
-        intermediate_size=TINY["intermediate_dim"],
-        max_position_embeddings=TINY["max_sequence_length"],
+        vocab_size=ONE_LAYER["vocabulary_size"],
+        hidden_size=ONE_LAYER["hidden_dim"],
+        num_hidden_layers=ONE_LAYER["num_layers"],
+        num_attention_heads=ONE_LAYER["num_heads"],
+        intermediate_size=ONE_LAYER["intermediate_dim"],
+        max_position_embeddings=ONE_LAYER["max_sequence_length"],
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
         attn_implementation="eager",
@@ -222,7 +222,7 @@ def test_accumulated_batches_are_a_large_one():
 
 
 def test_without_next_sentences():
-    task = Pretrainer(BertBackbone(**TINY), next_sentence=False)
+    task = Pretrainer(BertBackbone(**ONE_LAYER), next_sentence=False)
     task.compile()
     x, y, weights = make_batch(0)
     y, weights = {"mlm": y["mlm"]}, {"mlm": weights["mlm"]}
@@ -236,7 +236,7 @@ def test_without_next_sentences():
 
 def test_without_next_sentences_the_pooler_is_left_alone(tmp_path):
     """Neither decayed, as zero gradients would under JAX, nor warned of."""
-    task = Pretrainer(BertBackbone(**TINY), next_sentence=False)
+    task = Pretrainer(BertBackbone(**ONE_LAYER), next_sentence=False)
     task.compile(AdamW(1e-2, weight_decay=0.5))
     before = task.backbone.get_weights()
     x, y, weights = make_batch(0)
@@ -258,8 +258,8 @@ def test_without_next_sentences_the_pooler_is_left_alone(tmp_path):
 
 
 def test_the_embedding_is_shared():
-    task = Pretrainer(BertBackbone(**TINY))
-    tables = [w for w in task.weights if tuple(w.shape) == (TINY["vocabulary_size"], 16)]
+    task = Pretrainer(BertBackbone(**ONE_LAYER))
+    tables = [w for w in task.weights if tuple(w.shape) == (ONE_LAYER["vocabulary_size"], 16)]
     assert [w.path for w in tables] == ["embeddings/token_embedding/embeddings"]
     decays = AdamW()
     decays.build(task.trainable_weights)
@@ -269,6 +269,7 @@ def test_the_embedding_is_shared():
     assert not any(decays.decay_of(w) for w in task.trainable_weights if len(w.shape) == 1)
 
 
+@pytest.mark.broad
 def test_keras_file_round_trip(pretrainer, tmp_path):
     x, y, weights = make_batch(0)
     pretrainer.compile()
@@ -280,6 +281,7 @@ def test_keras_file_round_trip(pretrainer, tmp_path):
     assert int(twin.optimizer.iterations) == 1
 
 
+@pytest.mark.broad
 def test_preset_round_trip(pretrainer, tmp_path):
     x, _, _ = make_batch(0)
     pretrainer.save_to_preset(str(tmp_path / "preset"))
@@ -288,6 +290,7 @@ def test_preset_round_trip(pretrainer, tmp_path):
         np.testing.assert_array_equal(twin.predict(x, verbose=0)[name], array)
 
 
+@pytest.mark.broad
 def test_a_preset_with_or_without_next_sentences(pretrainer, tmp_path):
     x, _, _ = make_batch(0)
     wanted = pretrainer.predict(x, verbose=0)["mlm"]
@@ -318,6 +321,7 @@ def test_a_checkpoint_of_masked_tokens_alone(peer, tmp_path):
     assert not task.next_sentence and task.next_sentence_head is None
 
 
+@pytest.mark.broad
 def test_hugging_face_round_trip(peer, pretrainer, tmp_path):
     import transformers
 
@@ -328,6 +332,7 @@ def test_hugging_face_round_trip(peer, pretrainer, tmp_path):
         np.testing.assert_array_equal(back.state_dict()[name], tensor, err_msg=name)
 
 
+@pytest.mark.broad
 def test_heads_that_a_checkpoint_lacks_are_new(peer, tmp_path):
     peer.bert.save_pretrained(tmp_path / "bare")
     with pytest.warns(UserWarning, match="no weights for masked_lm/.*next_sentence/"):
@@ -349,6 +354,7 @@ def test_a_head_with_a_part_missing_is_refused(peer, tmp_path):
         Pretrainer.from_preset(tmp_path, preprocessor=None)
 
 
+@pytest.mark.broad
 def test_google_checkpoint():
     google_tf1_toy = Path(__file__).resolve().parents[1] / "checkpoints" / "google_tf1_toy"
     task = Pretrainer.from_preset(google_tf1_toy)
@@ -374,7 +380,7 @@ def test_bfloat16(pretrainer):
 
 def test_it_learns():
     """Rows of one word each, which the others tell of the masked one."""
-    task = Pretrainer(BertBackbone(**{**TINY, "dropout": 0.0}))
+    task = Pretrainer(BertBackbone(**{**ONE_LAYER, "dropout": 0.0}))
     rng = np.random.default_rng(0)
     words = rng.integers(5, 15, (512, 1)).astype("int32")
     token_ids = np.repeat(words, 8, axis=1)
@@ -413,6 +419,7 @@ def test_fill_mask(tmp_path):
     assert [token for token, _ in again[0]] == [token for token, _ in second[0]]
 
 
+@pytest.mark.broad
 def test_fill_mask_of_bad_texts():
     task = make_reader()
     with pytest.raises(ValueError, match="'a film' has no \\[MASK\\]"):
@@ -426,6 +433,6 @@ def test_fill_mask_of_bad_texts():
 
 def make_reader():
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=16)
-    task = Pretrainer(BertBackbone(**TINY), preprocessor=packer)
+    task = Pretrainer(BertBackbone(**ONE_LAYER), preprocessor=packer)
     randomize(task)
     return task

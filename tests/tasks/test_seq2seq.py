@@ -7,7 +7,8 @@ import pytest
 from family import MEMBERS
 from keras import ops
 from peer_weights import randomize, to_numpy
-from small_texts import ONE_LAYER, TINY, VOCABULARY, make_reviews
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+from tables import narrow
 
 from keras_bert_suite import (
     BertBackbone,
@@ -28,7 +29,7 @@ def make_packer(sequence_length=24):
     return SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length)
 
 
-def make_writer(sizes=TINY, packer=None, **kwargs):
+def make_writer(sizes=ONE_LAYER, packer=None, **kwargs):
     backbone = BertBackbone(**{**sizes, "attention_pattern": "seq2seq", "dropout": 0.0})
     randomize(backbone)
     return Seq2Seq(backbone, preprocessor=packer or make_packer(), **kwargs)
@@ -38,15 +39,18 @@ def score_target(writer, source, target_ids):
     """float (T, V), the log-probabilities of each token of a target, by the whole model."""
     tokenizer = writer.preprocessor.tokenizer
     source_ids = [2, *tokenizer.tokenize(source), 3]
-    ids = np.array([[*source_ids, *target_ids]], "int32")
-    positions = np.arange(len(source_ids) - 1, ids.shape[1] - 1, dtype="int32")[None]
+    begin, end = len(source_ids), len(source_ids) + len(target_ids)
+    # One shape, so that JAX compiles each operation once.
+    places = np.arange(writer.preprocessor.sequence_length, dtype="int32")[None]
+    ids = np.zeros_like(places)
+    ids[0, :end] = [*source_ids, *target_ids]
     inputs = {
         "token_ids": ids,
-        "segment_ids": (np.arange(ids.shape[1]) >= len(source_ids)).astype("int32")[None],
-        "padding_mask": np.ones_like(ids),
-        "mask_positions": positions,
+        "segment_ids": ((begin <= places) & (places < end)).astype("int32"),
+        "padding_mask": (places < end).astype("int32"),
+        "mask_positions": places,
     }
-    return to_numpy(ops.log_softmax(writer(inputs)))[0]
+    return to_numpy(ops.log_softmax(writer(inputs)))[0, begin - 1 : end - 1]
 
 
 def write_greedily(writer, source, length):
@@ -127,7 +131,7 @@ def test_an_ended_beam_keeps_its_score():
     np.testing.assert_allclose(to_numpy(scores)[:, 0], 0.0, atol=1e-5)
 
 
-@pytest.mark.parametrize("sampler", ["top_k", "top_p", "random"])
+@pytest.mark.parametrize("sampler", narrow(["top_k", "top_p", "random"], "top_p"))
 def test_samplers_of_keras_hub(sampler):
     writer = make_writer(max_target_length=4)
     sampler = getattr(
@@ -159,7 +163,7 @@ def test_learns_to_copy_the_first_word():
 
 def test_weights_of_rows_and_packed_arrays():
     """A row of weight 0 does not count, and packed arrays give the loss of their texts."""
-    writer = make_writer(ONE_LAYER)
+    writer = make_writer()
     writer.compile()
     targets = ["good", "bad film", "the plot"]
     both = writer.evaluate(SOURCES[:2], targets[:2], return_dict=True, verbose=0)
@@ -208,7 +212,7 @@ def test_errors():
         Seq2Seq(BertBackbone(**ONE_LAYER))
     with pytest.raises(ValueError, match="needs a BertBackbone .*RobertaBackbone"):
         Seq2Seq(RobertaBackbone(**ONE_LAYER, attention_pattern="left_to_right"))
-    writer = make_writer(ONE_LAYER)
+    writer = make_writer()
     with pytest.raises(ValueError, match="has no ContrastiveSampler"):
         writer.compile(sampler="contrastive")
     with pytest.raises(ValueError, match="of 22 tokens leaves 2 tokens .*sequence_length is 24"):
@@ -237,7 +241,7 @@ def test_a_server_writes_the_same_targets(sampler, tmp_path):
 
 @pytest.mark.exporting
 def test_a_server_does_not_draw():
-    writer = make_writer(ONE_LAYER)
+    writer = make_writer()
     writer.compile(sampler="top_p")
     with pytest.raises(ValueError, match="got a TopPSampler, which draws tokens at random"):
         export_saved_model(writer, "never")

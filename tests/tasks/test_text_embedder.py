@@ -50,8 +50,13 @@ def test_it_learns_from_raw_strings_in_bfloat16_part_by_part():
     [
         (InBatchNegatives(0.1), FIRST, None),
         (InBatchNegatives(0.1), (FIRST, SECOND, THIRD), None),
-        (CosineRegression(), PAIRS, SCORES),
-        (Triplet(), {"anchor": FIRST, "positive": SECOND, "negative": THIRD}, None),
+        pytest.param(CosineRegression(), PAIRS, SCORES, marks=pytest.mark.broad),
+        pytest.param(
+            Triplet(),
+            {"anchor": FIRST, "positive": SECOND, "negative": THIRD},
+            None,
+            marks=pytest.mark.broad,
+        ),
         (lambda y, vectors: ops.sum(vectors[:, 0] * vectors[:, 1], axis=-1), PAIRS, None),
     ],
     ids=["SimCSE", "hard negatives", "cosine regression", "triplets", "own function"],

@@ -31,6 +31,7 @@ def test_rows_are_measured_in_tokens(monkeypatch):
     assert measure_rows(packer, Rows.read(TEXTS)).tolist() == characters
 
 
+@pytest.mark.broad
 def test_batches_of_similar_length():
     """Every batch of `fit`, `evaluate` and `predict` has texts of one number of tokens."""
     texts = [text for i in range(8) for text in TEXTS[: 2 + i % 2]] * 2

@@ -4,6 +4,7 @@ import numpy as np
 import pandas
 import pytest
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
+from tables import narrow
 
 from keras_bert_suite import (
     AdamW,
@@ -95,6 +96,7 @@ def test_windows_see_as_much_as_a_whole_row(tagger):
     np.testing.assert_allclose(row, wanted[[1, 3, 4]], atol=1e-5)
 
 
+@pytest.mark.broad
 def test_every_kind_of_rows(tagger):
     wanted = tagger.predict_tags(ROWS, verbose=0)
     column = pandas.Series(ROWS)
@@ -189,7 +191,7 @@ def test_weights(tagger):
     tagger.set_weights(before)
 
 
-@pytest.mark.parametrize("kind", ["keras", "preset", "Hugging Face"])
+@pytest.mark.parametrize("kind", narrow(["keras", "preset", "Hugging Face"], "preset"))
 def test_round_trips(tagger, kind, tmp_path):
     if kind == "keras":
         tagger.save(tmp_path / "tagger.keras")
@@ -239,6 +241,7 @@ def test_another_head_of_hugging_face(tagger, tmp_path):
     assert twin.num_classes == 5
 
 
+@pytest.mark.broad
 def test_any_kerashub_encoder():
     backbone = keras_hub.models.DistilBertBackbone(
         vocabulary_size=len(VOCABULARY), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8
@@ -336,6 +339,7 @@ def test_entity_f1_checks_its_tags_before_training(tagger, tags, error):
     assert all(map(np.array_equal, before, tagger.get_weights()))
 
 
+@pytest.mark.broad
 def test_losses_by_name():
     tagger, losses = make_tagger(dropout=0.0), []
     reduction = "mean_with_sample_weight"
