@@ -53,6 +53,36 @@ class MaskVocabulary:
             )
 
 
+class UnitFinder:
+    """Finds the units of packed rows.
+
+    Args:
+        vocabulary: `MaskVocabulary`.
+        word_segmenter: function as for `join_characters`, or None.
+    """
+
+    def __init__(self, vocabulary, word_segmenter=None):
+        self._vocabulary = vocabulary
+        self._word_segmenter = word_segmenter
+
+    def find(self, token_ids, eligible):
+        """Finds where units begin.
+
+        Args:
+            token_ids: int (B, L).
+            eligible: bool (B, L), the tokens that may be masked.
+
+        Returns:
+            bool (B, L).
+        """
+        vocabulary = self._vocabulary
+        begins = find_words(eligible, vocabulary.continues[token_ids])
+        if self._word_segmenter is None:
+            return begins
+        cjk = eligible & vocabulary.cjk[token_ids]
+        return join_characters(begins, token_ids, cjk, vocabulary.tokens, self._word_segmenter)
+
+
 def find_words(eligible, continues):
     """Finds where words begin. A word is a piece and the pieces after it that continue it.
 

@@ -14,18 +14,8 @@ from keras_bert_suite.argument_checks import (
     check_integer,
     check_share,
 )
-from keras_bert_suite.preprocessing.maskable_units import (
-    MaskVocabulary,
-    find_words,
-    join_characters,
-)
-from keras_bert_suite.preprocessing.token_replacement import (
-    count_predictions,
-    draw_uniforms,
-    list_predictions,
-    replace_tokens,
-)
-from keras_bert_suite.preprocessing.unit_choice import choose_groups, choose_units, geometric_shares
+from keras_bert_suite.preprocessing.row_masker import RowMasker
+from keras_bert_suite.preprocessing.token_replacement import count_predictions
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 UNITS = ("token", "word", "span", "ngram")
@@ -164,10 +154,10 @@ class TokenMasker(keras.layers.Layer):
         self.ngram_shares = tuple(ngram_shares)
         self.dynamic = dynamic
         self.seed = seed
-        self._vocabulary = None
+        self._row_masker = None
         # A tokenizer that is being loaded gets its vocabulary later.
         if tokenizer.pad_token_id is not None:
-            self._read_vocabulary()
+            self._row_masker = RowMasker(self)
 
     def __call__(
         self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0
@@ -220,61 +210,15 @@ class TokenMasker(keras.layers.Layer):
                 f"{row_ids.dtype} {row_ids.ravel()[:5]}."
             )
         check_integer("epoch", epoch)
+        if self._row_masker is None:
+            self._row_masker = RowMasker(self)
         if token_ids.ndim == 1:
             batch = token_ids[None], padding_mask[None], row_ids[None]
-            return tuple(array[0] for array in self._mask_batch(*batch, int(epoch)))
-        return self._mask_batch(token_ids, padding_mask, row_ids, int(epoch))
+            return tuple(array[0] for array in self._row_masker.mask(*batch, int(epoch)))
+        return self._row_masker.mask(token_ids, padding_mask, row_ids, int(epoch))
 
-    def _mask_batch(self, token_ids, padding_mask, row_ids, epoch):
-        if self._vocabulary is None:
-            self._read_vocabulary()
-        length = token_ids.shape[1]
-        draws = draw_uniforms(self.seed, epoch if self.dynamic else 0, row_ids, length)
-        keys, kinds, fillers, group_lengths = np.moveaxis(draws, -1, 0)
-        eligible = self._vocabulary.eligible[token_ids] & (padding_mask != 0)
-        budget = count_predictions(
-            np.count_nonzero(padding_mask, axis=1), self.rate, self.max_predictions
-        )
-        begins = self._find_units(token_ids, eligible)
-        if self.unit in ("token", "word"):
-            first = choose_units(begins, eligible, keys, budget)
-        else:
-            spans = self.unit == "span"
-            shares = self.ngram_shares
-            if spans:
-                shares = geometric_shares(self.span_probability, self.max_span_length)
-            first = choose_groups(begins, eligible, keys, group_lengths, shares, budget, clip=spans)
-        rows, columns = np.nonzero(first >= 0)
-        originals = token_ids[rows, columns]
-        kind_columns = first[rows, columns] if self.unit == "span" else columns
-        masked = token_ids.copy()
-        masked[rows, columns] = replace_tokens(
-            originals,
-            kinds[rows, kind_columns],
-            fillers[rows, columns],
-            self._vocabulary,
-            self.mask_token_rate,
-            self.random_token_rate,
-        )
-        shape = len(token_ids), self._width(length)
-        return masked, *list_predictions(rows, columns, originals, shape)
-
-    def _read_vocabulary(self):
-        self._vocabulary = MaskVocabulary(self.tokenizer, self.random_tokens == "ordinary")
-
-    def _find_units(self, token_ids, eligible):
-        """bool (B, L), where the units begin."""
-        if self.unit == "token":
-            return np.ones_like(eligible)
-        vocabulary = self._vocabulary
-        begins = find_words(eligible, vocabulary.continues[token_ids])
-        if self.word_segmenter is None:
-            return begins
-        cjk = eligible & vocabulary.cjk[token_ids]
-        return join_characters(begins, token_ids, cjk, vocabulary.tokens, self.word_segmenter)
-
-    def _width(self, length):
-        """The number P of predictions for rows that are padded to L."""
+    def count_slots(self, length: int) -> int:
+        """The number P of slots for predictions in rows that are padded to `length`."""
         return self.max_predictions or int(count_predictions(length, self.rate))
 
     def _mask_tensors(self, token_ids, padding_mask, row_ids, epoch):
@@ -291,7 +235,7 @@ class TokenMasker(keras.layers.Layer):
         if shape.rank is not None:
             length = shape[-1]
             known = self.max_predictions or length is not None
-            width = self._width(length) if known else None
+            width = self.count_slots(length) if known else None
             for output in outputs[1:]:
                 output.set_shape([*shape[:-1], width])
         outputs[0].set_shape(shape)
