@@ -5,7 +5,13 @@ B batch, L length, P predictions.
 
 import numpy as np
 
-from keras_bert_suite.preprocessing.maskable_units import MaskVocabulary, UnitFinder
+from keras_bert_suite.preprocessing.maskable_units import (
+    MaskVocabulary,
+    UnitFinder,
+    find_first_columns,
+)
+from keras_bert_suite.preprocessing.phrase_units import make_phrases
+from keras_bert_suite.preprocessing.similar_words import SimilarWords
 from keras_bert_suite.preprocessing.token_replacement import (
     count_predictions,
     draw_uniforms,
@@ -13,6 +19,7 @@ from keras_bert_suite.preprocessing.token_replacement import (
     replace_tokens,
 )
 from keras_bert_suite.preprocessing.unit_choice import choose_groups, choose_units, geometric_shares
+from keras_bert_suite.preprocessing.unit_weights import make_weights, weigh_keys
 
 
 class RowMasker:
@@ -30,7 +37,16 @@ class RowMasker:
         self._vocabulary = MaskVocabulary(
             settings.tokenizer, ordinary_only=settings.random_tokens == "ordinary"
         )
-        self._units = UnitFinder(self._vocabulary, settings.word_segmenter)
+        tokenizer = settings.tokenizer
+        makers = (
+            (make_phrases, settings.phrases),
+            (make_weights, settings.unit_weights),
+            (SimilarWords, settings.similar_words),
+        )
+        phrases, self._weights, self._similar_words = (
+            None if argument is None else make(tokenizer, argument) for make, argument in makers
+        )
+        self._units = UnitFinder(self._vocabulary, settings.word_segmenter, phrases)
 
     def mask(self, token_ids, padding_mask, row_ids, epoch):
         """Masks a batch.
@@ -52,17 +68,26 @@ class RowMasker:
             np.count_nonzero(padding_mask, axis=1), settings.rate, settings.max_predictions
         )
         if settings.unit == "token":
-            units = np.ones_like(eligible)
+            words = units = np.ones_like(eligible)
         else:
-            units = self._units.find(token_ids, eligible)
+            words, units = self._units.find(token_ids, eligible)
+        if self._weights is not None and units.size:
+            weights = self._weights.weigh(token_ids, units)
+            keys = keys.copy()
+            keys[units] = weigh_keys(keys[units], weights, self._weights.least)
         first = self._choose(units, eligible, keys, group_lengths, budget)
         rows, columns = np.nonzero(first >= 0)
         originals = token_ids[rows, columns]
+        substitutes = self._vocabulary.mask_token_id
+        # The column whose random number decides how a token is replaced.
         kind_columns = first[rows, columns] if settings.unit == "span" else columns
+        if self._similar_words is not None:
+            substitutes = self._similar_words.find(token_ids, words)[rows, columns]
+            kind_columns = find_first_columns(words)[rows, columns]
         masked = token_ids.copy()
         masked[rows, columns] = replace_tokens(
             originals,
-            self._vocabulary.mask_token_id,
+            substitutes,
             kinds[rows, kind_columns],
             fillers[rows, columns],
             self._vocabulary.random_ids,

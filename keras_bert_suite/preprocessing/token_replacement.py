@@ -67,7 +67,8 @@ def replace_tokens(
 
     Args:
         originals: int (N,), the chosen tokens.
-        substitutes: int () or (N,), the mask token, or what takes its place.
+        substitutes: int () or (N,), the mask token, or what takes its place; -1 for a random
+            token.
         kinds: float (N,) in [0, 1), random; chooses the substitute, a random token or the token.
         fillers: float (N,) in [0, 1), random; decides which random token is taken.
         random_ids: int (n,), the random tokens.
@@ -77,6 +78,7 @@ def replace_tokens(
         int (N,).
     """
     fillers = random_ids[(fillers * len(random_ids)).astype("int64")]
+    substitutes = np.where(np.less(substitutes, 0), fillers, substitutes)
     unless_replaced = np.where(kinds < substitute_rate + random_token_rate, fillers, originals)
     return np.where(kinds < substitute_rate, substitutes, unless_replaced)
 
