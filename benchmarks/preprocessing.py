@@ -1,11 +1,12 @@
 """Preprocessing speed on one core: ours and its peers', in turn in one run.
 
     python benchmarks/preprocessing.py > benchmarks/results/preprocessing.md
-    python benchmarks/preprocessing.py --rounds 3 --megabytes 0.5
+    python benchmarks/preprocessing.py --rounds 3 --megabytes 0.5 --parts byte_pairs,packing
 
 Tokenizing real English and Chinese text in batches of 256 lines, inside a compiled
-`tf.function` and from Python strings, into WordPieces and into the pieces of a SentencePiece
-model of 8,000 pieces that is learned from the text; packing and masking 256 x 512 tokens.
+`tf.function` and from Python strings, into WordPieces, into byte pairs and into the pieces of a
+SentencePiece model, both of 8,000 pieces that are learned from the text; packing and masking
+256 x 512 tokens.
 Every library has one thread. All sides of a table do the same work in turn, as many times
 as there are rounds, after a first time that does not count.
 
@@ -37,6 +38,7 @@ from absl import app, flags
 
 import keras_bert_suite as kbs
 from keras_bert_cli.result_tables import describe_run, format_figures, format_ratios, format_table
+from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -53,6 +55,8 @@ flags.DEFINE_string("english_vocabulary", None, "vocab.txt of an uncased BERT.")
 flags.DEFINE_string("chinese_vocabulary", None, "vocab.txt of a Chinese BERT.")
 flags.DEFINE_float("megabytes", 2.0, "How much of each language to tokenize.", 0)
 flags.DEFINE_integer("rounds", 7, "How many times to measure each side.", 1)
+PARTS = ("word_pieces", "byte_pairs", "sentence_pieces", "packing")
+flags.DEFINE_list("parts", PARTS, f"What to measure: some of {', '.join(PARTS)}.")
 FLAGS = flags.FLAGS
 
 #: language -> (texts, vocabulary), in the folder --data.
@@ -69,18 +73,27 @@ def main(_):
     names += ("transformers", "numpy")
     print("# Preprocessing speed on one core: ours and its peers'\n")
     print(describe_run({}, FLAGS.rounds, names))
-    for language in DEFAULTS:
+    if unknown := set(FLAGS.parts) - set(PARTS):
+        raise app.UsageError(f"--parts are some of {', '.join(PARTS)}, got {', '.join(unknown)}")
+    for language in DEFAULTS if set(FLAGS.parts) - {"packing"} else ():
         texts, vocabulary = load(language)
         batches = [texts[i : i + BATCH_SIZE] for i in range(0, len(texts), BATCH_SIZE)]
         megabytes = sum(len(text.encode()) for text in texts) / 1e6
         print(f"\n## {language.capitalize()} text to ids\n")
         print(f"{megabytes:.1f} MB, {len(texts):,} texts in batches of {BATCH_SIZE}.")
-        compare_graphs(batches, vocabulary, megabytes)
-        compare_eager(batches, vocabulary, megabytes)
-        print("\nWanted: in a graph 6 times KerasHub and 0.9 times FastBertTokenizer; from Python")
-        print("once `tokenizers` and 5 times KerasHub.")
-        compare_sentence_pieces(batches, megabytes)
-    compare_packing(*load("english"))
+        if "word_pieces" in FLAGS.parts:
+            compare_graphs(batches, vocabulary, megabytes)
+            compare_eager(batches, vocabulary, megabytes)
+            print(
+                "\nWanted: in a graph 6 times KerasHub and 0.9 times FastBertTokenizer; from Python"
+            )
+            print("once `tokenizers` and 5 times KerasHub.")
+        if "byte_pairs" in FLAGS.parts:
+            compare_byte_pairs(batches, megabytes)
+        if "sentence_pieces" in FLAGS.parts:
+            compare_sentence_pieces(batches, megabytes)
+    if "packing" in FLAGS.parts:
+        compare_packing(*load("english"))
 
 
 def load(language):
@@ -190,14 +203,7 @@ def compare_sentence_pieces(batches, megabytes):
     fast = make_fast_tokenizer(ours)
     albert = kbs.AlbertTokenizer(train_sentence_pieces(texts, albert=True))
     signature = [tf.TensorSpec([None], tf.string)]
-    tensors = [tf.constant(batch) for batch in batches]
-
-    def encode(batch):
-        return [row.ids for row in fast.encode_batch(batch, add_special_tokens=False)]
-
-    def encode_fast(batch):
-        return [row.ids for row in fast.encode_batch_fast(batch, add_special_tokens=False)]
-
+    encode, encode_fast = make_encoders(fast)
     graphs = {
         "ours": ours.tokenize,
         "ours, with offsets": ours.tokenize_with_offsets,
@@ -213,10 +219,65 @@ def compare_sentence_pieces(batches, megabytes):
         "transformers encode_batch_fast": encode_fast,
         "KerasHub": hub.tokenize,
     }
-    for title, sides, inputs, peers in (
-        ("SentencePiece in a graph", graphs, tensors, ("KerasHub",)),
-        ("SentencePiece from Python", eager, batches, list(eager)[3:]),
+    compare_sides("SentencePiece", graphs, eager, batches, megabytes)
+
+
+def compare_byte_pairs(batches, megabytes):
+    """RoBERTa's and ModernBERT's tokenizers of the same merges, in a graph and from Python."""
+    texts = list(itertools.chain.from_iterable(batches))
+    roberta_tokens = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    bert_tokens = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
+    vocabulary, merges = train_byte_pairs(texts, roberta_tokens)
+    ours = kbs.BytePairTokenizer(vocabulary, merges)
+    modern = kbs.ModernBertTokenizer(*train_byte_pairs(texts, bert_tokens))
+    hub = keras_hub.models.RobertaTokenizer(vocabulary, merges)
+    signature = [tf.TensorSpec([None], tf.string)]
+    for name, tokenizer, peers in (
+        ("RoBERTa's byte pairs", ours, {"KerasHub": hub.tokenize}),
+        ("ModernBERT's byte pairs", modern, {}),
     ):
+        encode, encode_fast = make_encoders(make_fast_tokenizer(tokenizer))
+        graphs = {
+            "ours": tokenizer.tokenize,
+            "ours, with offsets": tokenizer.tokenize_with_offsets,
+            **peers,
+        }
+        graphs = {name: tf.function(side, signature) for name, side in graphs.items()}
+        eager = {
+            "ours, tokenize": tokenizer.tokenize,
+            "ours, tokenize_flat": tokenizer.tokenize_flat,
+            "transformers encode_batch": encode,
+            "transformers encode_batch_fast": encode_fast,
+            **peers,
+        }
+        compare_sides(name, graphs, eager, batches, megabytes)
+
+
+def train_byte_pairs(texts, special_tokens):
+    """(dict of piece -> id, list of merges), 8,000 pieces."""
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=8000,
+        special_tokens=special_tokens,
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.train_from_iterator(texts, trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    return model["vocab"], [" ".join(merge) for merge in model["merges"]]
+
+
+def compare_sides(title, graphs, eager, batches, megabytes):
+    """Two tables: sides that take tensors, and sides that take lists of str.
+
+    Args:
+        graphs, eager: dict, name -> function from a batch to its ids. The names of our sides begin
+            with "ours", and the first one has the ids that the peers are compared with.
+    """
+    tensors = [tf.constant(batch) for batch in batches]
+    for place, sides, inputs in (("in a graph", graphs, tensors), ("from Python", eager, batches)):
+        peers = [name for name in sides if not name.startswith("ours")]
         ids = {}
         for name in (next(iter(sides)), *peers):
             rows = (sides[name](each) for each in inputs)
@@ -226,7 +287,9 @@ def compare_sentence_pieces(batches, megabytes):
             name: lambda s=side, i=inputs: lambda: [s(each) for each in i]
             for name, side in sides.items()
         }
-        print_rates(title, "MB/s", megabytes, take_turns(turns), len(sides) - len(peers), ids)
+        seconds = take_turns(turns)
+        num_ours = len(sides) - len(peers)
+        print_rates(f"{title} {place}", "MB/s", megabytes, seconds, num_ours, ids)
 
 
 def train_sentence_pieces(texts, albert=False):
@@ -250,12 +313,22 @@ def train_sentence_pieces(texts, albert=False):
 
 
 def make_fast_tokenizer(tokenizer):
-    """The Rust tokenizer that transformers makes of the same file."""
+    """The Rust tokenizer that transformers makes of the files of ours."""
     with tempfile.TemporaryDirectory() as folder:
-        tokenizer.save_assets(folder)
-        config = {"tokenizer_class": "XLMRobertaTokenizer"}
-        (Path(folder) / "tokenizer_config.json").write_text(json.dumps(config))
+        write_tokenizer(tokenizer, SEQUENCE_LENGTH, Path(folder))
         return transformers.AutoTokenizer.from_pretrained(folder).backend_tokenizer
+
+
+def make_encoders(fast):
+    """Two functions from a batch to its ids, by the two methods of a Rust tokenizer."""
+
+    def encode(batch):
+        return [row.ids for row in fast.encode_batch(batch, add_special_tokens=False)]
+
+    def encode_fast(batch):
+        return [row.ids for row in fast.encode_batch_fast(batch, add_special_tokens=False)]
+
+    return encode, encode_fast
 
 
 def compare_packing(texts, vocabulary):

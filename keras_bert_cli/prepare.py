@@ -12,7 +12,6 @@ Example:
 
 import os
 import sys
-from pathlib import Path
 
 from absl import flags
 
@@ -32,13 +31,18 @@ def define_flags(values):
         flags.DEFINE_boolean(name, default, explanation, flag_values=values)
 
     define_input_flags(values)
-    explanation = "vocab.txt of BERT's tokenizer, or vocab.json of RoBERTa's, beside a merges.txt."
+    explanation = (
+        "The tokenizer: vocab.txt of a BERT, vocab.json of a RoBERTa beside its merges.txt, a "
+        "tokenizer.json, a .model file of SentencePiece, or the folder of a checkpoint."
+    )
     path("vocab", explanation)
     path("output", "Folder to write, or to go on with.")
     explanation = "Processes that tokenize. Default: one for each core."
     flags.DEFINE_integer("workers", None, explanation, 1, flag_values=values)
-    switch("lowercase", True, "Lower case, as for an uncased BERT.")
-    switch("strip_accents", None, "Drop accents, or --nostrip_accents. Default: as --lowercase.")
+    explanation = "Lower case, or --nolowercase. Default: as the tokenizer says; a vocab.txt, yes."
+    switch("lowercase", None, explanation)
+    explanation = "Drop accents, or --nostrip_accents. Default: as --lowercase for a vocab.txt."
+    switch("strip_accents", None, explanation)
     explanation = "Megabytes of input in a shard."
     flags.DEFINE_float("slice_mb", 32.0, explanation, 1e-6, flag_values=values)
 
@@ -76,16 +80,16 @@ def open_tokenizer(values):
     """The tokenizer of --vocab."""
     import keras_bert_suite as kbs
 
-    if not values.vocab.endswith(".json"):
-        return kbs.WordPieceTokenizer(
-            values.vocab, lowercase=values.lowercase, strip_accents=values.strip_accents
-        )
-    given = [name for name in ("lowercase", "strip_accents") if values[name].present]
-    if given:
-        raise UsageError(
-            f"--{given[0]} is for a vocab.txt. The tokenizer of {values.vocab} changes no letters."
-        )
-    return kbs.BytePairTokenizer(values.vocab, Path(values.vocab).with_name("merges.txt"))
+    tokenizer = kbs.open_tokenizer(values.vocab)
+    names = ("lowercase", "strip_accents")
+    given = {name: values[name].value for name in names if values[name].present}
+    for name in given:
+        if not hasattr(tokenizer, name):
+            raise UsageError(
+                f"--{name} is for a vocab.txt or an ALBERT. The tokenizer of {values.vocab} "
+                "changes no letters."
+            )
+    return kbs.open_tokenizer(values.vocab, **given) if given else tokenizer
 
 
 def count_cores():

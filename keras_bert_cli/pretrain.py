@@ -13,7 +13,11 @@ Example:
 
   # The second phase of the paper: long sequences, from the weights of the first.
   keras-bert pretrain --corpus shards --checkpoint run/model --sequence_length 512 \\
-      --max_predictions 77 --batch_size 8 --steps 2000 --output run512
+      --batch_size 8 --steps 2000 --output run512
+
+  # 40% of the tokens, all of them hidden (Wettig et al., 2022).
+  keras-bert pretrain --corpus shards --masking_rate 0.4 --mask_token_rate 1 \\
+      --random_token_rate 0 --steps 20000 --output run40
 """
 
 import importlib.util
@@ -21,8 +25,10 @@ from pathlib import Path
 
 from absl import flags
 
-from .command_flags import SIZES, UsageError, define_path
+from .command_flags import UsageError, define_path
+from .masker_flags import check_masker_flags, define_masker_flags, make_masker
 from .model_paths import check_corpus, check_model
+from .new_models import define_model_flags, make_backbone
 from .outputs import write_output
 from .pretrain_folder import claim_folder, find_report_every, read_run
 from .run_settings import report_stop, write_settings
@@ -56,18 +62,13 @@ def define_flags(values):
     path("corpus", None, "Folder that keras-bert prepare wrote.")
     path("output", None, "Folder of the run, new or to go on with.")
     integer("steps", None, "Training steps of the whole run. A step takes one batch.")
-    choice("size", "base", SIZES, "Size of a new model.")
-    number("dropout", 0.1, "Dropout of a new model, of hidden states and of attention.", 1)
-    number("initializer_range", 0.02, "Standard deviation of a new model's weights.", 1)
+    define_model_flags(values)
     path("checkpoint", None, "Checkpoint to go on from, instead of a new model of --size.")
     integer("batch_size", 32, "Sequences in a step.")
     explanation = "Steps whose mean gradient makes one update; all flags count steps, not updates."
     integer("accumulate", 1, explanation)
     integer("sequence_length", 128, "Tokens in a sequence.", 16)
-    integer("max_predictions", 20, "Most masked tokens in a sequence.")
-    number("masking_rate", 0.15, "Share of tokens to mask.", 1)
-    units = ("token", "word", "span", "ngram")
-    choice("unit", "token", units, "The tokens that are masked together.")
+    define_masker_flags(values)
     choice("mode", "pairs", MODES, "The texts of a sequence. sop: pairs, in order or swapped.")
     number("short_seq_prob", 0.1, "How often to aim at a shorter sequence.", 1)
     choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
@@ -143,6 +144,7 @@ def begin_run(values, output):
     wanted = values.report_every or before.get("report_every")
     report_every = find_report_every(values.steps, wanted)
     check_accumulate(values.steps, values.accumulate)
+    check_masker_flags(values)
     if values.tensorboard:
         check_tensorboard()
     if values.checkpoint:
@@ -162,15 +164,7 @@ def build_pretrainer(values, tokenizer):
         return open_pretrainer(
             values.checkpoint, tokenizer, next_sentence, values.sequence_length, values.dtype
         )
-    backbone = tokenizer.backbone_cls.from_size(
-        values.size,
-        vocabulary_size=tokenizer.vocabulary_size(),
-        max_sequence_length=max(512, values.sequence_length),
-        dropout=values.dropout,
-        attention_dropout=values.dropout,
-        initializer_range=values.initializer_range,
-        dtype=values.dtype,
-    )
+    backbone = make_backbone(values, tokenizer)
     packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
     return kbs.Pretrainer(backbone, next_sentence, preprocessor=packer)
 
@@ -235,17 +229,10 @@ def settings_of(values):
 
 def make_batches(values, corpus, tokenizer):
     """(batches to train on, batches to evaluate on or None)."""
-    import keras_bert_suite as kbs
     from keras_bert_suite.corpus import hold_out
     from keras_bert_suite.instances import PretrainingBatches
 
-    masker = kbs.TokenMasker(
-        tokenizer,
-        rate=values.masking_rate,
-        unit=values.unit,
-        max_predictions=values.max_predictions,
-        seed=values.seed,
-    )
+    masker = make_masker(values, corpus, tokenizer)
 
     def make(part):
         return PretrainingBatches(

@@ -29,7 +29,13 @@ from keras_bert_suite.models import (
     RobertaBackbone,
     RoFormerBackbone,
 )
-from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker, split_sequences
+from keras_bert_suite.preprocessing import (
+    SegmentPacker,
+    TokenMasker,
+    find_similar_words,
+    rarity_weights,
+    split_sequences,
+)
 from keras_bert_suite.serving import (
     export_litert,
     export_onnx,
@@ -60,6 +66,7 @@ from keras_bert_suite.tokenizers import (
     SentencePieceTokenizer,
     WordPieceTokenizer,
     XLMRobertaTokenizer,
+    open_tokenizer,
     train_vocabulary,
 )
 from keras_bert_suite.training import (
@@ -140,6 +147,9 @@ __all__ = [
     "export_onnx",
     "export_openvino",
     "export_saved_model",
+    "find_similar_words",
+    "open_tokenizer",
+    "rarity_weights",
     "split_sequences",
     "train_vocabulary",
 ]

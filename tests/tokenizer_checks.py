@@ -1,6 +1,7 @@
 """Checks of both engines of a tokenizer."""
 
 import itertools
+import random
 
 import pytest
 
@@ -25,3 +26,10 @@ def check_engines(tokenizer, texts, expected):
         ends = [bytes_before[end] for _, end in offsets]
         assert [ids, starts, ends, word_starts] == graph_row
     assert [row[0] for row in rows] == expected
+
+
+def random_texts(number, units, seed=0, batch_size=5000):
+    """Batches of texts of 0 to 40 random units, `number` texts in all."""
+    rng = random.Random(seed)
+    for _ in range(number // batch_size):
+        yield ["".join(rng.choices(units, k=rng.randrange(40))) for _ in range(batch_size)]

@@ -5,7 +5,7 @@ from keras_bert_suite.checkpoints.classifier_head import (
     multiple_choice_arguments,
     token_classifier_arguments,
 )
-from keras_bert_suite.checkpoints.formats import open_checkpoint, preset_name
+from keras_bert_suite.checkpoints.formats import is_keras_preset, open_checkpoint, preset_name
 from keras_bert_suite.checkpoints.load_weights import (
     find_heads,
     find_other_heads,
@@ -20,6 +20,10 @@ from keras_bert_suite.checkpoints.save_keras_hub import save_keras_hub
 from keras_bert_suite.checkpoints.save_sentence_transformers import save_sentence_transformers
 from keras_bert_suite.checkpoints.sentence_transformers import embedder_arguments
 from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
+from keras_bert_suite.checkpoints.tokenizer_kinds import (
+    read_folder_tokenizer,
+    read_json_tokenizer,
+)
 
 __all__ = [
     "check_backbone",
@@ -29,11 +33,14 @@ __all__ = [
     "find_heads",
     "find_other_heads",
     "has_part",
+    "is_keras_preset",
     "load_weights",
     "may_have_next_sentence",
     "multiple_choice_arguments",
     "open_checkpoint",
     "preset_name",
+    "read_folder_tokenizer",
+    "read_json_tokenizer",
     "save_google_tf1",
     "save_hugging_face",
     "save_keras_hub",

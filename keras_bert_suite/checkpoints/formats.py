@@ -90,12 +90,18 @@ def preset_name(preset):
     return name if "://" in name else os.path.expanduser(name)
 
 
+def is_keras_preset(path):
+    """Whether a directory, `pathlib.Path`, is a preset of our classes or of KerasHub's."""
+    config_path = path / "config.json"
+    return config_path.is_file() and "registered_name" in read_json(config_path)
+
+
 def _open_directory(path):
     config_path = path / "config.json"
     has_weights = any((path / name).is_file() for name, _ in WEIGHT_FILES)
     prefixes = sorted(file.with_suffix("") for file in path.glob("*.index"))
     if config_path.is_file():
-        if "registered_name" in read_json(config_path):
+        if is_keras_preset(path):
             return KerasHubCheckpoint(path) if is_keras_hub_preset(path) else None
         if not prefixes or has_weights:
             return HuggingFaceCheckpoint(path)
@@ -174,8 +180,7 @@ def _download(handle):
         )
 
     path = download(_SMALL_FILES)
-    config_path = path / "config.json"
-    if config_path.is_file() and "registered_name" in read_json(config_path):
+    if is_keras_preset(path):
         return download(_KERAS_HUB_FILES) if is_keras_hub_preset(path) else path
     for patterns in _WEIGHT_PATTERNS:
         path = download(patterns)

@@ -63,3 +63,16 @@ class TokenCorpus:
     def tokens(self, document: int) -> np.ndarray:
         """int32, the ids of a document's sentences one after the other."""
         return self._read_tokens(document)
+
+    def count_tokens(self, vocabulary_size: int) -> np.ndarray:
+        """Counts each id in the whole corpus, which it reads once. int64 (V,)."""
+        counts = np.zeros(vocabulary_size, "int64")
+        # Many documents at a time, because each count makes an array (V,).
+        group, size = [], 0
+        for document in range(self.num_documents):
+            group.append(self.tokens(document))
+            size += len(group[-1])
+            if size > 8 * vocabulary_size or document + 1 == self.num_documents:
+                counts += np.bincount(np.concatenate(group), minlength=vocabulary_size)
+                group, size = [], 0
+        return counts

@@ -1,5 +1,7 @@
 """Finds the tokens that are masked together: pieces of a word, characters of a Chinese word.
 
+`phrase_units` joins words further, to phrases.
+
 The units of a batch are one boolean array (B, L), true where a unit begins. Special tokens and
 padding are never masked. Each such token is a unit of its own, so that no unit reaches across it.
 """
@@ -53,6 +55,40 @@ class MaskVocabulary:
             )
 
 
+class UnitFinder:
+    """Finds the units of packed rows.
+
+    Args:
+        vocabulary: `MaskVocabulary`.
+        word_segmenter: function as for `join_characters`, or None.
+        phrases: `LexiconPhrases` or `TaggedPhrases`, or None.
+    """
+
+    def __init__(self, vocabulary, word_segmenter=None, phrases=None):
+        self._vocabulary = vocabulary
+        self._word_segmenter = word_segmenter
+        self._phrases = phrases
+
+    def find(self, token_ids, eligible):
+        """Finds where words and units begin. A unit is a word, or all words of a phrase.
+
+        Args:
+            token_ids: int (B, L).
+            eligible: bool (B, L), the tokens that may be masked.
+
+        Returns:
+            words, units: bool (B, L).
+        """
+        vocabulary = self._vocabulary
+        words = find_words(eligible, vocabulary.continues[token_ids])
+        if self._word_segmenter is not None:
+            cjk = eligible & vocabulary.cjk[token_ids]
+            words = join_characters(words, token_ids, cjk, vocabulary.tokens, self._word_segmenter)
+        if self._phrases is None:
+            return words, words
+        return words, self._phrases.join(words, token_ids, eligible)
+
+
 def find_words(eligible, continues):
     """Finds where words begin. A word is a piece and the pieces after it that continue it.
 
@@ -68,6 +104,16 @@ def find_words(eligible, continues):
     begins = np.ones_like(eligible)
     begins[:, 1:] = ~(continues[:, 1:] & eligible[:, 1:] & eligible[:, :-1])
     return begins
+
+
+def find_first_columns(begins):
+    """int64 (B, L), for each token the column where its unit begins.
+
+    Args:
+        begins: bool (B, L), where units begin; true in the first column.
+    """
+    columns = np.arange(begins.shape[1])
+    return np.maximum.accumulate(np.where(begins, columns, 0), axis=1)
 
 
 def join_characters(begins, token_ids, cjk, tokens, word_segmenter):

@@ -1,7 +1,7 @@
 """Masks packed token ids, and lists the tokens to predict."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Self
 
 import keras
@@ -14,18 +14,11 @@ from keras_bert_suite.argument_checks import (
     check_integer,
     check_share,
 )
-from keras_bert_suite.preprocessing.maskable_units import (
-    MaskVocabulary,
-    find_words,
-    join_characters,
-)
-from keras_bert_suite.preprocessing.token_replacement import (
-    count_predictions,
-    draw_uniforms,
-    list_predictions,
-    replace_tokens,
-)
-from keras_bert_suite.preprocessing.unit_choice import choose_groups, choose_units, geometric_shares
+from keras_bert_suite.preprocessing.phrase_units import check_phrases
+from keras_bert_suite.preprocessing.row_masker import RowMasker
+from keras_bert_suite.preprocessing.similar_words import check_similar_words
+from keras_bert_suite.preprocessing.token_replacement import count_predictions
+from keras_bert_suite.preprocessing.unit_weights import check_weights
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 UNITS = ("token", "word", "span", "ngram")
@@ -79,7 +72,8 @@ class TokenMasker(keras.layers.Layer):
             is read once: here, or at the first call if the tokenizer has no vocabulary yet.
         rate: float above 0, at most 1, the share of tokens to choose.
         unit: "token", "word", "span" or "ngram".
-        mask_token_rate: float, the share of the chosen tokens that become the mask token.
+        mask_token_rate: float, the share of the chosen tokens that become the mask token, or with
+            `similar_words` a similar word.
         random_token_rate: float, the share of the chosen tokens that become a random token. The
             rest stay as they are. With "span" the choice is made once for each span, otherwise for
             each token, also within words and n-grams.
@@ -93,6 +87,26 @@ class TokenMasker(keras.layers.Layer):
             sent to other processes, must be a function at the top of a module, registered with
             `keras.saving.register_keras_serializable`. Wrap a method such as `jieba.lcut` in such
             a function.
+        phrases: list or set of str, the words and phrases of a lexicon; or a function from the list
+            of the words between two special tokens, list of n str, to the spans of its phrases or
+            entities, pairs `(start, end)` of 0 <= start < end <= n, in order and without overlap.
+            For "word", "span" and "ngram", a phrase is then one word, as in ERNIE 1.0 (Sun et al.,
+            2019, https://arxiv.org/abs/1904.09223). In a row, the longest phrase of the lexicon
+            that begins at a word is taken, from left to right. Phrases hold whole words. ERNIE
+            trains on words, phrases and entities in turn; this takes a masker for each. A function
+            must always return the same, and is saved as `word_segmenter` is.
+        unit_weights: float (V,), positive, a weight for each piece, where a unit has the greatest
+            weight of its pieces; or a mapping of words and phrases, str, to their weights, where
+            all other units have the weight 1. Of the units that are left, each next unit is drawn
+            with a probability in proportion to its weight. With "span" and "ngram" this is the
+            first unit of a group. `rarity_weights` makes weights of counts, so that rare words and
+            entities are masked more often. None gives all units the same weight.
+        similar_words: mapping of words to similar words, str, which take the place of the mask
+            token, as in MacBERT (Cui et al., 2020, https://arxiv.org/abs/2004.13922). The choice
+            between similar word, random tokens and the word itself is then made once for each word.
+            A word without a similar word of as many tokens becomes random tokens.
+            `find_similar_words` finds such words by vectors. The masks of MacBERT are
+            `unit="ngram"`, `ngram_shares=(0.4, 0.3, 0.2, 0.1)`.
         span_probability: float above 0, at most 1, the parameter of the geometric distribution: the
             probability that a span ends at each of its words.
         max_span_length: int, in words. The distribution is renormalised over the lengths from 1 to
@@ -113,6 +127,9 @@ class TokenMasker(keras.layers.Layer):
         max_predictions: int | None = None,
         random_tokens: str = "ordinary",
         word_segmenter: Callable[[str], list[str]] | None = None,
+        phrases: Collection[str] | Callable[[list[str]], list[tuple[int, int]]] | None = None,
+        unit_weights: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
+        similar_words: Mapping[str, str] | None = None,
         span_probability: float = 0.2,
         max_span_length: int = 10,
         ngram_shares: Sequence[float] = (6 / 11, 3 / 11, 2 / 11),
@@ -133,16 +150,28 @@ class TokenMasker(keras.layers.Layer):
             )
         if max_predictions is not None:
             check_integer("max_predictions", max_predictions, at_least=1)
-        if word_segmenter is not None and unit == "token":
-            raise ValueError(
-                'unit="token" masks pieces by themselves and has no use for word_segmenter; '
-                'choose "word", "span" or "ngram", or leave the segmenter out.'
-            )
+        of_words = {
+            "word_segmenter": word_segmenter,
+            "phrases": phrases,
+            "similar_words": similar_words,
+        }
+        for name, value in of_words.items():
+            if value is not None and unit == "token":
+                raise ValueError(
+                    f'unit="token" masks pieces by themselves and has no use for {name}; '
+                    f'choose "word", "span" or "ngram", or leave {name} out.'
+                )
         if word_segmenter is not None and not tokenizer.has_cjk_pieces:
             raise ValueError(
                 f"word_segmenter joins pieces that are one Chinese character, and a "
                 f"{type(tokenizer).__name__} has none. Leave the segmenter out."
             )
+        if phrases is not None:
+            check_phrases(phrases)
+        if unit_weights is not None:
+            check_weights(unit_weights)
+        if similar_words is not None:
+            check_similar_words(similar_words)
         check_share("span_probability", span_probability, positive=True)
         check_integer("max_span_length", max_span_length, at_least=1)
         if not len(ngram_shares) or not min(ngram_shares) > 0:
@@ -159,15 +188,20 @@ class TokenMasker(keras.layers.Layer):
         self.max_predictions = max_predictions
         self.random_tokens = random_tokens
         self.word_segmenter = word_segmenter
+        if phrases is not None and not callable(phrases):
+            phrases = tuple(sorted(set(phrases)))  # A set has no order.
+        self.phrases = phrases
+        self.unit_weights = unit_weights
+        self.similar_words = similar_words
         self.span_probability = span_probability
         self.max_span_length = max_span_length
         self.ngram_shares = tuple(ngram_shares)
         self.dynamic = dynamic
         self.seed = seed
-        self._vocabulary = None
+        self._row_masker = None
         # A tokenizer that is being loaded gets its vocabulary later.
         if tokenizer.pad_token_id is not None:
-            self._read_vocabulary()
+            self._row_masker = RowMasker(self)
 
     def __call__(
         self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0
@@ -220,61 +254,15 @@ class TokenMasker(keras.layers.Layer):
                 f"{row_ids.dtype} {row_ids.ravel()[:5]}."
             )
         check_integer("epoch", epoch)
+        if self._row_masker is None:
+            self._row_masker = RowMasker(self)
         if token_ids.ndim == 1:
             batch = token_ids[None], padding_mask[None], row_ids[None]
-            return tuple(array[0] for array in self._mask_batch(*batch, int(epoch)))
-        return self._mask_batch(token_ids, padding_mask, row_ids, int(epoch))
+            return tuple(array[0] for array in self._row_masker.mask(*batch, int(epoch)))
+        return self._row_masker.mask(token_ids, padding_mask, row_ids, int(epoch))
 
-    def _mask_batch(self, token_ids, padding_mask, row_ids, epoch):
-        if self._vocabulary is None:
-            self._read_vocabulary()
-        length = token_ids.shape[1]
-        draws = draw_uniforms(self.seed, epoch if self.dynamic else 0, row_ids, length)
-        keys, kinds, fillers, group_lengths = np.moveaxis(draws, -1, 0)
-        eligible = self._vocabulary.eligible[token_ids] & (padding_mask != 0)
-        budget = count_predictions(
-            np.count_nonzero(padding_mask, axis=1), self.rate, self.max_predictions
-        )
-        begins = self._find_units(token_ids, eligible)
-        if self.unit in ("token", "word"):
-            first = choose_units(begins, eligible, keys, budget)
-        else:
-            spans = self.unit == "span"
-            shares = self.ngram_shares
-            if spans:
-                shares = geometric_shares(self.span_probability, self.max_span_length)
-            first = choose_groups(begins, eligible, keys, group_lengths, shares, budget, clip=spans)
-        rows, columns = np.nonzero(first >= 0)
-        originals = token_ids[rows, columns]
-        kind_columns = first[rows, columns] if self.unit == "span" else columns
-        masked = token_ids.copy()
-        masked[rows, columns] = replace_tokens(
-            originals,
-            kinds[rows, kind_columns],
-            fillers[rows, columns],
-            self._vocabulary,
-            self.mask_token_rate,
-            self.random_token_rate,
-        )
-        shape = len(token_ids), self._width(length)
-        return masked, *list_predictions(rows, columns, originals, shape)
-
-    def _read_vocabulary(self):
-        self._vocabulary = MaskVocabulary(self.tokenizer, self.random_tokens == "ordinary")
-
-    def _find_units(self, token_ids, eligible):
-        """bool (B, L), where the units begin."""
-        if self.unit == "token":
-            return np.ones_like(eligible)
-        vocabulary = self._vocabulary
-        begins = find_words(eligible, vocabulary.continues[token_ids])
-        if self.word_segmenter is None:
-            return begins
-        cjk = eligible & vocabulary.cjk[token_ids]
-        return join_characters(begins, token_ids, cjk, vocabulary.tokens, self.word_segmenter)
-
-    def _width(self, length):
-        """The number P of predictions for rows that are padded to L."""
+    def count_slots(self, length: int) -> int:
+        """The number P of slots for predictions in rows that are padded to `length`."""
         return self.max_predictions or int(count_predictions(length, self.rate))
 
     def _mask_tensors(self, token_ids, padding_mask, row_ids, epoch):
@@ -291,36 +279,44 @@ class TokenMasker(keras.layers.Layer):
         if shape.rank is not None:
             length = shape[-1]
             known = self.max_predictions or length is not None
-            width = self._width(length) if known else None
+            width = self.count_slots(length) if known else None
             for output in outputs[1:]:
                 output.set_shape([*shape[:-1], width])
         outputs[0].set_shape(shape)
         return outputs
 
     def get_config(self) -> Config:
+        functions = {
+            name: value for name, value in self._list_arguments().items() if callable(value)
+        }
+        serialize = keras.saving.serialize_keras_object
         return {
             **super().get_config(),
-            **self._plain_arguments(),
+            **self._list_arguments(),
             "tokenizer": keras.layers.serialize(self.tokenizer),
-            "word_segmenter": keras.saving.serialize_keras_object(self.word_segmenter),
+            **{name: serialize(function) for name, function in functions.items()},
         }
 
     @classmethod
     def from_config(cls, config: Config) -> Self:
         config = dict(config)
-        for name in ("tokenizer", "word_segmenter"):
-            if isinstance(config[name], dict):
+        for name in ("tokenizer", "word_segmenter", "phrases"):
+            if isinstance(config.get(name), dict):
                 config[name] = keras.saving.deserialize_keras_object(config[name])
         return cls(**config)
 
     def __reduce__(self):
         # Keras would pickle a whole archive. Data workers need only the arguments.
-        objects = {"tokenizer": self.tokenizer, "word_segmenter": self.word_segmenter}
-        build = functools.partial(type(self), **objects, **self._plain_arguments(), name=self.name)
-        return build, ()
+        arguments = {"tokenizer": self.tokenizer, **self._list_arguments(), "name": self.name}
+        return functools.partial(type(self), **arguments), ()
 
-    def _plain_arguments(self):
-        """The arguments of the constructor that JSON can hold."""
+    def _list_arguments(self):
+        """The arguments of the constructor other than the tokenizer, in plain types."""
+        phrases, similar_words = self.phrases, self.similar_words
+        weights = self.unit_weights
+        if weights is not None:
+            is_mapping = isinstance(weights, Mapping)
+            weights = dict(weights) if is_mapping else np.asarray(weights, "float64").tolist()
         return {
             "rate": self.rate,
             "unit": self.unit,
@@ -328,6 +324,10 @@ class TokenMasker(keras.layers.Layer):
             "random_token_rate": self.random_token_rate,
             "max_predictions": self.max_predictions,
             "random_tokens": self.random_tokens,
+            "word_segmenter": self.word_segmenter,
+            "phrases": list(phrases) if isinstance(phrases, tuple) else phrases,
+            "unit_weights": weights,
+            "similar_words": None if similar_words is None else dict(similar_words),
             "span_probability": self.span_probability,
             "max_span_length": self.max_span_length,
             "ngram_shares": list(self.ngram_shares),

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from keras_bert_suite.preprocessing.maskable_units import MaskVocabulary
-
 
 def draw_uniforms(seed: int, epoch: int, row_ids: np.ndarray, length: int) -> np.ndarray:
     """Draws four random numbers for each position. A row gets the same numbers in every batch.
@@ -58,28 +56,31 @@ def count_predictions(lengths: Any, rate: float, max_predictions: int | None = N
 
 def replace_tokens(
     originals: np.ndarray,
+    substitutes: np.ndarray | int,
     kinds: np.ndarray,
     fillers: np.ndarray,
-    vocabulary: MaskVocabulary,
-    mask_token_rate: float,
+    random_ids: np.ndarray,
+    substitute_rate: float,
     random_token_rate: float,
 ) -> np.ndarray:
-    """Replaces each chosen token by the mask token, by a random token, or by itself.
+    """Replaces each chosen token by its substitute, by a random token, or by itself.
 
     Args:
         originals: int (N,), the chosen tokens.
-        kinds: float (N,) in [0, 1), random; chooses the mask token, a random token or the token.
+        substitutes: int () or (N,), the mask token, or what takes its place; -1 for a random
+            token.
+        kinds: float (N,) in [0, 1), random; chooses the substitute, a random token or the token.
         fillers: float (N,) in [0, 1), random; decides which random token is taken.
-        vocabulary: `MaskVocabulary`.
-        mask_token_rate, random_token_rate: float.
+        random_ids: int (n,), the random tokens.
+        substitute_rate, random_token_rate: float.
 
     Returns:
         int (N,).
     """
-    ids = vocabulary.random_ids
-    fillers = ids[(fillers * len(ids)).astype("int64")]
-    unless_masked = np.where(kinds < mask_token_rate + random_token_rate, fillers, originals)
-    return np.where(kinds < mask_token_rate, vocabulary.mask_token_id, unless_masked)
+    fillers = random_ids[(fillers * len(random_ids)).astype("int64")]
+    substitutes = np.where(np.less(substitutes, 0), fillers, substitutes)
+    unless_replaced = np.where(kinds < substitute_rate + random_token_rate, fillers, originals)
+    return np.where(kinds < substitute_rate, substitutes, unless_replaced)
 
 
 def list_predictions(

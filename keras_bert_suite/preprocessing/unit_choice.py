@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from keras_bert_suite.preprocessing.maskable_units import find_first_columns
+
 
 def shuffle_columns(keys: np.ndarray, eligible: np.ndarray) -> np.ndarray:
     """The columns of each row by ascending key. Columns that are not eligible come last.
@@ -64,7 +66,7 @@ def choose_units(
 
     chosen = np.zeros_like(begins)
     np.put_along_axis(chosen, visit, taken, axis=1)
-    first = np.maximum.accumulate(np.where(begins, np.arange(length), 0), axis=1)
+    first = find_first_columns(begins)
     return np.where(np.take_along_axis(chosen, first, axis=1), first, -1)
 
 

@@ -2,6 +2,7 @@
 
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
 from keras_bert_suite.tokenizers.byte_pair.modern_bert_tokenizer import ModernBertTokenizer
+from keras_bert_suite.tokenizers.open_tokenizer import TOKENIZERS, open_tokenizer
 from keras_bert_suite.tokenizers.sentence_piece.albert_tokenizer import AlbertTokenizer
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
     SentencePieceTokenizer,
@@ -9,15 +10,6 @@ from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import 
 from keras_bert_suite.tokenizers.sentence_piece.xlm_roberta_tokenizer import XLMRobertaTokenizer
 from keras_bert_suite.tokenizers.word_piece.vocabulary_training import train_vocabulary
 from keras_bert_suite.tokenizers.word_piece.word_piece_tokenizer import WordPieceTokenizer
-
-#: The kinds of tokenizer by the name of their class, as files and checkpoints name them.
-TOKENIZERS = {
-    cls.__name__: cls
-    for cls in (
-        *(AlbertTokenizer, BytePairTokenizer, ModernBertTokenizer, SentencePieceTokenizer),
-        *(WordPieceTokenizer, XLMRobertaTokenizer),
-    )
-}
 
 __all__ = [
     "TOKENIZERS",
@@ -27,5 +19,6 @@ __all__ = [
     "SentencePieceTokenizer",
     "WordPieceTokenizer",
     "XLMRobertaTokenizer",
+    "open_tokenizer",
     "train_vocabulary",
 ]

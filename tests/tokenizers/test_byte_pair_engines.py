@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_byte_pairs import MERGES, SPECIAL, make_vocabulary, train
-from tokenizer_checks import check_engines, in_graph
+from tokenizer_checks import check_engines, in_graph, random_texts
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from keras_bert_suite import BytePairTokenizer
@@ -62,6 +62,17 @@ def pair(request, add_prefix_space):
 def test_both_engines_equal_the_rust_library(texts, pair):
     ours, theirs = pair
     check_engines(ours, texts, [theirs.encode(text).ids for text in texts])
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_random_strings(add_prefix_space):
+    vocabulary = make_vocabulary(MERGES)
+    theirs = Tokenizer(models.BPE(vocabulary, [tuple(merge.split()) for merge in MERGES]))
+    theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
+    ours = BytePairTokenizer(vocabulary, MERGES, add_prefix_space)
+    letters = [*BORDERLINE, *UNITS, *map(chr, range(0x20, 0x250))]
+    for batch in random_texts(100_000, letters):
+        check_engines(ours, batch, [theirs.encode(text).ids for text in batch])
 
 
 def test_texts_in_the_wild_have_the_ids_and_offsets_of_transformers(shared_data, add_prefix_space):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_byte_pairs import MERGES, make_vocabulary, train
+from tokenizer_checks import random_texts
 from tokenizers.normalizers import NFC
 
 from keras_bert_suite import BytePairTokenizer, ModernBertTokenizer
@@ -89,6 +90,13 @@ def check_pair(ours, theirs, texts):
 @given(texts=texts_strategy)
 def test_both_engines_equal_transformers(texts, pair):
     check_pair(*pair, texts)
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_random_strings(pair):
+    letters = [*CHANGING, *UNITS, *"ae o'1|[]\t\n\u3000 ", *map(chr, range(0x20, 0x250))]
+    for batch in random_texts(100_000, letters):
+        check_pair(*pair, batch)
 
 
 def test_texts_in_the_wild(shared_data, tmp_path):

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import random
 import unicodedata
 
 import pytest
@@ -17,7 +16,7 @@ from small_sentence_pieces import (
     make_xlm_roberta,
     train,
 )
-from tokenizer_checks import check_engines, in_graph
+from tokenizer_checks import check_engines, in_graph, random_texts
 
 from keras_bert_suite import AlbertTokenizer, SentencePieceTokenizer, XLMRobertaTokenizer
 
@@ -120,20 +119,12 @@ def test_both_engines_equal_the_oracle(texts, name, pairs):
     check_engines(tokenizer, texts, [oracle(text) for text in texts])
 
 
-def random_texts(number, seed):
-    """Texts of 0 to 40 characters and units."""
-    rng = random.Random(seed)
-    letters = [*BORDERLINE, *UNITS, *map(chr, range(0x20, 0x250))]
-    return ["".join(rng.choices(letters, k=rng.randrange(40))) for _ in range(number)]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hundred_thousand_random_strings(name, pairs):
     tokenizer, oracle = pairs[name]
-    texts = random_texts(100_000, seed=0)
-    for start in range(0, len(texts), 5_000):
-        batch = texts[start : start + 5_000]
+    letters = [*BORDERLINE, *UNITS, *map(chr, range(0x20, 0x250))]
+    for batch in random_texts(100_000, letters):
         check_engines(tokenizer, batch, [oracle(text) for text in batch])
 
 

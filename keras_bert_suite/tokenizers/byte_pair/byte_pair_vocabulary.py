@@ -80,10 +80,7 @@ class BytePairVocabulary:
             source = f"vocabulary {os.fspath(vocabulary)}"
             vocabulary = _read_ids(vocabulary)
         if isinstance(merges, str | os.PathLike):
-            # Not str.splitlines, which also breaks at characters that may be pieces.
-            lines = _read_text(merges).split("\n")
-            lines = [line.rstrip("\r") for line in lines]
-            merges = [line for line in lines if line and not line.startswith("#version")]
+            merges = _read_merges(merges)
         return cls(vocabulary, merges, source)
 
     def piece_bytes(self, added_tokens=()):
@@ -140,6 +137,21 @@ def _split_merge(merge):
             "the merges.txt that came with the vocabulary."
         )
     return tuple(parts)
+
+
+def _read_merges(path):
+    """The lines of a merges.txt, list of (str, str)."""
+    merges = []
+    # Not str.splitlines, which also breaks at characters that may be pieces.
+    for number, line in enumerate(_read_text(path).split("\n"), start=1):
+        line = line.rstrip("\r")
+        if not line or line.startswith("#version"):
+            continue
+        try:
+            merges.append(_split_merge(line))
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)}, line {number}: {error}") from None
+    return merges
 
 
 def _read_ids(path):

@@ -1,0 +1,155 @@
+"""The flags that say which tokens a pretraining masks, and by what it replaces them."""
+
+from pathlib import Path
+
+from absl import flags
+
+from .command_flags import UsageError, define_path
+
+UNITS = ("token", "word", "span", "ngram")
+
+
+def define_masker_flags(values):
+    """Defines the flags.
+
+    Args:
+        values: `absl.flags.FlagValues`.
+    """
+
+    def number(name, default, explanation, upper_bound=None):
+        flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
+
+    number("masking_rate", 0.15, "Share of tokens to mask.", 1)
+    explanation = "Most masked tokens in a sequence. Default: --masking_rate of --sequence_length."
+    flags.DEFINE_integer("max_predictions", None, explanation, 1, flag_values=values)
+    explanation = "Share of the chosen tokens that become the mask token, or a similar word."
+    number("mask_token_rate", 0.8, explanation, 1)
+    explanation = "Share of the chosen tokens that become a random token. The rest stays."
+    number("random_token_rate", 0.1, explanation, 1)
+    explanation = "The tokens that are masked together."
+    flags.DEFINE_enum("unit", "token", UNITS, explanation, flag_values=values)
+    explanation = "How often n-grams of 1, 2 and so on words are masked, with --unit=ngram."
+    flags.DEFINE_list("ngram_shares", None, explanation, flag_values=values)
+    explanation = "File of words and phrases, one a line, that are each masked as one word."
+    define_path(values, "lexicon", None, explanation)
+    explanation = (
+        "How much more often rare words are masked than frequent ones: a piece that is n times "
+        "rarer has n to the power of this as its weight. 0.5 is a good value."
+    )
+    number("rarity", None, explanation)
+    explanation = (
+        "File of words and similar words, two a line with a tab between them. They take the place "
+        "of the mask token, as in MacBERT."
+    )
+    define_path(values, "similar_words", None, explanation)
+
+
+def check_masker_flags(values):
+    """Checks the flags before Keras is imported.
+
+    Raises:
+        UsageError: if two flags do not go together.
+        FileNotFoundError: if a file is missing.
+    """
+    for name in ("lexicon", "similar_words"):
+        if values[name].value and values.unit == "token":
+            raise UsageError(f"--{name} is about words; choose --unit=word, span or ngram")
+    if values.ngram_shares and values.unit != "ngram":
+        raise UsageError("--ngram_shares needs --unit=ngram")
+    if values.mask_token_rate + values.random_token_rate > 1 + 1e-9:
+        raise UsageError(
+            f"--mask_token_rate={values.mask_token_rate} and --random_token_rate="
+            f"{values.random_token_rate} are more than 1 together; to mask every chosen token, "
+            "choose --mask_token_rate=1 --random_token_rate=0"
+        )
+    read_ngram_shares(values)
+    if values.lexicon:
+        read_lexicon(values.lexicon)
+    if values.similar_words:
+        read_similar_words(values.similar_words)
+
+
+def make_masker(values, corpus, tokenizer):
+    """The `TokenMasker` of the flags.
+
+    Args:
+        values: the flags of the command.
+        corpus: `TokenCorpus`, in which --rarity counts the pieces.
+        tokenizer: tokenizer of the corpus.
+    """
+    import keras_bert_suite as kbs
+
+    further = {}
+    if values.ngram_shares:
+        further["ngram_shares"] = read_ngram_shares(values)
+    if values.lexicon:
+        further["phrases"] = read_lexicon(values.lexicon)
+    if values.similar_words:
+        further["similar_words"] = read_similar_words(values.similar_words)
+    if values.rarity is not None:
+        counts = corpus.count_tokens(tokenizer.vocabulary_size())
+        further["unit_weights"] = kbs.rarity_weights(counts, values.rarity)
+    return kbs.TokenMasker(
+        tokenizer,
+        rate=values.masking_rate,
+        unit=values.unit,
+        mask_token_rate=values.mask_token_rate,
+        random_token_rate=values.random_token_rate,
+        max_predictions=values.max_predictions,
+        seed=values.seed,
+        **further,
+    )
+
+
+def read_ngram_shares(values):
+    """The shares of --ngram_shares, list of float, or None."""
+    try:
+        shares = values.ngram_shares and [float(share) for share in values.ngram_shares]
+        if shares is None or (shares and min(shares) > 0):
+            return shares
+    except ValueError:
+        pass
+    raise UsageError(
+        "--ngram_shares must be positive numbers with commas between them, such as "
+        f"0.4,0.3,0.2,0.1, got {','.join(values.ngram_shares)}"
+    )
+
+
+def read_lexicon(path):
+    """The phrases of a lexicon, list of str. Blank lines are left out.
+
+    Raises:
+        ValueError: if there is no phrase.
+    """
+    phrases = [line.strip() for line in _read_lines(path) if line.strip()]
+    if not phrases:
+        raise ValueError(f"{path} holds no phrase; wanted one in each line.")
+    return phrases
+
+
+def read_similar_words(path):
+    """The pairs of a file, dict of str -> str. Of two lines with one word, the first counts.
+
+    Raises:
+        ValueError: naming the first line that has no pair.
+    """
+    similar = {}
+    for number, line in enumerate(_read_lines(path), start=1):
+        if not line.strip():
+            continue
+        word, tab, other = (part.strip() for part in line.partition("\t"))
+        if not (word and other) or "\t" in other:
+            raise ValueError(
+                f"{path}, line {number}: wanted a word, a tab and a similar word, got {line!r}."
+            )
+        similar.setdefault(word, other)
+    if not similar:
+        raise ValueError(f"{path} holds no pair of words.")
+    return similar
+
+
+def _read_lines(path):
+    try:
+        return Path(path).read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 ({error}). Save it as UTF-8.") from error

@@ -1,0 +1,125 @@
+"""`prepare` with every kind of tokenizer, `pretrain` with its model, and the flags of masks."""
+
+import json
+
+import pytest
+from cli.small_files import save_tiny_checkpoint
+from small_byte_pairs import MERGES, make_vocabulary
+from small_sentence_pieces import make_albert, make_xlm_roberta
+from small_texts import VOCABULARY, make_reviews
+
+import keras_bert_suite as kbs
+from keras_bert_cli.new_models import MODELS
+from keras_bert_suite.checkpoints import write_tokenizer
+from keras_bert_suite.checkpoints.model_types import MODEL_TYPES
+
+pytestmark = pytest.mark.backend_free
+
+BERT_TOKENS = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
+PRETRAIN = ("pretrain", "--corpus=shards", "--output=run", "--size=tiny", "--evaluation_batches=1")
+PRETRAIN += ("--batch_size=4", "--sequence_length=32", "--steps=2", "--report_every=1")
+
+
+@pytest.fixture
+def workshop(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    documents = [make_reviews(6, seed)[0] for seed in range(20)]
+    texts = "\n\n".join("\n".join(document) for document in documents)
+    (tmp_path / "corpus.txt").write_text(texts + "\n")
+    return tmp_path
+
+
+def prepare(run, vocabulary, *flags):
+    arguments = ("--input=corpus.txt", "--output=shards", "--workers=1", *flags)
+    return run("prepare", f"--vocab={vocabulary}", *arguments)
+
+
+def check_run(run, *flags):
+    """Pretrains, and returns the task that was written."""
+    status, _, err = run(*PRETRAIN, *flags)
+    assert (status, err) == (0, "")
+    return kbs.Pretrainer.from_preset("run/model")
+
+
+def test_a_sentence_piece_model_and_an_albert(run, workshop):
+    (workshop / "own.model").write_bytes(make_albert())
+    assert prepare(run, "own.model", "--nostrip_accents")[::2] == (0, "")
+    pretrainer = check_run(run, "--mode=sop")
+    assert type(pretrainer.backbone) is kbs.AlbertBackbone
+    assert pretrainer.backbone.num_layers == 2
+    assert pretrainer.preprocessor.tokenizer.strip_accents is False
+
+
+def test_a_sentence_piece_model_and_a_roberta(run, workshop):
+    (workshop / "own.model").write_bytes(make_xlm_roberta())
+    assert prepare(run, "own.model")[::2] == (0, "")
+    pretrainer = check_run(run, "--mode=full_sentences")
+    assert type(pretrainer.backbone) is kbs.RobertaBackbone
+    assert type(pretrainer.preprocessor.tokenizer) is kbs.XLMRobertaTokenizer
+    status, _, err = run(*PRETRAIN, "--output=other", "--model=bert")
+    assert status == 2 and "segment ids, which a XLMRobertaTokenizer has not" in err
+
+
+def test_a_tokenizer_json_and_a_modern_bert(run, workshop):
+    tokenizer = kbs.ModernBertTokenizer(make_vocabulary(special=BERT_TOKENS), MERGES)
+    (workshop / "tokenizer").mkdir()
+    write_tokenizer(tokenizer, 64, workshop / "tokenizer")
+    assert prepare(run, "tokenizer/tokenizer.json")[::2] == (0, "")
+    flags = ("--mode=full_sentences", "--masking_rate=0.3", "--dropout=0.1")
+    pretrainer = check_run(run, *flags)
+    assert type(pretrainer.backbone) is kbs.ModernBertBackbone
+    assert pretrainer.backbone.mlp_dropout == 0.1
+    status, _, err = prepare(run, "tokenizer/tokenizer.json", "--lowercase", "--output=other")
+    assert status == 2 and "--lowercase is for a vocab.txt or an ALBERT" in err
+
+
+def test_a_checkpoint_and_another_kind_of_model(run, workshop):
+    """With 40% of the tokens masked, none of them random; and ERNIE's and MacBERT's masks."""
+    save_tiny_checkpoint(workshop / "checkpoint")
+    assert prepare(run, "checkpoint")[::2] == (0, "")
+    assert kbs.open_tokenizer("shards").get_vocabulary() == VOCABULARY
+    (workshop / "lexicon.txt").write_text("good film\n\nbad plot\n")
+    (workshop / "similar.tsv").write_text("good\tdull\nfilm\tplot\n")
+    masks = ("--masking_rate=0.4", "--mask_token_rate=1", "--random_token_rate=0")
+    files = ("--lexicon=lexicon.txt", "--similar_words=similar.tsv", "--rarity=0.5")
+    shares = ("--unit=ngram", "--ngram_shares=0.4,0.3,0.2,0.1")
+    pretrainer = check_run(run, "--model=nezha", *masks, *files, *shares)
+    assert type(pretrainer.backbone) is kbs.NezhaBackbone
+    settings = json.loads((workshop / "run" / "settings.json").read_text())
+    assert settings["mask_token_rate"] == 1 and settings["max_predictions"] is None
+
+
+def test_the_kinds_are_those_of_checkpoints():
+    backbones = [MODEL_TYPES[name].backbone for name in MODELS]
+    assert len(set(backbones)) == len(backbones)
+    assert set(backbones) == {kind.backbone for kind in MODEL_TYPES.values()}
+
+
+@pytest.mark.parametrize(
+    ("flags", "status", "message"),
+    [
+        (["--lexicon=lexicon.txt"], 2, "--lexicon is about words; choose --unit=word"),
+        (["--ngram_shares=1,2"], 2, "--ngram_shares needs --unit=ngram"),
+        (["--unit=ngram", "--ngram_shares=1,x"], 2, "such as 0.4,0.3,0.2,0.1, got 1,x"),
+        (["--unit=ngram", "--ngram_shares=1,0"], 2, "must be positive numbers"),
+        (["--mask_token_rate=1"], 2, "--mask_token_rate=1 --random_token_rate=0"),
+        (["--unit=word", "--lexicon=absent.txt"], 1, "absent.txt: No such file"),
+        (["--unit=word", "--lexicon=empty.txt"], 1, "empty.txt holds no phrase"),
+        (["--unit=word", "--similar_words=empty.txt"], 1, "empty.txt holds no pair of words"),
+        (["--unit=word", "--similar_words=bad.tsv"], 1, "bad.tsv, line 2: wanted a word, a tab"),
+    ],
+)
+def test_bad_flags_of_masks(run, workshop, flags, status, message):
+    (workshop / "empty.txt").write_text("\n")
+    (workshop / "bad.tsv").write_text("good\tdull\nfilm plot\n")
+    got, _, err = run(*PRETRAIN, *flags)
+    assert got == status and message in err
+    assert not (workshop / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["broken.model", "thesis.png"])
+def test_files_that_are_no_tokenizer(run, workshop, name):
+    (workshop / name).write_bytes(b"\0 no tokenizer")
+    status, _, err = prepare(run, name)
+    assert status == 1 and name in err
+    assert not (workshop / "shards").exists()
