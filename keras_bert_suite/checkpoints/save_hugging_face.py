@@ -31,6 +31,10 @@ _HIDDEN_ACTS = {
     "tanh": "tanh",
 }
 
+#: The weights that tell a head on tokens. Its class in transformers has no pooler, if no output
+#: depends on it.
+_TOKEN_HEADS = ("token_classifier/kernel", "span_labeler/kernel", "replaced_tokens/scorer/kernel")
+
 
 def save_hugging_face(
     model: keras.Model,
@@ -95,8 +99,7 @@ def save_hugging_face(
     if "classifier/kernel" in weights_by_path(model):
         names = kind.classifier_names
     weights = collect_weights(model, names, owner)
-    if any(path in weights for path in ("token_classifier/kernel", "span_labeler/kernel")):
-        # The classes of transformers for tokens have no pooler, if no output depends on it.
+    if any(path in weights for path in _TOKEN_HEADS):
         poolers = {path for path in weights if path.startswith("pooler/")}
         idle = getattr(model, "idle_paths", poolers)
         weights = {path: w for path, w in weights.items() if path not in idle}
