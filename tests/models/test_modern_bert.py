@@ -22,6 +22,7 @@ from small_tasks import (
 from keras_bert_suite import (
     ModernBertBackbone,
     Pretrainer,
+    ScalarMix,
     TextClassifier,
     encode_with_attention,
     export_onnx,
@@ -187,17 +188,31 @@ def test_onnx(tmp_path):
 
 
 @pytest.mark.backend_free
-def test_attentions_are_those_of_transformers(tmp_path):
+def test_attentions_and_hidden_states_are_those_of_transformers(tmp_path):
+    """The last hidden states come after the last norm."""
     peer = MEMBER.save_peer(tmp_path, attn_implementation="eager")
     backbone = ModernBertBackbone.from_preset(tmp_path)
     inputs = MEMBER.make_inputs()
-    got = encode_with_attention(backbone, inputs)["attentions"]
-    peer.config.output_attentions = True
-    expected = run_peer(peer, inputs).attentions
-    row = inputs["padding_mask"][1] == 1  # the row without padding
-    for ours, theirs in zip(got, expected, strict=True):
-        theirs = theirs[1].detach().numpy()
-        np.testing.assert_allclose(ours[1][:, row], theirs[:, row], rtol=0, atol=1e-5)
+    got = encode_with_attention(backbone, inputs)
+    peer.config.output_attentions = peer.config.output_hidden_states = True
+    expected = run_peer(peer, inputs)
+    for name, wanted in (
+        ("attentions", expected.attentions),
+        ("hidden_states", expected.hidden_states),
+    ):
+        for ours, theirs in zip(got[name], wanted, strict=True):
+            # the row without padding
+            theirs = theirs[1].detach().numpy()
+            np.testing.assert_allclose(ours[1], theirs, rtol=0, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.backend_free
+def test_a_mix_of_all_layers_trains_the_last_norm():
+    classifier = TextClassifier(
+        ModernBertBackbone(9, **SIZES), num_classes=2, pooling=ScalarMix(), preprocessor=None
+    )
+    assert not any(path.startswith("final_norm/") for path in classifier.idle_paths)
+    assert any(path.startswith("pooler/") for path in classifier.idle_paths)
 
 
 @pytest.mark.backend_free
