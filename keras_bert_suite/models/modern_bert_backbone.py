@@ -13,6 +13,7 @@ from keras_bert_suite.layers import (
     ModernBertBlock,
     PredictionHead,
     SequenceNumbers,
+    SequenceOffsets,
     TokenEmbeddings,
     TokenPositions,
     UnpackSequences,
@@ -199,15 +200,18 @@ class ModernBertBackbone(TextEncoder):
             name: keras.Input(shape=(None,), dtype="int32", name=name) for name in self.input_names
         }
         padding_mask = inputs["padding_mask"]
-        masks = {
-            GLOBAL: VisibleTokens(dtype=dtype, name="visible_tokens")(padding_mask),
-            LOCAL: SequenceNumbers(dtype=dtype, name="sequence_numbers")(padding_mask),
+        visible = VisibleTokens(dtype=dtype, name="visible_tokens")(padding_mask)
+        offsets = SequenceOffsets(dtype=dtype, name="sequence_offsets")(padding_mask)
+        numbers = SequenceNumbers(dtype=dtype, name="sequence_numbers")(padding_mask)
+        attention = {
+            GLOBAL: {"attention_mask": visible, "sequence_offsets": offsets},
+            LOCAL: {"attention_mask": numbers},
         }
         x = self.embeddings(inputs["token_ids"])
         positions = TokenPositions(dtype=dtype, name="token_positions")(x)
         hidden_states = [x]
         for block, layer_type in zip(self.transformer_layers, layer_types, strict=True):
-            x = block(x, masks[layer_type], positions)
+            x = block(x, positions=positions, **attention[layer_type])
             hidden_states.append(x)
         hidden_states[-1] = self.final_norm(x)
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
