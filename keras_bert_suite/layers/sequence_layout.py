@@ -197,12 +197,12 @@ class TokenPositions(keras.layers.Layer):
         super().__init__(**kwargs)
         self._register_call_context_args(LAYOUT_ARGUMENT)
 
-    def call(self, hidden: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
-        """float (B, L, H) -> int32 (1, L), from 0 on; with a layout int32 (R, W).
+    def call(self, hidden: Tensor, sequence_layout: Layout | None = None) -> Tensor:
+        """float (B, L, H) -> int32 (1, L), from 0 on; with a layout int32 (R, W) or (1, N).
 
         Args:
             hidden: float (B, L, H), of which the length is read.
-            sequence_layout: `SequenceLayout` or None.
+            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
         """
         if sequence_layout is not None:
             return sequence_layout.positions

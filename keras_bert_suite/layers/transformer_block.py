@@ -106,7 +106,7 @@ class TransformerBlock(keras.layers.Layer):
             hidden: float (B, L, H).
             attention_mask, sequence_offsets: see `SelfAttention.call`.
             positions: int32 (1, L) or (B, L), the positions of the tokens, for attention layers
-                that take them; see `RotaryAttention.call`. None for other attention layers.
+                that have them; see `SelfAttention.place`. None for other attention layers.
             training: bool, whether dropout is active.
 
         Returns:
