@@ -20,7 +20,7 @@ from keras_bert_suite.checkpoints.writer_parts import (
     find_tokenizer,
 )
 from keras_bert_suite.files.atomic_directory import atomic_directory
-from keras_bert_suite.files.messages import name_of
+from keras_bert_suite.files.messages import list_names, name_of
 
 #: The name of an activation function -> the same function by the name that KerasHub's models have.
 _ACTIVATIONS = {"gelu_tanh": "gelu_tanh", "gelu_erf": "gelu_erf", "gelu": "gelu_erf"}
@@ -69,8 +69,9 @@ def save_keras_hub(
         OSError: if the disk is full.
         ValueError: if KerasHub's model cannot hold the model: it has other weights, such as other
             heads, another `layer_norm_epsilon` or `embedding_dim`, an activation other than GELU,
-            or classes that do not exclude each other; if the tokenizer has other special tokens; or
-            if the sizes of vocabulary and embeddings differ.
+            or classes that do not exclude each other; if the tokenizer has other special tokens
+            or other rules, such as `normalization`; or if the sizes of vocabulary and embeddings
+            differ.
 
     Warns:
         UserWarning: if KerasHub computes another GELU than the model.
@@ -157,15 +158,15 @@ def _make_preprocessor(tokenizer, kind, sequence_length, owner):
     family = kind.keras_hub_backbone.removesuffix("Backbone")
     if type(tokenizer).__name__ != kind.tokenizer:
         raise ValueError(f"{owner} has a {kind.tokenizer}, got a {type(tokenizer).__name__}.")
-    usual = type(tokenizer)().get_config()
-    names = [name for name in usual if name.split("_")[-1] == "token"]
-    wrong = [f"{n}={getattr(tokenizer, n)!r}" for n in names if getattr(tokenizer, n) != usual[n]]
+    settings = {name: getattr(tokenizer, name) for name in _TOKENIZER_SETTINGS[kind.tokenizer]}
+    usual, got = type(tokenizer)().get_config(), tokenizer.get_config()
+    kept = {*settings, "name", "dtype", "trainable"}
+    wrong = [f"{n}={got[n]!r}" for n in usual if n not in kept and got[n] != usual[n]]
     if wrong:
         raise ValueError(
-            f"{owner} has its special tokens built in, got {', '.join(wrong)} of the tokenizer. "
-            "Use `save_hugging_face`, or `save_to_preset`."
+            f"{owner} has the special tokens and the rules of its tokenizer built in, got "
+            f"{list_names(wrong)} of the tokenizer. Use `save_to_preset`."
         )
-    settings = {name: getattr(tokenizer, name) for name in _TOKENIZER_SETTINGS[kind.tokenizer]}
     if settings.get("strip_accents", False) is None:
         settings["strip_accents"] = tokenizer.lowercase
     with tempfile.TemporaryDirectory() as folder:

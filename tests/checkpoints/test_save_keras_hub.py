@@ -137,4 +137,10 @@ def test_other_models_and_tokenizers_are_refused(tmp_path):
     other = WordPieceTokenizer(["<unk>", *PIECES], unknown_token="<unk>")
     with pytest.raises(ValueError, match="built in, got unknown_token='<unk>'"):
         save_keras_hub(backbone, tmp_path / "preset", other)
+    roberta, _ = make_roberta()
+    for setting in ({"normalization": "NFC"}, {"added_tokens": ["Ġgood"]}):
+        (name,) = setting
+        other = BytePairTokenizer(make_vocabulary(), MERGES, **setting)
+        with pytest.raises(ValueError, match=f"rules of its tokenizer built in, got {name}="):
+            save_keras_hub(roberta, tmp_path / "preset", other)
     assert not (tmp_path / "preset").exists()
