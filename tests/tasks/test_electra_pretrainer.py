@@ -125,6 +125,17 @@ def test_frozen_embeddings_stay_frozen(tmp_path):
         assert "generator/transformer_layer_0/intermediate/kernel" in trained
 
 
+@pytest.mark.backend_free
+def test_the_generator_computes_twice_what_the_discriminator_does():
+    pretrainer = build()
+    pretrainer.backbone.remat = True
+    pretrainer.compile(keras.optimizers.SGD(RATE))
+    assert pretrainer.generator.remat
+    pretrainer.backbone.remat = False
+    pretrainer.compile(keras.optimizers.SGD(RATE))
+    assert not pretrainer.generator.remat
+
+
 def test_samples_follow_the_softmax_of_the_logits():
     """10,000 draws from one distribution, and no draw for slots without a prediction."""
     rng = np.random.default_rng(0)
