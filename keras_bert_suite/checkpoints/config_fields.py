@@ -8,7 +8,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from keras_bert_suite.files.messages import name_of
+from keras_bert_suite.checkpoints.activation_names import find_ours, find_theirs
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def read_fields(config, fields, activations, position_offset=0):
     Args:
         config: `ConfigValues`.
         fields: tuple of `Field`.
-        activations: dict of their name of an activation -> our name.
+        activations: a table of `activation_names`.
         position_offset: int, how many rows the position embedding has before the row of the first
             token.
 
@@ -112,7 +112,7 @@ def read_fields(config, fields, activations, position_offset=0):
         if field.switch and not config.flag(field.switch, False):
             value = 0
         elif field.kind == "activation":
-            value = config.choice(field.name, activations)
+            value = config.choice(field.name, find_ours(activations))
         elif field.kind == "positions":
             value = config.size(field.name, field.default) - position_offset
         elif field.kind == "width":
@@ -135,13 +135,13 @@ def read_fields(config, fields, activations, position_offset=0):
     return arguments
 
 
-def write_fields(backbone, fields, hidden_acts, owner, position_offset=0):
+def write_fields(backbone, fields, activations, owner, position_offset=0):
     """Makes the fields of a configuration file, which `read_fields` reads.
 
     Args:
         backbone: a backbone of ours, or of KerasHub, which is refused.
         fields: tuple of `Field`.
-        hidden_acts: dict of the name of an activation function -> their name.
+        activations: a table of `activation_names`.
         owner: str, the owner of the format in messages, such as "Google's BERT".
         position_offset: as for `read_fields`.
 
@@ -182,7 +182,7 @@ def write_fields(backbone, fields, hidden_acts, owner, position_offset=0):
     for field in fields:
         value = getattr(backbone, field.argument)
         if field.kind == "activation":
-            value = _find_activation(value, hidden_acts, owner)
+            value = find_theirs(value, activations, owner)
         elif field.kind == "positions":
             value += position_offset
         if field.switch:
@@ -190,13 +190,3 @@ def write_fields(backbone, fields, hidden_acts, owner, position_offset=0):
         if value or not field.switch:
             written[field.name] = value
     return written
-
-
-def _find_activation(activation, hidden_acts, owner):
-    name = name_of(activation)
-    if name not in hidden_acts:
-        raise ValueError(
-            f"{owner} has no activation {name!r}; wanted one of {', '.join(hidden_acts)}. Use "
-            "`model.save`."
-        )
-    return hidden_acts[name]

@@ -1,5 +1,6 @@
 """Reads checkpoints of the original google-research/bert."""
 
+from keras_bert_suite.checkpoints import activation_names
 from keras_bert_suite.checkpoints.config_fields import GOOGLE_FIELDS, read_fields
 from keras_bert_suite.checkpoints.config_values import ConfigValues
 from keras_bert_suite.checkpoints.model_types import BERT
@@ -7,16 +8,6 @@ from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
 from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle
 from keras_bert_suite.checkpoints.tokenizer_files import read_google_tokenizer
 from keras_bert_suite.files.messages import list_names, shorten
-
-#: `hidden_act` -> our name. Google's "gelu" is the tanh approximation, unless the field
-#: `GELU_APPROXIMATE` is False. "gelu_erf" and "gelu_tanh" are names of bert4keras.
-ACTIVATIONS = {
-    "gelu": "gelu_tanh",
-    "relu": "relu",
-    "tanh": "tanh",
-    "gelu_erf": "gelu_erf",
-    "gelu_tanh": "gelu_tanh",
-}
 
 #: A field of ours beside `hidden_act` "gelu". False means the exact function. The other readers of
 #: the format, bert4keras and the converter of transformers, take "gelu" for the exact function, and
@@ -122,7 +113,7 @@ def _find_config(prefix):
 
 def _read_config(config):
     config.check_dials(DIALS)
-    kwargs = read_fields(config, GOOGLE_FIELDS, ACTIVATIONS)
+    kwargs = read_fields(config, GOOGLE_FIELDS, activation_names.GOOGLE)
     kwargs["layer_norm_epsilon"] = LAYER_NORM_EPSILON
     if config.get("hidden_act") == "gelu" and config.get(GELU_APPROXIMATE) is False:
         kwargs["activation"] = "gelu_erf"

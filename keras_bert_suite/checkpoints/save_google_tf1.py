@@ -6,6 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.checkpoints import activation_names
 from keras_bert_suite.checkpoints.config_fields import GOOGLE_FIELDS, write_fields
 from keras_bert_suite.checkpoints.google_tf1 import GELU_APPROXIMATE, LAYER_NORM_EPSILON
 from keras_bert_suite.checkpoints.hugging_face_config import SINGLE_LABEL
@@ -20,18 +21,8 @@ from keras_bert_suite.checkpoints.writer_parts import (
 )
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
-from keras_bert_suite.files.messages import name_of
 
 _OWNER = "Google's BERT"
-
-#: The name of an activation function of this package or of Keras -> `hidden_act`.
-_HIDDEN_ACTS = {
-    "gelu_tanh": "gelu",
-    "gelu_erf": "gelu",
-    "gelu": "gelu",  # keras.activations.gelu, which is exact by default
-    "relu": "relu",
-    "tanh": "tanh",
-}
 
 
 def save_google_tf1(
@@ -71,16 +62,16 @@ def save_google_tf1(
             converter of transformers compute it, but Google's code computes "gelu_tanh".
     """
     backbone = getattr(model, "backbone", model)
-    config = write_fields(backbone, GOOGLE_FIELDS, _HIDDEN_ACTS, _OWNER)
+    config = write_fields(backbone, GOOGLE_FIELDS, activation_names.GOOGLE, _OWNER)
     kind = type_of_backbone(type(backbone))
     if kind is not BERT:
         raise ValueError(
             f"{_OWNER} can hold a BertBackbone, got a {type(backbone).__name__}. Use "
             "`save_hugging_face`, or `model.save`."
         )
-    is_exact_gelu = name_of(backbone.activation) in ("gelu", "gelu_erf")
+    is_exact_gelu = config["hidden_act"] == "gelu_erf"
     if is_exact_gelu:
-        config[GELU_APPROXIMATE] = False
+        config.update({"hidden_act": "gelu", GELU_APPROXIMATE: False})
     if backbone.embedding_dim != backbone.hidden_dim:
         config["embedding_size"] = backbone.embedding_dim  # bert4keras' name
     if backbone.layer_norm_epsilon != LAYER_NORM_EPSILON:

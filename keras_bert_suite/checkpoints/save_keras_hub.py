@@ -8,6 +8,8 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.checkpoints import activation_names
+from keras_bert_suite.checkpoints.activation_names import find_theirs
 from keras_bert_suite.checkpoints.config_fields import write_fields
 from keras_bert_suite.checkpoints.hugging_face_config import SINGLE_LABEL
 from keras_bert_suite.checkpoints.keras_hub_preset import KerasHubCheckpoint
@@ -20,10 +22,7 @@ from keras_bert_suite.checkpoints.writer_parts import (
     find_tokenizer,
 )
 from keras_bert_suite.files.atomic_directory import atomic_directory
-from keras_bert_suite.files.messages import list_names, name_of
-
-#: The name of an activation function -> the same function by the name that KerasHub's models have.
-_ACTIVATIONS = {"gelu_tanh": "gelu_tanh", "gelu_erf": "gelu_erf", "gelu": "gelu_erf"}
+from keras_bert_suite.files.messages import list_names
 
 #: The settings of a tokenizer that are built into KerasHub's, or that it takes.
 _TOKENIZER_SETTINGS = {
@@ -85,7 +84,7 @@ def save_keras_hub(
             "`save_hugging_face`, or `save_to_preset`."
         )
     # Only the checks of the backbone are needed.
-    write_fields(backbone, kind.fields, _ACTIVATIONS, owner, kind.position_offset)
+    write_fields(backbone, kind.fields, activation_names.KERAS_HUB, owner, kind.position_offset)
     _check_settings(backbone, kind, owner)
     weights = collect_weights(model, kind.keras_hub_names, owner)
     has_classifier = "classifier/kernel" in weights
@@ -117,7 +116,7 @@ def save_keras_hub(
             packer.save_to_preset(str(directory))
         _fill(directory, weights, kind)
     built_in = kind.keras_hub_built_in["activation"]
-    if _ACTIVATIONS[name_of(backbone.activation)] != built_in:
+    if find_theirs(backbone.activation, activation_names.KERAS_HUB, owner) != built_in:
         warnings.warn(
             f"The model in {path} was trained with another GELU than the {built_in} of {owner}. "
             "They differ by up to 0.0005 in each activation.",
