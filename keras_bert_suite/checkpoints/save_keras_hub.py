@@ -78,7 +78,7 @@ def save_keras_hub(
     backbone = getattr(model, "backbone", model)
     kind = type_of_model(model, tokenizer)
     owner = f"KerasHub's {kind.title}"
-    if kind.keras_hub_names is None:
+    if kind.keras_hub is None:
         raise ValueError(
             f"KerasHub has no model that computes the same as {type(backbone).__name__}. Use "
             "`save_hugging_face`, or `save_to_preset`."
@@ -86,7 +86,7 @@ def save_keras_hub(
     # Only the checks of the backbone are needed.
     write_fields(backbone, kind.fields, activation_names.KERAS_HUB, owner, kind.position_offset)
     _check_settings(backbone, kind, owner)
-    weights = collect_weights(model, kind.keras_hub_names, owner)
+    weights = collect_weights(model, kind.keras_hub.names, owner)
     has_classifier = "classifier/kernel" in weights
     if has_classifier and getattr(model, "problem_type", SINGLE_LABEL) != SINGLE_LABEL:
         raise ValueError(
@@ -104,7 +104,7 @@ def save_keras_hub(
     twin = _make_backbone(backbone, kind)
     with atomic_directory(path) as directory:
         if has_classifier:
-            twin = getattr(keras_hub.models, kind.keras_hub_classifier)(
+            twin = getattr(keras_hub.models, kind.keras_hub.classifier)(
                 twin,
                 num_classes=weights["classifier/kernel"].shape[-1],
                 preprocessor=packer,
@@ -115,7 +115,7 @@ def save_keras_hub(
         if packer is not None:
             packer.save_to_preset(str(directory))
         _fill(directory, weights, kind)
-    built_in = kind.keras_hub_built_in["activation"]
+    built_in = kind.keras_hub.built_in["activation"]
     if find_theirs(backbone.activation, activation_names.KERAS_HUB, owner) != built_in:
         warnings.warn(
             f"The model in {path} was trained with another GELU than the {built_in} of {owner}. "
@@ -129,7 +129,7 @@ def _check_settings(backbone, kind, owner):
         "embedding_dim": backbone.hidden_dim,
         **{
             name: value
-            for name, value in kind.keras_hub_built_in.items()
+            for name, value in kind.keras_hub.built_in.items()
             if name in ("layer_norm_epsilon", "num_segments")
         },
     }
@@ -146,15 +146,15 @@ def _make_backbone(backbone, kind):
     """KerasHub's model of the same sizes."""
     names = ["vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim"]
     names += ["dropout", "max_sequence_length"]
-    if "num_segments" not in kind.keras_hub_built_in:
+    if "num_segments" not in kind.keras_hub.built_in:
         names.append("num_segments")
     sizes = {name: getattr(backbone, name) for name in names}
-    return getattr(keras_hub.models, kind.keras_hub_backbone)(**sizes)
+    return getattr(keras_hub.models, kind.keras_hub.backbone)(**sizes)
 
 
 def _make_preprocessor(tokenizer, kind, sequence_length, owner):
     """KerasHub's preprocessor for texts, with the same tokens."""
-    family = kind.keras_hub_backbone.removesuffix("Backbone")
+    family = kind.keras_hub.family
     if type(tokenizer).__name__ != kind.tokenizer:
         raise ValueError(f"{owner} has a {kind.tokenizer}, got a {type(tokenizer).__name__}.")
     settings = {name: getattr(tokenizer, name) for name in _TOKENIZER_SETTINGS[kind.tokenizer]}
@@ -183,9 +183,9 @@ def _fill(directory, weights, kind):
 
     checkpoint = KerasHubCheckpoint(directory)
     names = {name: actual for name, (actual, _) in spelled_shapes(checkpoint).items()}
-    values = dict(convert_weights(weights, kind.keras_hub_names))
+    values = dict(convert_weights(weights, kind.keras_hub.names))
     if kind.position_offset:
-        table = kind.keras_hub_names.their_name
+        table = kind.keras_hub.names.their_name
         positions = table("embeddings/position_embedding/embeddings")[0]
         segments = values.pop(table("embeddings/segment_embedding/embeddings")[0])
         # KerasHub has neither segments, nor positions before the first token.
