@@ -10,6 +10,8 @@ from typing import Any
 
 from keras_bert_suite.checkpoints.activation_names import find_ours, find_theirs
 
+_NORM_TYPES = {name: name for name in ("layer_norm", "rms_norm")}
+
 
 @dataclass(frozen=True)
 class Field:
@@ -21,7 +23,8 @@ class Field:
         kind: str, the method of `ConfigValues` that reads and checks the value: "size", "rate",
             "positive" or "flag". "positions" is a size that counts the rows of the position
             embedding before the row of the first token too. "width" is a size whose default is the
-            width of the hidden states. "activation" is the name of an activation function.
+            width of the hidden states. "activation" is the name of an activation function, and
+            "norm" the type of the norms.
         default: the value if the file lacks the field. None: the field is required.
         switch: str, the name of a flag. Where it is absent or false, the value is 0, and the field
             is not written.
@@ -83,6 +86,9 @@ ROFORMER_FIELDS = (
     *BERT_FIELDS,
     Field("embedding_dim", "embedding_size", "width"),
     Field("rotary_value", "rotary_value", "flag", False),
+    # RoFormerV2, which calls itself "roformer" too.
+    Field("use_bias", "use_bias", "flag", True),
+    Field("norm_type", "norm_type", "norm", "layer_norm"),
 )
 
 NEZHA_FIELDS = (
@@ -113,6 +119,8 @@ def read_fields(config, fields, activations, position_offset=0):
             value = 0
         elif field.kind == "activation":
             value = config.choice(field.name, find_ours(activations))
+        elif field.kind == "norm":
+            value = config.choice(field.name, _NORM_TYPES, field.default)
         elif field.kind == "positions":
             value = config.size(field.name, field.default) - position_offset
         elif field.kind == "width":

@@ -42,7 +42,10 @@ from keras_bert_suite.checkpoints.modern_bert_config import (
     read_modern_bert,
     write_modern_bert,
 )
-from keras_bert_suite.checkpoints.roformer_files import read_roformer_tokenizer
+from keras_bert_suite.checkpoints.roformer_files import (
+    read_roformer_tokenizer,
+    warn_of_second_version,
+)
 from keras_bert_suite.checkpoints.sentence_piece_files import (
     read_hugging_face_albert,
     read_hugging_face_fairseq,
@@ -206,8 +209,7 @@ ROFORMER = ModelType(
     classifier_names=name_tables_roformer.ROFORMER_CLASSIFIER,
     architectures=name_classes("RoFormer", name_tables_roformer.ROFORMER),
     fields=ROFORMER_FIELDS,
-    # The fields of RoFormerV2, which calls itself "roformer" too.
-    dials=(("norm_type", ("layer_norm",)), ("use_bias", (True,))),
+    write_more=warn_of_second_version,
 )
 
 NEZHA = replace(

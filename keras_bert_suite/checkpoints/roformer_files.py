@@ -1,4 +1,4 @@
-"""Reads RoFormer's tokenizer from the files of a checkpoint."""
+"""What is special about the files of RoFormer: words in the vocabulary, and a second version."""
 
 import warnings
 
@@ -37,6 +37,28 @@ def read_roformer_tokenizer(directory):
             stacklevel=3,
         )
     return arguments
+
+
+def warn_of_second_version(backbone):
+    """Warns if transformers would compute another model than a backbone.
+
+    Args:
+        backbone: `RoFormerBackbone`.
+
+    Returns:
+        empty dict, because all fields are plain, see `ModelType.write_more`.
+
+    Warns:
+        UserWarning: if the backbone has no biases, or norms without weights.
+    """
+    if not backbone.use_bias or backbone.norm_type != "layer_norm":
+        warnings.warn(
+            f"transformers has no RoFormer with use_bias={backbone.use_bias} and "
+            f"norm_type={backbone.norm_type!r}, and ignores these fields. The package `roformer` "
+            "(JunnYu/RoFormer_pytorch) and this package read them.",
+            stacklevel=4,
+        )
+    return {}
 
 
 def _is_chinese_word(piece):

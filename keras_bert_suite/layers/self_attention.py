@@ -38,6 +38,8 @@ class SelfAttention(keras.layers.Layer):
 
     #: Whether `call` takes a `GroupedLayout` in place of a mask.
     takes_groups: ClassVar[bool] = True
+    #: Whether the projections have biases.
+    use_bias: bool = True
 
     def __init__(
         self, num_heads: int, dropout: float = 0.1, initializer_range: float = 0.02, **kwargs: Any
@@ -63,6 +65,7 @@ class SelfAttention(keras.layers.Layer):
     def _build_projection(self, name: str, hidden_shape: Shape) -> Dense:
         dense = Dense(
             hidden_shape[-1],
+            use_bias=self.use_bias,
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
             dtype=self.dtype_policy,
             name=name,
