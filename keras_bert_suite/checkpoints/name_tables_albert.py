@@ -1,6 +1,9 @@
-"""The names of ALBERT's weights in Hugging Face's checkpoints."""
+"""The names of ALBERT's weights in the checkpoints of Hugging Face and Google."""
+
+from dataclasses import replace
 
 from keras_bert_suite.checkpoints.name_tables import (
+    GOOGLE_TF1,
     HUGGING_FACE,
     NameTable,
     hugging_face_aliases,
@@ -11,6 +14,8 @@ from keras_bert_suite.checkpoints.name_tables import (
 )
 
 _MAPPING = "albert.encoder.embedding_hidden_mapping_in."
+#: The projection after the attention, in a layer of google-research/albert.
+_ATTENDED = "attention_1/output/dense/"
 
 #: The names in all classes of ALBERT.
 ALBERT = NameTable(
@@ -64,4 +69,40 @@ ALBERT = NameTable(
         ),
         ("predictions.decoder.bias", "predictions.bias", r"masked_lm/.*"),
     ),
+)
+
+#: The names in google-research/albert. Its code for questions has another head than BERT's.
+GOOGLE_TF1_ALBERT = replace(
+    GOOGLE_TF1,
+    rows=(
+        *(
+            row
+            for row in GOOGLE_TF1.rows
+            if not row[0].startswith(("transformer_layer", "span_labeler"))
+        ),
+        *within(
+            "transformer_layer_{i}_{j}/",
+            "bert/encoder/transformer/group_{i}/inner_group_{j}/",
+            (
+                ("self_attention/query/kernel", "attention_1/self/query/kernel", same),
+                ("self_attention/query/bias", "attention_1/self/query/bias", same),
+                ("self_attention/key/kernel", "attention_1/self/key/kernel", same),
+                ("self_attention/key/bias", "attention_1/self/key/bias", same),
+                ("self_attention/value/kernel", "attention_1/self/value/kernel", same),
+                ("self_attention/value/bias", "attention_1/self/value/bias", same),
+                ("self_attention/output_projection/kernel", _ATTENDED + "kernel", same),
+                ("self_attention/output_projection/bias", _ATTENDED + "bias", same),
+                ("self_attention_norm/gamma", "LayerNorm/gamma", same),
+                ("self_attention_norm/beta", "LayerNorm/beta", same),
+                ("intermediate/kernel", "ffn_1/intermediate/dense/kernel", same),
+                ("intermediate/bias", "ffn_1/intermediate/dense/bias", same),
+                ("feedforward_output/kernel", "ffn_1/intermediate/output/dense/kernel", same),
+                ("feedforward_output/bias", "ffn_1/intermediate/output/dense/bias", same),
+                ("feedforward_norm/gamma", "LayerNorm_1/gamma", same),
+                ("feedforward_norm/beta", "LayerNorm_1/beta", same),
+            ),
+        ),
+    ),
+    # The modules of TensorFlow Hub put a prefix before all names.
+    aliases=(("^module/", ""),),
 )
