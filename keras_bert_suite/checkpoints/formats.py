@@ -58,7 +58,8 @@ def open_checkpoint(preset):
         preset: str or path: a directory; the prefix of a TensorFlow 1 checkpoint, such as
             `fine_tuned/model.ckpt-1000`; `hf://owner/name` or `hf://owner/name@revision` on the
             Hugging Face Hub, from where the files of one format are downloaded; or
-            `kaggle://owner/model/keras/variation` of a BERT, RoBERTa or DistilBERT of KerasHub.
+            `kaggle://owner/model/keras/variation` of a BERT, RoBERTa, XLM-RoBERTa, DistilBERT or
+            ALBERT of KerasHub.
 
     Returns:
         `HuggingFaceCheckpoint`, `GoogleCheckpoint` or `KerasHubCheckpoint`. None for a preset that
@@ -154,7 +155,7 @@ def _find_kaggle_handle(name):
 
 
 def _download_from_kaggle(handle):
-    """Downloads a preset of KerasHub's BERT, RoBERTa or DistilBERT, and returns its path.
+    """Downloads a preset of KerasHub's model of a kind in `MODEL_TYPES`, and returns its path.
 
     For another model it downloads config.json only, and returns None.
     """

@@ -1,4 +1,4 @@
-"""Reads presets of KerasHub's BERT, RoBERTa, XLM-RoBERTa and DistilBERT."""
+"""Reads presets of KerasHub's BERT, RoBERTa, XLM-RoBERTa, DistilBERT and ALBERT."""
 
 import numpy as np
 
@@ -72,7 +72,7 @@ class KerasHubCheckpoint:
         self.model_type = kind = _find_type(path)
         self.name_table = kind.keras_hub.names
         config = ConfigValues(path / "config.json", "config")
-        self.backbone_config = _read_backbone(config, kind.keras_hub.built_in)
+        self.backbone_config = _read_backbone(config, kind.keras_hub)
         self.sequence_length = _read_sequence_length(path)
         self._files = {"": _open_weights(path)}
         self.classifier_config, self.classifier_problem = None, "has no classification layer"
@@ -98,9 +98,9 @@ class KerasHubCheckpoint:
             FileNotFoundError: if there is no tokenizer.
             ValueError: if the tokenizer does not split text as our tokenizer does.
         """
-        if self.model_type.tokenizer == "BytePairTokenizer":
+        if self.tokenizer_class == "BytePairTokenizer":
             return self._read_byte_pairs()
-        if self.model_type.tokenizer == "XLMRobertaTokenizer":
+        if self.tokenizer_class in ("XLMRobertaTokenizer", "SentencePieceTokenizer"):
             return self._read_sentence_pieces()
         config, (vocabulary,) = self._find_tokenizer("vocabulary.txt")
         config.check_dials(
@@ -123,7 +123,7 @@ class KerasHubCheckpoint:
     @property
     def tokenizer_class(self):
         """str, the class of the tokenizer."""
-        return self.model_type.tokenizer
+        return self.model_type.keras_hub.tokenizer
 
     def _read_byte_pairs(self):
         config, files = self._find_tokenizer("vocabulary.json", "merges.txt")
@@ -202,7 +202,8 @@ def _merge_heads(name, shape):
     return shape
 
 
-def _read_backbone(config, built_in):
+def _read_backbone(config, model):
+    built_in = model.built_in
     dropout = config.rate("dropout")
     kwargs = {
         "vocabulary_size": config.size("vocabulary_size"),
@@ -214,6 +215,7 @@ def _read_backbone(config, built_in):
         "attention_dropout": dropout,
         "max_sequence_length": config.size("max_sequence_length"),
         **({} if "num_segments" in built_in else {"num_segments": config.size("num_segments")}),
+        **{name: config.size(name) for name in model.sizes},
         **built_in,
     }
     if kwargs["hidden_dim"] % kwargs["num_heads"]:

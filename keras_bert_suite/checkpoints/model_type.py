@@ -63,13 +63,17 @@ class KerasHubModel:
     Args:
         backbone: str, the class of the encoder.
         names: `NameTable` of the tensors.
+        tokenizer: str, our class that splits text as KerasHub's tokenizer does.
         built_in: dict of arguments of our backbone that are constants in KerasHub, and are not in
             its configuration.
+        sizes: tuple of str, the sizes in its configuration that a BERT does not have.
     """
 
     backbone: str
     names: NameTable
+    tokenizer: str
     built_in: dict
+    sizes: tuple = ()
 
     @property
     def family(self):

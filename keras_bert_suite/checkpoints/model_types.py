@@ -65,6 +65,7 @@ BERT = ModelType(
     keras_hub=KerasHubModel(
         "BertBackbone",
         name_tables_keras_hub.KERAS_HUB,
+        tokenizer="WordPieceTokenizer",
         built_in={
             "activation": "gelu_tanh",
             "layer_norm_epsilon": 1e-12,
@@ -85,6 +86,7 @@ ROBERTA = ModelType(
     keras_hub=KerasHubModel(
         "RobertaBackbone",
         name_tables_keras_hub.KERAS_HUB_ROBERTA,
+        tokenizer="BytePairTokenizer",
         built_in={
             # keras.activations.gelu, which is exact by default.
             "activation": "gelu_erf",
@@ -110,6 +112,7 @@ XLM_ROBERTA = replace(
         ROBERTA.keras_hub,
         backbone="XLMRobertaBackbone",
         names=name_tables_keras_hub.KERAS_HUB_XLM_ROBERTA,
+        tokenizer="XLMRobertaTokenizer",
     ),
 )
 
@@ -125,6 +128,7 @@ DISTIL_BERT = ModelType(
     keras_hub=KerasHubModel(
         "DistilBertBackbone",
         name_tables_distil_bert.KERAS_HUB_DISTIL_BERT,
+        tokenizer="WordPieceTokenizer",
         built_in={
             # keras.activations.gelu, which is exact by default.
             "activation": "gelu_erf",
@@ -191,6 +195,18 @@ ALBERT = ModelType(
     names=name_tables_albert.ALBERT,
     classifier_names=name_tables_albert.ALBERT,
     architectures=name_classes("Albert", name_tables_albert.ALBERT),
+    keras_hub=KerasHubModel(
+        "AlbertBackbone",
+        name_tables_albert.KERAS_HUB_ALBERT,
+        # It has none of ALBERT's rules for text.
+        tokenizer="SentencePieceTokenizer",
+        built_in={
+            "activation": "gelu_tanh",
+            "layer_norm_epsilon": 1e-12,
+            "initializer_range": 0.02,
+        },
+        sizes=("embedding_dim", "num_groups", "num_inner_repetitions"),
+    ),
     fields=ALBERT_FIELDS,
     head_dropouts={
         head: ("classifier_dropout_prob", 0.1)

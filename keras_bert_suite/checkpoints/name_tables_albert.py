@@ -1,4 +1,4 @@
-"""The names of ALBERT's weights in the checkpoints of Hugging Face and Google."""
+"""The names of ALBERT's weights in the checkpoints of Hugging Face, Google and KerasHub."""
 
 from dataclasses import replace
 
@@ -12,6 +12,7 @@ from keras_bert_suite.checkpoints.name_tables import (
     transposed,
     within,
 )
+from keras_bert_suite.checkpoints.name_tables_keras_hub import KERAS_HUB
 
 _MAPPING = "albert.encoder.embedding_hidden_mapping_in."
 #: The projection after the attention, in a layer of google-research/albert.
@@ -105,4 +106,23 @@ GOOGLE_TF1_ALBERT = replace(
     ),
     # The modules of TensorFlow Hub put a prefix before all names.
     aliases=(("^module/", ""),),
+)
+
+#: The names in KerasHub's ALBERT, for groups of one layer. It numbers the layers of all groups.
+KERAS_HUB_ALBERT = replace(
+    KERAS_HUB,
+    rows=(
+        *(row for row in KERAS_HUB.rows if row[0].startswith("embeddings/")),
+        ("embeddings/projection/kernel", "layers/dense/vars/0", same),
+        ("embeddings/projection/bias", "layers/dense/vars/1", same),
+        *(
+            (ours.replace("transformer_layer_{i}/", "transformer_layer_{i}_0/"), theirs, transform)
+            for ours, theirs, transform in KERAS_HUB.rows
+            if ours.startswith("transformer_layer")
+        ),
+        ("pooler/kernel", "layers/dense_1/vars/0", same),
+        ("pooler/bias", "layers/dense_1/vars/1", same),
+        ("classifier/kernel", "AlbertTextClassifier/layers/dense/vars/0", same),
+        ("classifier/bias", "AlbertTextClassifier/layers/dense/vars/1", same),
+    ),
 )

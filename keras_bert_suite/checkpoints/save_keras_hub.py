@@ -29,6 +29,7 @@ _TOKENIZER_SETTINGS = {
     "WordPieceTokenizer": ("lowercase", "strip_accents"),
     "BytePairTokenizer": ("add_prefix_space",),
     "XLMRobertaTokenizer": (),
+    "SentencePieceTokenizer": (),
 }
 
 #: The arguments of KerasHub's tokenizers that take the files of ours.
@@ -36,6 +37,7 @@ _FILE_ARGUMENTS = {
     "WordPieceTokenizer": ("vocabulary",),
     "BytePairTokenizer": ("vocabulary", "merges"),
     "XLMRobertaTokenizer": ("proto",),
+    "SentencePieceTokenizer": ("proto",),
 }
 
 
@@ -54,12 +56,14 @@ def save_keras_hub(
     it is not `dropout`, are not stored.
 
     Args:
-        model: `BertBackbone`, `RobertaBackbone`, `DistilBertBackbone`, or a `TextClassifier` on
-            one.
+        model: `BertBackbone`, `RobertaBackbone` (with an `XLMRobertaTokenizer` it is written as
+            KerasHub's XLM-RoBERTa), `DistilBertBackbone`, `AlbertBackbone` with one layer in each
+            group, or a `TextClassifier` on one.
         path: str or path of the directory, which must not exist.
-        tokenizer: `WordPieceTokenizer`, `BytePairTokenizer` or `XLMRobertaTokenizer`. None takes
-            that of a task's preprocessor, if it is one of these; no tokenizer is written with a
-            backbone alone.
+        tokenizer: `WordPieceTokenizer`, `BytePairTokenizer` or `XLMRobertaTokenizer`; for an
+            ALBERT `SentencePieceTokenizer`, because KerasHub's has none of the rules of
+            `AlbertTokenizer`. None takes that of a task's preprocessor; no tokenizer is written
+            with a backbone alone.
         sequence_length: int, the length of the rows that KerasHub's preprocessor packs. None takes
             all positions.
 
@@ -95,7 +99,9 @@ def save_keras_hub(
             "alone."
         )
     packer = None
-    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers)
+    # Another tokenizer of this kind of model is refused, and not left out.
+    kinds = (kind.keras_hub.tokenizer, *kind.tokenizers)
+    tokenizer = find_tokenizer(model, tokenizer, kinds)
     if tokenizer is not None:
         length = sequence_length or backbone.max_sequence_length
         packer = _make_preprocessor(tokenizer, kind, length, owner)
@@ -125,8 +131,9 @@ def save_keras_hub(
 
 
 def _check_settings(backbone, kind, owner):
+    widths = {"embedding_dim": backbone.hidden_dim}
     wanted = {
-        "embedding_dim": backbone.hidden_dim,
+        **({} if "embedding_dim" in kind.keras_hub.sizes else widths),
         **{
             name: value
             for name, value in kind.keras_hub.built_in.items()
@@ -148,16 +155,20 @@ def _make_backbone(backbone, kind):
     names += ["dropout", "max_sequence_length"]
     if "num_segments" not in kind.keras_hub.built_in:
         names.append("num_segments")
-    sizes = {name: getattr(backbone, name) for name in names}
+    sizes = {name: getattr(backbone, name) for name in (*names, *kind.keras_hub.sizes)}
     return getattr(keras_hub.models, kind.keras_hub.backbone)(**sizes)
 
 
 def _make_preprocessor(tokenizer, kind, sequence_length, owner):
     """KerasHub's preprocessor for texts, with the same tokens."""
     family = kind.keras_hub.family
-    if type(tokenizer).__name__ != kind.tokenizer:
-        raise ValueError(f"{owner} has a {kind.tokenizer}, got a {type(tokenizer).__name__}.")
-    settings = {name: getattr(tokenizer, name) for name in _TOKENIZER_SETTINGS[kind.tokenizer]}
+    wanted = kind.keras_hub.tokenizer
+    if type(tokenizer).__name__ != wanted:
+        raise ValueError(
+            f"{owner} has a {wanted}, got a {type(tokenizer).__name__}. Save its `backbone` alone "
+            "to write no tokenizer."
+        )
+    settings = {name: getattr(tokenizer, name) for name in _TOKENIZER_SETTINGS[wanted]}
     usual, got = type(tokenizer)().get_config(), tokenizer.get_config()
     kept = {*settings, "name", "dtype", "trainable"}
     wrong = [f"{n}={got[n]!r}" for n in usual if n not in kept and got[n] != usual[n]]
@@ -171,7 +182,7 @@ def _make_preprocessor(tokenizer, kind, sequence_length, owner):
     with tempfile.TemporaryDirectory() as folder:
         tokenizer.save_assets(folder)
         files = [os.path.join(folder, name) for name in tokenizer.asset_names]
-        files = dict(zip(_FILE_ARGUMENTS[kind.tokenizer], files, strict=True))
+        files = dict(zip(_FILE_ARGUMENTS[wanted], files, strict=True))
         twin = getattr(keras_hub.tokenizers, f"{family}Tokenizer")(**files, **settings)
     cls = getattr(keras_hub.models, f"{family}TextClassifierPreprocessor")
     return cls(twin, sequence_length=sequence_length)
