@@ -5,7 +5,6 @@ import json
 import keras
 import numpy as np
 import pytest
-import torch
 import transformers
 from family import MEMBERS, run_peer
 from peer_weights import to_numpy
@@ -37,17 +36,12 @@ SIZES = {"num_layers": 4, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 6
 
 
 @pytest.mark.backend_free
-@pytest.mark.parametrize(("size", "millions"), [("base", 149), ("large", 395)])
-def test_sizes_have_the_published_numbers_of_parameters(size, millions):
-    sizes = ModernBertBackbone.sizes[size]
+def test_the_defaults_are_those_of_the_base_size():
+    sizes = ModernBertBackbone.sizes["base"]
     names = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"}
     names.update(hidden_dim="hidden_size", intermediate_dim="intermediate_size")
-    with torch.device("meta"):
-        config = transformers.ModernBertConfig(**{names[n]: v for n, v in sizes.items()})
-        peer = transformers.ModernBertModel(config)
-    assert round(sum(p.numel() for p in peer.parameters()) / 1e6) == millions
-    if size == "base":
-        assert config.to_dict() == transformers.ModernBertConfig().to_dict()
+    config = transformers.ModernBertConfig(**{names[n]: v for n, v in sizes.items()})
+    assert config.to_dict() == transformers.ModernBertConfig().to_dict()
 
 
 @pytest.mark.backend_free
