@@ -84,9 +84,11 @@ class HuggingFaceCheckpoint:
         self.token_classifier_config = read_token_classifier(
             config, classifier, dropouts["token_classifier"]
         )
-        self.multiple_choice_config = read_multiple_choice(
-            config, classifier, dropouts["choice_scorer"]
-        )
+        self.multiple_choice_config = None
+        if kind.has_our_choices(config):
+            self.multiple_choice_config = read_multiple_choice(
+                config, classifier, dropouts["choice_scorer"]
+            )
         if classifier is not None:
             # A layer with the name "classifier" may be a head that this package does not have.
             heads = {"classifier": self.classifier_config is not None}

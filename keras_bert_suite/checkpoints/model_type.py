@@ -110,6 +110,8 @@ class ModelType:
             in config.json.
         head_dropouts: dict of the layer of a head -> (the field of config.json for the dropout rate
             before it, the rate if the field is absent). None is the rate of the encoder.
+        has_our_choices: function from `ConfigValues` to whether the head for choices computes what
+            `MultipleChoice` does. If not, it is left out.
         read_more: function from `ConfigValues` to further arguments of the backbone, for fields
             that are no plain values.
         write_more: function from a backbone to the fields that `read_more` reads.
@@ -137,6 +139,7 @@ class ModelType:
     dials: tuple = ()
     name_edge_blocks: Callable = name_edge_blocks
     file_tokenizers: tuple = ()
+    has_our_choices: Callable = lambda config: True
     read_more: Callable = lambda config: {}
     write_more: Callable = lambda backbone: {}
 

@@ -44,7 +44,8 @@ from keras_bert_suite.checkpoints.modern_bert_config import (
 )
 from keras_bert_suite.checkpoints.roformer_files import (
     read_roformer_tokenizer,
-    warn_of_second_version,
+    scores_pooled_output,
+    write_roformer,
 )
 from keras_bert_suite.checkpoints.sentence_piece_files import (
     read_hugging_face_albert,
@@ -225,7 +226,9 @@ ROFORMER = ModelType(
     classifier_names=name_tables_roformer.ROFORMER_CLASSIFIER,
     architectures=name_classes("RoFormer", name_tables_roformer.ROFORMER),
     fields=ROFORMER_FIELDS,
-    write_more=warn_of_second_version,
+    head_dropouts={**BERT_DROPOUTS, "choice_scorer": ("summary_last_dropout", 0.0)},
+    has_our_choices=scores_pooled_output,
+    write_more=write_roformer,
 )
 
 NEZHA = replace(

@@ -1,7 +1,9 @@
-"""What is special about the files of RoFormer: words in the vocabulary, and a second version."""
+"""What is special about RoFormer's files: words in the vocabulary, choices, a second version."""
 
 import warnings
 
+from keras_bert_suite.checkpoints import activation_names
+from keras_bert_suite.checkpoints.activation_names import find_theirs
 from keras_bert_suite.checkpoints.tokenizer_files import (
     BERT_CLASSES,
     read_hugging_face_tokenizer,
@@ -39,14 +41,29 @@ def read_roformer_tokenizer(directory):
     return arguments
 
 
-def warn_of_second_version(backbone):
-    """Warns if transformers would compute another model than a backbone.
+def scores_pooled_output(config):
+    """Whether the head for choices of a RoFormer is that of `MultipleChoice`.
+
+    By default transformers scores the state at the last place of a row, which in most rows is
+    padding. With these fields it has our pooler, and scores the pooled output.
+
+    Args:
+        config: `ConfigValues`.
+    """
+    first, projected = config.get("summary_type") == "first", config.get("summary_use_proj") is True
+    to_labels = config.get("summary_proj_to_labels")
+    activated = config.get("summary_activation") == config.get("hidden_act")
+    return first and projected and activated and not to_labels
+
+
+def write_roformer(backbone):
+    """Makes the fields that say how RoFormerForMultipleChoice scores a choice.
 
     Args:
         backbone: `RoFormerBackbone`.
 
     Returns:
-        empty dict, because all fields are plain, see `ModelType.write_more`.
+        dict, see `scores_pooled_output`.
 
     Warns:
         UserWarning: if the backbone has no biases, or norms without weights.
@@ -58,7 +75,13 @@ def warn_of_second_version(backbone):
             "(JunnYu/RoFormer_pytorch) and this package read them.",
             stacklevel=4,
         )
-    return {}
+    return {
+        "summary_type": "first",
+        "summary_use_proj": True,
+        "summary_activation": find_theirs(
+            backbone.activation, activation_names.HUGGING_FACE, "Hugging Face's RoFormer"
+        ),
+    }
 
 
 def _is_chinese_word(piece):

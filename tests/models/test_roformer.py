@@ -11,7 +11,7 @@ from family import LENGTH, MEMBERS, PIECES
 from peer_weights import to_numpy
 from safetensors.numpy import load_file, save_file
 
-from keras_bert_suite import Pretrainer, RoFormerBackbone, TextClassifier
+from keras_bert_suite import MultipleChoice, Pretrainer, RoFormerBackbone, TextClassifier
 from keras_bert_suite.checkpoints import open_checkpoint, save_hugging_face
 from keras_bert_suite.preprocessing.row_groups import lay_out_groups
 
@@ -42,6 +42,13 @@ def test_chinese_words_are_warned_of(tmp_path):
         assert any("Chinese words, such as 今天" in str(w.message) for w in caught) == is_word
         ids = task.preprocessor.tokenizer("今天")
         assert len(ids) == 2
+
+
+def test_a_head_that_scores_padding_is_left_out(tmp_path):
+    """The default of transformers: the state at the last place of a row, whatever stands there."""
+    MEMBER.save_peer(tmp_path / "peer", "ForMultipleChoice", summary_type="last")
+    with pytest.warns(UserWarning, match="has heads that .* does not have: .*classifier"):
+        MultipleChoice.from_preset(tmp_path / "peer", preprocessor=None)
 
 
 def make_second_version(path, head=()):
