@@ -8,7 +8,9 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from keras_bert_suite.files.messages import name_of
+from keras_bert_suite.checkpoints.activation_names import find_ours, find_theirs
+
+_NORM_TYPES = {name: name for name in ("layer_norm", "rms_norm")}
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,8 @@ class Field:
         kind: str, the method of `ConfigValues` that reads and checks the value: "size", "rate",
             "positive" or "flag". "positions" is a size that counts the rows of the position
             embedding before the row of the first token too. "width" is a size whose default is the
-            width of the hidden states. "activation" is the name of an activation function.
+            width of the hidden states. "activation" is the name of an activation function, and
+            "norm" the type of the norms.
         default: the value if the file lacks the field. None: the field is required.
         switch: str, the name of a flag. Where it is absent or false, the value is 0, and the field
             is not written.
@@ -83,6 +86,9 @@ ROFORMER_FIELDS = (
     *BERT_FIELDS,
     Field("embedding_dim", "embedding_size", "width"),
     Field("rotary_value", "rotary_value", "flag", False),
+    # RoFormerV2, which calls itself "roformer" too.
+    Field("use_bias", "use_bias", "flag", True),
+    Field("norm_type", "norm_type", "norm", "layer_norm"),
 )
 
 NEZHA_FIELDS = (
@@ -97,7 +103,7 @@ def read_fields(config, fields, activations, position_offset=0):
     Args:
         config: `ConfigValues`.
         fields: tuple of `Field`.
-        activations: dict of their name of an activation -> our name.
+        activations: a table of `activation_names`.
         position_offset: int, how many rows the position embedding has before the row of the first
             token.
 
@@ -112,7 +118,9 @@ def read_fields(config, fields, activations, position_offset=0):
         if field.switch and not config.flag(field.switch, False):
             value = 0
         elif field.kind == "activation":
-            value = config.choice(field.name, activations)
+            value = config.choice(field.name, find_ours(activations))
+        elif field.kind == "norm":
+            value = config.choice(field.name, _NORM_TYPES, field.default)
         elif field.kind == "positions":
             value = config.size(field.name, field.default) - position_offset
         elif field.kind == "width":
@@ -135,13 +143,13 @@ def read_fields(config, fields, activations, position_offset=0):
     return arguments
 
 
-def write_fields(backbone, fields, hidden_acts, owner, position_offset=0):
+def write_fields(backbone, fields, activations, owner, position_offset=0):
     """Makes the fields of a configuration file, which `read_fields` reads.
 
     Args:
         backbone: a backbone of ours, or of KerasHub, which is refused.
         fields: tuple of `Field`.
-        hidden_acts: dict of the name of an activation function -> their name.
+        activations: a table of `activation_names`.
         owner: str, the owner of the format in messages, such as "Google's BERT".
         position_offset: as for `read_fields`.
 
@@ -182,7 +190,7 @@ def write_fields(backbone, fields, hidden_acts, owner, position_offset=0):
     for field in fields:
         value = getattr(backbone, field.argument)
         if field.kind == "activation":
-            value = _find_activation(value, hidden_acts, owner)
+            value = find_theirs(value, activations, owner)
         elif field.kind == "positions":
             value += position_offset
         if field.switch:
@@ -190,13 +198,3 @@ def write_fields(backbone, fields, hidden_acts, owner, position_offset=0):
         if value or not field.switch:
             written[field.name] = value
     return written
-
-
-def _find_activation(activation, hidden_acts, owner):
-    name = name_of(activation)
-    if name not in hidden_acts:
-        raise ValueError(
-            f"{owner} has no activation {name!r}; wanted one of {', '.join(hidden_acts)}. Use "
-            "`model.save`."
-        )
-    return hidden_acts[name]

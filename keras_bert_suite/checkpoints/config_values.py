@@ -84,9 +84,9 @@ class ConfigValues:
             raise self._wrong(name, value, "true or false")
         return value
 
-    def choice(self, name, choices):
+    def choice(self, name, choices, default=None):
         """The entry of a dict of choices that the value names."""
-        value = self._required(name, None)
+        value = self._required(name, default)
         if not isinstance(value, str) or value not in choices:
             raise self._wrong(name, value, f"one of {', '.join(choices)}")
         return choices[value]

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 from keras_bert_suite.checkpoints.config_values import read_json
+from keras_bert_suite.checkpoints.google_models import GOOGLE_MODELS
 from keras_bert_suite.checkpoints.google_tf1 import GoogleCheckpoint
 from keras_bert_suite.checkpoints.hugging_face import WEIGHT_FILES, HuggingFaceCheckpoint
 from keras_bert_suite.checkpoints.keras_hub_preset import KerasHubCheckpoint, is_keras_hub_preset
@@ -14,13 +15,17 @@ from keras_bert_suite.files.messages import list_directory, list_names, shorten
 
 _FORMATS = (
     "a Hugging Face checkpoint (config.json and model.safetensors), a checkpoint of "
-    "google-research/bert (bert_config.json and bert_model.ckpt.*), or a preset of Keras"
+    "google-research/bert (bert_config.json and bert_model.ckpt.*) or google-research/albert "
+    "(albert_config.json and model.ckpt-best.*), or a preset of Keras"
 )
 
 _SMALL_FILES = (
     "config.json",
     "bert_config*.json",
+    "albert_config*.json",
+    "30k-clean.model",
     "vocab.txt",
+    "vocab_chinese.txt",
     "vocab.json",
     "merges.txt",
     "spiece.model",
@@ -39,6 +44,7 @@ _WEIGHT_PATTERNS = (
     ("model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"),
     ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model-*-of-*.bin"),
     ("bert_model.ckpt.index", "bert_model.ckpt.data-*"),
+    ("model.ckpt-best.index", "model.ckpt-best.data-*"),
 )
 
 
@@ -52,7 +58,8 @@ def open_checkpoint(preset):
         preset: str or path: a directory; the prefix of a TensorFlow 1 checkpoint, such as
             `fine_tuned/model.ckpt-1000`; `hf://owner/name` or `hf://owner/name@revision` on the
             Hugging Face Hub, from where the files of one format are downloaded; or
-            `kaggle://owner/model/keras/variation` of a BERT, RoBERTa or DistilBERT of KerasHub.
+            `kaggle://owner/model/keras/variation` of a BERT, RoBERTa, XLM-RoBERTa, DistilBERT or
+            ALBERT of KerasHub.
 
     Returns:
         `HuggingFaceCheckpoint`, `GoogleCheckpoint` or `KerasHubCheckpoint`. None for a preset that
@@ -111,7 +118,8 @@ def _open_directory(path):
     elif has_weights and (path / "bert_config.json").is_file():
         return HuggingFaceCheckpoint(path)  # Files of 2018 have these names.
     if len(prefixes) > 1:
-        prefixes = [prefix for prefix in prefixes if prefix.name == "bert_model.ckpt"] or prefixes
+        names = {model.checkpoint for model in GOOGLE_MODELS.values()}
+        prefixes = [prefix for prefix in prefixes if prefix.name in names] or prefixes
     if len(prefixes) > 1:
         raise ValueError(
             f"{path} holds several checkpoints: {list_names(prefix.name for prefix in prefixes)}. "
@@ -153,7 +161,7 @@ def _find_kaggle_handle(name):
 
 
 def _download_from_kaggle(handle):
-    """Downloads a preset of KerasHub's BERT, RoBERTa or DistilBERT, and returns its path.
+    """Downloads a preset of KerasHub's model of a kind in `MODEL_TYPES`, and returns its path.
 
     For another model it downloads config.json only, and returns None.
     """

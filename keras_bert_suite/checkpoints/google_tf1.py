@@ -1,35 +1,11 @@
-"""Reads checkpoints of the original google-research/bert."""
+"""Reads checkpoints of the original google-research/bert and google-research/albert."""
 
-from keras_bert_suite.checkpoints.config_fields import GOOGLE_FIELDS, read_fields
+from keras_bert_suite.checkpoints import activation_names
+from keras_bert_suite.checkpoints.config_fields import read_fields
 from keras_bert_suite.checkpoints.config_values import ConfigValues
-from keras_bert_suite.checkpoints.model_types import BERT
-from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1
+from keras_bert_suite.checkpoints.google_models import GELU_APPROXIMATE, GOOGLE_MODELS
 from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle
-from keras_bert_suite.checkpoints.tokenizer_files import read_google_tokenizer
 from keras_bert_suite.files.messages import list_names, shorten
-
-#: `hidden_act` -> our name. Google's "gelu" is the tanh approximation, unless the field
-#: `GELU_APPROXIMATE` is False. "gelu_erf" and "gelu_tanh" are names of bert4keras.
-ACTIVATIONS = {
-    "gelu": "gelu_tanh",
-    "relu": "relu",
-    "tanh": "tanh",
-    "gelu_erf": "gelu_erf",
-    "gelu_tanh": "gelu_tanh",
-}
-
-#: A field of ours beside `hidden_act` "gelu". False means the exact function. The other readers of
-#: the format, bert4keras and the converter of transformers, take "gelu" for the exact function, and
-#: ignore unknown fields.
-GELU_APPROXIMATE = "gelu_approximate"
-
-#: Dials of models that are not BERT but use its files: ALBERT, and the BERTs of brightmart.
-DIALS = (
-    ("num_hidden_groups", ()),
-    ("inner_group_num", ()),
-    ("ln_type", ("postln",)),
-    (GELU_APPROXIMATE, (False, True)),
-)
 
 #: The epsilon that is built into tf.contrib's layer_norm.
 LAYER_NORM_EPSILON = 1e-12
@@ -39,7 +15,7 @@ _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 class GoogleCheckpoint:
-    """A bert_config.json and a vocab.txt beside a TensorFlow 1 checkpoint.
+    """A bert_config.json or albert_config.json, and a TensorFlow 1 checkpoint beside it.
 
     Args:
         prefix: `pathlib.Path` of the checkpoint's files, such as
@@ -49,7 +25,7 @@ class GoogleCheckpoint:
         path: `prefix`.
         model_type: `ModelType` of the model.
         name_table: `NameTable` of its tensors.
-        backbone_config: dict of keyword arguments of `BertBackbone`.
+        backbone_config: dict of keyword arguments of the backbone.
         classifier_config: dict of keyword arguments of `TextClassifier` if there is the
             classification layer of run_classifier.py, else None.
         classifier_problem: str that says why there is no `classifier_config`, or None.
@@ -59,19 +35,20 @@ class GoogleCheckpoint:
         sequence_length: None, because it is not stored.
 
     Raises:
-        FileNotFoundError: if bert_config.json or a part of the checkpoint is missing.
-        ValueError: if bert_config.json does not describe a BERT, or the files are damaged.
+        FileNotFoundError: if the configuration or a part of the checkpoint is missing.
+        ValueError: if the configuration does not describe a BERT or an ALBERT, or the files are
+            damaged.
     """
 
-    model_type = BERT
-    name_table = GOOGLE_TF1
     sequence_length = None
     token_classifier_config = None
     multiple_choice_config = None
 
     def __init__(self, prefix):
         self.path = prefix
-        self.backbone_config = _read_config(ConfigValues(_find_config(prefix)))
+        self._model, config = _find_config(prefix)
+        self.model_type, self.name_table = self._model.kind, self._model.names
+        self.backbone_config = _read_config(ConfigValues(config), self._model)
         self._tensors = TensorBundle(prefix)
         if _OBJECT_GRAPH in self._tensors.shapes():
             raise ValueError(
@@ -86,13 +63,13 @@ class GoogleCheckpoint:
 
     @property
     def tokenizer_config(self):
-        """dict of arguments of `WordPieceTokenizer`; see `read_google_tokenizer`."""
-        return read_google_tokenizer(self.path.parent)
+        """dict of arguments of the tokenizer; see `GoogleModel.read_tokenizer`."""
+        return self._model.read_tokenizer(self.path.parent)[1]
 
     @property
     def tokenizer_class(self):
         """str, the class of the tokenizer."""
-        return self.model_type.tokenizer
+        return self._model.read_tokenizer(self.path.parent)[0]
 
     def tensor_shapes(self):
         """dict of tensor name -> shape, read from the index."""
@@ -104,32 +81,33 @@ class GoogleCheckpoint:
 
 
 def _find_config(prefix):
-    """The path of bert_config.json, or of the only file whose name begins with bert_config."""
-    configs = sorted(prefix.parent.glob("bert_config*.json"))
-    configs = [path for path in configs if path.name == "bert_config.json"] or configs
-    if len(configs) == 1:
-        return configs[0]
-    if configs:
+    """(`GoogleModel`, path of its configuration). The file may have more in its name."""
+    found = [
+        (model, path)
+        for model in GOOGLE_MODELS.values()
+        for path in sorted(prefix.parent.glob(f"{model.config}*.json"))
+    ]
+    found = [(model, path) for model, path in found if path.stem == model.config] or found
+    if len(found) == 1:
+        return found[0]
+    wanted = [f"{model.config}.json" for model in GOOGLE_MODELS.values()]
+    if found:
         raise ValueError(
-            f"{prefix.parent} has {list_names(path.name for path in configs)}. Rename the file "
-            f"that belongs to {prefix.name} to bert_config.json."
+            f"{prefix.parent} has {list_names(path.name for _, path in found)}. Rename the file "
+            f"that belongs to {prefix.name} to {found[0][0].config}.json, and move the others."
         )
     raise FileNotFoundError(
-        f"{prefix.parent} has the checkpoint {prefix.name} but no bert_config.json. Copy "
-        "bert_config.json and vocab.txt from the checkpoint that was fine-tuned."
+        f"{prefix.parent} has the checkpoint {prefix.name} but no {' or '.join(wanted)}. Copy the "
+        "configuration and the vocabulary from the checkpoint that was fine-tuned."
     )
 
 
-def _read_config(config):
-    config.check_dials(DIALS)
-    kwargs = read_fields(config, GOOGLE_FIELDS, ACTIVATIONS)
+def _read_config(config, model):
+    config.check_dials(model.dials)
+    kwargs = read_fields(config, model.fields, activation_names.GOOGLE)
     kwargs["layer_norm_epsilon"] = LAYER_NORM_EPSILON
     if config.get("hidden_act") == "gelu" and config.get(GELU_APPROXIMATE) is False:
         kwargs["activation"] = "gelu_erf"
-    # In bert4keras, embeddings and hidden states may differ in width.
-    embedding_dim = config.size("embedding_size", kwargs["hidden_dim"])
-    if embedding_dim != kwargs["hidden_dim"]:
-        kwargs["embedding_dim"] = embedding_dim
     return kwargs
 
 

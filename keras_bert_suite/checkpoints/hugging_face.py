@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from keras_bert_suite.checkpoints import activation_names
 from keras_bert_suite.checkpoints.config_fields import read_fields
 from keras_bert_suite.checkpoints.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.hugging_face_config import (
@@ -15,19 +16,6 @@ from keras_bert_suite.checkpoints.name_tables import part_of
 from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
 from keras_bert_suite.checkpoints.tokenizer_settings import CONFIG_FILE
 from keras_bert_suite.files.messages import list_directory, shorten
-
-#: `hidden_act` -> our name. Hugging Face's "gelu" is the exact function.
-ACTIVATIONS = {
-    "gelu": "gelu_erf",
-    "gelu_python": "gelu_erf",
-    "gelu_new": "gelu_tanh",
-    "gelu_fast": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "relu": "relu",
-    "silu": "silu",
-    "swish": "silu",
-    "tanh": "tanh",
-}
 
 #: The files that may hold the weights, as (name, function that opens it). The first file found is
 #: read.
@@ -82,7 +70,7 @@ class HuggingFaceCheckpoint:
         shapes = self._tensors.shapes()
         self.model_type = kind = find_model_type(config, shapes)
         self.backbone_config = {
-            **read_fields(config, kind.fields, ACTIVATIONS, kind.position_offset),
+            **read_fields(config, kind.fields, activation_names.HUGGING_FACE, kind.position_offset),
             **kind.read_more(config),
         }
         _check_decoder(config, shapes, kind.names)
@@ -96,9 +84,11 @@ class HuggingFaceCheckpoint:
         self.token_classifier_config = read_token_classifier(
             config, classifier, dropouts["token_classifier"]
         )
-        self.multiple_choice_config = read_multiple_choice(
-            config, classifier, dropouts["choice_scorer"]
-        )
+        self.multiple_choice_config = None
+        if kind.has_our_choices(config):
+            self.multiple_choice_config = read_multiple_choice(
+                config, classifier, dropouts["choice_scorer"]
+            )
         if classifier is not None:
             # A layer with the name "classifier" may be a head that this package does not have.
             heads = {"classifier": self.classifier_config is not None}

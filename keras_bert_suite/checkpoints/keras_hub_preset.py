@@ -1,4 +1,4 @@
-"""Reads presets of KerasHub's BERT, RoBERTa, XLM-RoBERTa and DistilBERT."""
+"""Reads presets of KerasHub's BERT, RoBERTa, XLM-RoBERTa, DistilBERT and ALBERT."""
 
 import numpy as np
 
@@ -29,7 +29,8 @@ def is_keras_hub_preset(path):
 def _find_type(path):
     """The `ModelType` of KerasHub's backbone in a directory, or None."""
     package, name = _class_of(read_json(path / "config.json"))
-    kinds = [kind for kind in MODEL_TYPES.values() if kind.keras_hub_backbone == name]
+    named = (kind for kind in MODEL_TYPES.values() if kind.keras_hub is not None)
+    kinds = [kind for kind in named if kind.keras_hub.backbone == name]
     return kinds[0] if kinds and package == "keras_hub" else None
 
 
@@ -69,22 +70,22 @@ class KerasHubCheckpoint:
     def __init__(self, path):
         self.path = path
         self.model_type = kind = _find_type(path)
-        self.name_table = kind.keras_hub_names
+        self.name_table = kind.keras_hub.names
         config = ConfigValues(path / "config.json", "config")
-        self.backbone_config = _read_backbone(config, kind.keras_hub_built_in)
+        self.backbone_config = _read_backbone(config, kind.keras_hub)
         self.sequence_length = _read_sequence_length(path)
         self._files = {"": _open_weights(path)}
         self.classifier_config, self.classifier_problem = None, "has no classification layer"
         task = path / "task.json"
         if task.is_file():
             name = _class_of(read_json(task))[1]
-            if name == kind.keras_hub_classifier:
+            if name == kind.keras_hub.classifier:
                 self.classifier_config, self.classifier_problem = _read_classifier(
                     ConfigValues(task, "config")
                 )
             if (path / "task.weights.h5").is_file():
                 # A head with an unknown activation is not the classifier of the table.
-                known = self.classifier_config or name != kind.keras_hub_classifier
+                known = self.classifier_config or name != kind.keras_hub.classifier
                 unknown = "" if known else "other "
                 self._files[f"{unknown}{name}/"] = HDF5File(path / "task.weights.h5")
         self.label_names = (self.classifier_config or {}).get("label_names")
@@ -97,9 +98,9 @@ class KerasHubCheckpoint:
             FileNotFoundError: if there is no tokenizer.
             ValueError: if the tokenizer does not split text as our tokenizer does.
         """
-        if self.model_type.tokenizer == "BytePairTokenizer":
+        if self.tokenizer_class == "BytePairTokenizer":
             return self._read_byte_pairs()
-        if self.model_type.tokenizer == "XLMRobertaTokenizer":
+        if self.tokenizer_class in ("XLMRobertaTokenizer", "SentencePieceTokenizer"):
             return self._read_sentence_pieces()
         config, (vocabulary,) = self._find_tokenizer("vocabulary.txt")
         config.check_dials(
@@ -122,7 +123,7 @@ class KerasHubCheckpoint:
     @property
     def tokenizer_class(self):
         """str, the class of the tokenizer."""
-        return self.model_type.tokenizer
+        return self.model_type.keras_hub.tokenizer
 
     def _read_byte_pairs(self):
         config, files = self._find_tokenizer("vocabulary.json", "merges.txt")
@@ -201,7 +202,8 @@ def _merge_heads(name, shape):
     return shape
 
 
-def _read_backbone(config, built_in):
+def _read_backbone(config, model):
+    built_in = model.built_in
     dropout = config.rate("dropout")
     kwargs = {
         "vocabulary_size": config.size("vocabulary_size"),
@@ -213,6 +215,7 @@ def _read_backbone(config, built_in):
         "attention_dropout": dropout,
         "max_sequence_length": config.size("max_sequence_length"),
         **({} if "num_segments" in built_in else {"num_segments": config.size("num_segments")}),
+        **{name: config.size(name) for name in model.sizes},
         **built_in,
     }
     if kwargs["hidden_dim"] % kwargs["num_heads"]:

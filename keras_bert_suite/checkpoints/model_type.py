@@ -13,6 +13,29 @@ BERT_DROPOUTS = {
     "choice_scorer": ("classifier_dropout", None),
 }
 
+#: A weight of a head, by its path -> what the name of its class in transformers ends with.
+_HEADS = {
+    "classifier/kernel": "ForSequenceClassification",
+    "token_classifier/kernel": "ForTokenClassification",
+    "span_labeler/kernel": "ForQuestionAnswering",
+    "choice_scorer/kernel": "ForMultipleChoice",
+    "next_sentence/kernel": "ForPreTraining",
+    "replaced_tokens/scorer/kernel": "ForPreTraining",
+    "masked_lm/bias": "ForMaskedLM",
+}
+
+
+def name_classes(prefix, names):
+    """The `architectures` of a `ModelType`.
+
+    Args:
+        prefix: str, what the names of the classes of transformers begin with, such as "Bert".
+        names: `NameTable` of Hugging Face's tensors, which says what heads there are.
+    """
+    heads = {path: ending for path, ending in _HEADS.items() if names.their_name(path)}
+    endings = {"classifier/kernel": _HEADS["classifier/kernel"], **heads, None: "Model"}
+    return {path: prefix + ending for path, ending in endings.items()}
+
 
 def name_edge_blocks(config):
     """(the last transformer layer; the layers that would follow it), by their names.
@@ -34,6 +57,36 @@ def name_edge_blocks_of_albert(config):
 
 
 @dataclass(frozen=True)
+class KerasHubModel:
+    """KerasHub's model of a kind.
+
+    Args:
+        backbone: str, the class of the encoder.
+        names: `NameTable` of the tensors.
+        tokenizer: str, our class that splits text as KerasHub's tokenizer does.
+        built_in: dict of arguments of our backbone that are constants in KerasHub, and are not in
+            its configuration.
+        sizes: tuple of str, the sizes in its configuration that a BERT does not have.
+    """
+
+    backbone: str
+    names: NameTable
+    tokenizer: str
+    built_in: dict
+    sizes: tuple = ()
+
+    @property
+    def family(self):
+        """str, what the names of KerasHub's classes of this kind begin with."""
+        return self.backbone.removesuffix("Backbone")
+
+    @property
+    def classifier(self):
+        """str, the class that classifies texts."""
+        return f"{self.family}TextClassifier"
+
+
+@dataclass(frozen=True)
 class ModelType:
     """A kind of model. It has the names of classes, because this package must not import them.
 
@@ -47,12 +100,9 @@ class ModelType:
         names: `NameTable` of Hugging Face's tensors.
         classifier_names: the `NameTable` of a model that classifies texts.
         architectures: dict of a path of ours -> the class of transformers for models that have a
-            weight at this path. The first path that a model has counts. None stands for the
-            encoder alone.
-        keras_hub_backbone: str, KerasHub's class of the encoder, or None.
-        keras_hub_names: `NameTable` of KerasHub's tensors, or None.
-        keras_hub_built_in: dict of arguments of the backbone that are constants in KerasHub, and
-            are not in its configuration.
+            weight at this path, see `name_classes`. The first path that a model has counts. None
+            stands for the encoder alone.
+        keras_hub: `KerasHubModel`, or None if KerasHub has no model that computes the same.
         position_offset: int, how many rows the position embedding has before the row of the first
             token.
         fields: tuple of `Field`, the fields of config.json that are arguments of the backbone.
@@ -60,6 +110,8 @@ class ModelType:
             in config.json.
         head_dropouts: dict of the layer of a head -> (the field of config.json for the dropout rate
             before it, the rate if the field is absent). None is the rate of the encoder.
+        has_our_choices: function from `ConfigValues` to whether the head for choices computes what
+            `MultipleChoice` does. If not, it is left out.
         read_more: function from `ConfigValues` to further arguments of the backbone, for fields
             that are no plain values.
         write_more: function from a backbone to the fields that `read_more` reads.
@@ -79,9 +131,7 @@ class ModelType:
     names: NameTable
     classifier_names: NameTable
     architectures: dict
-    keras_hub_backbone: str | None = None
-    keras_hub_names: NameTable | None = None
-    keras_hub_built_in: dict = field(default_factory=dict)
+    keras_hub: KerasHubModel | None = None
     position_offset: int = 0
     fields: tuple = BERT_FIELDS
     built_in: dict = field(default_factory=dict)
@@ -89,13 +139,9 @@ class ModelType:
     dials: tuple = ()
     name_edge_blocks: Callable = name_edge_blocks
     file_tokenizers: tuple = ()
+    has_our_choices: Callable = lambda config: True
     read_more: Callable = lambda config: {}
     write_more: Callable = lambda backbone: {}
-
-    @property
-    def keras_hub_classifier(self):
-        """str, the class of KerasHub that classifies texts."""
-        return self.keras_hub_backbone.replace("Backbone", "TextClassifier")
 
     @property
     def tokenizers(self):

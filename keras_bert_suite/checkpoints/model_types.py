@@ -4,6 +4,8 @@ One row has all differences between the kinds. For a new kind, add a row here, a
 class in `models`.
 """
 
+from dataclasses import replace
+
 from keras_bert_suite.checkpoints import (
     name_tables,
     name_tables_albert,
@@ -29,7 +31,9 @@ from keras_bert_suite.checkpoints.config_fields import (
 )
 from keras_bert_suite.checkpoints.model_type import (
     BERT_DROPOUTS,
+    KerasHubModel,
     ModelType,
+    name_classes,
     name_edge_blocks_of_albert,
 )
 from keras_bert_suite.checkpoints.modern_bert_config import (
@@ -38,7 +42,11 @@ from keras_bert_suite.checkpoints.modern_bert_config import (
     read_modern_bert,
     write_modern_bert,
 )
-from keras_bert_suite.checkpoints.roformer_files import read_roformer_tokenizer
+from keras_bert_suite.checkpoints.roformer_files import (
+    read_roformer_tokenizer,
+    scores_pooled_output,
+    write_roformer,
+)
 from keras_bert_suite.checkpoints.sentence_piece_files import (
     read_hugging_face_albert,
     read_hugging_face_fairseq,
@@ -54,22 +62,17 @@ BERT = ModelType(
     read_tokenizer=read_hugging_face_tokenizer,
     names=name_tables.HUGGING_FACE,
     classifier_names=name_tables.HUGGING_FACE,
-    architectures={
-        "classifier/kernel": "BertForSequenceClassification",
-        "token_classifier/kernel": "BertForTokenClassification",
-        "span_labeler/kernel": "BertForQuestionAnswering",
-        "choice_scorer/kernel": "BertForMultipleChoice",
-        "next_sentence/kernel": "BertForPreTraining",
-        "masked_lm/bias": "BertForMaskedLM",
-        None: "BertModel",
-    },
-    keras_hub_backbone="BertBackbone",
-    keras_hub_names=name_tables_keras_hub.KERAS_HUB,
-    keras_hub_built_in={
-        "activation": "gelu_tanh",
-        "layer_norm_epsilon": 1e-12,
-        "initializer_range": 0.02,
-    },
+    architectures=name_classes("Bert", name_tables.HUGGING_FACE),
+    keras_hub=KerasHubModel(
+        "BertBackbone",
+        name_tables_keras_hub.KERAS_HUB,
+        tokenizer="WordPieceTokenizer",
+        built_in={
+            "activation": "gelu_tanh",
+            "layer_norm_epsilon": 1e-12,
+            "initializer_range": 0.02,
+        },
+    ),
 )
 
 ROBERTA = ModelType(
@@ -80,40 +83,38 @@ ROBERTA = ModelType(
     read_tokenizer=read_hugging_face_byte_pairs,
     names=name_tables.ROBERTA,
     classifier_names=name_tables.ROBERTA_CLASSIFIER,
-    architectures={
-        "classifier/kernel": "RobertaForSequenceClassification",
-        "token_classifier/kernel": "RobertaForTokenClassification",
-        "span_labeler/kernel": "RobertaForQuestionAnswering",
-        "choice_scorer/kernel": "RobertaForMultipleChoice",
-        "masked_lm/bias": "RobertaForMaskedLM",
-        None: "RobertaModel",
-    },
-    keras_hub_backbone="RobertaBackbone",
-    keras_hub_names=name_tables_keras_hub.KERAS_HUB_ROBERTA,
-    keras_hub_built_in={
-        # keras.activations.gelu, which is exact by default.
-        "activation": "gelu_erf",
-        "layer_norm_epsilon": 1e-5,
-        "initializer_range": 0.02,
-        "num_segments": 1,
-    },
+    architectures=name_classes("Roberta", name_tables.ROBERTA),
+    keras_hub=KerasHubModel(
+        "RobertaBackbone",
+        name_tables_keras_hub.KERAS_HUB_ROBERTA,
+        tokenizer="BytePairTokenizer",
+        built_in={
+            # keras.activations.gelu, which is exact by default.
+            "activation": "gelu_erf",
+            "layer_norm_epsilon": 1e-5,
+            "initializer_range": 0.02,
+            "num_segments": 1,
+        },
+    ),
     position_offset=2,
     # Padding has the position before the position of the first token.
     dials=(("pad_token_id", (1,)),),
 )
 
 #: XLM-RoBERTa is a RoBERTa with another tokenizer.
-XLM_ROBERTA = ModelType(
-    **{
-        **vars(ROBERTA),
-        "name": "xlm-roberta",
-        "title": "XLM-RoBERTa",
-        "tokenizer": "XLMRobertaTokenizer",
-        "read_tokenizer": read_hugging_face_fairseq,
-        "architectures": {path: f"XLM{name}" for path, name in ROBERTA.architectures.items()},
-        "keras_hub_backbone": "XLMRobertaBackbone",
-        "keras_hub_names": name_tables_keras_hub.KERAS_HUB_XLM_ROBERTA,
-    }
+XLM_ROBERTA = replace(
+    ROBERTA,
+    name="xlm-roberta",
+    title="XLM-RoBERTa",
+    tokenizer="XLMRobertaTokenizer",
+    read_tokenizer=read_hugging_face_fairseq,
+    architectures=name_classes("XLMRoberta", name_tables.ROBERTA),
+    keras_hub=replace(
+        ROBERTA.keras_hub,
+        backbone="XLMRobertaBackbone",
+        names=name_tables_keras_hub.KERAS_HUB_XLM_ROBERTA,
+        tokenizer="XLMRobertaTokenizer",
+    ),
 )
 
 DISTIL_BERT = ModelType(
@@ -124,23 +125,19 @@ DISTIL_BERT = ModelType(
     read_tokenizer=read_hugging_face_tokenizer,
     names=name_tables_distil_bert.DISTIL_BERT,
     classifier_names=name_tables_distil_bert.DISTIL_BERT,
-    architectures={
-        "classifier/kernel": "DistilBertForSequenceClassification",
-        "token_classifier/kernel": "DistilBertForTokenClassification",
-        "span_labeler/kernel": "DistilBertForQuestionAnswering",
-        "choice_scorer/kernel": "DistilBertForMultipleChoice",
-        "masked_lm/bias": "DistilBertForMaskedLM",
-        None: "DistilBertModel",
-    },
-    keras_hub_backbone="DistilBertBackbone",
-    keras_hub_names=name_tables_distil_bert.KERAS_HUB_DISTIL_BERT,
-    keras_hub_built_in={
-        # keras.activations.gelu, which is exact by default.
-        "activation": "gelu_erf",
-        "layer_norm_epsilon": 1e-12,
-        "initializer_range": 0.02,
-        "num_segments": 0,
-    },
+    architectures=name_classes("DistilBert", name_tables_distil_bert.DISTIL_BERT),
+    keras_hub=KerasHubModel(
+        "DistilBertBackbone",
+        name_tables_distil_bert.KERAS_HUB_DISTIL_BERT,
+        tokenizer="WordPieceTokenizer",
+        built_in={
+            # keras.activations.gelu, which is exact by default.
+            "activation": "gelu_erf",
+            "layer_norm_epsilon": 1e-12,
+            "initializer_range": 0.02,
+            "num_segments": 0,
+        },
+    ),
     fields=DISTIL_BERT_FIELDS,
     built_in={"layer_norm_epsilon": 1e-12, "num_segments": 0},
     head_dropouts={
@@ -159,15 +156,7 @@ ELECTRA = ModelType(
     read_tokenizer=read_hugging_face_tokenizer,
     names=name_tables_electra.ELECTRA,
     classifier_names=name_tables_electra.ELECTRA_CLASSIFIER,
-    architectures={
-        "classifier/kernel": "ElectraForSequenceClassification",
-        "token_classifier/kernel": "ElectraForTokenClassification",
-        "span_labeler/kernel": "ElectraForQuestionAnswering",
-        "choice_scorer/kernel": "ElectraForMultipleChoice",
-        "masked_lm/bias": "ElectraForMaskedLM",
-        "replaced_tokens/scorer/kernel": "ElectraForPreTraining",
-        None: "ElectraModel",
-    },
+    architectures=name_classes("Electra", name_tables_electra.ELECTRA),
     # KerasHub's ELECTRA computes other activations, in its layers and in its pooler.
     fields=ELECTRA_FIELDS,
     head_dropouts={**BERT_DROPOUTS, "choice_scorer": ("summary_last_dropout", 0.1)},
@@ -179,28 +168,22 @@ ELECTRA = ModelType(
     ),
 )
 
-ERNIE = ModelType(
-    **{
-        **vars(BERT),
-        "name": "ernie",
-        "title": "ERNIE",
-        "backbone": "ErnieBackbone",
-        "names": name_tables_ernie.ERNIE,
-        "classifier_names": name_tables_ernie.ERNIE,
-        "architectures": {
-            path: name.replace("Bert", "Ernie") for path, name in BERT.architectures.items()
-        },
-        "keras_hub_backbone": None,
-        "keras_hub_names": None,
-        "keras_hub_built_in": {},
-        "fields": ERNIE_FIELDS,
-        # transformers takes the task as an input, which is 0 by default.
-        "built_in": {"task_id": 0},
-    }
+ERNIE = replace(
+    BERT,
+    name="ernie",
+    title="ERNIE",
+    backbone="ErnieBackbone",
+    names=name_tables_ernie.ERNIE,
+    classifier_names=name_tables_ernie.ERNIE,
+    architectures=name_classes("Ernie", name_tables_ernie.ERNIE),
+    keras_hub=None,
+    fields=ERNIE_FIELDS,
+    # transformers takes the task as an input, which is 0 by default.
+    built_in={"task_id": 0},
 )
 
 #: ModelScope's name for StructBERT, which is a BERT with other pretraining.
-STRUCT_BERT = ModelType(**{**vars(BERT), "name": "structbert", "title": "StructBERT"})
+STRUCT_BERT = replace(BERT, name="structbert", title="StructBERT")
 
 ALBERT = ModelType(
     name="albert",
@@ -212,15 +195,19 @@ ALBERT = ModelType(
     file_tokenizers=(("vocab.txt", "WordPieceTokenizer", read_hugging_face_tokenizer),),
     names=name_tables_albert.ALBERT,
     classifier_names=name_tables_albert.ALBERT,
-    architectures={
-        "classifier/kernel": "AlbertForSequenceClassification",
-        "token_classifier/kernel": "AlbertForTokenClassification",
-        "span_labeler/kernel": "AlbertForQuestionAnswering",
-        "choice_scorer/kernel": "AlbertForMultipleChoice",
-        "next_sentence/kernel": "AlbertForPreTraining",
-        "masked_lm/bias": "AlbertForMaskedLM",
-        None: "AlbertModel",
-    },
+    architectures=name_classes("Albert", name_tables_albert.ALBERT),
+    keras_hub=KerasHubModel(
+        "AlbertBackbone",
+        name_tables_albert.KERAS_HUB_ALBERT,
+        # It has none of ALBERT's rules for text.
+        tokenizer="SentencePieceTokenizer",
+        built_in={
+            "activation": "gelu_tanh",
+            "layer_norm_epsilon": 1e-12,
+            "initializer_range": 0.02,
+        },
+        sizes=("embedding_dim", "num_groups", "num_inner_repetitions"),
+    ),
     fields=ALBERT_FIELDS,
     head_dropouts={
         head: ("classifier_dropout_prob", 0.1)
@@ -237,36 +224,25 @@ ROFORMER = ModelType(
     read_tokenizer=read_roformer_tokenizer,
     names=name_tables_roformer.ROFORMER,
     classifier_names=name_tables_roformer.ROFORMER_CLASSIFIER,
-    architectures={
-        "classifier/kernel": "RoFormerForSequenceClassification",
-        "token_classifier/kernel": "RoFormerForTokenClassification",
-        "span_labeler/kernel": "RoFormerForQuestionAnswering",
-        "masked_lm/bias": "RoFormerForMaskedLM",
-        None: "RoFormerModel",
-    },
+    architectures=name_classes("RoFormer", name_tables_roformer.ROFORMER),
     fields=ROFORMER_FIELDS,
-    # The fields of RoFormerV2, which calls itself "roformer" too.
-    dials=(("norm_type", ("layer_norm",)), ("use_bias", (True,))),
+    head_dropouts={**BERT_DROPOUTS, "choice_scorer": ("summary_last_dropout", 0.0)},
+    has_our_choices=scores_pooled_output,
+    write_more=write_roformer,
 )
 
-NEZHA = ModelType(
-    **{
-        **vars(BERT),
-        "name": "nezha",
-        "title": "NEZHA",
-        "backbone": "NezhaBackbone",
-        "names": name_tables_nezha.NEZHA,
-        "classifier_names": name_tables_nezha.NEZHA,
-        "architectures": {
-            path: name.replace("Bert", "Nezha") for path, name in BERT.architectures.items()
-        },
-        "keras_hub_backbone": None,
-        "keras_hub_names": None,
-        "keras_hub_built_in": {},
-        "fields": NEZHA_FIELDS,
-        "head_dropouts": {head: (name, 0.1) for head, (name, _) in BERT_DROPOUTS.items()},
-        "dials": (("use_relative_position", (True,)),),
-    }
+NEZHA = replace(
+    BERT,
+    name="nezha",
+    title="NEZHA",
+    backbone="NezhaBackbone",
+    names=name_tables_nezha.NEZHA,
+    classifier_names=name_tables_nezha.NEZHA,
+    architectures=name_classes("Nezha", name_tables_nezha.NEZHA),
+    keras_hub=None,
+    fields=NEZHA_FIELDS,
+    head_dropouts={head: (name, 0.1) for head, (name, _) in BERT_DROPOUTS.items()},
+    dials=(("use_relative_position", (True,)),),
 )
 
 MODERN_BERT = ModelType(
@@ -277,14 +253,7 @@ MODERN_BERT = ModelType(
     read_tokenizer=read_modern_bert_tokenizer,
     names=name_tables_modern_bert.MODERN_BERT,
     classifier_names=name_tables_modern_bert.MODERN_BERT,
-    architectures={
-        "classifier/kernel": "ModernBertForSequenceClassification",
-        "token_classifier/kernel": "ModernBertForTokenClassification",
-        "span_labeler/kernel": "ModernBertForQuestionAnswering",
-        "choice_scorer/kernel": "ModernBertForMultipleChoice",
-        "masked_lm/bias": "ModernBertForMaskedLM",
-        None: "ModernBertModel",
-    },
+    architectures=name_classes("ModernBert", name_tables_modern_bert.MODERN_BERT),
     fields=MODERN_BERT_FIELDS,
     dials=MODERN_BERT_DIALS,
     read_more=read_modern_bert,

@@ -1,6 +1,9 @@
-"""The names of ALBERT's weights in Hugging Face's checkpoints."""
+"""The names of ALBERT's weights in the checkpoints of Hugging Face, Google and KerasHub."""
+
+from dataclasses import replace
 
 from keras_bert_suite.checkpoints.name_tables import (
+    GOOGLE_TF1,
     HUGGING_FACE,
     NameTable,
     hugging_face_aliases,
@@ -9,8 +12,11 @@ from keras_bert_suite.checkpoints.name_tables import (
     transposed,
     within,
 )
+from keras_bert_suite.checkpoints.name_tables_keras_hub import KERAS_HUB
 
 _MAPPING = "albert.encoder.embedding_hidden_mapping_in."
+#: The projection after the attention, in a layer of google-research/albert.
+_ATTENDED = "attention_1/output/dense/"
 
 #: The names in all classes of ALBERT.
 ALBERT = NameTable(
@@ -63,5 +69,60 @@ ALBERT = NameTable(
             r"masked_lm/.*",
         ),
         ("predictions.decoder.bias", "predictions.bias", r"masked_lm/.*"),
+    ),
+)
+
+#: The names in google-research/albert. Its code for questions has another head than BERT's.
+GOOGLE_TF1_ALBERT = replace(
+    GOOGLE_TF1,
+    rows=(
+        *(
+            row
+            for row in GOOGLE_TF1.rows
+            if not row[0].startswith(("transformer_layer", "span_labeler"))
+        ),
+        *within(
+            "transformer_layer_{i}_{j}/",
+            "bert/encoder/transformer/group_{i}/inner_group_{j}/",
+            (
+                ("self_attention/query/kernel", "attention_1/self/query/kernel", same),
+                ("self_attention/query/bias", "attention_1/self/query/bias", same),
+                ("self_attention/key/kernel", "attention_1/self/key/kernel", same),
+                ("self_attention/key/bias", "attention_1/self/key/bias", same),
+                ("self_attention/value/kernel", "attention_1/self/value/kernel", same),
+                ("self_attention/value/bias", "attention_1/self/value/bias", same),
+                ("self_attention/output_projection/kernel", _ATTENDED + "kernel", same),
+                ("self_attention/output_projection/bias", _ATTENDED + "bias", same),
+                ("self_attention_norm/gamma", "LayerNorm/gamma", same),
+                ("self_attention_norm/beta", "LayerNorm/beta", same),
+                ("intermediate/kernel", "ffn_1/intermediate/dense/kernel", same),
+                ("intermediate/bias", "ffn_1/intermediate/dense/bias", same),
+                ("feedforward_output/kernel", "ffn_1/intermediate/output/dense/kernel", same),
+                ("feedforward_output/bias", "ffn_1/intermediate/output/dense/bias", same),
+                ("feedforward_norm/gamma", "LayerNorm_1/gamma", same),
+                ("feedforward_norm/beta", "LayerNorm_1/beta", same),
+            ),
+        ),
+    ),
+    # The modules of TensorFlow Hub put a prefix before all names.
+    aliases=(("^module/", ""),),
+)
+
+#: The names in KerasHub's ALBERT, for groups of one layer. It numbers the layers of all groups.
+KERAS_HUB_ALBERT = replace(
+    KERAS_HUB,
+    rows=(
+        *(row for row in KERAS_HUB.rows if row[0].startswith("embeddings/")),
+        ("embeddings/projection/kernel", "layers/dense/vars/0", same),
+        ("embeddings/projection/bias", "layers/dense/vars/1", same),
+        *(
+            (ours.replace("transformer_layer_{i}/", "transformer_layer_{i}_0/"), theirs, transform)
+            for ours, theirs, transform in KERAS_HUB.rows
+            if ours.startswith("transformer_layer")
+        ),
+        ("pooler/kernel", "layers/dense_1/vars/0", same),
+        ("pooler/bias", "layers/dense_1/vars/1", same),
+        ("classifier/kernel", "AlbertTextClassifier/layers/dense/vars/0", same),
+        ("classifier/bias", "AlbertTextClassifier/layers/dense/vars/1", same),
     ),
 )

@@ -11,19 +11,25 @@ from keras_bert_suite.checkpoints.name_tables import (
     transposed,
 )
 
-#: Heads of BERT that are no heads of RoFormer. RoFormer scores a choice by its last token.
-_OTHER_HEADS = ("next_sentence/", "choice_scorer/")
+#: Heads of BERT that are no heads of RoFormer.
+_OTHER_HEADS = ("next_sentence/",)
 
 #: The parts of our models that RoFormerForSequenceClassification has under names of its own. Its
 #: head has two layers; the first is our pooler.
 _CLASSIFIER = ("pooler/", "classifier/")
 
-#: The names in RoFormerModel, RoFormerForMaskedLM, RoFormerForTokenClassification and
-#: RoFormerForQuestionAnswering. None of them has a pooler.
+#: The names in all classes but RoFormerForSequenceClassification. RoFormerForMultipleChoice alone
+#: has a pooler, its summary.
 ROFORMER = replace(
     HUGGING_FACE,
     rows=(
-        *(row for row in hugging_face_encoder("roformer") if "position_embedding" not in row[0]),
+        *(
+            row
+            for row in hugging_face_encoder("roformer")
+            if "position_embedding" not in row[0] and not row[0].startswith("pooler/")
+        ),
+        ("pooler/kernel", "sequence_summary.summary.weight", transposed),
+        ("pooler/bias", "sequence_summary.summary.bias", same),
         ("embeddings/projection/kernel", "roformer.embeddings_project.weight", transposed),
         ("embeddings/projection/bias", "roformer.embeddings_project.bias", same),
         *(
@@ -52,7 +58,11 @@ ROFORMER = replace(
 ROFORMER_CLASSIFIER = replace(
     ROFORMER,
     rows=(
-        *(row for row in ROFORMER.rows if not row[0].startswith(("token_classifier/", "pooler/"))),
+        *(
+            row
+            for row in ROFORMER.rows
+            if not row[0].startswith(("token_classifier/", "choice_scorer/", "pooler/"))
+        ),
         *(row for row in ROBERTA_CLASSIFIER.rows if row[0].startswith(_CLASSIFIER)),
     ),
 )

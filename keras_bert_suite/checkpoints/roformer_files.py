@@ -1,7 +1,9 @@
-"""Reads RoFormer's tokenizer from the files of a checkpoint."""
+"""What is special about RoFormer's files: words in the vocabulary, choices, a second version."""
 
 import warnings
 
+from keras_bert_suite.checkpoints import activation_names
+from keras_bert_suite.checkpoints.activation_names import find_theirs
 from keras_bert_suite.checkpoints.tokenizer_files import (
     BERT_CLASSES,
     read_hugging_face_tokenizer,
@@ -37,6 +39,49 @@ def read_roformer_tokenizer(directory):
             stacklevel=3,
         )
     return arguments
+
+
+def scores_pooled_output(config):
+    """Whether the head for choices of a RoFormer is that of `MultipleChoice`.
+
+    By default transformers scores the state at the last place of a row, which in most rows is
+    padding. With these fields it has our pooler, and scores the pooled output.
+
+    Args:
+        config: `ConfigValues`.
+    """
+    first, projected = config.get("summary_type") == "first", config.get("summary_use_proj") is True
+    to_labels = config.get("summary_proj_to_labels")
+    activated = config.get("summary_activation") == config.get("hidden_act")
+    return first and projected and activated and not to_labels
+
+
+def write_roformer(backbone):
+    """Makes the fields that say how RoFormerForMultipleChoice scores a choice.
+
+    Args:
+        backbone: `RoFormerBackbone`.
+
+    Returns:
+        dict, see `scores_pooled_output`.
+
+    Warns:
+        UserWarning: if the backbone has no biases, or norms without weights.
+    """
+    if not backbone.use_bias or backbone.norm_type != "layer_norm":
+        warnings.warn(
+            f"transformers has no RoFormer with use_bias={backbone.use_bias} and "
+            f"norm_type={backbone.norm_type!r}, and ignores these fields. The package `roformer` "
+            "(JunnYu/RoFormer_pytorch) and this package read them.",
+            stacklevel=4,
+        )
+    return {
+        "summary_type": "first",
+        "summary_use_proj": True,
+        "summary_activation": find_theirs(
+            backbone.activation, activation_names.HUGGING_FACE, "Hugging Face's RoFormer"
+        ),
+    }
 
 
 def _is_chinese_word(piece):

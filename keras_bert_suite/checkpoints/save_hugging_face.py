@@ -6,6 +6,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.checkpoints import activation_names
 from keras_bert_suite.checkpoints.config_fields import write_fields
 from keras_bert_suite.checkpoints.hugging_face_config import THRESHOLDS
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
@@ -21,15 +22,9 @@ from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import list_names
 from keras_bert_suite.files.safetensors_file import write_safetensors
 
-#: The name of an activation function of this package or of Keras -> `hidden_act`.
-_HIDDEN_ACTS = {
-    "gelu": "gelu",  # keras.activations.gelu, which is exact by default
-    "gelu_erf": "gelu",
-    "gelu_tanh": "gelu_new",
-    "relu": "relu",
-    "silu": "silu",
-    "tanh": "tanh",
-}
+#: The weights that tell a head on tokens. Its class in transformers has no pooler, if no output
+#: depends on it.
+_TOKEN_HEADS = ("token_classifier/kernel", "span_labeler/kernel", "replaced_tokens/scorer/kernel")
 
 
 def save_hugging_face(
@@ -73,7 +68,9 @@ def save_hugging_face(
     kind = type_of_model(model, tokenizer)
     owner = f"Hugging Face's {kind.title}"
     config = {
-        **write_fields(backbone, kind.fields, _HIDDEN_ACTS, owner, kind.position_offset),
+        **write_fields(
+            backbone, kind.fields, activation_names.HUGGING_FACE, owner, kind.position_offset
+        ),
         **kind.write_more(backbone),
         "model_type": kind.name,
         # RoBERTa's padding has the position before the first token's.
@@ -95,8 +92,7 @@ def save_hugging_face(
     if "classifier/kernel" in weights_by_path(model):
         names = kind.classifier_names
     weights = collect_weights(model, names, owner)
-    if any(path in weights for path in ("token_classifier/kernel", "span_labeler/kernel")):
-        # The classes of transformers for tokens have no pooler, if no output depends on it.
+    if any(path in weights for path in _TOKEN_HEADS):
         poolers = {path for path in weights if path.startswith("pooler/")}
         idle = getattr(model, "idle_paths", poolers)
         weights = {path: w for path, w in weights.items() if path not in idle}

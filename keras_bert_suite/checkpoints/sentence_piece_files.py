@@ -3,6 +3,7 @@
 import base64
 import binascii
 
+from keras_bert_suite.checkpoints.tokenizer_files import read_google_tokenizer
 from keras_bert_suite.checkpoints.tokenizer_settings import (
     CONFIG_FILE,
     FAST_FILE,
@@ -10,7 +11,7 @@ from keras_bert_suite.checkpoints.tokenizer_settings import (
     read_settings,
     read_special_tokens,
 )
-from keras_bert_suite.files.messages import shorten
+from keras_bert_suite.files.messages import list_names, shorten
 
 #: Hugging Face's classes that split text as tokenizer.json says.
 _FAST_CLASSES = ("TokenizersBackend", "PreTrainedTokenizerFast")
@@ -111,6 +112,36 @@ def read_hugging_face_albert(directory):
         path = _make_model(vocabulary, unknown, list(tokens.values()), fast)
     arguments = {"vocabulary": path, "lowercase": lowercase, "strip_accents": not keep_accents}
     return {**arguments, **special}
+
+
+def read_google_albert(directory):
+    """The tokenizer of a checkpoint of google-research/albert, which stores no settings.
+
+    The English models have a SentencePiece model, 30k-clean.model, and lower text, as the scripts
+    do by default. The Chinese models have BERT's tokenizer and vocab_chinese.txt.
+
+    Args:
+        directory: `pathlib.Path`.
+
+    Returns:
+        (class, arguments) of the tokenizer: "AlbertTokenizer" with "vocabulary", the path of the
+        only file *.model, str; or "WordPieceTokenizer", see `read_google_tokenizer`.
+
+    Raises:
+        FileNotFoundError: if there is no vocabulary.
+        ValueError: if there are several SentencePiece models.
+    """
+    models = sorted(directory.glob("*.model"))
+    if len(models) > 1:
+        raise ValueError(
+            f"{directory} has {list_names(path.name for path in models)}. Leave only the one that "
+            "came with the weights."
+        )
+    if models:
+        return "AlbertTokenizer", {"vocabulary": str(models[0])}
+    chinese = directory / "vocab_chinese.txt"
+    name = chinese.name if chinese.is_file() else "vocab.txt"
+    return "WordPieceTokenizer", read_google_tokenizer(directory, name)
 
 
 def _find_files(directory, names, owner, classes, steps):

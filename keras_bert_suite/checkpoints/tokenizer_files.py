@@ -29,7 +29,7 @@ SPECIAL_TOKENS = {
 }
 
 
-def read_google_tokenizer(directory):
+def read_google_tokenizer(directory, name="vocab.txt"):
     """The tokenizer of a Google checkpoint, which stores a vocabulary and no settings.
 
     Google's scripts compare `--do_lower_case` with the name of the released directory. The
@@ -39,17 +39,18 @@ def read_google_tokenizer(directory):
 
     Args:
         directory: `pathlib.Path`.
+        name: str, the name of the vocabulary.
 
     Returns:
         dict of arguments of `WordPieceTokenizer`: "vocabulary", the path of the file,
         str; and "lowercase", bool.
 
     Raises:
-        FileNotFoundError: if there is no vocab.txt.
+        FileNotFoundError: if there is no such file.
     """
-    path = directory / "vocab.txt"
+    path = directory / name
     if not path.is_file():
-        raise _no_vocabulary(directory, "vocab.txt")
+        raise _no_vocabulary(directory, name)
     return {"vocabulary": str(path), "lowercase": _is_lowercase(read_lines(path))}
 
 

@@ -76,9 +76,7 @@ class BertEmbeddings(keras.layers.Layer):
                 dtype=self.dtype_policy,
                 name="segment_embedding",
             )
-        self.layer_norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
-        )
+        self.layer_norm = self.make_norm("layer_norm")
         self.embeddings_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.projection = None
         if self.is_projected:
@@ -93,6 +91,12 @@ class BertEmbeddings(keras.layers.Layer):
     def is_projected(self) -> bool:
         """bool, whether a dense layer follows the dropout."""
         return self.embedding_dim != self.hidden_dim
+
+    def make_norm(self, name: str) -> keras.layers.Layer:
+        """Makes the norm of the sum."""
+        return keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
+        )
 
     def make_position_embedding(self) -> keras.layers.Embedding | None:
         """Makes the table of positions; None for embeddings without positions."""

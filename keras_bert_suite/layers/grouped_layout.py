@@ -24,6 +24,7 @@ class GroupedLayout:
     Attributes:
         tokens: int32 (N,), b * L + l of the token at each place, and B * L where there is none.
         positions: int32 (1, N), l of the token at each place, and 0 where there is none.
+        group_positions: tuple of int32 (R_g, W_g), the same for each group.
         rows: tuple of int32 (R_g, W_g), b of the token at each place, and -1 where there is none.
         visible: tuple of bool (R_g, W_g, W_g), whether two places have tokens of the same row of
             the batch. Places without a token see each other, so that each place sees one.
@@ -31,6 +32,7 @@ class GroupedLayout:
 
     tokens: Tensor
     positions: Tensor
+    group_positions: tuple[Tensor, ...]
     rows: tuple[Tensor, ...]
     visible: tuple[Tensor, ...]
 
@@ -51,6 +53,7 @@ class GroupedLayout:
         return cls(
             tokens=ops.where(is_token, places, ops.size(padding_mask)),
             positions=ops.where(is_token, places % length, 0)[None, :],
+            group_positions=tuple(ops.where(group >= 0, group % length, 0) for group in groups),
             rows=rows,
             visible=tuple(r[:, :, None] == r[:, None, :] for r in rows),
         )

@@ -23,8 +23,9 @@ from keras_bert_suite.layers.self_attention import expand_attention_mask
 class ModernBertAttention(keras.layers.Layer):
     """Multi-head self-attention with rotary positions, of all tokens or of those within a window.
 
-    One matrix makes queries, keys and values. The kernels are those of `SelfAttention` that take a
-    mask. With a window, long rows are computed block by block, see `attend_locally`.
+    One matrix makes queries, keys and values. Without a window the kernels are those of
+    `SelfAttention`. With a window, long rows are computed block by block, by those kernels that
+    take a mask, see `attend_locally`.
 
     Args:
         num_heads: int, must divide the width H of the input into heads of even width.
@@ -88,6 +89,7 @@ class ModernBertAttention(keras.layers.Layer):
         hidden: Tensor,
         attention_mask: Tensor,
         positions: Tensor,
+        sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
         """Lets each token look at the tokens that its mask, and the window, allow.
@@ -98,13 +100,14 @@ class ModernBertAttention(keras.layers.Layer):
                 the number of the sequence of each token, such as a padding mask; see
                 `attend_locally`.
             positions: int32 (1, L) or (B, L).
+            sequence_offsets: as for `SelfAttention.call`, without a window alone.
             training: bool, whether dropout is active.
 
         Returns:
             float (B, L, H).
         """
         query, key, value = self._project(hidden, positions)
-        attend = self._choose_kernel(query, training)
+        attend = self._choose_kernel(query, sequence_offsets, training)
         if self.reach is None:
             context = attend(query, key, value, expand_attention_mask(attention_mask))
         else:
@@ -122,9 +125,11 @@ class ModernBertAttention(keras.layers.Layer):
         query, key, value = turned[:, :, 0], turned[:, :, 1], x[:, :, 2]
         return ops.swapaxes(query, 1, 2), ops.swapaxes(key, 1, 2), ops.swapaxes(value, 1, 2)
 
-    def _choose_kernel(self, query: Tensor, training: bool | None) -> Callable[..., Tensor]:
+    def _choose_kernel(
+        self, query: Tensor, sequence_offsets: Tensor | None, training: bool | None
+    ) -> Callable[..., Tensor]:
         dropout = self.dropout if training else 0.0
-        kernel = fused_attention(query, dropout)
+        kernel = fused_attention(query, dropout, sequence_offsets)
         if kernel is not None:
             return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
         drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None

@@ -132,23 +132,27 @@ class ModernBertBlock(keras.layers.Layer):
         hidden: Tensor,
         attention_mask: Tensor,
         positions: Tensor,
+        sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
         """Encodes each token from the tokens that it may look at.
 
         Args:
             hidden: float (B, L, H).
-            attention_mask, positions: see `ModernBertAttention.call`.
+            attention_mask, positions, sequence_offsets: see `ModernBertAttention.call`.
             training: bool, whether dropout is active.
 
         Returns:
             float (B, L, H).
         """
         encode = partial(
-            self._encode, attention_mask=attention_mask, positions=positions, training=training
+            self._encode,
+            attention_mask=attention_mask,
+            positions=positions,
+            sequence_offsets=sequence_offsets,
+            training=training,
         )
-        # The mask and the positions have no gradient, so they are no input of what is computed
-        # twice.
+        # What the attention takes has no gradient, so it is no input of what is computed twice.
         return recompute(self, encode, hidden) if training and self.remat else encode(hidden)
 
     def _encode(
@@ -156,10 +160,15 @@ class ModernBertBlock(keras.layers.Layer):
         hidden: Tensor,
         attention_mask: Tensor,
         positions: Tensor,
+        sequence_offsets: Tensor | None,
         training: bool | None = None,
     ) -> Tensor:
         attended = self.self_attention(
-            self._normalize(hidden), attention_mask, positions, training=training
+            self._normalize(hidden),
+            attention_mask,
+            positions,
+            sequence_offsets=sequence_offsets,
+            training=training,
         )
         hidden = hidden + self.output_dropout(attended, training=training)
         both = self.gated_intermediate(self.feedforward_norm(hidden))

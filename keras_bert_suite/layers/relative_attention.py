@@ -36,6 +36,9 @@ class RelativeAttention(SelfAttention):
     Source: Wei et al., 2019 (https://arxiv.org/abs/1909.00204), section 2.1.
     """
 
+    #: A mask of pairs is always needed.
+    takes_groups = False
+
     def __init__(self, num_heads: int, max_relative_position: int = 64, **kwargs: Any) -> None:
         super().__init__(num_heads, **kwargs)
         self.max_relative_position = max_relative_position

@@ -3,11 +3,12 @@
 from typing import Any
 
 import keras
+from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.layers.attention_kernels import attention_probabilities
-from keras_bert_suite.layers.rotary_positions import count_positions, rotate_pairs
-from keras_bert_suite.layers.self_attention import SelfAttention, expand_attention_mask
+from keras_bert_suite.layers.root_mean_square_norm import make_norm
+from keras_bert_suite.layers.rotary_positions import rotate_pairs
+from keras_bert_suite.layers.self_attention import SelfAttention
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 
 
@@ -21,50 +22,37 @@ class RotaryAttention(SelfAttention):
     Args:
         num_heads: int. The width D of a head must be even.
         rotary_value: bool, whether the values are turned, too.
+        use_bias: bool, whether the projections have biases.
         **kwargs: other arguments of `SelfAttention`.
 
     Source: Su et al., 2021 (https://arxiv.org/abs/2104.09864), section 3.2.
     """
 
-    def __init__(self, num_heads: int, rotary_value: bool = False, **kwargs: Any) -> None:
+    def __init__(
+        self, num_heads: int, rotary_value: bool = False, use_bias: bool = True, **kwargs: Any
+    ) -> None:
         super().__init__(num_heads, **kwargs)
         self.rotary_value = rotary_value
+        self.use_bias = use_bias
 
-    def call(
-        self,
-        hidden: Tensor,
-        attention_mask: Tensor | None = None,
-        sequence_offsets: Tensor | None = None,
-        training: bool | None = None,
-        positions: Tensor | None = None,
-    ) -> Tensor:
-        """Lets each position look at the positions that its mask allows.
+    def place(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Turns queries and keys by angles in proportion to their positions.
 
-        Args:
-            hidden: float (B, L, H).
-            attention_mask, sequence_offsets: as for `SelfAttention.call`.
-            training: bool, whether dropout is active.
-            positions: int32 (1, L) or (B, L); None for 0 to L - 1.
-
-        Returns:
-            float (B, L, H).
+        Args, Returns: as for `SelfAttention.place`.
         """
-        query, key, value = self.project(hidden)
-        positions = count_positions(hidden) if positions is None else positions
+        if positions is None:
+            positions = ops.arange(ops.shape(query)[2], dtype="int32")[None]
         query, key = rotate_pairs(query, positions), rotate_pairs(key, positions)
-        if self.rotary_value:
-            value = rotate_pairs(value, positions)
-        context = self.attend(query, key, value, attention_mask, sequence_offsets, training)
-        return self.merge(context)
-
-    def compute_probabilities(self, hidden: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """As `SelfAttention.compute_probabilities`, of tokens at the positions 0 to L - 1."""
-        query, key, _ = self.project(hidden)
-        query, key = (rotate_pairs(x, count_positions(hidden)) for x in (query, key))
-        return attention_probabilities(query, key, expand_attention_mask(attention_mask))
+        return query, key, rotate_pairs(value, positions) if self.rotary_value else value
 
     def get_config(self) -> Config:
-        return {**super().get_config(), "rotary_value": self.rotary_value}
+        return {
+            **super().get_config(),
+            "rotary_value": self.rotary_value,
+            "use_bias": self.use_bias,
+        }
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -74,18 +62,37 @@ class RotaryBlock(TransformerBlock):
     Args:
         num_heads, intermediate_dim: as for `TransformerBlock`.
         rotary_value: as for `RotaryAttention`.
+        use_bias: bool, whether the layers have biases.
+        norm_type: str, a key of `NORM_TYPES`.
         **kwargs: other arguments of `TransformerBlock`.
     """
 
     def __init__(
-        self, num_heads: int, intermediate_dim: int, rotary_value: bool = False, **kwargs: Any
+        self,
+        num_heads: int,
+        intermediate_dim: int,
+        rotary_value: bool = False,
+        use_bias: bool = True,
+        norm_type: str = "layer_norm",
+        **kwargs: Any,
     ) -> None:
         self.rotary_value = rotary_value
+        self.use_bias = use_bias
+        self.norm_type = norm_type
         super().__init__(num_heads, intermediate_dim, **kwargs)
 
     def make_attention(self, **arguments: Any) -> RotaryAttention:
         """Makes the attention layer from the arguments of `SelfAttention`."""
-        return RotaryAttention(rotary_value=self.rotary_value, **arguments)
+        return RotaryAttention(rotary_value=self.rotary_value, use_bias=self.use_bias, **arguments)
+
+    def make_norm(self, name: str) -> keras.layers.Layer:
+        """Makes one of the two norms."""
+        return make_norm(self.norm_type, self.layer_norm_epsilon, self.dtype_policy, name)
 
     def get_config(self) -> Config:
-        return {**super().get_config(), "rotary_value": self.rotary_value}
+        return {
+            **super().get_config(),
+            "rotary_value": self.rotary_value,
+            "use_bias": self.use_bias,
+            "norm_type": self.norm_type,
+        }

@@ -1,6 +1,6 @@
 """Multi-head self-attention."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import keras
 from keras import ops
@@ -26,6 +26,8 @@ class SelfAttention(keras.layers.Layer):
     remains for TensorFlow, which has no kernel, and for training with attention dropout under JAX
     and on a CPU.
 
+    A subclass with positions overrides `place`.
+
     Args:
         num_heads: int, must divide the width H of the input.
         dropout: float, dropout rate of the attention probabilities.
@@ -33,6 +35,11 @@ class SelfAttention(keras.layers.Layer):
 
     Source: Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.
     """
+
+    #: Whether `call` takes a `GroupedLayout` in place of a mask.
+    takes_groups: ClassVar[bool] = True
+    #: Whether the projections have biases.
+    use_bias: bool = True
 
     def __init__(
         self, num_heads: int, dropout: float = 0.1, initializer_range: float = 0.02, **kwargs: Any
@@ -58,6 +65,7 @@ class SelfAttention(keras.layers.Layer):
     def _build_projection(self, name: str, hidden_shape: Shape) -> Dense:
         dense = Dense(
             hidden_shape[-1],
+            use_bias=self.use_bias,
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
             dtype=self.dtype_policy,
             name=name,
@@ -71,6 +79,7 @@ class SelfAttention(keras.layers.Layer):
         attention_mask: Tensor | GroupedLayout | None = None,
         sequence_offsets: Tensor | None = None,
         training: bool | None = None,
+        positions: Tensor | None = None,
     ) -> Tensor:
         """Lets each position look at the positions that its mask allows.
 
@@ -86,6 +95,8 @@ class SelfAttention(keras.layers.Layer):
                 `attention_mask`, to kernels that take it in place of the mask. So give it only
                 with the mask of `VisibleTokens`.
             training: bool, whether dropout is active.
+            positions: int32 (1, L) or (B, L), which `place` reads; None for 0 to L - 1. A
+                `GroupedLayout` has positions of its own.
 
         Returns:
             float (B, L, H). A query that may look at no key gets a finite value.
@@ -95,7 +106,7 @@ class SelfAttention(keras.layers.Layer):
         """
         if isinstance(attention_mask, GroupedLayout):
             return self._call_on_groups(hidden, attention_mask, training)
-        query, key, value = self.project(hidden)
+        query, key, value = self.place(*self.project(hidden), positions)
         context = self.attend(query, key, value, attention_mask, sequence_offsets, training)
         return self.merge(context)
 
@@ -105,10 +116,13 @@ class SelfAttention(keras.layers.Layer):
         """`call` for the places (1, N, H) of groups, each of which attends by itself."""
         projected = (self.query(hidden), self.key(hidden), self.value(hidden))
         contexts = []
-        for *tensors, visible in zip(
-            *map(layout.split_groups, projected), layout.visible, strict=True
+        for *tensors, positions, visible in zip(
+            *map(layout.split_groups, projected),
+            layout.group_positions,
+            layout.visible,
+            strict=True,
         ):
-            query, key, value = map(self._split_heads, tensors)
+            query, key, value = self.place(*map(self._split_heads, tensors), positions)
             context = self.attend(query, key, value, visible, training=training)
             contexts.append(self._join_heads(context))
         return self.output_projection(layout.join_groups(contexts))
@@ -117,6 +131,20 @@ class SelfAttention(keras.layers.Layer):
         """Query, key and value of each position: float (B, L, H) -> three of (B, heads, L, D)."""
         query, key, value = self.query(hidden), self.key(hidden), self.value(hidden)
         return self._split_heads(query), self._split_heads(key), self._split_heads(value)
+
+    def place(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Gives queries, keys and values their positions. This layer has none.
+
+        Args:
+            query, key, value: float (B, heads, L, D), from `project`.
+            positions: int32 (1, L) or (B, L); None for 0 to L - 1.
+
+        Returns:
+            three of float (B, heads, L, D).
+        """
+        return query, key, value
 
     def attend(
         self,
@@ -130,7 +158,7 @@ class SelfAttention(keras.layers.Layer):
         """What each head gathers for each position.
 
         Args:
-            query, key, value: float (B, heads, L, D), from `project`.
+            query, key, value: float (B, heads, L, D), from `place`.
             attention_mask, sequence_offsets, training: as for `call`.
 
         Returns:
@@ -159,12 +187,12 @@ class SelfAttention(keras.layers.Layer):
         """How much each position takes from each other position, without dropout.
 
         Args:
-            hidden, attention_mask: as for `call`.
+            hidden, attention_mask: as for `call`. The positions are 0 to L - 1.
 
         Returns:
             float32 (B, heads, L, L). It sums to 1 over the last axis.
         """
-        query, key, _ = self.project(hidden)
+        query, key, _ = self.place(*self.project(hidden), None)
         return attention_probabilities(query, key, expand_attention_mask(attention_mask))
 
     def _split_heads(self, x: Tensor) -> Tensor:

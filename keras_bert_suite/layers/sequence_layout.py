@@ -55,7 +55,7 @@ class SequenceLayout(NamedTuple):
         is_token = layout >= 0
         rows = ops.where(is_token, layout // length, -1)
         return cls(
-            tokens=ops.reshape(ops.where(is_token, layout, ops.size(padding_mask)), (-1,)),
+            tokens=_find_tokens(layout, padding_mask),
             rows=rows,
             positions=ops.where(is_token, layout % length, 0),
             visible=rows[:, :, None] == rows[:, None, :],
@@ -77,9 +77,14 @@ class SequenceLayout(NamedTuple):
         order = ops.cast(ops.argsort(is_padding * length + columns), "int32")
         lengths = length - ops.sum(is_padding, axis=1)
         is_token = columns < lengths[:, None]
-        places = ops.arange(num_rows, dtype="int32")[:, None] * length + order
-        layout = cls.read(ops.where(is_token, places, -1), padding_mask)
-        return layout._replace(visible=is_token, lengths=lengths)
+        rows = ops.arange(num_rows, dtype="int32")[:, None]
+        return cls(
+            tokens=_find_tokens(ops.where(is_token, rows * length + order, -1), padding_mask),
+            rows=ops.where(is_token, rows, -1),
+            positions=ops.where(is_token, order, 0),
+            visible=is_token,
+            lengths=lengths,
+        )
 
     def pack(self, ids: Tensor) -> Tensor:
         """int (B, L) -> int (R, W), with 0 where there is no token."""
@@ -94,6 +99,11 @@ class SequenceLayout(NamedTuple):
             padding_mask: int (B, L), of which the shape is read.
         """
         return unpack_tokens(hidden, self.tokens, padding_mask)
+
+
+def _find_tokens(layout: Tensor, padding_mask: Tensor) -> Tensor:
+    """The `tokens` of a `SequenceLayout`, from the array that `SequenceLayout.read` takes."""
+    return ops.reshape(ops.where(layout >= 0, layout, ops.size(padding_mask)), (-1,))
 
 
 #: What says where the tokens of a batch stand in packed rows.
@@ -197,12 +207,12 @@ class TokenPositions(keras.layers.Layer):
         super().__init__(**kwargs)
         self._register_call_context_args(LAYOUT_ARGUMENT)
 
-    def call(self, hidden: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
-        """float (B, L, H) -> int32 (1, L), from 0 on; with a layout int32 (R, W).
+    def call(self, hidden: Tensor, sequence_layout: Layout | None = None) -> Tensor:
+        """float (B, L, H) -> int32 (1, L), from 0 on; with a layout int32 (R, W) or (1, N).
 
         Args:
             hidden: float (B, L, H), of which the length is read.
-            sequence_layout: `SequenceLayout` or None.
+            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
         """
         if sequence_layout is not None:
             return sequence_layout.positions

@@ -32,6 +32,9 @@ class TransformerBlock(keras.layers.Layer):
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805).
     """
 
+    #: Whether the layers of the feed-forward network have biases.
+    use_bias: bool = True
+
     def __init__(
         self,
         num_heads: int,
@@ -61,17 +64,19 @@ class TransformerBlock(keras.layers.Layer):
             dtype=self.dtype_policy,
             name="self_attention",
         )
-        self.self_attention_norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="self_attention_norm"
-        )
-        self.feedforward_norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="feedforward_norm"
-        )
+        self.self_attention_norm = self.make_norm("self_attention_norm")
+        self.feedforward_norm = self.make_norm("feedforward_norm")
         self.sublayer_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def make_attention(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the attention layer from the arguments of `SelfAttention`."""
         return SelfAttention(**arguments)
+
+    def make_norm(self, name: str) -> keras.layers.Layer:
+        """Makes one of the two norms."""
+        return keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
+        )
 
     def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]
@@ -87,6 +92,7 @@ class TransformerBlock(keras.layers.Layer):
         return Dense(
             units,
             activation=activation,
+            use_bias=self.use_bias,
             kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
             dtype=self.dtype_policy,
             name=name,
@@ -106,7 +112,7 @@ class TransformerBlock(keras.layers.Layer):
             hidden: float (B, L, H).
             attention_mask, sequence_offsets: see `SelfAttention.call`.
             positions: int32 (1, L) or (B, L), the positions of the tokens, for attention layers
-                that take them; see `RotaryAttention.call`. None for other attention layers.
+                that have them; see `SelfAttention.place`. None for other attention layers.
             training: bool, whether dropout is active.
 
         Returns:

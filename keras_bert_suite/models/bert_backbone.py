@@ -9,7 +9,6 @@ from keras_bert_suite.annotations import Activation, Config, Dtype, Tensor
 from keras_bert_suite.argument_checks import check_further_arguments
 from keras_bert_suite.layers import (
     BertEmbeddings,
-    SelfAttention,
     SequenceOffsets,
     TransformerBlock,
     UnpackSequences,
@@ -252,7 +251,7 @@ class BertBackbone(TextEncoder):
         """Whether the attention of this model takes groups of packed rows."""
         attentions = (block.self_attention for block in self.transformer_layers)
         sees_all = self.attention_pattern == "bidirectional"
-        return sees_all and all(type(attention) is SelfAttention for attention in attentions)
+        return sees_all and all(attention.takes_groups for attention in attentions)
 
     def takes_lengths(self) -> bool:
         """Whether the attention of this model takes lengths of rows in place of a mask.

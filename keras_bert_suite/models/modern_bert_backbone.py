@@ -13,6 +13,7 @@ from keras_bert_suite.layers import (
     ModernBertBlock,
     PredictionHead,
     SequenceNumbers,
+    SequenceOffsets,
     TokenEmbeddings,
     TokenPositions,
     UnpackSequences,
@@ -134,91 +135,7 @@ class ModernBertBackbone(TextEncoder):
         **kwargs: Any,
     ) -> None:
         check_further_arguments(type(self), kwargs, ("name", "trainable"))
-        if num_heads < 1 or hidden_dim % (2 * num_heads):
-            raise ValueError(
-                f"num_heads must divide hidden_dim into heads of even width, got "
-                f"num_heads={num_heads} and hidden_dim={hidden_dim}."
-            )
-        if local_attention < 2:
-            raise ValueError(f"local_attention must be at least 2, got {local_attention}.")
-        if pooling not in _POOLINGS:
-            raise ValueError(f"pooling must be one of {', '.join(_POOLINGS)}, got {pooling!r}.")
-        layer_types = _check_layer_types(layer_types, num_layers)
-        activation, head_activation = map(get_activation, (activation, head_activation))
-        output_range = initializer_range / (2.0 * num_layers) ** 0.5
-        norms: Config = {"layer_norm_epsilon": layer_norm_epsilon, "norm_bias": norm_bias}
-
-        # === Layers ===
-        self.embeddings = TokenEmbeddings(
-            vocabulary_size,
-            hidden_dim,
-            max_sequence_length=max_sequence_length,
-            dropout=embedding_dropout,
-            initializer_range=initializer_range,
-            **norms,
-            dtype=dtype,
-            name="embeddings",
-        )
-        self.token_embedding = self.embeddings.token_embedding
-        self.transformer_layers = [
-            ModernBertBlock(
-                num_heads,
-                intermediate_dim,
-                activation=activation,
-                reach=local_attention // 2 if layer_type == LOCAL else None,
-                rotary_base=local_rotary_base if layer_type == LOCAL else global_rotary_base,
-                # The embeddings are normalised.
-                has_attention_norm=i > 0,
-                attention_dropout=attention_dropout,
-                mlp_dropout=mlp_dropout,
-                attention_bias=attention_bias,
-                mlp_bias=mlp_bias,
-                initializer_range=initializer_range,
-                output_range=output_range,
-                remat=remat,
-                **norms,
-                dtype=dtype,
-                name=f"transformer_layer_{i}",
-            )
-            for i, layer_type in enumerate(layer_types)
-        ]
-        self.final_norm = keras.layers.LayerNormalization(
-            epsilon=layer_norm_epsilon, center=norm_bias, dtype=dtype, name="final_norm"
-        )
-        self.pooler = PredictionHead(
-            head_activation,
-            use_bias=head_bias,
-            initializer_range=output_range,
-            **norms,
-            dtype=dtype,
-            name="pooler",
-        )
-
-        # === Functional Model ===
-        inputs = {
-            name: keras.Input(shape=(None,), dtype="int32", name=name) for name in self.input_names
-        }
-        padding_mask = inputs["padding_mask"]
-        masks = {
-            GLOBAL: VisibleTokens(dtype=dtype, name="visible_tokens")(padding_mask),
-            LOCAL: SequenceNumbers(dtype=dtype, name="sequence_numbers")(padding_mask),
-        }
-        x = self.embeddings(inputs["token_ids"])
-        positions = TokenPositions(dtype=dtype, name="token_positions")(x)
-        hidden_states = [x]
-        for block, layer_type in zip(self.transformer_layers, layer_types, strict=True):
-            x = block(x, masks[layer_type], positions)
-            hidden_states.append(x)
-        hidden_states[-1] = self.final_norm(x)
-        unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
-        x = unpack(hidden_states[-1], padding_mask)
-        pooled = _POOLINGS[pooling](dtype=dtype, name="pooling")(x, padding_mask)
-        outputs = {"sequence_output": x, "pooled_output": self.pooler(pooled)}
-        if output_hidden_states:
-            inner = [unpack(state, padding_mask) for state in hidden_states[:-1]]
-            outputs["hidden_states"] = [*inner, x]
-        super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
-        self.take_layouts()
+        _check_arguments(num_heads, hidden_dim, local_attention, pooling)
 
         # === Config ===
         self.vocabulary_size = vocabulary_size
@@ -226,10 +143,10 @@ class ModernBertBackbone(TextEncoder):
         self.num_heads = num_heads
         self.hidden_dim = hidden_dim
         self.intermediate_dim = intermediate_dim
-        self.activation = activation
-        self.head_activation = head_activation
+        self.activation = get_activation(activation)
+        self.head_activation = get_activation(head_activation)
         self.pooling = pooling
-        self.layer_types = layer_types
+        self.layer_types = _check_layer_types(layer_types, num_layers)
         self.local_attention = local_attention
         self.global_rotary_base = global_rotary_base
         self.local_rotary_base = local_rotary_base
@@ -244,6 +161,94 @@ class ModernBertBackbone(TextEncoder):
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self.output_hidden_states = output_hidden_states
+
+        self._make_layers(remat, dtype)
+        inputs = {
+            name: keras.Input(shape=(None,), dtype="int32", name=name) for name in self.input_names
+        }
+        outputs = self._connect_layers(inputs, dtype)
+        super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
+        self.take_layouts()
+
+    def _make_layers(self, remat: bool, dtype: Dtype | None) -> None:
+        """Makes the layers that own weights."""
+        output_range = self.initializer_range / (2.0 * self.num_layers) ** 0.5
+        norms: Config = {
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "norm_bias": self.norm_bias,
+        }
+        self.embeddings = TokenEmbeddings(
+            self.vocabulary_size,
+            self.hidden_dim,
+            max_sequence_length=self.max_sequence_length,
+            dropout=self.embedding_dropout,
+            initializer_range=self.initializer_range,
+            **norms,
+            dtype=dtype,
+            name="embeddings",
+        )
+        self.token_embedding = self.embeddings.token_embedding
+        reaches = {GLOBAL: None, LOCAL: self.local_attention // 2}
+        rotary_bases = {GLOBAL: self.global_rotary_base, LOCAL: self.local_rotary_base}
+        self.transformer_layers = [
+            ModernBertBlock(
+                self.num_heads,
+                self.intermediate_dim,
+                activation=self.activation,
+                reach=reaches[layer_type],
+                rotary_base=rotary_bases[layer_type],
+                # The embeddings are normalised.
+                has_attention_norm=i > 0,
+                attention_dropout=self.attention_dropout,
+                mlp_dropout=self.mlp_dropout,
+                attention_bias=self.attention_bias,
+                mlp_bias=self.mlp_bias,
+                initializer_range=self.initializer_range,
+                output_range=output_range,
+                remat=remat,
+                **norms,
+                dtype=dtype,
+                name=f"transformer_layer_{i}",
+            )
+            for i, layer_type in enumerate(self.layer_types)
+        ]
+        self.final_norm = keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_epsilon, center=self.norm_bias, dtype=dtype, name="final_norm"
+        )
+        self.pooler = PredictionHead(
+            self.head_activation,
+            use_bias=self.head_bias,
+            initializer_range=output_range,
+            **norms,
+            dtype=dtype,
+            name="pooler",
+        )
+
+    def _connect_layers(self, inputs: dict[str, Any], dtype: Dtype | None) -> dict[str, Any]:
+        """dict of the outputs of the functional model, from dict of its symbolic inputs."""
+        padding_mask = inputs["padding_mask"]
+        visible = VisibleTokens(dtype=dtype, name="visible_tokens")(padding_mask)
+        offsets = SequenceOffsets(dtype=dtype, name="sequence_offsets")(padding_mask)
+        numbers = SequenceNumbers(dtype=dtype, name="sequence_numbers")(padding_mask)
+        attention = {
+            GLOBAL: {"attention_mask": visible, "sequence_offsets": offsets},
+            LOCAL: {"attention_mask": numbers},
+        }
+        x = self.embeddings(inputs["token_ids"])
+        positions = TokenPositions(dtype=dtype, name="token_positions")(x)
+        hidden_states = [x]
+        for block, layer_type in zip(self.transformer_layers, self.layer_types, strict=True):
+            x = block(x, positions=positions, **attention[layer_type])
+            hidden_states.append(x)
+        hidden_states[-1] = self.final_norm(x)
+        unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
+        x = unpack(hidden_states[-1], padding_mask)
+        pooled = _POOLINGS[self.pooling](dtype=dtype, name="pooling")(x, padding_mask)
+        outputs = {"sequence_output": x, "pooled_output": self.pooler(pooled)}
+        if self.output_hidden_states:
+            inner = [unpack(state, padding_mask) for state in hidden_states[:-1]]
+            outputs["hidden_states"] = [*inner, x]
+        return outputs
 
     @property
     def token_transform(self) -> PredictionHead:
@@ -290,6 +295,18 @@ class ModernBertBackbone(TextEncoder):
             "initializer_range": self.initializer_range,
             "output_hidden_states": self.output_hidden_states,
         }
+
+
+def _check_arguments(num_heads: int, hidden_dim: int, local_attention: int, pooling: str) -> None:
+    if num_heads < 1 or hidden_dim % (2 * num_heads):
+        raise ValueError(
+            f"num_heads must divide hidden_dim into heads of even width, got "
+            f"num_heads={num_heads} and hidden_dim={hidden_dim}."
+        )
+    if local_attention < 2:
+        raise ValueError(f"local_attention must be at least 2, got {local_attention}.")
+    if pooling not in _POOLINGS:
+        raise ValueError(f"pooling must be one of {', '.join(_POOLINGS)}, got {pooling!r}.")
 
 
 def _check_layer_types(layer_types: Sequence[str] | None, num_layers: int) -> list[str]:

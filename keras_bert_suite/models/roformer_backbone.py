@@ -16,6 +16,8 @@ class RoFormerBackbone(BertBackbone):
     There is no table of positions. The attention layers turn queries and keys by angles in
     proportion to their positions.
 
+    RoFormerV2 is `RoFormerBackbone(..., activation="relu", use_bias=False, norm_type="rms_norm")`.
+
     Inputs and outputs are those of `BertBackbone`. RoFormer's encoder has no pooler.
     `pooled_output` is the first layer of its head for texts, with the activation of the encoder.
 
@@ -25,16 +27,21 @@ class RoFormerBackbone(BertBackbone):
         activation: as for `BertBackbone`.
         max_sequence_length: int, the most tokens in a row.
         rotary_value: bool, whether the values are turned, too.
+        use_bias: bool, whether the layers of the blocks have biases. The projection of embeddings
+            and the pooler always have.
+        norm_type: str, "layer_norm", or "rms_norm" for norms without a mean and without weights.
         **kwargs: other arguments of `BertBackbone`.
 
-    Source: Su et al., 2021 (https://arxiv.org/abs/2104.09864), and ZhuiyiTechnology/roformer.
+    Source: Su et al., 2021 (https://arxiv.org/abs/2104.09864), ZhuiyiTechnology/roformer and
+    ZhuiyiTechnology/roformer-v2.
     """
 
     #: The sizes of the released models. With their vocabulary of 50,000 words they have 30.1 and
-    #: 124.1 million parameters.
+    #: 124.1 million parameters. RoFormerV2 has these sizes, and those of BERT's large model.
     sizes = {
         "small": {"num_layers": 6, "num_heads": 6, "hidden_dim": 384, "intermediate_dim": 1536},
         "base": BertBackbone.sizes["base"],
+        "large": BertBackbone.sizes["large"],
     }
 
     def __init__(
@@ -47,6 +54,8 @@ class RoFormerBackbone(BertBackbone):
         activation: Activation = "gelu_erf",
         max_sequence_length: int = 1536,
         rotary_value: bool = False,
+        use_bias: bool = True,
+        norm_type: str = "layer_norm",
         **kwargs: Any,
     ) -> None:
         if hidden_dim // num_heads % 2:
@@ -55,7 +64,12 @@ class RoFormerBackbone(BertBackbone):
                 f"hidden_dim={hidden_dim} and num_heads={num_heads}."
             )
         self.rotary_value = rotary_value
+        self.use_bias = use_bias
+        self.norm_type = norm_type
         self.pooler_activation = get_activation(activation)
+        if norm_type == "rms_norm":
+            # Its head for masked tokens is the product with the token embedding alone.
+            self.token_transform = keras.layers.Identity(name="token_transform")
         super().__init__(
             vocabulary_size,
             num_layers,
@@ -69,11 +83,16 @@ class RoFormerBackbone(BertBackbone):
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
-        return UnplacedEmbeddings(**arguments)
+        return UnplacedEmbeddings(norm_type=self.norm_type, **arguments)
 
     def make_block(self, index: int, **arguments: Any) -> keras.layers.Layer:
         """Makes the transformer layer `index` from the arguments of `TransformerBlock`."""
-        return RotaryBlock(rotary_value=self.rotary_value, **arguments)
+        return RotaryBlock(
+            rotary_value=self.rotary_value,
+            use_bias=self.use_bias,
+            norm_type=self.norm_type,
+            **arguments,
+        )
 
     def encode(self, x: Tensor, **attention: Tensor) -> list[Tensor]:
         """The hidden states of all layers, see `BertBackbone.encode`."""
@@ -81,4 +100,9 @@ class RoFormerBackbone(BertBackbone):
         return super().encode(x, positions=positions, **attention)
 
     def get_config(self) -> Config:
-        return {**super().get_config(), "rotary_value": self.rotary_value}
+        return {
+            **super().get_config(),
+            "rotary_value": self.rotary_value,
+            "use_bias": self.use_bias,
+            "norm_type": self.norm_type,
+        }

@@ -57,8 +57,8 @@ class ElectraPretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     `TokenMasker(tokenizer, mask_token_rate=0.85, random_token_rate=0.0)`.
 
     Args:
-        backbone: `ElectraBackbone`, the discriminator. Set its `remat` before: the generator takes
-            it over when it is built.
+        backbone: `ElectraBackbone`, the discriminator. The generator takes its `remat` over when
+            the task is built, and whenever it is compiled.
         generator_width: float above 0, at most 1, the generator's share of the discriminator's
             attention heads and widths. The paper has 1/4 for the small and the large model and 1/3
             for the base model.
@@ -179,6 +179,7 @@ class ElectraPretrainer(IdleWeights, RowTask, keras_hub.models.Task):
                 that it finds. `mlm_loss`, and its exponential `perplexity`, are always logged.
             **kwargs: see `keras.Model.compile`.
         """
+        self.generator.remat = self.backbone.remat
         if is_auto(optimizer):
             optimizer = AdamW(LinearWarmupDecay(5e-4, warmup_ratio=0.01))
         if is_auto(loss):

@@ -7,7 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences, UnpackSequences
+from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences
 from keras_bert_suite.layers.pooling import call_pooling, get_pooling
 from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle
 
@@ -84,17 +84,20 @@ def make_layer_model(backbone: keras_hub.models.Backbone) -> keras.Model:
 
     Returns:
         `keras.Model` with a list of outputs (B, L, H): the embeddings, that is, the input of the
-        first transformer layer, and the output of each transformer layer.
+        first transformer layer, and the output of each transformer layer. The last one is the
+        sequence output, which in some models is the output of the last layer after a norm.
 
     Raises:
         ValueError: if the backbone does not name its layers.
     """
     nodes = [node for _, node in list_layer_calls(backbone)]
-    states = [nodes[0].input_tensors[0], *(node.outputs[0] for node in nodes)]
+    states = [nodes[0].input_tensors[0], *(node.outputs[0] for node in nodes[:-1])]
     takes_layout = isinstance(backbone, PackedSequences)
     if takes_layout:
-        unpack = UnpackSequences(dtype=backbone.dtype_policy, name="unpack_sequences")
+        unpack = backbone.get_layer("unpack_sequences")
         states = [unpack(state, backbone.input["padding_mask"]) for state in states]
+    encoded = backbone.output
+    states.append(encoded["sequence_output"] if isinstance(encoded, dict) else encoded)
     model = keras.Model(backbone.input, states, name="layer_outputs")
     if takes_layout:
         model._register_call_context_args(LAYOUT_ARGUMENT)

@@ -104,10 +104,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
     def arguments_of(
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
-        arguments = {**checkpoints.multiple_choice_arguments(checkpoint), **arguments}
-        # RoFormer scores a choice by its last token, so its own head has no place here.
-        has_row = checkpoint.model_type.names.their_name("choice_scorer/kernel") is not None
-        return arguments, [] if has_row else ["choice_scorer/.*"]
+        return {**checkpoints.multiple_choice_arguments(checkpoint), **arguments}, []
 
     def compile(
         self,

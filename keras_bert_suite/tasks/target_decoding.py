@@ -28,8 +28,8 @@ def check_can_decode(backbone: keras_hub.models.Backbone) -> None:
         pattern = getattr(backbone, "attention_pattern", "no attention_pattern")
         raise ValueError(
             "A Seq2Seq needs a BertBackbone with attention_pattern='seq2seq', got a "
-            f"{type(backbone).__name__} with {pattern!r}. Build it with "
-            "Seq2Seq.from_preset, or pass attention_pattern='seq2seq' to the backbone."
+            f"{type(backbone).__name__} with {pattern!r}. Open the checkpoint of a BERT with "
+            "Seq2Seq.from_preset, or pass attention_pattern='seq2seq' to a BertBackbone."
         )
     if backbone.num_segments < 2:
         raise ValueError(

@@ -40,7 +40,7 @@ def test_kaggle(tmp_path, monkeypatch):
     handle = "keras/bert/keras/bert_tiny_en_uncased/3"
     assert open_checkpoint(f"kaggle://{handle}").backbone_config["num_layers"] == 1
     config = json.loads((tmp_path / "config.json").read_text())
-    config["registered_name"] = "keras_hub>AlbertBackbone"
+    config["registered_name"] = "keras_hub>ElectraBackbone"
     (tmp_path / "config.json").write_text(json.dumps(config))
     assert open_checkpoint(f"kaggle://{handle}") is None
     assert asked == [(handle, "config.json"), (handle, None), (handle, "config.json")]

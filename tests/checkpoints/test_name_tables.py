@@ -1,9 +1,13 @@
 """The tables name every weight, both ways."""
 
+import numpy as np
 import pytest
+import torch
+from peer_weights import to_numpy
+from transformers.activations import ACT2FN
 
-from keras_bert_suite.checkpoints.google_tf1 import ACTIVATIONS as GOOGLE_ACTIVATIONS
-from keras_bert_suite.checkpoints.hugging_face import ACTIVATIONS as HUGGING_FACE_ACTIVATIONS
+from keras_bert_suite.checkpoints import activation_names
+from keras_bert_suite.checkpoints.activation_names import find_ours, find_theirs
 from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1, HUGGING_FACE, matches_any
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.models.bert_backbone import ACTIVATIONS
@@ -55,6 +59,19 @@ def test_names_known_from_elsewhere():
     assert same is not transposed
 
 
-@pytest.mark.parametrize("names", [GOOGLE_ACTIVATIONS, HUGGING_FACE_ACTIVATIONS])
+@pytest.mark.parametrize(
+    "names", [activation_names.HUGGING_FACE, activation_names.GOOGLE, activation_names.KERAS_HUB]
+)
 def test_activations_are_ones_the_backbone_knows(names):
-    assert set(names.values()) <= set(ACTIVATIONS)
+    assert set(names) <= set(ACTIVATIONS)
+    for ours, theirs in names.items():
+        assert find_theirs(ACTIVATIONS[ours], names, "the library") == theirs[0]
+
+
+def test_activations_of_hugging_face_are_those_of_transformers():
+    x = np.linspace(-3, 3, 41, dtype="float32")
+    for theirs, ours in find_ours(activation_names.HUGGING_FACE).items():
+        wanted = ACT2FN[theirs](torch.from_numpy(x)).numpy()
+        np.testing.assert_allclose(
+            to_numpy(ACTIVATIONS[ours](x)), wanted, atol=1e-6, err_msg=theirs
+        )

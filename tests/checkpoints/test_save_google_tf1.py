@@ -17,10 +17,10 @@ from keras_bert_suite.tokenizers import WordPieceTokenizer
 FILES = ["bert_config.json", "bert_model.ckpt.data-00000-of-00001", "bert_model.ckpt.index"]
 
 
-def read_with_tensorflow(path):
-    """{name: array} of the `bert_model.ckpt` in a directory."""
+def read_with_tensorflow(path, name="bert_model.ckpt"):
+    """{name: array} of a checkpoint in a directory."""
     tf = pytest.importorskip("tensorflow")
-    prefix = str(path / "bert_model.ckpt")
+    prefix = str(path / name)
     reader = tf.train.load_checkpoint(prefix)
     return {name: reader.get_tensor(name) for name, _ in tf.train.list_variables(prefix)}
 

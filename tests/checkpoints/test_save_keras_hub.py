@@ -9,14 +9,18 @@ from checkpoints.small_model import PIECES
 from checkpoints.wild_files import TOLERANCE
 from peer_weights import randomize, to_numpy
 from small_byte_pairs import MERGES, make_vocabulary
+from small_sentence_pieces import make_albert as make_sentence_pieces
 
 from keras_bert_suite import (
+    AlbertBackbone,
+    AlbertTokenizer,
     BertBackbone,
     BytePairTokenizer,
     DistilBertBackbone,
     ElectraBackbone,
     RobertaBackbone,
     SegmentPacker,
+    SentencePieceTokenizer,
     TextClassifier,
     TokenClassifier,
     WordPieceTokenizer,
@@ -47,7 +51,25 @@ def make_distil_bert():
     return randomize(backbone), WordPieceTokenizer(PIECES)
 
 
-FAMILIES = {"Bert": make_bert, "Roberta": make_roberta, "DistilBert": make_distil_bert}
+def make_albert():
+    tokenizer = SentencePieceTokenizer(make_sentence_pieces())
+    backbone = AlbertBackbone(
+        **{**SIZES, "num_layers": 4},
+        vocabulary_size=tokenizer.vocabulary_size(),
+        max_sequence_length=12,
+        embedding_dim=4,
+        num_groups=2,
+        activation="gelu_tanh",
+    )
+    return randomize(backbone), tokenizer
+
+
+FAMILIES = {
+    "Bert": make_bert,
+    "Roberta": make_roberta,
+    "DistilBert": make_distil_bert,
+    "Albert": make_albert,
+}
 
 
 def check_preset(path):
@@ -137,4 +159,16 @@ def test_other_models_and_tokenizers_are_refused(tmp_path):
     other = WordPieceTokenizer(["<unk>", *PIECES], unknown_token="<unk>")
     with pytest.raises(ValueError, match="built in, got unknown_token='<unk>'"):
         save_keras_hub(backbone, tmp_path / "preset", other)
+    albert, _ = make_albert()
+    with pytest.raises(ValueError, match="has a SentencePieceTokenizer, got a AlbertTokenizer"):
+        save_keras_hub(albert, tmp_path / "preset", AlbertTokenizer(make_sentence_pieces()))
+    several = AlbertBackbone(**SIZES, vocabulary_size=24, num_inner_repetitions=2)
+    with pytest.raises(ValueError, match="has no place for .*transformer_layer_0_1"):
+        save_keras_hub(several, tmp_path / "preset")
+    roberta, _ = make_roberta()
+    for setting in ({"normalization": "NFC"}, {"added_tokens": ["Ġgood"]}):
+        (name,) = setting
+        other = BytePairTokenizer(make_vocabulary(), MERGES, **setting)
+        with pytest.raises(ValueError, match=f"rules of its tokenizer built in, got {name}="):
+            save_keras_hub(roberta, tmp_path / "preset", other)
     assert not (tmp_path / "preset").exists()

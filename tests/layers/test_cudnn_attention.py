@@ -13,7 +13,7 @@ import pytest
 from keras import ops
 from peer_weights import to_numpy
 
-from keras_bert_suite import BertBackbone
+from keras_bert_suite import BertBackbone, ModernBertBackbone
 from keras_bert_suite.layers import SequenceLayout, cudnn_attention
 from keras_bert_suite.layers.attention_kernels import fused_attention, plain_attention
 
@@ -266,16 +266,16 @@ def test_aligned_rows():
     np.testing.assert_array_equal(layout.pack(jnp.asarray(PADDING)), layout.visible)
 
 
-def make_backbone(dtype="float32"):
+def make_backbone(dtype="float32", kind=BertBackbone, **arguments):
     keras.utils.set_random_seed(0)
-    return BertBackbone(
+    return kind(
         vocabulary_size=30,
         num_layers=2,
         num_heads=2,
         hidden_dim=2 * D,
         intermediate_dim=8,
-        dropout=0.0,
         dtype=dtype,
+        **arguments,
     )
 
 
@@ -285,7 +285,7 @@ def make_inputs(mask):
 
 
 def test_a_model_looks_at_its_tokens_wherever_the_padding_is(emulated, monkeypatch):
-    backbone, inputs = make_backbone(), make_inputs(PADDING)
+    backbone, inputs = make_backbone(dropout=0.0), make_inputs(PADDING)
     aligned = backbone(inputs)["sequence_output"]
     monkeypatch.setattr(BertBackbone, "takes_lengths", lambda _: False)
     masked = backbone(inputs)["sequence_output"]
@@ -295,9 +295,13 @@ def test_a_model_looks_at_its_tokens_wherever_the_padding_is(emulated, monkeypat
     assert to_numpy(masked)[~tokens].any()
 
 
-@pytest.mark.parametrize("packed", [False, True])
-def test_a_model_has_no_mask_of_pairs(hopper, packed):
-    backbone = make_backbone("mixed_bfloat16")
+#: A ModernBERT whose layers are all global.
+GLOBAL_LAYERS = {"kind": ModernBertBackbone, "layer_types": ["full_attention"] * 2}
+
+
+@pytest.mark.parametrize(("packed", "arguments"), [(False, {}), (True, {}), (True, GLOBAL_LAYERS)])
+def test_a_model_has_no_mask_of_pairs(hopper, packed, arguments):
+    backbone = make_backbone("mixed_bfloat16", **arguments)
     inputs = make_inputs(np.tile(PADDING, (1, 4)))  # 3 rows of 24 places
     if packed:
         layout = np.full((2, 40), -1, "int32")

@@ -48,6 +48,8 @@ def export(pretrainer, path):
     """The (generator, discriminator) of transformers, read from written checkpoints."""
     save_hugging_face(pretrainer.make_masked_lm(), path / "generator")
     save_hugging_face(pretrainer.discriminator, path / "discriminator")
+    names = load_file(path / "discriminator" / "model.safetensors")
+    assert not any(name.startswith("sequence_summary.") for name in names)  # the untrained pooler
     generator = transformers.AutoModelForMaskedLM.from_pretrained(path / "generator")
     discriminator = transformers.AutoModelForPreTraining.from_pretrained(path / "discriminator")
     assert type(generator) is transformers.ElectraForMaskedLM
@@ -93,7 +95,6 @@ def test_a_step_equals_plain_code_on_transformers(tmp_path):
     export(pretrainer, tmp_path / "after")
     for part, model in (("generator", generator), ("discriminator", discriminator)):
         got = load_file(tmp_path / "after" / part / "model.safetensors")
-        # The pooler, which transformers does not have, is not trained.
         for name, parameter in model.named_parameters():
             np.testing.assert_allclose(
                 got[name], parameter.detach().numpy(), rtol=0, atol=1e-4, err_msg=name
@@ -122,6 +123,17 @@ def test_frozen_embeddings_stay_frozen(tmp_path):
         trained = {variable.path for variable in task.trainable_variables}
         assert not any(path.startswith("embeddings/") for path in trained)
         assert "generator/transformer_layer_0/intermediate/kernel" in trained
+
+
+@pytest.mark.backend_free
+def test_the_generator_computes_twice_what_the_discriminator_does():
+    pretrainer = build()
+    pretrainer.backbone.remat = True
+    pretrainer.compile(keras.optimizers.SGD(RATE))
+    assert pretrainer.generator.remat
+    pretrainer.backbone.remat = False
+    pretrainer.compile(keras.optimizers.SGD(RATE))
+    assert not pretrainer.generator.remat
 
 
 def test_samples_follow_the_softmax_of_the_logits():
@@ -154,6 +166,7 @@ def test_a_drawn_original_counts_as_the_original():
     np.testing.assert_array_equal(to_numpy(weights["rtd"]), [[1, 1, 1, 1, 1, 0]])
 
 
+@pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
 def test_learns_and_is_read_again(tmp_path):
     pretrainer = build()
     pretrainer.compile(keras.optimizers.Adam(0.01))

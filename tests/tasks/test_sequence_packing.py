@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from input_kinds import DATASETS, WITHOUT_LENGTH
 from kerashub_models import MODELS
+from peer_weights import randomize
 from small_tasks import (
     BATCH_SIZE,
     BYTE_PAIRS,
@@ -24,6 +25,8 @@ from keras_bert_suite import (
     AdamW,
     BertBackbone,
     InBatchNegatives,
+    NezhaBackbone,
+    RoFormerBackbone,
     ScalarMix,
     SegmentPacker,
     TextClassifier,
@@ -156,11 +159,18 @@ def test_blocks_that_are_computed_twice_can_be_packed(layouts):
 
 
 @pytest.mark.parametrize("lay_out", LAYOUTS.values(), ids=LAYOUTS.keys())
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float32", 2e-6), ("bfloat16", 0.05)])
-def test_a_backbone_takes_a_layout(dtype, tolerance, lay_out):
-    backbone = BertBackbone(
-        **{**ONE_LAYER, "num_layers": 2}, output_hidden_states=True, dtype=dtype
-    )
+@pytest.mark.parametrize(
+    ("kind", "dtype", "tolerance"),
+    [
+        (BertBackbone, "float32", 2e-6),
+        (BertBackbone, "bfloat16", 0.05),
+        (RoFormerBackbone, "float32", 1e-5),
+    ],
+)
+def test_a_backbone_takes_a_layout(kind, dtype, tolerance, lay_out):
+    backbone = kind(**{**ONE_LAYER, "num_layers": 2}, output_hidden_states=True, dtype=dtype)
+    assert backbone.takes_groups()
+    randomize(backbone)  # Attention tells positions apart.
     packed = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16).pack(make_reviews(6)[0])
     layout = lay_out(packed["padding_mask"])
     padded, unpacked = backbone(packed), backbone({**packed, LAYOUT_ARGUMENT: layout})
@@ -174,6 +184,11 @@ def test_a_backbone_takes_a_layout(dtype, tolerance, lay_out):
             if a.ndim == 3:
                 a, b = a[is_token], b[is_token]
             np.testing.assert_allclose(b, a, atol=tolerance)
+
+
+@pytest.mark.backend_free
+def test_relative_positions_need_a_mask_of_pairs():
+    assert not NezhaBackbone(**ONE_LAYER).takes_groups()
 
 
 @pytest.mark.backend_free

@@ -1,0 +1,65 @@
+"""The names of activation functions in the files of other libraries."""
+
+from typing import NamedTuple
+
+from keras_bert_suite.files.messages import name_of
+
+
+class ActivationNames(NamedTuple):
+    """The names of one function. Each library reads all of its names, and we write the first."""
+
+    hugging_face: tuple[str, ...] = ()
+    google: tuple[str, ...] = ()
+    keras_hub: tuple[str, ...] = ()
+
+
+#: Our name of a function -> its names elsewhere.
+#:
+#: Google's "gelu" is the tanh approximation, and Hugging Face's the exact function. Google's files
+#: have names of bert4keras too, "gelu_tanh" and "gelu_erf". KerasHub's names are those of functions
+#: that are built into its models.
+_ACTIVATIONS = {
+    "gelu_tanh": ActivationNames(
+        ("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), ("gelu", "gelu_tanh"), ("gelu_tanh",)
+    ),
+    "gelu_erf": ActivationNames(("gelu", "gelu_python"), ("gelu_erf",), ("gelu_erf",)),
+    "relu": ActivationNames(("relu",), ("relu",)),
+    "silu": ActivationNames(("silu", "swish")),
+    "tanh": ActivationNames(("tanh",), ("tanh",)),
+}
+
+#: Our name -> the names of one library, without the functions that it lacks.
+HUGGING_FACE, GOOGLE, KERAS_HUB = (
+    {ours: names[library] for ours, names in _ACTIVATIONS.items() if names[library]}
+    for library in range(3)
+)
+
+
+def find_ours(activations):
+    """dict of their name of an activation -> our name.
+
+    Args:
+        activations: `HUGGING_FACE`, `GOOGLE` or `KERAS_HUB`.
+    """
+    return {name: ours for ours, names in activations.items() for name in names}
+
+
+def find_theirs(activation, activations, owner):
+    """str, their name of an activation function.
+
+    Args:
+        activation: a function of this package or of Keras.
+        activations: as for `find_ours`.
+        owner: str, the owner of the format in messages, such as "Google's BERT".
+
+    Raises:
+        ValueError: if their models do not have the function.
+    """
+    name = name_of(activation)
+    ours = "gelu_erf" if name == "gelu" else name  # keras.activations.gelu is exact by default.
+    if ours not in activations:
+        raise ValueError(
+            f"{owner} has no activation {name!r}; wanted one of {', '.join(activations)}. Use "
+            "`model.save`."
+        )
+    return activations[ours][0]
