@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 from input_kinds import DATASETS, WITHOUT_LENGTH
 from kerashub_models import MODELS
-from small_tasks import BATCH_SIZE, BYTE_PAIRS, MODERN_BERT, STEPS, TASKS, compile_model, make_task
+from small_tasks import (
+    BATCH_SIZE,
+    BYTE_PAIRS,
+    LONGFORMER,
+    MODERN_BERT,
+    STEPS,
+    TASKS,
+    compile_model,
+    make_task,
+)
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -69,7 +78,10 @@ def train(task, columns, weights=None, **arguments):
     ("name", "preprocessor"),
     [*((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
      ("pretraining", "none"), ("pairs", BYTE_PAIRS), ("words", "none"),
-     *((task, MODERN_BERT) for task in ("pairs", "words", "questions", "choices", "masks"))],
+     *((task, MODERN_BERT) for task in ("pairs", "words", "questions", "choices", "masks")),
+     ("pairs", LONGFORMER),
+     *(pytest.param(task, LONGFORMER, marks=pytest.mark.long)
+       for task in ("words", "questions", "choices", "masks", "documents"))],
 )  # fmt: skip
 def test_packed_rows_train_as_padded_rows_do(name, preprocessor, layouts):
     task, columns = make_task(name, preprocessor)
