@@ -311,7 +311,7 @@ MEMBERS = {
         "Longformer",
         {
             **SIZES,
-            "attention_window": [4, 6],
+            "attention_window": [4, 8],
             "type_vocab_size": 1,
             "layer_norm_eps": 1e-3,
             "max_position_embeddings": 18,
@@ -319,6 +319,6 @@ MEMBERS = {
         write_tokenizer=write_byte_pairs,
         heads=ONE_TEXT,
         vocabulary_size=len(make_vocabulary()),
-        arguments={"attention_window": [4, 6], "max_sequence_length": 16},
+        arguments={"attention_window": [4, 8], "max_sequence_length": 16},
     ),
 }

@@ -1,17 +1,12 @@
 """The attention of Longformer: within a window, and of global tokens."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Shape, Tensor
-from keras_bert_suite.layers.attention_kernels import (
-    attention_probabilities,
-    fused_attention,
-    plain_attention,
-)
+from keras_bert_suite.layers.attention_kernels import attention_probabilities
 from keras_bert_suite.layers.global_tokens import LongRows
 from keras_bert_suite.layers.local_attention import SharedKeys, attend_locally, find_visible
 from keras_bert_suite.layers.rotary_positions import count_positions
@@ -80,7 +75,7 @@ class LongformerAttention(SelfAttention):
             rows.padding_mask,
             count_positions(rows.padding_mask),
             self.reach,
-            self._choose_kernel(query, training),
+            self.choose_kernel(query, training),
             shared,
         )
         context = self._join_heads(context)
@@ -96,15 +91,7 @@ class LongformerAttention(SelfAttention):
             for project in (self.global_key, self.global_value)
         )
         mask = expand_attention_mask(rows.padding_mask)
-        return self._join_heads(self._choose_kernel(query, training)(query, key, value, mask))
-
-    def _choose_kernel(self, query: Tensor, training: bool | None) -> Callable[..., Tensor]:
-        dropout = self.dropout if training else 0.0
-        kernel = fused_attention(query, dropout)
-        if kernel is not None:
-            return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
-        drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
-        return lambda q, k, v, mask: plain_attention(q, k, v, mask, drop)
+        return self._join_heads(self.choose_kernel(query, training)(query, key, value, mask))
 
     def compute_probabilities(  # type: ignore[override]
         self, hidden: Tensor, attention_mask: LongRows

@@ -173,8 +173,9 @@ class LongformerBackbone(RobertaBackbone):
 
         Its position embedding repeats that of the encoder, again and again. Its global projections
         are copies of the projections of the encoder. All other weights are those of the encoder.
-        So without global tokens, and within the window, a row has the outputs of the encoder. Train
-        it on masked tokens of long texts for some thousand steps before you fine-tune it.
+        So a row within the window has the outputs of the encoder. Train the Longformer on masked
+        tokens of long texts for some thousand steps before you fine-tune it. The head of a
+        `Pretrainer` goes on too: `new.masked_lm.set_weights(old.masked_lm.get_weights())`.
 
         ```python
         roberta = RobertaBackbone.from_preset("path/to/roberta")

@@ -47,7 +47,9 @@ V = MEMBER.vocabulary_size
 
 @pytest.mark.backend_free
 @pytest.mark.parametrize(("size", "millions"), [("base", 149), ("large", 435)])
-def test_sizes_have_the_parameters_of_the_released_models(size, millions):
+def test_sizes_have_the_parameters_of_the_released_models(size, millions, monkeypatch):
+    zeros = keras.initializers.Zeros()  # To draw weights takes seconds.
+    monkeypatch.setattr(keras.initializers, "TruncatedNormal", lambda stddev: zeros)
     sizes = LongformerBackbone.sizes[size]
     names = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"}
     names.update(hidden_dim="hidden_size", intermediate_dim="intermediate_size")
@@ -184,7 +186,7 @@ def test_too_many_global_tokens():
 def test_attention_equals_the_formula_in_memory_linear_in_the_length(monkeypatch):
     """`compute_probabilities` fills the array of all pairs of tokens; the layer never does."""
     sizes = []
-    choose = LongformerAttention._choose_kernel
+    choose = LongformerAttention.choose_kernel
 
     def choose_watched(self, query, training):
         kernel = choose(self, query, training)
@@ -195,7 +197,7 @@ def test_attention_equals_the_formula_in_memory_linear_in_the_length(monkeypatch
 
         return attend
 
-    monkeypatch.setattr(LongformerAttention, "_choose_kernel", choose_watched)
+    monkeypatch.setattr(LongformerAttention, "choose_kernel", choose_watched)
     layer = LongformerAttention(2, reach=2, dropout=0.0)
     layer.build((None, None, 8))
     randomize(layer)
@@ -209,7 +211,7 @@ def test_attention_equals_the_formula_in_memory_linear_in_the_length(monkeypatch
             }
         )
         hidden = np.random.default_rng(0).standard_normal((2, length, 8)).astype("float32")
-        got = to_numpy(layer(hidden, rows))
+        got = to_numpy(layer(hidden, attention_mask=rows))
         probabilities = layer.compute_probabilities(ops.convert_to_tensor(hidden), rows)
         contexts = [
             to_numpy(ops.matmul(probabilities, layer._split_heads(project(hidden))))
@@ -311,6 +313,14 @@ def test_within_the_window_it_computes_what_the_encoder_does(kind):
     for name, keep in (("sequence_output", seen), ("pooled_output", slice(None))):
         got_, expected_ = to_numpy(got[name])[keep], to_numpy(expected[name])[keep]
         np.testing.assert_allclose(got_, expected_, rtol=0, atol=1e-5)
+    # So does the head for masked tokens.
+    heads = [Pretrainer(model, next_sentence=False) for model in (encoder, longformer)]
+    heads[1].masked_lm.set_weights(heads[0].masked_lm.get_weights())
+    positions = np.tile(np.arange(3, dtype="int32"), (3, 1))
+    got_, expected_ = (
+        to_numpy(head({**inputs, "mask_positions": positions})["mlm"]) for head in reversed(heads)
+    )
+    np.testing.assert_allclose(got_, expected_, rtol=0, atol=1e-5)
     old, new = (
         to_numpy(model.embeddings.position_embedding.embeddings)[model.position_offset :]
         for model in (encoder, longformer)
@@ -326,7 +336,7 @@ def test_within_the_window_it_computes_what_the_encoder_does(kind):
 def test_a_continued_roberta_is_read_by_transformers(tmp_path):
     encoder = randomize(RobertaBackbone(V, **SIZES, max_sequence_length=10))
     longformer = LongformerBackbone.from_encoder(
-        encoder, separator_id=2, max_sequence_length=32, attention_window=[4, 6]
+        encoder, separator_id=2, max_sequence_length=32, attention_window=[4, 8]
     )
     save_hugging_face(longformer, tmp_path / "long")
     peer = transformers.AutoModel.from_pretrained(tmp_path / "long")
