@@ -9,7 +9,6 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.argument_checks import check_choice, check_integer
 from keras_bert_suite.layers.sequence_layout import GLOBAL_ARGUMENT, LAYOUT_ARGUMENT, Layout
 
 #: The number of global tokens is rounded up to a multiple of this, as kernels of GPUs want it.
@@ -146,7 +145,6 @@ class GlobalTokens(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        check_integer("max_global_tokens", max_tokens, at_least=1)
         self._register_call_context_args(LAYOUT_ARGUMENT, GLOBAL_ARGUMENT)
         self.pattern = pattern
         self.separator_id = separator_id
@@ -159,7 +157,10 @@ class GlobalTokens(keras.layers.Layer):
 
     @pattern.setter
     def pattern(self, value: str) -> None:
-        check_choice("global_tokens", value, list(GLOBAL_TOKENS))
+        if value not in GLOBAL_TOKENS:
+            raise ValueError(
+                f"global_tokens must be one of {', '.join(GLOBAL_TOKENS)}, got {value!r}."
+            )
         self._pattern = value
 
     def call(

@@ -8,6 +8,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import (
     BertEmbeddings,
     GlobalTokens,
@@ -85,6 +86,7 @@ class LongformerBackbone(RobertaBackbone):
         max_sequence_length: int = 4096,
         **kwargs: Any,
     ) -> None:
+        check_integer("max_global_tokens", max_global_tokens, at_least=1)
         self.attention_window = _check_windows(attention_window, num_layers)
         self.takes_segments = takes_segments
         if takes_segments:
