@@ -22,6 +22,7 @@ from keras_bert_suite import (
     DistilBertBackbone,
     ElectraBackbone,
     ErnieBackbone,
+    LongformerBackbone,
     ModernBertBackbone,
     ModernBertTokenizer,
     MultipleChoice,
@@ -175,13 +176,23 @@ class RecordedMember(Member):
         self.write_tokenizer(path)
 
 
+class LongMember(Member):
+    """A kind of model with global tokens, which are at other places in each row."""
+
+    def make_inputs(self) -> dict[str, np.ndarray]:
+        """As `Member.make_inputs`, and `global_attention_mask`: two tokens, one, and padding."""
+        mask = np.zeros((3, LENGTH), "int32")
+        mask[0, [0, 3]] = mask[1, 8] = mask[2, 7] = 1
+        return {**super().make_inputs(), "global_attention_mask": mask}
+
+
 def run_peer(peer: Any, inputs: dict[str, np.ndarray]) -> Any:
     """Calls a model of transformers on packed arrays of ours."""
     import torch
 
     names = {"token_ids": "input_ids", "segment_ids": "token_type_ids"}
     names["padding_mask"] = "attention_mask"
-    tensors = {names[name]: torch.from_numpy(array).long() for name, array in inputs.items()}
+    tensors = {names.get(n, n): torch.from_numpy(array).long() for n, array in inputs.items()}
     return peer(**tensors)
 
 
@@ -303,5 +314,20 @@ MEMBERS = {
         vocabulary_size=len(make_vocabulary()) + 2,
         arguments={"local_attention": 4, "attention_bias": True, "norm_bias": True},
         may_stay=(),
+    ),
+    "longformer": LongMember(
+        LongformerBackbone,
+        "Longformer",
+        {
+            **SIZES,
+            "attention_window": [4, 8],
+            "type_vocab_size": 1,
+            "layer_norm_eps": 1e-3,
+            "max_position_embeddings": 18,
+        },
+        write_tokenizer=write_byte_pairs,
+        heads=ONE_TEXT,
+        vocabulary_size=len(make_vocabulary()),
+        arguments={"attention_window": [4, 8], "max_sequence_length": 16},
     ),
 }

@@ -16,6 +16,7 @@ from keras_bert_suite import (
     CrfTokenClassifier,
     DocumentClassifier,
     EntitySpanClassifier,
+    LongformerBackbone,
     MaskedLM,
     ModernBertBackbone,
     ModernBertTokenizer,
@@ -65,6 +66,7 @@ TASKS = (
 BYTE_PAIRS = "SegmentPacker of byte pairs"
 SENTENCE_PIECES = "SegmentPacker of sentence pieces"
 MODERN_BERT = "SegmentPacker of ModernBERT"
+LONGFORMER = "SegmentPacker of Longformer"
 
 #: A global layer and a local one.
 MODERN_LAYERS = {
@@ -79,8 +81,8 @@ def make_task(task, preprocessor, **backbone_arguments):
 
     Args:
         task: one of `TASKS`.
-        preprocessor: "SegmentPacker", "none", `BYTE_PAIRS`, `SENTENCE_PIECES`, `MODERN_BERT`, or
-            the name of one of KerasHub's.
+        preprocessor: "SegmentPacker", "none", `BYTE_PAIRS`, `SENTENCE_PIECES`, `MODERN_BERT`,
+            `LONGFORMER`, or the name of one of KerasHub's.
         **backbone_arguments: of `BertBackbone`, such as a dtype.
 
     Returns:
@@ -181,6 +183,9 @@ def make_parts(preprocessor, backbone_arguments):
     sizes = {**ONE_LAYER, "dropout": 0.0}
     if preprocessor == BYTE_PAIRS:
         cls, tokenizer = RobertaBackbone, BytePairTokenizer(make_vocabulary(), MERGES)
+    elif preprocessor == LONGFORMER:
+        cls, tokenizer = LongformerBackbone, BytePairTokenizer(make_vocabulary(), MERGES)
+        sizes["attention_window"] = 4
     elif preprocessor == SENTENCE_PIECES:
         cls, tokenizer = RobertaBackbone, XLMRobertaTokenizer(make_xlm_roberta())
     elif preprocessor == MODERN_BERT:

@@ -13,6 +13,7 @@ from keras_bert_suite.checkpoints import (
     name_tables_electra,
     name_tables_ernie,
     name_tables_keras_hub,
+    name_tables_longformer,
     name_tables_modern_bert,
     name_tables_nezha,
     name_tables_roformer,
@@ -28,6 +29,11 @@ from keras_bert_suite.checkpoints.config_fields import (
     ERNIE_FIELDS,
     NEZHA_FIELDS,
     ROFORMER_FIELDS,
+)
+from keras_bert_suite.checkpoints.longformer_config import (
+    LONGFORMER_FIELDS,
+    read_longformer,
+    write_longformer,
 )
 from keras_bert_suite.checkpoints.model_type import (
     BERT_DROPOUTS,
@@ -260,11 +266,31 @@ MODERN_BERT = ModelType(
     write_more=write_modern_bert,
 )
 
+LONGFORMER = ModelType(
+    name="longformer",
+    title="Longformer",
+    backbone="LongformerBackbone",
+    tokenizer="BytePairTokenizer",
+    read_tokenizer=read_hugging_face_byte_pairs,
+    names=name_tables_longformer.LONGFORMER,
+    classifier_names=name_tables_longformer.LONGFORMER_CLASSIFIER,
+    architectures={
+        path: name.replace("Roberta", "Longformer") for path, name in ROBERTA.architectures.items()
+    },
+    position_offset=2,
+    fields=LONGFORMER_FIELDS,
+    # The tokenizer makes no segments.
+    built_in={"takes_segments": False},
+    dials=ROBERTA.dials,
+    read_more=read_longformer,
+    write_more=write_longformer,
+)
+
 MODEL_TYPES = {
     kind.name: kind
     for kind in (
         *(BERT, ROBERTA, XLM_ROBERTA, DISTIL_BERT, ELECTRA, ERNIE, STRUCT_BERT),
-        *(ALBERT, ROFORMER, NEZHA, MODERN_BERT),
+        *(ALBERT, ROFORMER, NEZHA, MODERN_BERT, LONGFORMER),
     )
 }
 

@@ -6,6 +6,7 @@ from keras_bert_suite.layers.bert_embeddings import BertEmbeddings
 from keras_bert_suite.layers.crf import ConditionalRandomField
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.global_pointer import EfficientGlobalPointer, GlobalPointer
+from keras_bert_suite.layers.global_tokens import GlobalTokens
 from keras_bert_suite.layers.learned_pooling import (
     AttentionPooling,
     BiLSTMPooling,
@@ -13,6 +14,7 @@ from keras_bert_suite.layers.learned_pooling import (
     LastLayers,
     ScalarMix,
 )
+from keras_bert_suite.layers.longformer_attention import LongformerAttention, LongformerBlock
 from keras_bert_suite.layers.masked_lm_head import MaskedLMHead
 from keras_bert_suite.layers.modern_bert_attention import ModernBertAttention
 from keras_bert_suite.layers.modern_bert_block import ModernBertBlock
@@ -29,6 +31,7 @@ from keras_bert_suite.layers.replaced_tokens import ReplacedTokenHead, Replaceme
 from keras_bert_suite.layers.rotary_attention import RotaryAttention, RotaryBlock
 from keras_bert_suite.layers.self_attention import SelfAttention
 from keras_bert_suite.layers.sequence_layout import (
+    GLOBAL_ARGUMENT,
     LAYOUT_ARGUMENT,
     PackedSequences,
     SequenceLayout,
@@ -45,6 +48,7 @@ from keras_bert_suite.layers.window_sampler import WindowSampler
 from keras_bert_suite.layers.window_transformer import WindowTransformer
 
 __all__ = [
+    "GLOBAL_ARGUMENT",
     "LAYOUT_ARGUMENT",
     "AttentionPooling",
     "BertEmbeddings",
@@ -56,7 +60,10 @@ __all__ = [
     "FirstLastPooling",
     "FirstTokenPooling",
     "GlobalPointer",
+    "GlobalTokens",
     "LastLayers",
+    "LongformerAttention",
+    "LongformerBlock",
     "MaskedLMHead",
     "MaxPooling",
     "MeanPooling",

@@ -87,7 +87,7 @@ def _jax_attention(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
 ) -> Tensor:
     """Ignores dropout: with dropout in force `fused_attention` returns no kernel for JAX."""
-    if cudnn_attention.is_available(query, has_mask=mask is not None):
+    if cudnn_attention.is_available(query, has_mask=mask is not None, key=key):
         return cudnn_attention.attend(query, key, value, mask)
     # `flash_attention=None` would take kernels which are not right for all masks: on a TPU, Keras
     # reduces the mask to its first row.

@@ -21,11 +21,14 @@ from keras_bert_suite.annotations import Tensor
 OFFSETS_SINCE = 90600
 
 
-def is_available(query: Tensor, has_mask: bool = False, has_offsets: bool = False) -> bool:
+def is_available(
+    query: Tensor, has_mask: bool = False, has_offsets: bool = False, key: Tensor | None = None
+) -> bool:
     """Whether cuDNN takes this case, also in training.
 
     Args:
         query: (B, heads, L, D). Its shape and dtype are read.
+        key: (B, heads, K, D), or None if it has the shape of `query`.
         has_mask: bool, whether there is a mask (B, heads, L, L).
         has_offsets: bool, whether there are offsets of sequences. They need a Hopper GPU.
     """
@@ -40,8 +43,8 @@ def is_available(query: Tensor, has_mask: bool = False, has_offsets: bool = Fals
         version = cudnn.check_cudnn_version()
         cudnn.check_is_flash_attention(
             query,
-            query,
-            query,
+            query if key is None else key,
+            query if key is None else key,
             cudnn.AttentionLayout.BNTH.value,
             version,
             has_bias=has_mask,

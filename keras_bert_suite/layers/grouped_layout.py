@@ -58,10 +58,9 @@ class GroupedLayout:
             visible=tuple(r[:, :, None] == r[:, None, :] for r in rows),
         )
 
-    def pack(self, ids: Tensor) -> Tensor:
-        """int (B, L) -> int (1, N), with 0 where there is no token."""
-        flat = ops.pad(ops.reshape(ids, (-1,)), [[0, 1]])
-        return ops.take(flat, self.tokens)[None, :]
+    def pack(self, x: Tensor) -> Tensor:
+        """int or float (B, L, ...) -> (1, N, ...), with 0 where there is no token."""
+        return pack_tokens(x, self.tokens)[None]
 
     def unpack(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
         """float (1, N, H) -> float (B, L, H), with 0 on padding.
@@ -84,6 +83,21 @@ class GroupedLayout:
     def join_groups(self, groups: Sequence[Tensor]) -> Tensor:
         """List of float (R_g, W_g, H) -> float (1, N, H)."""
         return ops.concatenate([ops.reshape(g, (-1, g.shape[-1])) for g in groups])[None]
+
+
+def pack_tokens(x: Tensor, tokens: Tensor) -> Tensor:
+    """Takes ids or hidden states of a batch to the places of packed rows.
+
+    Args:
+        x: int or float (B, L, ...).
+        tokens: int32 (N,), b * L + l of the token at each place, and B * L where there is none.
+
+    Returns:
+        (N, ...), with 0 where there is no token.
+    """
+    inner = x.shape[2:]
+    flat = ops.pad(ops.reshape(x, (-1, *inner)), [[0, 1], *[[0, 0]] * len(inner)])
+    return ops.take(flat, tokens, axis=0)
 
 
 def unpack_tokens(hidden: Tensor, tokens: Tensor, padding_mask: Tensor) -> Tensor:

@@ -1,5 +1,6 @@
 """Multi-head self-attention."""
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import keras
@@ -165,13 +166,27 @@ class SelfAttention(keras.layers.Layer):
             float (B, heads, L, D).
         """
         mask = expand_attention_mask(attention_mask)
-        dropout = self.dropout if training else 0.0
+        return self.choose_kernel(query, training, sequence_offsets)(query, key, value, mask)
 
+    def choose_kernel(
+        self, query: Tensor, training: bool | None, sequence_offsets: Tensor | None = None
+    ) -> Callable[..., Tensor]:
+        """The fastest kernel, or the formula itself, with the dropout that is in force.
+
+        Args:
+            query: float (B, heads, L, D). Its device, dtype and shape are read.
+            training, sequence_offsets: as for `call`.
+
+        Returns:
+            function of queries, keys, values (B, heads, L, D) and of a bool mask, broadcastable to
+            (B, heads, L, L), or None. It returns float (B, heads, L, D).
+        """
+        dropout = self.dropout if training else 0.0
         kernel = fused_attention(query, dropout, sequence_offsets)
         if kernel is not None:
-            return kernel(query, key, value, mask, dropout)
+            return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
         drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
-        return plain_attention(query, key, value, mask, drop)
+        return lambda q, k, v, mask: plain_attention(q, k, v, mask, drop)
 
     def merge(self, context: Tensor) -> Tensor:
         """Projects what the heads have gathered: float (B, heads, L, D) -> (B, L, H)."""

@@ -13,11 +13,13 @@ from keras_bert_suite.layers.attention_patterns import (
     check_pattern,
     mask_by_ranks,
 )
-from keras_bert_suite.layers.grouped_layout import GroupedLayout, unpack_tokens
+from keras_bert_suite.layers.grouped_layout import GroupedLayout, pack_tokens, unpack_tokens
 from keras_bert_suite.layers.rotary_positions import count_positions
 
-#: The name of the argument of `call` that Keras hands on from layer to layer.
+#: The names of arguments of `call` that Keras hands on from layer to layer. Their arrays come with
+#: the inputs of a model, and need not be there.
 LAYOUT_ARGUMENT = "sequence_layout"
+GLOBAL_ARGUMENT = "global_attention_mask"
 
 
 class SequenceLayout(NamedTuple):
@@ -86,10 +88,10 @@ class SequenceLayout(NamedTuple):
             lengths=lengths,
         )
 
-    def pack(self, ids: Tensor) -> Tensor:
-        """int (B, L) -> int (R, W), with 0 where there is no token."""
-        flat = ops.pad(ops.reshape(ids, (-1,)), [[0, 1]])
-        return ops.reshape(ops.take(flat, self.tokens), ops.shape(self.positions))
+    def pack(self, x: Tensor) -> Tensor:
+        """int or float (B, L, ...) -> (R, W, ...), with 0 where there is no token."""
+        packed = pack_tokens(x, self.tokens)
+        return ops.reshape(packed, (*ops.shape(self.positions), *x.shape[2:]))
 
     def unpack(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
         """float (R, W, H) -> float (B, L, H), with 0 on padding.
@@ -270,6 +272,9 @@ class PackedSequences:
     Without dropout its outputs are the same, if the rows of the batch begin with a token. Hidden
     states of padding are 0.
 
+    A `global_attention_mask`, int (..., L), marks global tokens for a model that has such tokens,
+    see `GlobalTokens`. Other models leave it out.
+
     Without a layout a model may still lay out the rows by `SequenceLayout.align`, where its
     attention then has a faster kernel, see `takes_lengths`.
 
@@ -291,12 +296,15 @@ class PackedSequences:
         mask: Tensor = None,
         **kwargs: Any,
     ) -> Any:
-        """The outputs for packed arrays by name, and for `sequence_layout` if it is among them.
+        """The outputs for packed arrays by name.
 
-        Arrays that the model does not take, such as `segment_ids` of a packer, are left out. Keras
-        would take them for others of the same shape.
+        `sequence_layout` and `global_attention_mask` may be among them. Other arrays that the model
+        does not take, such as `segment_ids` of a packer, are left out. Keras would take them for
+        others of the same shape.
         """
-        inputs, layout = _take_layout(inputs, self.input)  # type: ignore[attr-defined]
+        inputs, companions = _split_companions(inputs, self.input)  # type: ignore[attr-defined]
+        layout = companions.pop(LAYOUT_ARGUMENT, None)
+        kwargs.update(companions)
         if layout is not None:
             kind = GroupedLayout if isinstance(layout, (list, tuple)) else SequenceLayout
             kwargs[LAYOUT_ARGUMENT] = kind.read(layout, inputs["padding_mask"])
@@ -305,13 +313,13 @@ class PackedSequences:
         return super().call(inputs, training=training, mask=mask, **kwargs)  # type: ignore[misc]
 
     def compute_output_spec(self, inputs: dict[str, Tensor], **kwargs: Any) -> Any:
-        inputs, _ = _take_layout(inputs, self.input)  # type: ignore[attr-defined]
+        inputs, _ = _split_companions(inputs, self.input)  # type: ignore[attr-defined]
         return super().compute_output_spec(inputs, **kwargs)  # type: ignore[misc]
 
 
-def _take_layout(inputs: Any, names: Container[str]) -> tuple[Any, Tensor | None]:
-    """(the inputs of these names, the layout or None)."""
+def _split_companions(inputs: Any, names: Container[str]) -> tuple[Any, dict[str, Any]]:
+    """(the inputs of these names, the arrays that Keras hands on from layer to layer)."""
     if not isinstance(inputs, dict):
-        return inputs, None
-    layout = inputs.get(LAYOUT_ARGUMENT)
-    return {name: array for name, array in inputs.items() if name in names}, layout
+        return inputs, {}
+    handed_on = {n: inputs[n] for n in (LAYOUT_ARGUMENT, GLOBAL_ARGUMENT) if n in inputs}
+    return {name: array for name, array in inputs.items() if name in names}, handed_on

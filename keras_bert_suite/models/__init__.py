@@ -9,6 +9,7 @@ from keras_bert_suite.models.bert_backbone import BERT_SIZES, BertBackbone
 from keras_bert_suite.models.distil_bert_backbone import DistilBertBackbone
 from keras_bert_suite.models.electra_backbone import ElectraBackbone
 from keras_bert_suite.models.ernie_backbone import ErnieBackbone
+from keras_bert_suite.models.longformer_backbone import LongformerBackbone
 from keras_bert_suite.models.modern_bert_backbone import ModernBertBackbone
 from keras_bert_suite.models.nezha_backbone import NezhaBackbone
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
@@ -24,6 +25,7 @@ BACKBONES = {
         DistilBertBackbone,
         ElectraBackbone,
         ErnieBackbone,
+        LongformerBackbone,
         ModernBertBackbone,
         NezhaBackbone,
         RobertaBackbone,
@@ -39,6 +41,7 @@ __all__ = [
     "DistilBertBackbone",
     "ElectraBackbone",
     "ErnieBackbone",
+    "LongformerBackbone",
     "ModernBertBackbone",
     "NezhaBackbone",
     "RoFormerBackbone",

@@ -191,19 +191,7 @@ class BertBackbone(TextEncoder):
             name: keras.Input(shape=(None,), dtype="int32", name=name) for name in self.input_names
         }
         padding_mask = inputs["padding_mask"]
-        visible = VisibleTokens(attention_pattern, dtype=dtype, name="visible_tokens")
-        if attention_pattern == "seq2seq" and "segment_ids" not in inputs:
-            raise ValueError(
-                f"attention_pattern='seq2seq' tells source and target by their segments, and a "
-                f"{type(self).__name__} has no segment_ids. Use a BertBackbone."
-            )
-        segment_ids = inputs["segment_ids"] if attention_pattern == "seq2seq" else None
-        attention_mask = visible(padding_mask, segment_ids)
-        attention = {"attention_mask": attention_mask}
-        if attention_pattern == "bidirectional":
-            attention["sequence_offsets"] = SequenceOffsets(dtype=dtype, name="sequence_offsets")(
-                padding_mask
-            )
+        attention = self.show_tokens(inputs, attention_pattern, dtype)
         hidden_states = self.encode(self.embed(inputs), **attention)
         unpack = UnpackSequences(dtype=dtype, name="unpack_sequences")
         x = unpack(hidden_states[-1], padding_mask)
@@ -267,6 +255,34 @@ class BertBackbone(TextEncoder):
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""
         return self.embeddings(inputs["token_ids"], inputs["segment_ids"])
+
+    def show_tokens(
+        self, inputs: dict[str, Tensor], attention_pattern: str, dtype: Dtype | None
+    ) -> dict[str, Tensor]:
+        """What the attention layers need to know of the tokens that a token may look at.
+
+        Args:
+            inputs: dict of int32 (B, L), the model's inputs.
+            attention_pattern: str, one of `ATTENTION_PATTERNS`.
+            dtype: as for the constructor.
+
+        Returns:
+            dict of arguments of `TransformerBlock.call` for its attention layer.
+        """
+        if attention_pattern == "seq2seq" and "segment_ids" not in inputs:
+            raise ValueError(
+                f"attention_pattern='seq2seq' tells source and target by their segments, and a "
+                f"{type(self).__name__} has no segment_ids. Use a BertBackbone."
+            )
+        padding_mask = inputs["padding_mask"]
+        segment_ids = inputs["segment_ids"] if attention_pattern == "seq2seq" else None
+        visible = VisibleTokens(attention_pattern, dtype=dtype, name="visible_tokens")
+        attention = {"attention_mask": visible(padding_mask, segment_ids)}
+        if attention_pattern == "bidirectional":
+            attention["sequence_offsets"] = SequenceOffsets(dtype=dtype, name="sequence_offsets")(
+                padding_mask
+            )
+        return attention
 
     def encode(self, x: Tensor, **attention: Tensor) -> list[Tensor]:
         """The hidden states of all layers.

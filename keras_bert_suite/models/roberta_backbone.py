@@ -35,7 +35,7 @@ class RobertaBackbone(BertBackbone):
     Source: Liu et al., 2019 (https://arxiv.org/abs/1907.11692).
     """
 
-    input_names = ("token_ids", "padding_mask")
+    input_names: tuple[str, ...] = ("token_ids", "padding_mask")
     position_offset = 2
     #: The activation of the head for masked tokens, whatever activation the encoder has.
     masked_lm_activation = staticmethod(gelu_erf)
@@ -68,7 +68,11 @@ class RobertaBackbone(BertBackbone):
 
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""
-        # Tokens are counted, so that it does not matter where the padding stands.
-        counts = ops.cumsum(inputs["padding_mask"], axis=1) * inputs["padding_mask"]
-        positions = counts + (self.position_offset - 1)
+        positions = self.count_positions(inputs["padding_mask"])
         return self.embeddings(inputs["token_ids"], positions=positions)
+
+    def count_positions(self, padding_mask: Tensor) -> Tensor:
+        """int (B, L) -> int (B, L), the row of the position embedding for each token."""
+        # Tokens are counted, so that it does not matter where the padding stands.
+        counts = ops.cumsum(padding_mask, axis=1) * padding_mask
+        return counts + (self.position_offset - 1)

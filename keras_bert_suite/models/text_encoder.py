@@ -6,7 +6,7 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
-from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences
+from keras_bert_suite.layers import GLOBAL_ARGUMENT, LAYOUT_ARGUMENT, PackedSequences
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
 
@@ -19,8 +19,8 @@ class TextEncoder(PackedSequences, keras_hub.models.Backbone):
     """
 
     def take_layouts(self) -> None:
-        """Lets the layers of the built model have the layout of packed rows, and `trainable`."""
-        self._register_call_context_args(LAYOUT_ARGUMENT)
+        """Lets the layers of the built model have the arrays beside its inputs, and `trainable`."""
+        self._register_call_context_args(LAYOUT_ARGUMENT, GLOBAL_ARGUMENT)
         # Under PyTorch, KerasHub does not hand `trainable` down to the layers. Setting it does.
         self.trainable = super().trainable
 

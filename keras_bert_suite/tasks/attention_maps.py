@@ -9,7 +9,13 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.layers import ModernBertBlock, TransformerBlock, VisibleTokens
+from keras_bert_suite.layers import (
+    GLOBAL_ARGUMENT,
+    ModernBertBlock,
+    TransformerBlock,
+    VisibleTokens,
+)
+from keras_bert_suite.models import LongformerBackbone
 from keras_bert_suite.tasks.hidden_states import list_layer_calls, make_layer_model
 
 
@@ -22,7 +28,8 @@ def encode_with_attention(
         backbone: a backbone of this package, or a KerasHub text encoder whose layers are
             KerasHub's `TransformerEncoder`, such as its BERT, RoBERTa, DistilBERT, ALBERT and
             ELECTRA.
-        inputs: packed arrays int32 (B, L), such as a task's `preprocessor(texts)`.
+        inputs: packed arrays int32 (B, L), such as a task's `preprocessor(texts)`. For a Longformer
+            `global_attention_mask` may be among them.
 
     Returns:
         dict of two lists of float32 NumPy arrays:
@@ -51,15 +58,30 @@ def encode_with_attention(
             "with the preprocessor of a task: encode_with_attention(task.backbone, "
             "task.preprocessor(texts))."
         )
-    inputs = {name: ops.convert_to_tensor(inputs[name]) for name in backbone.input}
-    states = make_layer_model(backbone)(inputs, training=False)
-    mask = _find_mask(backbone, inputs)
+    if isinstance(backbone, LongformerBackbone) and GLOBAL_ARGUMENT in inputs:
+        names.append(GLOBAL_ARGUMENT)
+    tensors = {name: ops.convert_to_tensor(inputs[name]) for name in names}
+    states = make_layer_model(backbone)(
+        {name: tensors[name] for name in backbone.input},
+        training=False,
+        **{name: tensors[name] for name in names if name == GLOBAL_ARGUMENT},
+    )
+    mask = _find_mask(backbone, tensors)
     attentions = [attend(state, mask) for attend, state in zip(measure, states[:-1], strict=True)]
     return {"hidden_states": _to_arrays(states), "attentions": _to_arrays(attentions)}
 
 
-def _find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -> Tensor:
-    """The padding mask (B, L), or (B, L, L) if the backbone hides tokens from each other."""
+def _find_mask(backbone: keras_hub.models.Backbone, inputs: dict[str, Tensor]) -> Any:
+    """The padding mask (B, L), or (B, L, L) if the backbone hides tokens from each other.
+
+    For a Longformer it is the rows with their global tokens.
+    """
+    if isinstance(backbone, LongformerBackbone):
+        return backbone.global_token_marker(
+            inputs["token_ids"],
+            inputs["padding_mask"],
+            global_attention_mask=inputs.get(GLOBAL_ARGUMENT),
+        )
     visible = VisibleTokens(getattr(backbone, "attention_pattern", "bidirectional"))
     return visible(inputs["padding_mask"], inputs.get("segment_ids"))
 

@@ -3,6 +3,9 @@
 import keras
 import numpy as np
 
+from keras_bert_suite.layers import GLOBAL_ARGUMENT
+from keras_bert_suite.layers.global_tokens import check_global_tokens
+
 
 def check_preprocessor(preprocessor, backbone):
     """Checks that a backbone has a place for every id that a preprocessor makes.
@@ -81,8 +84,8 @@ def check_packed(arrays, backbone):
     Tensors of TensorFlow are not checked, because they may be in a graph.
 
     Raises:
-        ValueError: if an id has no row, naming the range of ids; or if the padding mask numbers
-            the sequences of packed rows.
+        ValueError: if an id has no row, naming the range of ids; if the padding mask numbers the
+            sequences of packed rows; or if a row has too many global tokens.
     """
     mask = arrays.get("padding_mask")
     if isinstance(mask, np.ndarray) and mask.size and mask.max() > 1:
@@ -91,6 +94,10 @@ def check_packed(arrays, backbone):
             "the sequences of packed rows, split them with split_sequences, and train on the "
             "result with fit(..., sequence_packing=True)."
         )
+    if GLOBAL_ARGUMENT in arrays and hasattr(backbone, "max_global_tokens"):
+        marked = arrays[GLOBAL_ARGUMENT]
+        if isinstance(marked, np.ndarray):
+            check_global_tokens(marked, backbone.max_global_tokens)
     for name, attribute in (("token_ids", "vocabulary_size"), ("segment_ids", "num_segments")):
         ids, size = arrays.get(name), getattr(backbone, attribute, None)
         if (

@@ -90,6 +90,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
 
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
+    global_tokens = "none"
     needs_labels = False
     # The masker numbers the rows of a batch in Python.
     preprocesses_in_graphs = False

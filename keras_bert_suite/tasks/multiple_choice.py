@@ -53,6 +53,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
 
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
+    global_tokens = "later_texts"  # The ending.
     # Endings are listed in Python.
     preprocesses_in_graphs = False
     # Prompts (B,) and endings (B, K).

@@ -15,7 +15,7 @@ from keras_hub.src.utils.preset_utils import (
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.argument_checks import check_arguments, list_arguments
-from keras_bert_suite.models import BACKBONES
+from keras_bert_suite.models import BACKBONES, LongformerBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.saved_task import SavedTask
 
@@ -76,6 +76,7 @@ def load_preset(
             **{**checkpoint.backbone_config, **cls.backbone_arguments}, dtype=dtype
         )
         task = cls(backbone=backbone, **arguments)
+        _choose_global_tokens(task)
         if load_weights:
             skip = [skip] if isinstance(skip, str) else skip
             checkpoints.load_weights(task, checkpoint, skip=[*skip, *new_parts])
@@ -129,6 +130,8 @@ def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
     # If the backbone is not the class' own, KerasHub's `from_preset` would look for another class.
     task = cls.load_keras_preset(get_preset_loader(preset), load_weights, **arguments)
     is_new = not holds_task(preset, cls.preset_classes())
+    if is_new:
+        _choose_global_tokens(task)
     family = keras_hub.models.TextClassifier
     is_theirs = holds_task(preset, family) and not holds_task(preset, SavedTask)
     if is_theirs and issubclass(cls, family):
@@ -145,6 +148,12 @@ def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
             stacklevel=5,
         )
     return task
+
+
+def _choose_global_tokens(task):
+    """Gives a backbone with global tokens the rule for them that is usual for a task."""
+    if isinstance(task.backbone, LongformerBackbone):
+        task.backbone.global_tokens = task.global_tokens
 
 
 def holds_task(preset, classes):

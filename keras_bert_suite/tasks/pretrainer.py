@@ -54,6 +54,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
 
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
+    global_tokens = "none"
 
     def __init__(
         self,

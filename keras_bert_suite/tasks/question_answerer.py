@@ -94,6 +94,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
+    global_tokens = "first_text"  # The question.
     # Contexts are cut into windows in Python.
     preprocesses_in_graphs = False
     needs_segment_packer = True

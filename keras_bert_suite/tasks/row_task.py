@@ -86,6 +86,9 @@ class RowTask(PackedSequences, SavedTask):
     #: Arguments of the backbone that `from_preset` sets, whatever the checkpoint says.
     backbone_arguments: Mapping[str, Any] = {}
 
+    #: Which tokens are global in a `LongformerBackbone`, as `from_preset` sets it for a new task.
+    global_tokens = "first_token"
+
     needs_labels = True
 
     has_fixed_labels = False

@@ -23,6 +23,7 @@ class WordTask(IdleWeights, LabelledTask):
     name: str
     backbone: keras_hub.models.Backbone
 
+    global_tokens = "none"
     # Words are cut into windows in Python.
     preprocesses_in_graphs = False
     needs_segment_packer = True

@@ -11,6 +11,7 @@ from peer_weights import randomize
 from small_tasks import (
     BATCH_SIZE,
     BYTE_PAIRS,
+    LONGFORMER,
     MODERN_BERT,
     NUM_ROWS,
     STEPS,
@@ -87,10 +88,12 @@ def train(task, columns, weights=None, **arguments):
     narrow(
         [*((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
          ("pretraining", "none"), ("pairs", BYTE_PAIRS), ("words", "none"),
-         *((task, MODERN_BERT) for task in ("pairs", "words", "questions", "choices", "masks"))],
+         *((task, MODERN_BERT) for task in ("pairs", "words", "questions", "choices", "masks")),
+         *((task, LONGFORMER)
+           for task in ("pairs", "words", "questions", "choices", "masks", "documents"))],
         # Heads on tokens and on rows of rows; and local attention. Below are heads on a row.
         *((task, "SegmentPacker") for task in ("chains", "vectors")),
-        ("pretraining", "none"), ("words", MODERN_BERT),
+        ("pretraining", "none"), ("words", MODERN_BERT), ("pairs", LONGFORMER),
     ),
 )  # fmt: skip
 def test_packed_rows_train_as_padded_rows_do(name, preprocessor, layouts):
