@@ -29,7 +29,12 @@ from keras_bert_suite.models import (
     RobertaBackbone,
     RoFormerBackbone,
 )
-from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker, split_sequences
+from keras_bert_suite.preprocessing import (
+    SegmentPacker,
+    TokenMasker,
+    TokenShuffler,
+    split_sequences,
+)
 from keras_bert_suite.serving import (
     export_litert,
     export_onnx,
@@ -129,6 +134,7 @@ __all__ = [
     "TextEmbedder",
     "TokenClassifier",
     "TokenMasker",
+    "TokenShuffler",
     "TrainingCheckpoint",
     "TransformerBlock",
     "Triplet",

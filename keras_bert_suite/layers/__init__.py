@@ -38,6 +38,7 @@ from keras_bert_suite.layers.sequence_layout import (
     UnpackSequences,
     VisibleTokens,
 )
+from keras_bert_suite.layers.span_boundary import SpanBoundaryHead
 from keras_bert_suite.layers.token_embeddings import TokenEmbeddings
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 from keras_bert_suite.layers.unplaced_embeddings import UnplacedEmbeddings
@@ -76,6 +77,7 @@ __all__ = [
     "SequenceLayout",
     "SequenceNumbers",
     "SequenceOffsets",
+    "SpanBoundaryHead",
     "TokenEmbeddings",
     "TokenPositions",
     "TransformerBlock",

@@ -3,5 +3,6 @@
 from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
 from keras_bert_suite.preprocessing.sequence_packing import split_sequences
 from keras_bert_suite.preprocessing.token_masker import TokenMasker
+from keras_bert_suite.preprocessing.token_shuffler import TokenShuffler
 
-__all__ = ["SegmentPacker", "TokenMasker", "split_sequences"]
+__all__ = ["SegmentPacker", "TokenMasker", "TokenShuffler", "split_sequences"]

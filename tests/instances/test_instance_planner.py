@@ -11,7 +11,7 @@ from keras_bert_suite.instances.instance_planner import MODES, InstancePlanner
 
 pytestmark = pytest.mark.backend_free
 
-PAIRS, SOP, FULL, DOC = MODES
+PAIRS, SOP, RELATIONS, FULL, DOC = MODES
 
 
 def make_corpus(*documents):

@@ -1,0 +1,160 @@
+"""The objectives that `keras-bert pretrain` trains with, one row each.
+
+A row says which data an objective takes, how their tokens are masked, and which task is trained.
+Another objective is another row. Nothing else in the command asks for the name of an objective.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .command_flags import UsageError
+
+#: The values of --mode whose sequences are pairs of texts, with the number of their relations.
+PAIR_MODES = {"pairs": 2, "sop": 2, "relations": 3}
+MODES = (*PAIR_MODES, "full_sentences", "doc_sentences")
+
+
+def make_masker(tokenizer, values, **arguments):
+    """The `TokenMasker` of the flags.
+
+    Args:
+        tokenizer: tokenizer of the corpus.
+        values: the flags.
+        **arguments: arguments of `TokenMasker` that no flag sets.
+    """
+    import keras_bert_suite as kbs
+
+    return kbs.TokenMasker(
+        tokenizer,
+        rate=values.masking_rate,
+        unit=values.unit,
+        max_predictions=values.max_predictions,
+        seed=values.seed,
+        **arguments,
+    )
+
+
+def make_shuffler(tokenizer, values, **arguments):
+    """A `TokenShuffler` around the `TokenMasker` of the flags. It takes the same arguments."""
+    import keras_bert_suite as kbs
+
+    return kbs.TokenShuffler(make_masker(tokenizer, values, **arguments))
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """How a model is pretrained.
+
+    Attributes:
+        paper: str, the paper that describes it.
+        defaults: dict of the name of a flag -> its value, if the flag is not given.
+        modes: tuple of str, the values of --mode that make data for it.
+        idle_flags: tuple of str, the flags that it does not read. To give one is an error.
+        make_masker: function (tokenizer, values, **masking) -> masker of the batches.
+        masking: dict of further arguments of `make_masker`.
+        task: str, the class of the task.
+        task_flags: dict of the name of an argument of the task -> the name of the flag that sets
+            it.
+        task_arguments: dict of further arguments of the task.
+        backbone: str, the class of the backbone, or None for the class of the tokenizer.
+        backbone_arguments: dict of further arguments of a new backbone.
+    """
+
+    paper: str
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    modes: tuple[str, ...] = MODES
+    idle_flags: tuple[str, ...] = ("generator_width",)
+    make_masker: Callable = make_masker
+    masking: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    task: str = "Pretrainer"
+    task_flags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    task_arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    backbone: str | None = None
+    backbone_arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+OBJECTIVES = {
+    "masked_lm": Objective(paper="BERT, https://arxiv.org/abs/1810.04805"),
+    "span_boundary": Objective(
+        paper="SpanBERT, https://arxiv.org/abs/1907.10529",
+        defaults={"mode": "doc_sentences", "unit": "span", "short_seq_prob": 0.0},
+        task_arguments={"span_boundary": True},
+    ),
+    "word_order": Objective(
+        paper="StructBERT, https://arxiv.org/abs/1908.04577",
+        defaults={"mode": "relations"},
+        make_masker=make_shuffler,
+    ),
+    "replaced_tokens": Objective(
+        paper="ELECTRA, https://arxiv.org/abs/2003.10555",
+        defaults={"mode": "full_sentences", "learning_rate": 2e-4},
+        modes=("full_sentences", "doc_sentences"),
+        idle_flags=(),
+        masking={"mask_token_rate": 0.85, "random_token_rate": 0.0},
+        task="ElectraPretrainer",
+        task_flags={"generator_width": "generator_width"},
+        backbone="ElectraBackbone",
+    ),
+}
+
+
+def list_defaults(flag):
+    """str, a sentence on the defaults of a flag, other than its own, by objective.
+
+    >>> list_defaults("unit")
+    ' Default of span_boundary: span.'
+    """
+    defaults = [
+        f" Default of {name}: {objective.defaults[flag]}."
+        for name, objective in OBJECTIVES.items()
+        if flag in objective.defaults
+    ]
+    return "".join(defaults)
+
+
+def choose_objective(values):
+    """The row of --objective, after its defaults are set in the flags.
+
+    Args:
+        values: the flags. Flags that were not given get the defaults of the objective.
+
+    Raises:
+        UsageError: if the objective has no use for a flag that was given, or for its value.
+    """
+    objective = OBJECTIVES[values.objective]
+    idle = [f"--{name}" for name in objective.idle_flags if not values[name].using_default_value]
+    if idle:
+        raise UsageError(
+            f"--objective {values.objective} has no use for {' and '.join(idle)}; leave "
+            f"{'it' if len(idle) == 1 else 'them'} out"
+        )
+    for name, value in objective.defaults.items():
+        if values[name].using_default_value:
+            values[name].value = value
+    if values.mode not in objective.modes:
+        raise UsageError(
+            f"--objective {values.objective} takes --mode {' or '.join(objective.modes)}, got "
+            f"{values.mode}"
+        )
+    return objective
+
+
+def make_task_arguments(objective, values):
+    """dict of the arguments of the task, other than backbone and preprocessor.
+
+    Args:
+        objective: `Objective`.
+        values: the flags.
+    """
+    arguments = {
+        name: values[flag].value
+        for name, flag in objective.task_flags.items()
+        # A checkpoint has values of its own.
+        if not (values.checkpoint and values[flag].using_default_value)
+    }
+    if objective.task == "Pretrainer":
+        arguments["next_sentence"] = values.mode in PAIR_MODES
+        if values.mode in PAIR_MODES:
+            arguments["sentence_relations"] = PAIR_MODES[values.mode]
+    return {**arguments, **objective.task_arguments}
