@@ -304,7 +304,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             sample_weight = {name: ops.ones_like(label, "float32") for name, label in y.items()}
         _, _, places = find_spans(x["mask_positions"])
         has_place = ops.cast(places < self.span_boundary_head.max_span_length, "float32")
-        weights = {**sample_weight, "sbo": sample_weight["mlm"] * has_place}
+        weights = {**sample_weight, "sbo": ops.multiply(sample_weight["mlm"], has_place)}
         return {**y, "sbo": y["mlm"]}, weights
 
     def get_metrics_result(self) -> dict[str, Tensor]:
