@@ -12,6 +12,7 @@ from small_byte_pairs import MERGES, make_vocabulary
 from keras_bert_cli import main
 from keras_bert_cli.objectives import MODES, OBJECTIVES, PAIR_MODES
 from keras_bert_cli.pretrain import find_backbone
+from keras_bert_cli.pretrain_folder import read_run
 from keras_bert_suite import BytePairTokenizer
 from keras_bert_suite.instances import instance_planner, instance_ranges
 
@@ -119,6 +120,13 @@ def test_the_rows_of_the_table():
         assert set(objective.modes) <= set(MODES), name
         assert objective.defaults.get("mode", "pairs") in objective.modes, name
         assert not set(objective.defaults) & set(objective.idle_flags), name
+
+
+@pytest.mark.backend_free
+def test_a_run_of_an_older_version_has_masked_tokens(tmp_path):
+    (tmp_path / "settings.json").write_text('{"steps": 4, "report_every": 2}')
+    settings = read_run(tmp_path)
+    assert (settings["objective"], settings["generator_width"]) == ("masked_lm", 0.25)
 
 
 @pytest.mark.backend_free
