@@ -4,17 +4,19 @@ Reads a folder of Hugging Face, of Google's TF1 code or of a preset, a .keras fi
 hf://owner/name. The heads of pretraining are kept, and so is a head that labels texts or
 words, answers questions or chooses endings. The label names are kept too, except in the
 formats of Google and KerasHub, which have no place for them. A head that the format or
-this package does not have is refused. --encoder_only leaves all heads out. An embedder
-becomes a folder of sentence-transformers. keras_hub is a preset that KerasHub opens by
+this package does not have is refused. --encoder_only leaves all heads out. --part masked_lm
+keeps the head that guesses masked tokens, and no other; of an ELECTRA it is the generator.
+An embedder becomes a folder of sentence-transformers. keras_hub is a preset that KerasHub opens by
 itself, preset is one with all settings of this package.
 
 Example:
   keras-bert convert --input uncased_L-12_H-768_A-12 --to huggingface --output bert-base
+  keras-bert convert --input electra/model --part discriminator --to huggingface --output electra-hf
 """
 
 from absl import flags
 
-from .command_flags import define_path
+from .command_flags import UsageError, define_path
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .saved_tasks import TASKS, find_task, open_pretrainer, open_task
@@ -36,14 +38,27 @@ def define_flags(values):
     formats = ("huggingface", "google_tf1", "keras_hub", "preset")
     flags.DEFINE_enum("to", None, formats, "Format to write.", flag_values=values)
     flags.DEFINE_boolean("encoder_only", False, "Leave out all heads.", flag_values=values)
+    parts = ("masked_lm", "discriminator")
+    explanation = (
+        "Part of a pretraining to write: the encoder with its head for masked tokens, or the "
+        "discriminator of an ELECTRA. Default: all of it."
+    )
+    flags.DEFINE_enum("part", None, parts, explanation, flag_values=values)
     flags.DEFINE_boolean("overwrite", False, "Replace the folder.", flag_values=values)
 
 
 def run(values):
     """Loads and writes."""
+    if values.part and values.encoder_only:
+        raise UsageError(f"--encoder_only leaves out the head of --part {values.part}; choose one")
     check_output(values.output, values.overwrite, values.to)
     check_model(values.input)
-    model, preprocessor = (open_encoder if values.encoder_only else open_model)(values.input)
+    if values.encoder_only:
+        model, preprocessor = open_encoder(values.input)
+    elif values.part:
+        model, preprocessor = open_part(values.input, values.part, values.to)
+    else:
+        model, preprocessor = open_model(values.input, values.to)
 
     def write(path):
         from keras_bert_suite.checkpoints import (
@@ -76,13 +91,58 @@ def run(values):
     print(f"wrote {write_output(values.output, write, values.overwrite, values.to)}")
 
 
-def open_model(path):
+def open_part(path, part, to):
+    """(a part of a pretraining, its preprocessor).
+
+    Args:
+        path: as for `find_task`.
+        part: str, a value of --part.
+        to: str, the format to write.
+
+    Raises:
+        ValueError: if there is no such part, or the format does not hold it.
+    """
+    import keras_bert_suite as kbs
+
+    task = find_task(path)
+    if part == "masked_lm" and task == "Pretrainer":
+        model = open_pretrainer(path, next_sentence=False)
+    elif part == "masked_lm" and task == "ElectraPretrainer":
+        model = open_pretrainer(path, cls=kbs.ElectraPretrainer).make_masked_lm()
+    elif part == "discriminator" and task == "ElectraPretrainer":
+        if to != "huggingface":
+            raise ValueError(
+                f"The discriminator is written with --to huggingface, got {to}. Without --part, "
+                "--to preset keeps both models of an ELECTRA."
+            )
+        model = open_pretrainer(path, cls=kbs.ElectraPretrainer).discriminator
+    else:
+        held = f"a {task}" if task else "a backbone without a head"
+        raise ValueError(f"{path} holds {held}, which has no --part {part}. Leave --part out.")
+    return model, model.preprocessor
+
+
+def open_model(path, to):
     """(the task, or the backbone if there is no head; its preprocessor).
+
+    Args:
+        path: as for `find_task`.
+        to: str, the format to write.
 
     Raises:
         ValueError: if there is a head that would be lost.
     """
     task = find_task(path)
+    if task == "ElectraPretrainer":
+        if to != "preset":
+            raise ValueError(
+                f"{path} holds the generator and the discriminator of an ELECTRA, and a checkpoint "
+                "of another library holds one model. Pass --part discriminator or --part masked_lm."
+            )
+        import keras_bert_suite as kbs
+
+        model = open_pretrainer(path, cls=kbs.ElectraPretrainer)
+        return model, model.preprocessor
     check_heads(path, KEPT_HEADS[task])
     if task is None:
         return open_encoder(path)

@@ -1,4 +1,4 @@
-"""Show the guesses of a pretrained model for masked tokens.
+"""Show the guesses of a pretrained model for masked tokens. Of an ELECTRA, the generator guesses.
 
 Example:
   keras-bert fill-mask --model run/model --text 'Paris is the [MASK] of France.'
@@ -8,7 +8,7 @@ from absl import flags
 
 from .command_flags import define_path
 from .model_paths import check_model
-from .saved_tasks import find_task, open_task
+from .saved_tasks import PRETRAINERS, find_task, open_task
 
 REQUIRED = ("model", "text")
 
@@ -30,7 +30,7 @@ def define_flags(values):
 def run(values):
     """Loads, guesses, prints."""
     check_model(values.model)
-    if find_task(values.model) not in ("Pretrainer", "MaskedLM"):
+    if find_task(values.model) not in (*PRETRAINERS, "MaskedLM"):
         raise ValueError(
             f"{values.model} has no head that guesses masked tokens, and a new one would guess at "
             "random. Pass a checkpoint with its head, or train one: keras-bert pretrain "

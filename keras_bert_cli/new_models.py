@@ -7,7 +7,7 @@ from .command_flags import SIZES, UsageError
 #: The kinds of model. The names are those of `model_type` in a config.json.
 MODELS = (
     *("bert", "roberta", "distilbert", "electra", "ernie"),
-    *("albert", "roformer", "nezha", "modernbert"),
+    *("albert", "roformer", "nezha", "modernbert", "longformer"),
 )
 
 #: The arguments of backbones that --dropout sets.
@@ -35,8 +35,13 @@ def define_model_flags(values):
     flags.DEFINE_float("initializer_range", 0.02, explanation, 0, 1, flag_values=values)
 
 
-def make_backbone(values, tokenizer):
+def make_backbone(values, tokenizer, **arguments):
     """A new backbone, of --model and --size.
+
+    Args:
+        values: the flags of the command.
+        tokenizer: tokenizer of the corpus.
+        **arguments: further arguments of the backbone.
 
     Raises:
         UsageError: if the kind has no such size, or cannot read what the tokenizer writes.
@@ -68,4 +73,5 @@ def make_backbone(values, tokenizer):
         **({} if values.dropout is None else rates),
         initializer_range=values.initializer_range,
         dtype=values.dtype,
+        **arguments,
     )

@@ -23,6 +23,15 @@ MOST_CLASSES_WITH_NUMBERS = 30
 TRAIN_COLOR, HELD_OUT_COLOR, GRID_COLOR = "#4477aa", "#cc3311", "#dddddd"
 
 
+#: The outputs of a pretraining: their names, what they are, and the style of their lines.
+PRETRAINING_CURVES = (
+    ("mlm", "masked tokens", "-"),
+    ("nsp", "pairs", ":"),
+    ("sbo", "spans", "-."),
+    ("rtd", "replaced tokens", "--"),
+)
+
+
 class Picture(Figure):
     """A figure that a notebook shows, also one that has not imported pyplot."""
 
@@ -83,14 +92,11 @@ def plot_pretraining(rows, path=None):
             label = f"{label}, {values[-1]:.3f} at the end"
             axes.plot(steps, values, linewidth=2, color=color, label=label, **style)
 
-    draw(loss_axes, "mlm_loss", "masked tokens", TRAIN_COLOR)
-    draw(loss_axes, "val_mlm_loss", "held out", HELD_OUT_COLOR)
-    draw(loss_axes, "nsp_loss", "pairs", TRAIN_COLOR, linestyle=":")
-    draw(loss_axes, "val_nsp_loss", "pairs held out", HELD_OUT_COLOR, linestyle=":")
-    draw(accuracy_axes, "mlm_accuracy", "masked tokens", TRAIN_COLOR)
-    draw(accuracy_axes, "val_mlm_accuracy", "held out", HELD_OUT_COLOR)
-    draw(accuracy_axes, "nsp_accuracy", "pairs", TRAIN_COLOR, linestyle=":")
-    draw(accuracy_axes, "val_nsp_accuracy", "pairs held out", HELD_OUT_COLOR, linestyle=":")
+    for output, label, style in PRETRAINING_CURVES:
+        for axes, measure in ((loss_axes, "loss"), (accuracy_axes, "accuracy")):
+            name = f"{output}_{measure}"
+            draw(axes, name, label, TRAIN_COLOR, linestyle=style)
+            draw(axes, f"val_{name}", f"{label}, held out", HELD_OUT_COLOR, linestyle=style)
     rates = [float(row["learning_rate"]) for row in rows]
     rate_axes.plot(steps, rates, linewidth=2, color=TRAIN_COLOR)
     for axes, title in (

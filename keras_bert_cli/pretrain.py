@@ -1,6 +1,9 @@
 """Pretrain a BERT on a corpus that keras-bert prepare has tokenized.
 
-The model learns to guess masked tokens, and with --mode pairs or sop also to judge pairs of texts.
+The model learns what --objective says: masked_lm, to guess masked tokens; span_boundary, to guess
+masked spans also from the tokens beside them (SpanBERT); word_order, to guess masked tokens and the
+order of shuffled ones (StructBERT); replaced_tokens, to find the tokens that a second model has
+replaced (ELECTRA). With --mode pairs, sop or relations it also learns to judge pairs of texts.
 Everything goes to one folder: the checkpoints, a log in CSV, a plot of the log, and at the end the
 model as a preset. If a run was stopped, the same command goes on with it. If SIGTERM stops the run,
 the exit status is 143 and no model is written. With more --steps a run goes on too, also a run that
@@ -18,6 +21,11 @@ Example:
   # 40% of the tokens, all of them hidden (Wettig et al., 2022).
   keras-bert pretrain --corpus shards --masking_rate 0.4 --mask_token_rate 1 \\
       --random_token_rate 0 --steps 20000 --output run40
+
+  # A small ELECTRA. Its discriminator is fine-tuned, and its generator fills masks.
+  keras-bert pretrain --corpus shards --objective replaced_tokens --size small --steps 20000 \\
+      --output electra
+  keras-bert finetune --checkpoint electra/model --train train.tsv --output classifier
 """
 
 import importlib.util
@@ -26,16 +34,15 @@ from pathlib import Path
 from absl import flags
 
 from .command_flags import UsageError, define_path
-from .masker_flags import check_masker_flags, define_masker_flags, make_masker
+from .masker_flags import check_masker_flags, define_masker_flags
 from .model_paths import check_corpus, check_model
 from .new_models import define_model_flags, make_backbone
+from .objectives import MODES, OBJECTIVES, choose_objective, list_defaults, make_task_arguments
 from .outputs import write_output
 from .pretrain_folder import claim_folder, find_report_every, read_run
 from .run_settings import report_stop, write_settings
 
 REQUIRED = ("corpus", "output", "steps")
-
-MODES = ("pairs", "sop", "full_sentences", "doc_sentences")
 
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
@@ -62,6 +69,8 @@ def define_flags(values):
     path("corpus", None, "Folder that keras-bert prepare wrote.")
     path("output", None, "Folder of the run, new or to go on with.")
     integer("steps", None, "Training steps of the whole run. A step takes one batch.")
+    explanation = "What the model learns."
+    choice("objective", "masked_lm", tuple(OBJECTIVES), explanation)
     define_model_flags(values)
     path("checkpoint", None, "Checkpoint to go on from, instead of a new model of --size.")
     integer("batch_size", 32, "Sequences in a step.")
@@ -69,10 +78,18 @@ def define_flags(values):
     integer("accumulate", 1, explanation)
     integer("sequence_length", 128, "Tokens in a sequence.", 16)
     define_masker_flags(values)
-    choice("mode", "pairs", MODES, "The texts of a sequence. sop: pairs, in order or swapped.")
-    number("short_seq_prob", 0.1, "How often to aim at a shorter sequence.", 1)
+    explanation = (
+        "The texts of a sequence. sop: pairs, in order or swapped. relations: pairs, in order, "
+        "swapped or random."
+    )
+    choice("mode", "pairs", MODES, explanation)
+    explanation = "Share of the discriminator's width that an ELECTRA's generator has."
+    number("generator_width", 0.25, explanation, 1)
+    explanation = "How often to aim at a shorter sequence."
+    number("short_seq_prob", 0.1, explanation, 1)
     choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
-    number("learning_rate", 1e-4, "Learning rate at its peak.")
+    explanation = "Learning rate at its peak."
+    number("learning_rate", 1e-4, explanation)
     explanation = "Steps in which the learning rate rises. Default: a hundredth of all."
     integer("warmup_steps", None, explanation, 0)
     number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
@@ -88,6 +105,8 @@ def define_flags(values):
     integer("seed", 0, "Seed of weights, dropout, instances and masks.", 0)
     explanation = "Also log for TensorBoard; needs the packages tensorflow and tensorboard."
     flags.DEFINE_boolean("tensorboard", False, explanation, flag_values=values)
+    for name in values:
+        values[name].help += list_defaults(name)
 
 
 def run(values):
@@ -97,6 +116,7 @@ def run(values):
         int, the exit status, if SIGTERM has stopped the training; otherwise None.
     """
     output = Path(values.output)
+    objective = choose_objective(values)
     settings = begin_run(values, output)
     if settings["finished"] == values.steps:
         print(f"{output} is finished: {values.steps} steps, the model is {output / 'model'}")
@@ -110,8 +130,8 @@ def run(values):
 
     corpus, tokenizer = open_corpus(values.corpus), read_tokenizer(values.corpus)
     keras.utils.set_random_seed(values.seed)
-    pretrainer = build_pretrainer(values, tokenizer)
-    training, held_out = make_batches(values, corpus, tokenizer)
+    pretrainer = build_pretrainer(values, objective, tokenizer)
+    training, held_out = make_batches(values, objective, corpus, tokenizer)
     pretrainer.compile(make_optimizer(values))
     print(
         f"{pretrainer.count_params():,} parameters, {corpus.num_documents:,} documents, "
@@ -153,20 +173,40 @@ def begin_run(values, output):
     return claim_folder(output, before, {**settings_of(values), "report_every": report_every})
 
 
-def build_pretrainer(values, tokenizer):
-    """Loads the `Pretrainer` of --checkpoint, or makes a new one of --size."""
+def build_pretrainer(values, objective, tokenizer):
+    """Loads the task of the objective from --checkpoint, or makes a new one of --size."""
     import keras_bert_suite as kbs
 
     from .saved_tasks import open_pretrainer
 
-    next_sentence = values.mode in ("pairs", "sop")
+    cls = getattr(kbs, objective.task)
+    arguments = make_task_arguments(objective, values)
     if values.checkpoint:
-        return open_pretrainer(
-            values.checkpoint, tokenizer, next_sentence, values.sequence_length, values.dtype
+        pretrainer = open_pretrainer(
+            values.checkpoint,
+            tokenizer,
+            cls,
+            sequence_length=values.sequence_length,
+            dtype=values.dtype,
+            **arguments,
         )
-    backbone = make_backbone(values, tokenizer)
+        check_backbone(values, objective, pretrainer.backbone)
+        return pretrainer
+    backbone = make_backbone(values, tokenizer, **objective.backbone_arguments)
     packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
-    return kbs.Pretrainer(backbone, next_sentence, preprocessor=packer)
+    return cls(backbone, preprocessor=packer, **arguments)
+
+
+def check_backbone(values, objective, backbone):
+    """Raises a `ValueError` if the backbone of --checkpoint is none that the objective trains."""
+    config = backbone.get_config()
+    for name, value in objective.backbone_arguments.items():
+        if config.get(name) != value:
+            raise ValueError(
+                f"--objective {values.objective} trains a backbone with {name}={value!r}, and "
+                f"{values.checkpoint} has {name}={config.get(name)!r}. Leave out --checkpoint, or "
+                "choose another objective."
+            )
 
 
 def train(values, pretrainer, training, held_out, report):
@@ -227,12 +267,12 @@ def settings_of(values):
     return {name: values[name].value for name in values if name not in MAY_CHANGE}
 
 
-def make_batches(values, corpus, tokenizer):
+def make_batches(values, objective, corpus, tokenizer):
     """(batches to train on, batches to evaluate on or None)."""
     from keras_bert_suite.corpus import hold_out
     from keras_bert_suite.instances import PretrainingBatches
 
-    masker = make_masker(values, corpus, tokenizer)
+    masker = objective.make_masker(values, corpus, tokenizer)
 
     def make(part):
         return PretrainingBatches(

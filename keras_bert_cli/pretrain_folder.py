@@ -17,6 +17,9 @@ def read_run(output):
     if settings:
         settings["report_every"] = find_report_every(settings["steps"], settings["report_every"])
         settings.setdefault("finished", settings["steps"] if (output / "model").exists() else 0)
+        # The runs of older versions do not name the objective.
+        settings.setdefault("objective", "masked_lm")
+        settings.setdefault("generator_width", 0.25)
     return settings
 
 

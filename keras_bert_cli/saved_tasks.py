@@ -23,13 +23,17 @@ TASKS = {
     "MaskedLM": ("masked_lm",),
 }
 
+#: The tasks that `keras-bert pretrain` trains.
+PRETRAINERS = ("Pretrainer", "ElectraPretrainer")
+
 
 def open_task(path, wanted=None):
     """Loads a task.
 
     Args:
         path: str. A `.keras` file, the folder of a preset or of a checkpoint with a head, or
-            `hf://owner/name`. A `Pretrainer` is opened as a `MaskedLM`.
+            `hf://owner/name`. A `Pretrainer` is opened as a `MaskedLM`, and so is the generator of
+            an `ElectraPretrainer` if a "MaskedLM" is wanted.
         wanted: str, a class in `TASKS`, or None to open whatever task there is.
 
     Raises:
@@ -43,6 +47,8 @@ def open_task(path, wanted=None):
     found = find_task(path)
     if found == "Pretrainer":
         found = "MaskedLM"
+    if found == "ElectraPretrainer":
+        return open_generator(path, wanted)
     if found not in TASKS:
         raise ValueError(
             f"{path} has no head, such as a classification layer. Make one with keras-bert "
@@ -71,6 +77,30 @@ def open_task(path, wanted=None):
     return task
 
 
+def open_generator(path, wanted):
+    """Loads the generator of an `ElectraPretrainer` as a `MaskedLM`.
+
+    Args:
+        path: str, the folder of a preset.
+        wanted: as for `open_task`.
+
+    Raises:
+        ValueError: if another task than "MaskedLM" is wanted.
+    """
+    if wanted != "MaskedLM":
+        raise ValueError(
+            f"{path} holds the generator and the discriminator of an ELECTRA. Fine-tune the "
+            f"discriminator with keras-bert finetune --checkpoint {path}, or write the generator, "
+            f"which guesses masked tokens, with keras-bert convert --input {path} --part masked_lm"
+        )
+    import keras_bert_suite as kbs
+
+    pretrainer = kbs.ElectraPretrainer.from_preset(path).make_masked_lm()
+    task = kbs.MaskedLM(pretrainer.backbone, preprocessor=pretrainer.preprocessor)
+    task.masked_lm.set_weights(pretrainer.masked_lm.get_weights())
+    return task
+
+
 def open_embedder(path):
     """Loads a `TextEmbedder`. Of a checkpoint without a pooling, the vectors are means.
 
@@ -87,22 +117,21 @@ def open_embedder(path):
     return kbs.TextEmbedder.from_preset(path)
 
 
-def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=None, dtype=None):
-    """Loads a `Pretrainer`.
+def open_pretrainer(path, tokenizer=None, cls=None, **arguments):
+    """Loads a `Pretrainer`, or a task of another class that pretrains.
 
     Args:
         path: str, folder of a preset or of a checkpoint, or `hf://owner/name`.
         tokenizer: tokenizer, or None. The tokenizer of the checkpoint must be equal to it.
-        next_sentence, sequence_length, dtype: as for `Pretrainer.from_preset`.
+        cls: the class of the task; None for `Pretrainer`.
+        **arguments: arguments of `cls.from_preset`.
 
     Raises:
         ValueError: if the vocabularies differ.
     """
     import keras_bert_suite as kbs
 
-    pretrainer = kbs.Pretrainer.from_preset(
-        path, next_sentence=next_sentence, sequence_length=sequence_length, dtype=dtype
-    )
+    pretrainer = (cls or kbs.Pretrainer).from_preset(path, **arguments)
     theirs = pretrainer.preprocessor.tokenizer
     if tokenizer is not None:
         for name, ours, other in (
@@ -118,7 +147,7 @@ def open_pretrainer(path, tokenizer=None, next_sentence=None, sequence_length=No
 
 
 def find_task(path):
-    """The class of the task that is saved at a path: one of `TASKS`, or "Pretrainer".
+    """The class of the task that is saved at a path: one of `TASKS` or of `PRETRAINERS`.
 
     It is None if there is a backbone without a head.
 
@@ -150,7 +179,7 @@ def find_task(path):
     file = Path(path) / "task.json"
     if file.is_file():
         # KerasHub's classifiers are read as ours.
-        known = ("Pretrainer", *TASKS)
+        known = (*PRETRAINERS, *TASKS)
         return find_class(path) if find_class(path) in known else "TextClassifier"
     # The class of a preset at an address is found when KerasHub loads it.
     return "TextClassifier" if "://" in path else None

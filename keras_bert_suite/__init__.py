@@ -33,6 +33,7 @@ from keras_bert_suite.models import (
 from keras_bert_suite.preprocessing import (
     SegmentPacker,
     TokenMasker,
+    TokenShuffler,
     find_similar_words,
     rarity_weights,
     split_sequences,
@@ -138,6 +139,7 @@ __all__ = [
     "TextEmbedder",
     "TokenClassifier",
     "TokenMasker",
+    "TokenShuffler",
     "TrainingCheckpoint",
     "TransformerBlock",
     "Triplet",

@@ -7,6 +7,7 @@ from keras_bert_suite.checkpoints.classifier_head import (
 )
 from keras_bert_suite.checkpoints.formats import is_keras_preset, open_checkpoint, preset_name
 from keras_bert_suite.checkpoints.load_weights import (
+    count_sentence_relations,
     find_heads,
     find_other_heads,
     has_part,
@@ -29,6 +30,7 @@ __all__ = [
     "check_backbone",
     "check_vocabulary",
     "classifier_arguments",
+    "count_sentence_relations",
     "embedder_arguments",
     "find_heads",
     "find_other_heads",

@@ -125,6 +125,13 @@ def may_have_next_sentence(checkpoint):
     return find_heads(checkpoint) != ["masked_lm"]
 
 
+def count_sentence_relations(checkpoint):
+    """How many relations the head for pairs of a checkpoint tells apart, or None without a head."""
+    row = checkpoint.name_table.their_name("next_sentence/kernel")
+    _, shape = spelled_shapes(checkpoint).get(row[0], (None, None)) if row else (None, None)
+    return shape[0] if shape else None
+
+
 def find_other_heads(checkpoint, kept):
     """Finds the heads of a checkpoint other than `kept`, by the names of its tensors.
 

@@ -32,7 +32,7 @@ def collect_weights(model, table, owner):
 
     Raises:
         ValueError: if the format has no place for some weights, naming them, or for the pooling of
-            a classifier.
+            a classifier, or for the relations of a `Pretrainer`.
     """
     weights = weights_by_path(model)
     for name in ("pooling", "window_pooling"):
@@ -48,6 +48,13 @@ def collect_weights(model, table, owner):
         raise ValueError(
             f"{owner} has no place for these weights of {model.name!r}: {list_names(strangers)}. "
             "Save its `backbone` alone, or use `model.save`."
+        )
+    relations = weights.get("next_sentence/kernel")
+    if relations is not None and relations.shape[-1] != 2:
+        raise ValueError(
+            f"{owner} tells two relations of texts apart, got a head with sentence_relations="
+            f"{relations.shape[-1]}. Leave the head out, by `next_sentence=False` or keras-bert "
+            "convert --part masked_lm, or use `model.save`."
         )
     return weights
 

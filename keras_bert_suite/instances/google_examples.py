@@ -143,8 +143,8 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
             loop over `PretrainingBatches` gives the batches of one epoch.
 
     Raises:
-        ValueError: if the batches have no pairs or no segment ids. Google's examples always have
-            both.
+        ValueError: if the batches have no pairs or no segment ids, or pairs of three relations.
+            Google's examples always have pairs of two relations, and segment ids.
     """
     with open(path, "wb") as file:
         for x, y, sample_weight in batches:
@@ -152,6 +152,11 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
                 raise ValueError(
                     f"Google's examples have {LABELS}, and these batches have none. Make them "
                     'with mode="pairs" or "sop".'
+                )
+            if y["nsp"].max(initial=0) > 1:
+                raise ValueError(
+                    f"Google's {LABELS} are 0 and 1, and these batches have the label "
+                    f'{y["nsp"].max()}. Make them with mode="pairs" or "sop".'
                 )
             if "segment_ids" not in x:
                 raise ValueError(

@@ -31,8 +31,8 @@ class InstancePlan:
         starts: int64 (N, 2), (N, 1) without pairs; the number of the first token of each
             segment, counted from the first token of the corpus.
         lengths: int32 (N, 2) or (N, 1), how many tokens each segment has, at least 1.
-        labels: int8 (N,), 0 if the second segment of a pair follows the first, 1 if not; None
-            without pairs.
+        labels: int8 (N,), 0 if the second segment of a pair follows the first, 1 if not, and 2 if
+            it is the text before the first in mode "relations"; None without pairs.
     """
 
     starts: np.ndarray
@@ -60,6 +60,12 @@ class InstancePlanner:
         "sop": sentence order (ALBERT's `create_pretraining_data.py`). This is "pairs", but B
             follows A. With probability 1/2 A and B change places, and the label is 1. A gathering
             of one sentence gets a random B with label 1, as in Google's code.
+        "relations": next, previous or random text (StructBERT, Wang et al., 2019,
+            https://arxiv.org/abs/1908.04577, section 2.3.2). This is "pairs", but with probability
+            1/3 B follows A (label 0), with 1/3 it is a random B (label 1), and with 1/3 A and B
+            change places, so that B is the text before A (label 2). A gathering of one sentence
+            gets a random B, so label 1 is the most frequent. The paper does not say what such a
+            text gets.
         "full_sentences": one segment (RoBERTa, Liu et al., 2019, https://arxiv.org/abs/1907.11692)
             of as many consecutive sentences as fit into `target` tokens. It goes on over the end
             of a document, with an extra [SEP] there.
@@ -139,7 +145,7 @@ class InstancePlanner:
         return InstancePlan(
             np.concatenate(starts),
             np.concatenate(lengths).astype("int32"),
-            np.concatenate(labels[0]).astype("int8") if labels else None,
+            np.concatenate(labels[0]) if labels else None,
         )
 
     def _cut_documents(self):

@@ -9,7 +9,8 @@ import numpy as np
 
 from keras_bert_suite.preprocessing.packing import NUMPY, kept_lengths
 
-PAIR_MODES = ("pairs", "sop")
+#: Each mode of pairs -> the number of its relations, which are the labels.
+PAIR_MODES = {"pairs": 2, "sop": 2, "relations": 3}
 ROW_MODES = ("full_sentences", "doc_sentences")
 
 
@@ -23,10 +24,10 @@ def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq
         documents: `(first, end)`, the documents to plan.
         budget: int, the most tokens of a row, without special ones.
         short_seq_prob: float.
-        mode: one of `PAIR_MODES`.
+        mode: a key of `PAIR_MODES`.
 
     Returns:
-        starts int64 (N, 2), lengths (N, 2) and labels bool (N,), as in `InstancePlan`.
+        starts int64 (N, 2), lengths (N, 2) and labels int8 (N,), as in `InstancePlan`.
     """
     bounds = document_starts[documents[0] : documents[1] + 1]
     first, end = bounds[0], bounds[-1]
@@ -39,8 +40,8 @@ def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq
     ends = np.minimum(ends, np.repeat(bounds[1:], num_sentences))
     sizes = ends - begins
     a_ends = begins + 1 + (rng.random(len(begins)) * (sizes - 1)).astype("int64")
-    labels = (sizes == 1) | (rng.random(len(begins)) < 0.5)
-    random_next = labels if mode == "pairs" else sizes == 1
+    labels = draw_relations(rng, sizes, PAIR_MODES[mode])
+    random_next = sizes == 1 if mode == "sop" else labels == 1
 
     chosen = follow(np.where(random_next, a_ends, ends) - first)
     begins, ends, a_ends = begins[chosen], ends[chosen], a_ends[chosen]
@@ -56,13 +57,32 @@ def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq
     )
     starts = np.stack([tokens_before[begins], tokens_before[b_begins]], axis=1)
     lengths = np.stack([a_lengths, tokens_before[b_ends] - tokens_before[b_begins]], axis=1)
-    swapped = labels & ~random_next  # false everywhere in "pairs"
+    swapped = (labels > 0) & ~random_next  # false everywhere in "pairs"
     starts[swapped] = starts[swapped, ::-1]
     lengths[swapped] = lengths[swapped, ::-1]
 
     kept = np.stack(kept_lengths(NUMPY, list(lengths.T), budget, "longest_first"), axis=1)
     starts += rng.binomial(lengths - kept, 0.5)  # the number of tokens cut at the front
     return starts, kept, labels
+
+
+def draw_relations(rng, sizes, num_relations):
+    """Draws how the texts of each pair are related.
+
+    Args:
+        rng: `np.random.Generator`.
+        sizes: int (n,), how many sentences there are for a pair.
+        num_relations: int R.
+
+    Returns:
+        int8 (n,), each relation with probability 1/R; but 1 where there is a single sentence.
+    """
+    draws = rng.random(len(sizes))
+    if num_relations == 2:
+        relations = draws < 0.5
+    else:
+        relations = draws * num_relations
+    return np.where(sizes == 1, 1, relations).astype("int8")
 
 
 def _draw_next(rng, tokens_before, document_starts, begins, targets):

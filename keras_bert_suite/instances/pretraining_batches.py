@@ -14,6 +14,7 @@ from keras_bert_suite.instances.instance_planner import PAIR_MODES, InstancePlan
 from keras_bert_suite.instances.token_ranges import TokenRanges
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.preprocessing.token_masker import TokenMasker
+from keras_bert_suite.preprocessing.token_shuffler import TokenShuffler
 
 #: The class warns if the share of random pairs is at least this large. For documents of two or
 #: three short sentences the share is two thirds.
@@ -44,10 +45,12 @@ class PretrainingBatches(grain.MapDataset):
 
     Args:
         corpus: `TokenCorpus`.
-        masker: `TokenMasker`. Rows are packed with the special tokens of its tokenizer.
+        masker: `TokenMasker`, or `TokenShuffler` around one. Rows are packed with the special
+            tokens of its tokenizer.
         sequence_length: int, L. All rows are padded to it.
         batch_size: int, B.
-        mode: "pairs", "sop", "full_sentences" or "doc_sentences"; see `InstancePlanner`.
+        mode: "pairs", "sop", "relations", "full_sentences" or "doc_sentences"; see
+            `InstancePlanner`.
         short_seq_prob: float, how often to aim at a random shorter length.
         seed: int, not negative, the seed of the instances and of their order. The masker has a seed
             of its own for the masks.
@@ -69,7 +72,7 @@ class PretrainingBatches(grain.MapDataset):
     def __init__(
         self,
         corpus: TokenCorpus,
-        masker: TokenMasker,
+        masker: TokenMasker | TokenShuffler,
         sequence_length: int,
         batch_size: int,
         mode: str = "pairs",
@@ -113,7 +116,7 @@ class PretrainingBatches(grain.MapDataset):
             x: `token_ids`, `segment_ids` (not for RoBERTa), `padding_mask` int32 (B, L);
             `mask_positions` int32 (B, P).
             y: `mlm` int32 (B, P), the original tokens at `mask_positions`; with pairs also `nsp`
-            int32 (B,), 0 if B follows A and 1 if not.
+            int32 (B,), 0 if B follows A, 1 if not, and in mode "relations" 2 if B precedes A.
             sample_weight: `mlm` float32 (B, P), 1 for predictions and 0 in unused slots; with
             pairs also `nsp` float32 (B,), ones.
         """
@@ -162,7 +165,7 @@ def _check_pairs(corpus, labels, mode):
     Args:
         corpus: `TokenCorpus`.
         labels: int8 (N,), the labels of `InstancePlan`.
-        mode: one of `PAIR_MODES`.
+        mode: a key of `PAIR_MODES`.
     """
     single = (np.diff(corpus.document_starts) == 1).mean()
     remedy = (
@@ -176,7 +179,8 @@ def _check_pairs(corpus, labels, mode):
             f"{corpus.num_documents:,} documents has a single sentence. Every second text would "
             "be a random one, and next-sentence accuracy 1.0 without any learning. " + remedy
         )
-    random_share = labels.mean()
+    # In mode "relations", the label 2 is no random text.
+    random_share = (labels == 1).mean()
     if len(labels) >= PAIRS_TO_JUDGE and random_share >= UNBALANCED:
         warnings.warn(
             f"Of the pairs of mode={mode!r}, {random_share:.0%} do not follow each other, so that "

@@ -41,6 +41,7 @@ from keras_bert_suite.layers.sequence_layout import (
     UnpackSequences,
     VisibleTokens,
 )
+from keras_bert_suite.layers.span_boundary import SpanBoundaryHead
 from keras_bert_suite.layers.token_embeddings import TokenEmbeddings
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 from keras_bert_suite.layers.unplaced_embeddings import UnplacedEmbeddings
@@ -83,6 +84,7 @@ __all__ = [
     "SequenceLayout",
     "SequenceNumbers",
     "SequenceOffsets",
+    "SpanBoundaryHead",
     "TokenEmbeddings",
     "TokenPositions",
     "TransformerBlock",

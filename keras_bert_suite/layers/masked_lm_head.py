@@ -83,26 +83,7 @@ class MaskedLMHead(keras.layers.Layer):
             x = self.layer_norm(self.transform(x))
         else:
             x = self.shared_transform(x)
-        # The product takes a matrix with one row for each prediction. XLA would copy a tensor with
-        # three axes before the products of the backward pass.
-        logits = self._score_vocabulary(ops.reshape(x, (-1, x.shape[-1])))
-        return ops.reshape(logits, (*ops.shape(x)[:-1], logits.shape[-1]))
-
-    def _score_vocabulary(self, rows: Tensor) -> Tensor:
-        """(N, E) -> (N, V), logits."""
-        embedding = self.token_embedding
-        is_plain = (
-            embedding.tie_weights
-            and embedding.logit_soft_cap is None
-            and embedding.quantization_mode is None
-        )
-        if keras.config.backend() == "torch" and is_plain:
-            kernel, bias = (
-                ops.cast(weight, self.compute_dtype) for weight in (embedding.embeddings, self.bias)
-            )
-            return linear(ops.cast(rows, self.compute_dtype), kernel.T, bias)
-        logits = embedding(rows, reverse=True)
-        return add_bias(logits, ops.cast(self.bias, logits.dtype))
+        return score_vocabulary(x, self.token_embedding, self.bias, self.compute_dtype)
 
     def compute_output_shape(
         self, sequence_output_shape: Shape, mask_positions_shape: Shape
@@ -130,3 +111,37 @@ class MaskedLMHead(keras.layers.Layer):
                 and keras.layers.deserialize(config["transform"]),
             }
         )
+
+
+def score_vocabulary(
+    x: Tensor, embedding: keras.layers.ReversibleEmbedding, bias: Tensor, dtype: str
+) -> Tensor:
+    """Scores every token of the vocabulary by its embedding and its bias.
+
+    Args:
+        x: float (B, P, E).
+        embedding: the token embedding (V, E).
+        bias: float (V,).
+        dtype: str, the compute dtype.
+
+    Returns:
+        float (B, P, V), logits.
+    """
+    # The product takes a matrix with one row for each prediction. XLA would copy a tensor with
+    # three axes before the products of the backward pass.
+    logits = _score_rows(ops.reshape(x, (-1, x.shape[-1])), embedding, bias, dtype)
+    return ops.reshape(logits, (*ops.shape(x)[:-1], logits.shape[-1]))
+
+
+def _score_rows(rows, embedding, bias, dtype):
+    """(N, E) -> (N, V), logits."""
+    is_plain = (
+        embedding.tie_weights
+        and embedding.logit_soft_cap is None
+        and embedding.quantization_mode is None
+    )
+    if keras.config.backend() == "torch" and is_plain:
+        kernel, bias = (ops.cast(weight, dtype) for weight in (embedding.embeddings, bias))
+        return linear(ops.cast(rows, dtype), kernel.T, bias)
+    logits = embedding(rows, reverse=True)
+    return add_bias(logits, ops.cast(bias, logits.dtype))

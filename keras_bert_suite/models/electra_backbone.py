@@ -30,9 +30,11 @@ class ElectraBackbone(BertBackbone):
     Source: Clark et al., 2020 (https://arxiv.org/abs/2003.10555).
     """
 
-    #: The sizes of the discriminators. With the uncased vocabulary of 30,522 they have 13.5, 108.9
-    #: and 334.1 million parameters, without the pooler.
+    #: "small", "base" and "large" are the sizes of the discriminators. With the uncased vocabulary
+    #: of 30,522 they have 13.5, 108.9 and 334.1 million parameters, without the pooler. The other
+    #: sizes are BERT's.
     sizes = {
+        **BertBackbone.sizes,
         "small": {
             "num_layers": 12,
             "num_heads": 4,
@@ -40,8 +42,6 @@ class ElectraBackbone(BertBackbone):
             "intermediate_dim": 1024,
             "embedding_dim": 128,
         },
-        "base": BertBackbone.sizes["base"],
-        "large": BertBackbone.sizes["large"],
     }
     pooler_activation = staticmethod(gelu_erf)
     #: The activation of the generator's head for masked tokens, whatever activation the encoder

@@ -4,11 +4,13 @@ from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
 from keras_bert_suite.preprocessing.sequence_packing import split_sequences
 from keras_bert_suite.preprocessing.similar_words import find_similar_words
 from keras_bert_suite.preprocessing.token_masker import TokenMasker
+from keras_bert_suite.preprocessing.token_shuffler import TokenShuffler
 from keras_bert_suite.preprocessing.unit_weights import rarity_weights
 
 __all__ = [
     "SegmentPacker",
     "TokenMasker",
+    "TokenShuffler",
     "find_similar_words",
     "rarity_weights",
     "split_sequences",

@@ -8,17 +8,22 @@ from typing import Any
 import numpy as np
 
 
-def draw_uniforms(seed: int, epoch: int, row_ids: np.ndarray, length: int) -> np.ndarray:
+def draw_uniforms(
+    seed: int, epoch: int, row_ids: np.ndarray, length: int, stream: int = 0
+) -> np.ndarray:
     """Draws four random numbers for each position. A row gets the same numbers in every batch.
 
     Philox turns a key and a 256-bit counter into four numbers. The key is (seed, epoch). The second
     word of the counter is the row's id, and its first word counts the positions. So rows are 2**64
-    positions apart, and a longer padding only adds numbers at the end.
+    positions apart, and a longer padding only adds numbers at the end. The third word is the
+    stream.
 
     Args:
         seed, epoch: int in [0, 2**64).
         row_ids: int (B,), not negative.
         length: int, L.
+        stream: int, not negative. Each stream has numbers of its own: 0 for `TokenMasker`, 1 for
+            `TokenShuffler`.
 
     Returns:
         float64 (B, L, 4) in [0, 1).
@@ -28,6 +33,7 @@ def draw_uniforms(seed: int, epoch: int, row_ids: np.ndarray, length: int) -> np
     # Setting the state of one generator takes a fifth of the time of making another.
     state = philox.state
     state["state"]["key"] = np.array([seed, epoch], "uint64")
+    state["state"]["counter"][2] = stream
     draws = np.empty((len(row_ids), length, 4))
     for row, row_id in enumerate(row_ids.tolist()):
         state["state"]["counter"][1] = row_id

@@ -1,7 +1,7 @@
 """ELECTRA's pretraining task: a generator replaces tokens, and a discriminator finds them."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import keras
 import keras_hub
@@ -20,6 +20,7 @@ from keras_bert_suite.tasks.idle_weights import (
     find_idle,
     list_missing_poolers,
 )
+from keras_bert_suite.tasks.presets import holds_task, read_task_config
 from keras_bert_suite.tasks.pretrainer import Pretrainer, add_perplexity, make_masked_lm_head
 from keras_bert_suite.tasks.row_task import RowTask
 from keras_bert_suite.training import (
@@ -136,6 +137,19 @@ class ElectraPretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         # A checkpoint holds a discriminator or a generator, and this is its discriminator.
         new_parts = ["generator/.*", "masked_lm/.*", *list_missing_poolers(checkpoint)]
         return arguments, new_parts
+
+    @classmethod
+    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
+        wanted = arguments.get("generator_width")
+        if wanted is not None and holds_task(loader.preset, cls):
+            held = read_task_config(loader.preset)["generator_width"]
+            if held != wanted:
+                raise ValueError(
+                    f"{loader.preset} has a generator of generator_width={held}, got {wanted}. "
+                    "Leave it out. For a new generator, build an ElectraPretrainer on "
+                    "ElectraBackbone.from_preset."
+                )
+        return super().load_keras_preset(loader, load_weights, **arguments)
 
     @property
     def discriminator(self) -> keras.Model:

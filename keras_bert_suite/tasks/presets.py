@@ -117,7 +117,7 @@ def _read_head(cls, preset, checkpoint):
     """The arguments of a task with the head of a preset or checkpoint; None without a head."""
     if checkpoint is None:
         held = holds_task(preset, cls)
-        return load_json(preset, TASK_CONFIG_FILE)["config"] if held else None
+        return read_task_config(preset) if held else None
     try:
         return cls.head_arguments(checkpoint)
     except ValueError:
@@ -159,6 +159,11 @@ def _choose_global_tokens(task):
 def holds_task(preset, classes):
     """Whether the task of a preset is of a class, or of one of several classes."""
     return _saved_class(preset, TASK_CONFIG_FILE, classes)
+
+
+def read_task_config(preset):
+    """dict, the arguments of the task of a preset."""
+    return load_json(preset, TASK_CONFIG_FILE)["config"]
 
 
 def _saved_class(preset, file, family):

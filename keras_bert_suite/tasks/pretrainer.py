@@ -1,4 +1,4 @@
-"""The pretraining task: masked language modelling and next sentence prediction."""
+"""The pretraining task: masked language modelling, and heads for pairs of texts and for spans."""
 
 import warnings
 from collections.abc import Sequence
@@ -6,12 +6,14 @@ from typing import Any, Self
 
 import keras
 import keras_hub
+import numpy as np
 from keras import ops
 
 from keras_bert_suite import checkpoints
-from keras_bert_suite.annotations import Config, PathLike, Tensor
-from keras_bert_suite.argument_checks import is_auto
-from keras_bert_suite.layers import MaskedLMHead, gelu_tanh
+from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
+from keras_bert_suite.argument_checks import check_integer, is_auto
+from keras_bert_suite.layers import MaskedLMHead, SpanBoundaryHead, gelu_tanh
+from keras_bert_suite.layers.span_boundary import find_spans
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
@@ -26,10 +28,11 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     """A text encoder that learns to guess masked tokens, and which sentences follow each other.
 
     Inputs, a dictionary: the inputs of the backbone, int32 (B, L), and `mask_positions`, int32
-    (B, P). Outputs, a dictionary: `mlm`, logits (B, P, V), and with `next_sentence` also `nsp`,
-    logits (B, 2). Labels and sample weights have the same keys. Labels: `mlm` int32 (B, P), and
-    `nsp` int32 (B,), 0 for the actual next text and 1 for a random text. Sample weights: `mlm`
-    float32 (B, P), and `nsp` float32 (B,).
+    (B, P). Outputs, a dictionary: `mlm`, logits (B, P, V); with `next_sentence` also `nsp`,
+    logits (B, R); with `span_boundary` also `sbo`, logits (B, P, V). Labels: `mlm` int32 (B, P),
+    and `nsp` int32 (B,), 0 for the actual next text, 1 for a random text, and 2 for the text
+    before. Sample weights: `mlm` float32 (B, P), and `nsp` float32 (B,). The labels and weights of
+    `sbo` are those of `mlm`, except that tokens after the first 15 of a span have weight 0.
 
     `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches. Without
     `next_sentence` the backbone's pooler is not trained, because no loss depends on it.
@@ -39,6 +42,10 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         next_sentence: bool, whether there is a head for pairs of texts.
         preprocessor: `SegmentPacker` or None. Presets hold its tokenizer, and `fill_mask` needs
             it to read texts.
+        sentence_relations: int, R, how many relations the head for pairs tells apart: 2, or 3 for
+            the batches of `PretrainingBatches(mode="relations")` (StructBERT).
+        span_boundary: bool, whether the tokens of a masked span are also guessed from the two
+            tokens beside the span (SpanBERT). The masks are those of `TokenMasker(unit="span")`.
 
     Example:
     ```python
@@ -49,7 +56,8 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     ```
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), section 3.1, and
-    google-research/bert, run_pretraining.py.
+    google-research/bert, run_pretraining.py. Three relations: Wang et al., 2019
+    (https://arxiv.org/abs/1908.04577), section 2.3.2. Span boundaries: see `SpanBoundaryHead`.
     """
 
     backbone_cls = BertBackbone
@@ -61,10 +69,16 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         backbone: keras_hub.models.Backbone,
         next_sentence: bool = True,
         preprocessor: keras.layers.Layer | None = None,
+        sentence_relations: int = 2,
+        span_boundary: bool = False,
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
-        self.next_sentence = next_sentence  # `compile` reads it, within the base class' `__init__`
+        check_integer("sentence_relations", sentence_relations, at_least=2)
+        # `compile` reads these, within the base class' `__init__`.
+        self.next_sentence = next_sentence
+        self.sentence_relations = sentence_relations
+        self.span_boundary = span_boundary
 
         # === Layers ===
         self.backbone = backbone
@@ -74,10 +88,20 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         if next_sentence:
             initializer_range = getattr(backbone, "initializer_range", 0.02)
             self.next_sentence_head = keras.layers.Dense(
-                2,
+                sentence_relations,
                 kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
                 dtype=backbone.dtype_policy,
                 name="next_sentence",
+            )
+        self.span_boundary_head: SpanBoundaryHead | None = None
+        if span_boundary:
+            self.span_boundary_head = SpanBoundaryHead(
+                backbone.token_embedding,
+                activation=getattr(backbone, "activation", gelu_tanh),
+                layer_norm_epsilon=getattr(backbone, "layer_norm_epsilon", 1e-12),
+                initializer_range=getattr(backbone, "initializer_range", 0.02),
+                dtype=backbone.dtype_policy,
+                name="span_boundary",
             )
 
         # === Functional Model ===
@@ -87,6 +111,8 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         outputs = {"mlm": self.masked_lm(sequence_output, mask_positions)}
         if self.next_sentence_head is not None:
             outputs["nsp"] = self.next_sentence_head(pool_first_token(encoded))
+        if self.span_boundary_head is not None:
+            outputs["sbo"] = self.span_boundary_head(sequence_output, mask_positions)
         if not next_sentence:
             self._idle_paths = find_idle(backbone, transformed=True)
         super().__init__(
@@ -95,7 +121,13 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
 
     @classmethod
     def from_preset(
-        cls, preset: PathLike, *, next_sentence: bool | None = None, **kwargs: Any
+        cls,
+        preset: PathLike,
+        *,
+        next_sentence: bool | None = None,
+        sentence_relations: int | None = None,
+        span_boundary: bool | None = None,
+        **kwargs: Any,
     ) -> Self:
         """Builds a pretrainer from a checkpoint, to go on with its pretraining.
 
@@ -108,11 +140,21 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             next_sentence: bool, whether there is a head for pairs of texts. With None there is
                 a head, unless the checkpoint has only the head for masked tokens, or is a
                 RoBERTa.
+            sentence_relations: int, the relations of this head. None takes the number of the
+                checkpoint. With another number the head is new.
+            span_boundary: bool, whether there is a head for the boundaries of spans. With None
+                there is a head if `preset` is a preset with such a head.
 
         Raises:
             ValueError: as `RowTask.from_preset`.
         """
-        return super().from_preset(preset, next_sentence=next_sentence, **kwargs)
+        return super().from_preset(
+            preset,
+            next_sentence=next_sentence,
+            sentence_relations=sentence_relations,
+            span_boundary=span_boundary,
+            **kwargs,
+        )
 
     @classmethod
     def arguments_of(
@@ -121,32 +163,64 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         next_sentence = arguments.pop("next_sentence")
         if next_sentence is None:
             next_sentence = checkpoints.may_have_next_sentence(checkpoint)
-        return {**arguments, "next_sentence": next_sentence}, []
+        held = checkpoints.count_sentence_relations(checkpoint)
+        relations = arguments.pop("sentence_relations") or held or 2
+        span_boundary = bool(arguments.pop("span_boundary"))
+        new_parts = []
+        if next_sentence and held not in (None, relations):
+            new_parts.append("next_sentence")
+        if span_boundary:
+            new_parts.append("span_boundary")
+        warn_of_new_heads(checkpoint.path, new_parts)
+        heads = {"next_sentence": next_sentence, "span_boundary": span_boundary}
+        if next_sentence:
+            heads["sentence_relations"] = relations
+        return {**arguments, **heads}, [f"{part}/.*" for part in new_parts]
 
     @classmethod
     def load_keras_preset(
-        cls, loader: Any, load_weights: bool, next_sentence: bool | None = None, **arguments: Any
+        cls,
+        loader: Any,
+        load_weights: bool,
+        next_sentence: bool | None = None,
+        sentence_relations: int | None = None,
+        span_boundary: bool | None = None,
+        **arguments: Any,
     ) -> Self:
         task = super().load_keras_preset(loader, load_weights, **arguments)
-        return task._with_next_sentence(next_sentence, loader.preset)
+        wanted = {
+            "next_sentence": next_sentence,
+            "sentence_relations": sentence_relations,
+            "span_boundary": span_boundary,
+        }
+        return task._with_heads(loader.preset, wanted)
 
-    def _with_next_sentence(self, next_sentence, preset):
-        """This pretrainer, or a copy with a new head for pairs, or a copy without this head."""
-        if next_sentence in (None, self.next_sentence):
+    def _with_heads(self, preset, wanted):
+        """This pretrainer, or a copy with other heads. A head of both keeps its weights."""
+        own = {name: getattr(self, name) for name in wanted}
+        wanted = {name: own[name] if value is None else value for name, value in wanted.items()}
+        if wanted == own:
             return self
-        if next_sentence:
-            warnings.warn(
-                f"{preset} has no head for pairs of texts; the head of the pretrainer is new.",
-                stacklevel=3,
-            )
         task = type(self)(
             self.backbone,
-            next_sentence,
             preprocessor=self.preprocessor,
             name=self.name,
             compile=False,
+            **wanted,
         )
         task.masked_lm.set_weights(self.masked_lm.get_weights())
+        new_parts = []
+        for ours, theirs in (
+            (self.next_sentence_head, task.next_sentence_head),
+            (self.span_boundary_head, task.span_boundary_head),
+        ):
+            if theirs is None:
+                continue
+            if ours is not None and _has_same_shapes(ours, theirs):
+                theirs.set_weights(ours.get_weights())
+            else:
+                new_parts.append(theirs.name)
+        warn_of_new_heads(preset, new_parts)
         return task
 
     def compile(
@@ -163,9 +237,9 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             optimizer: "auto" is `AdamW` at 1e-4 with linear warm-up over the first hundredth
                 of the steps that `fit` takes, and linear decay over the rest.
             loss: "auto" is Google's loss: the sum of the weighted mean over the masked tokens
-                and of the mean over the pairs.
-            weighted_metrics: "auto" is the accuracy of both heads, `mlm_accuracy` and
-                `nsp_accuracy`. `mlm_loss`, and its exponential `perplexity`, are always logged.
+                and of the mean over the pairs. The head for spans adds a weighted mean of its own.
+            weighted_metrics: "auto" is the accuracy of each head, `mlm_accuracy`, `nsp_accuracy`
+                and `sbo_accuracy`. `mlm_loss`, and its exponential `perplexity`, are always logged.
             **kwargs: see `keras.Model.compile`.
         """
         if is_auto(optimizer):
@@ -174,13 +248,65 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             loss = {"mlm": MaskedLMLoss()}
             if self.next_sentence:
                 loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+            if self.span_boundary:
+                loss["sbo"] = MaskedLMLoss()
         if is_auto(weighted_metrics):
             # With several outputs, Keras puts the name of the output before the metric's name.
-            name = "accuracy" if self.next_sentence else "mlm_accuracy"
+            several = self.next_sentence or self.span_boundary
+            name = "accuracy" if several else "mlm_accuracy"
             weighted_metrics = {"mlm": [MaskedLMAccuracy(name=name)]}
             if self.next_sentence:
                 weighted_metrics["nsp"] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+            if self.span_boundary:
+                weighted_metrics["sbo"] = [MaskedLMAccuracy(name="accuracy")]
         super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+
+    def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
+        """See `RowTask.preprocess_training`.
+
+        Raises:
+            ValueError: if a pair has a relation that the head does not know.
+        """
+        relations = y.get("nsp") if isinstance(y, dict) and self.next_sentence else None
+        if isinstance(relations, np.ndarray) and relations.max(initial=0) >= (
+            self.sentence_relations
+        ):
+            raise ValueError(
+                f"A pair has the relation {relations.max()}, and this Pretrainer knows the "
+                f"relations 0 to {self.sentence_relations - 1}. For batches of mode='relations' "
+                "build it with sentence_relations=3."
+            )
+        return super().preprocess_training(x, y, sample_weight)
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
+        """The sum of the losses of all heads."""
+        if self.span_boundary_head is not None:
+            y, sample_weight = self._label_spans(x, y, sample_weight)
+        return super().compute_loss(x, y, y_pred, sample_weight, training=training)
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Tensor]:
+        """dict of the metrics of all heads."""
+        if self.span_boundary_head is not None:
+            y, sample_weight = self._label_spans(x, y, sample_weight)
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def _label_spans(self, x, y, sample_weight):
+        """Labels and weights with those of `sbo`, which follow from those of `mlm`."""
+        if sample_weight is None:
+            sample_weight = {name: ops.ones_like(label, "float32") for name, label in y.items()}
+        _, _, places = find_spans(x["mask_positions"])
+        has_place = ops.cast(places < self.span_boundary_head.max_span_length, "float32")
+        weights = {**sample_weight, "sbo": ops.multiply(sample_weight["mlm"], has_place)}
+        return {**y, "sbo": y["mlm"]}, weights
 
     def get_metrics_result(self) -> dict[str, Tensor]:
         """dict of the metrics, with `mlm_loss` and `perplexity`."""
@@ -218,7 +344,34 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         )
 
     def get_config(self) -> Config:
-        return {**super().get_config(), "next_sentence": self.next_sentence}
+        return {
+            **super().get_config(),
+            "next_sentence": self.next_sentence,
+            "sentence_relations": self.sentence_relations,
+            "span_boundary": self.span_boundary,
+        }
+
+
+#: The layers of the heads beside that for masked tokens, and what they are for.
+HEAD_PURPOSES = {
+    "next_sentence": "pairs of texts",
+    "span_boundary": "the boundaries of spans",
+}
+
+
+def warn_of_new_heads(path: PathLike, names: Sequence[str]) -> None:
+    """Warns of the heads that a preset or a checkpoint does not have in the wanted shape."""
+    if names:
+        purposes = " and ".join(HEAD_PURPOSES[name] for name in names)
+        warnings.warn(
+            f"{path} has no head for {purposes} as it is wanted here; this head of the pretrainer "
+            "is new.",
+            stacklevel=4,
+        )
+
+
+def _has_same_shapes(layer, other):
+    return [w.shape for w in layer.weights] == [w.shape for w in other.weights]
 
 
 def make_masked_lm_head(backbone: keras_hub.models.Backbone) -> MaskedLMHead:

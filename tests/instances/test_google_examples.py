@@ -157,3 +157,5 @@ def test_examples_of_different_lengths(path):
 def test_only_pairs_are_written(tmp_path):
     with pytest.raises(ValueError, match="have next_sentence_labels, and these batches have none"):
         write_google_examples(tmp_path / "none.tfrecord", make_batches("full_sentences"))
+    with pytest.raises(ValueError, match="are 0 and 1, and these batches have the label 2"):
+        write_google_examples(tmp_path / "none.tfrecord", make_batches("relations"))

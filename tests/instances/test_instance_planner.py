@@ -11,7 +11,7 @@ from keras_bert_suite.instances.instance_planner import MODES, InstancePlanner
 
 pytestmark = pytest.mark.backend_free
 
-PAIRS, SOP, FULL, DOC = MODES
+PAIRS, SOP, RELATIONS, FULL, DOC = MODES
 
 
 def make_corpus(*documents):
@@ -157,6 +157,24 @@ def test_tokens_are_cut_from_either_end_by_chance():
     for front, cut in zip(starts.T, (4, 7), strict=True):
         expected = 2000 * stats.binom.pmf(range(cut + 1), cut, 0.5)
         assert stats.chisquare(np.bincount(front, minlength=cut + 1), expected).pvalue > 0.001
+
+
+def test_relations_are_drawn_in_thirds():
+    # A document of two sentences makes a pair. After a random text it makes a second pair, whose
+    # only sentence gets a random text.
+    corpus = make_corpus(*([3, 4] for _ in range(3000)))
+    plan = InstancePlanner(corpus, 10, RELATIONS, short_seq_prob=0).plan(0)
+    counts = np.bincount(plan.labels)
+    assert counts[1] == 2 * (3000 - counts[0] - counts[2])
+    assert stats.chisquare([counts[0], counts[1] // 2, counts[2]]).pvalue > 0.001
+    for (a, b), label in zip(spans(plan), plan.labels.tolist(), strict=True):
+        if label == 0:
+            assert a[1] == b[0]
+        elif label == 2:
+            assert b[1] == a[0]
+        else:
+            assert a[0] // 7 != b[0] // 7
+    assert plan.labels.dtype == "int8"
 
 
 @pytest.mark.parametrize(

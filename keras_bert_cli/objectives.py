@@ -1,0 +1,142 @@
+"""The objectives that `keras-bert pretrain` trains with, one row each.
+
+A row says which data an objective takes, how their tokens are masked, and which task is trained.
+Another objective is another row. Nothing else in the command asks for the name of an objective.
+"""
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .command_flags import UsageError
+from .masker_flags import make_masker
+
+#: The values of --mode whose sequences are pairs of texts, with the number of their relations.
+PAIR_MODES = {"pairs": 2, "sop": 2, "relations": 3}
+MODES = (*PAIR_MODES, "full_sentences", "doc_sentences")
+
+
+def make_shuffler(values, corpus, tokenizer):
+    """A `TokenShuffler` around the `TokenMasker` of the flags. Arguments: as of `make_masker`."""
+    import keras_bert_suite as kbs
+
+    return kbs.TokenShuffler(make_masker(values, corpus, tokenizer))
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """How a model is pretrained.
+
+    Attributes:
+        paper: str, the paper that describes it.
+        defaults: dict of the name of a flag -> its value, if the flag is not given.
+        choices: dict of the name of a flag -> the values that it may have.
+        idle_flags: tuple of str, the flags that it does not read. To give one is an error.
+        make_masker: function (values, corpus, tokenizer) -> masker of the batches.
+        task: str, the class of the task.
+        task_flags: dict of the name of an argument of the task -> the name of the flag that sets
+            it.
+        task_arguments: dict of further arguments of the task.
+        backbone_arguments: dict of further arguments of a new backbone.
+    """
+
+    paper: str
+    defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    choices: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+    idle_flags: tuple[str, ...] = ("generator_width",)
+    make_masker: Callable = make_masker
+    task: str = "Pretrainer"
+    task_flags: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    task_arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    backbone_arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+
+OBJECTIVES = {
+    "masked_lm": Objective(paper="BERT, https://arxiv.org/abs/1810.04805"),
+    "span_boundary": Objective(
+        paper="SpanBERT, https://arxiv.org/abs/1907.10529",
+        defaults={"mode": "doc_sentences", "unit": "span", "short_seq_prob": 0.0},
+        task_arguments={"span_boundary": True},
+    ),
+    "word_order": Objective(
+        paper="StructBERT, https://arxiv.org/abs/1908.04577",
+        defaults={"mode": "relations"},
+        make_masker=make_shuffler,
+    ),
+    "replaced_tokens": Objective(
+        paper="ELECTRA, https://arxiv.org/abs/2003.10555",
+        defaults={
+            "mode": "full_sentences",
+            "learning_rate": 2e-4,
+            "mask_token_rate": 0.85,
+            "random_token_rate": 0.0,
+            "model": "electra",
+        },
+        choices={"mode": ("full_sentences", "doc_sentences"), "model": ("electra",)},
+        idle_flags=(),
+        task="ElectraPretrainer",
+        task_flags={"generator_width": "generator_width"},
+    ),
+}
+
+
+def list_defaults(flag):
+    """str, a sentence on the defaults of a flag, other than its own, by objective.
+
+    >>> list_defaults("unit")
+    ' Default of span_boundary: span.'
+    """
+    defaults = [
+        f" Default of {name}: {objective.defaults[flag]}."
+        for name, objective in OBJECTIVES.items()
+        if flag in objective.defaults
+    ]
+    return "".join(defaults)
+
+
+def choose_objective(values):
+    """The row of --objective, after its defaults are set in the flags.
+
+    Args:
+        values: the flags. Flags that were not given get the defaults of the objective.
+
+    Raises:
+        UsageError: if the objective has no use for a flag that was given, or for its value.
+    """
+    objective = OBJECTIVES[values.objective]
+    idle = [f"--{name}" for name in objective.idle_flags if not values[name].using_default_value]
+    if idle:
+        raise UsageError(
+            f"--objective {values.objective} has no use for {' and '.join(idle)}; leave "
+            f"{'it' if len(idle) == 1 else 'them'} out"
+        )
+    for name, value in objective.defaults.items():
+        if values[name].using_default_value:
+            values[name].value = value
+    for name, choices in objective.choices.items():
+        if values[name].value not in choices:
+            raise UsageError(
+                f"--objective {values.objective} takes --{name} {' or '.join(choices)}, got "
+                f"{values[name].value}"
+            )
+    return objective
+
+
+def make_task_arguments(objective, values):
+    """dict of the arguments of the task, other than backbone and preprocessor.
+
+    Args:
+        objective: `Objective`.
+        values: the flags.
+    """
+    arguments = {
+        name: values[flag].value
+        for name, flag in objective.task_flags.items()
+        # A checkpoint has values of its own.
+        if not (values.checkpoint and values[flag].using_default_value)
+    }
+    if objective.task == "Pretrainer":
+        arguments["next_sentence"] = values.mode in PAIR_MODES
+        if values.mode in PAIR_MODES:
+            arguments["sentence_relations"] = PAIR_MODES[values.mode]
+    return {**arguments, **objective.task_arguments}

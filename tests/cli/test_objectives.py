@@ -1,0 +1,137 @@
+"""`keras-bert pretrain --objective`, and what a user does next with the folder of a run."""
+
+import csv
+import json
+import types
+
+import pytest
+from cli.small_files import write_reviews
+from cli.test_pretrain import MODEL, SETTINGS, STEPS, corpus  # noqa: F401
+from small_byte_pairs import MERGES, make_vocabulary
+
+from keras_bert_cli import main
+from keras_bert_cli.objectives import MODES, OBJECTIVES, PAIR_MODES
+from keras_bert_cli.pretrain import find_backbone
+from keras_bert_cli.pretrain_folder import read_run
+from keras_bert_suite import BytePairTokenizer
+from keras_bert_suite.instances import instance_planner, instance_ranges
+
+#: The columns of the log that an objective adds to those of masked tokens.
+COLUMNS = {
+    "span_boundary": ("sbo_loss", "sbo_accuracy", "val_sbo_accuracy"),
+    "word_order": ("nsp_accuracy", "val_nsp_accuracy"),
+    "replaced_tokens": ("rtd_accuracy", "rtd_recall", "val_rtd_recall"),
+}
+
+
+@pytest.fixture(scope="module")
+def runs(corpus, tmp_path_factory):  # noqa: F811
+    """Function: objective -> folder of a finished run. Not to be written to."""
+    folder = tmp_path_factory.mktemp("objectives")
+
+    def find_run(objective):
+        output = folder / objective
+        if not output.exists():
+            arguments = ["--corpus", str(corpus), "--output", str(output), "--held_out=0.3"]
+            arguments += [*SETTINGS, *MODEL, *STEPS, f"--objective={objective}"]
+            assert main(["pretrain", *arguments]) == 0
+        return output
+
+    return find_run
+
+
+@pytest.mark.parametrize("objective", [name for name in OBJECTIVES if name != "masked_lm"])
+def test_a_run_is_evaluated_and_fills_masks(run, runs, objective):
+    output = runs(objective)
+    with open(output / "log.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["step"] for row in rows] == ["2", "4", "6"]
+    for name in ("mlm_loss", "val_mlm_loss", "perplexity", *COLUMNS[objective]):
+        assert all(float(row[name]) >= 0 for row in rows), name
+    assert (output / "curves.png").read_bytes().startswith(b"\x89PNG")
+    settings = json.loads((output / "settings.json").read_text())
+    for name, value in OBJECTIVES[objective].defaults.items():
+        assert settings[name] == value
+    guess = ("fill-mask", "--model", output / "model", "--text=the [MASK] was good")
+    status, out, err = run(*guess)
+    assert (status, err) == (0, "") and len(out.splitlines()) == 2
+
+
+def test_a_second_phase_and_a_killed_run_keep_the_objective(run, runs, corpus, tmp_path):  # noqa: F811
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0", "--steps=2"]
+    arguments += ["--batch_size=4", "--sequence_length=24", "--objective=replaced_tokens"]
+    arguments += ["--checkpoint", runs("replaced_tokens") / "model"]
+    assert run("pretrain", *arguments)[::2] == (0, "")
+    status, out, err = run("pretrain", *arguments[:5], "--steps=4", *arguments[6:])
+    assert (status, err) == (0, "") and "step 4/4" in out and "step 2/4" not in out
+    status, _, err = run("pretrain", *arguments[:6], "--batch_size=4", "--sequence_length=24")
+    assert status == 1 and "--objective was 'replaced_tokens' and is 'masked_lm'" in err
+
+
+def test_the_parts_of_an_electra(run, runs, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    model = runs("replaced_tokens") / "model"
+    convert = ("convert", "--input", model, "--output")
+    for part, cls in (("discriminator", "ForPreTraining"), ("masked_lm", "ForMaskedLM")):
+        path = tmp_path / part
+        assert run(*convert, path, "--to=huggingface", f"--part={part}")[::2] == (0, "")
+        (architecture,) = transformers.AutoConfig.from_pretrained(path).architectures
+        assert architecture == f"Electra{cls}"
+    guess = ("fill-mask", "--text=the [MASK] was good", "--model")
+    assert run(*guess, tmp_path / "masked_lm") == run(*guess, model)
+    status, _, err = run(*convert, tmp_path / "both", "--to=huggingface")
+    assert status == 1 and "Pass --part discriminator or --part masked_lm" in err
+    status, _, err = run(*convert, tmp_path / "both", "--to=preset", "--part=discriminator")
+    assert status == 1 and "--to huggingface, got preset" in err
+    status, _, err = run("export", "--model", model, "--output", tmp_path / "both")
+    assert status == 1 and f"keras-bert finetune --checkpoint {model}" in err
+    # The discriminator is fine-tuned.
+    write_reviews(tmp_path / "train.tsv", 8, seed=1)
+    status, _, err = run(
+        *("finetune", "--checkpoint", model, "--train", tmp_path / "train.tsv"),
+        *("--text_column=sentence", "--epochs=1", "--output", tmp_path / "classifier"),
+    )
+    assert status == 0, err
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("flags", "status", "message"),
+    [
+        (
+            ["--objective=replaced_tokens", "--mode=sop"],
+            2,
+            "takes --mode full_sentences or doc_sentences, got sop",
+        ),
+        (["--generator_width=0.5"], 2, "masked_lm has no use for --generator_width; leave it out"),
+    ],
+)
+def test_meaningless_combinations(run, corpus, tmp_path, monkeypatch, flags, status, message):  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    arguments = ["--corpus", corpus, "--output", "run", *SETTINGS, "--steps=6", *flags]
+    got, _, err = run("pretrain", *arguments)
+    assert got == status and message in err
+
+
+@pytest.mark.backend_free
+def test_the_rows_of_the_table():
+    assert PAIR_MODES == instance_ranges.PAIR_MODES and MODES == instance_planner.MODES
+    for name, objective in OBJECTIVES.items():
+        assert set(objective.modes) <= set(MODES), name
+        assert objective.defaults.get("mode", "pairs") in objective.modes, name
+        assert not set(objective.defaults) & set(objective.idle_flags), name
+
+
+@pytest.mark.backend_free
+def test_a_run_of_an_older_version_has_masked_tokens(tmp_path):
+    (tmp_path / "settings.json").write_text('{"steps": 4, "report_every": 2}')
+    settings = read_run(tmp_path)
+    assert (settings["objective"], settings["generator_width"]) == ("masked_lm", 0.25)
+
+
+@pytest.mark.backend_free
+def test_an_electra_takes_word_pieces():
+    tokenizer = BytePairTokenizer(make_vocabulary(), MERGES)
+    values = types.SimpleNamespace(objective="replaced_tokens", corpus="shards")
+    with pytest.raises(ValueError, match="shards was prepared with a BytePairTokenizer"):
+        find_backbone(values, OBJECTIVES["replaced_tokens"], tokenizer)
