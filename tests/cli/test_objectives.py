@@ -2,18 +2,14 @@
 
 import csv
 import json
-import types
 
 import pytest
 from cli.small_files import write_reviews
 from cli.test_pretrain import MODEL, SETTINGS, STEPS, corpus  # noqa: F401
-from small_byte_pairs import MERGES, make_vocabulary
 
 from keras_bert_cli import main
 from keras_bert_cli.objectives import MODES, OBJECTIVES, PAIR_MODES
-from keras_bert_cli.pretrain import find_backbone
 from keras_bert_cli.pretrain_folder import read_run
-from keras_bert_suite import BytePairTokenizer
 from keras_bert_suite.instances import instance_planner, instance_ranges
 
 #: The columns of the log that an objective adds to those of masked tokens.
@@ -103,6 +99,7 @@ def test_the_parts_of_an_electra(run, runs, tmp_path):
             2,
             "takes --mode full_sentences or doc_sentences, got sop",
         ),
+        (["--objective=replaced_tokens", "--model=bert"], 2, "takes --model electra, got bert"),
         (["--generator_width=0.5"], 2, "masked_lm has no use for --generator_width; leave it out"),
     ],
 )
@@ -117,8 +114,9 @@ def test_meaningless_combinations(run, corpus, tmp_path, monkeypatch, flags, sta
 def test_the_rows_of_the_table():
     assert PAIR_MODES == instance_ranges.PAIR_MODES and MODES == instance_planner.MODES
     for name, objective in OBJECTIVES.items():
-        assert set(objective.modes) <= set(MODES), name
-        assert objective.defaults.get("mode", "pairs") in objective.modes, name
+        assert set(objective.choices.get("mode", ())) <= set(MODES), name
+        for flag, choices in objective.choices.items():
+            assert objective.defaults[flag] in choices, (name, flag)
         assert not set(objective.defaults) & set(objective.idle_flags), name
 
 
@@ -127,11 +125,3 @@ def test_a_run_of_an_older_version_has_masked_tokens(tmp_path):
     (tmp_path / "settings.json").write_text('{"steps": 4, "report_every": 2}')
     settings = read_run(tmp_path)
     assert (settings["objective"], settings["generator_width"]) == ("masked_lm", 0.25)
-
-
-@pytest.mark.backend_free
-def test_an_electra_takes_word_pieces():
-    tokenizer = BytePairTokenizer(make_vocabulary(), MERGES)
-    values = types.SimpleNamespace(objective="replaced_tokens", corpus="shards")
-    with pytest.raises(ValueError, match="shards was prepared with a BytePairTokenizer"):
-        find_backbone(values, OBJECTIVES["replaced_tokens"], tokenizer)
