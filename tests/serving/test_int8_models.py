@@ -29,29 +29,47 @@ def packed(classifier):
     return classifier.preprocessor(TEXTS)
 
 
-def test_the_files_of_openvino(classifier, probabilities, packed, tmp_path):
+@pytest.fixture(scope="module")
+def openvino_folder(classifier, tmp_path_factory):
+    """An export in float32. Not to be written to."""
     pytest.importorskip("openvino")
-    kbs.export_openvino(classifier, tmp_path / "reviews")
+    folder = tmp_path_factory.mktemp("openvino") / "float32"
+    kbs.export_openvino(classifier, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def calibrated_folder(classifier, tmp_path_factory):
+    """An ONNX export in 8-bit integers, with scales of `CALIBRATION`. Not to be written to."""
+    folder = tmp_path_factory.mktemp("onnx") / "int8"
+    kbs.export_onnx(classifier, folder, "int8", CALIBRATION)
+    return folder
+
+
+def test_the_files_of_openvino(openvino_folder, probabilities, packed):
     one = {name: array[:1] for name, array in packed.items()}
     for inputs in (packed, one):
-        got = run_openvino(tmp_path / "reviews", inputs)["probabilities"]
+        got = run_openvino(openvino_folder, inputs)["probabilities"]
         np.testing.assert_allclose(got, probabilities[: len(got)], atol=1e-5)
-    names = {path.name for path in (tmp_path / "reviews").iterdir()}
+    names = {path.name for path in openvino_folder.iterdir()}
     companions = {"vocab.txt", "tokenizer_config.json", "packing.json", "label_names.txt"}
     assert names == {"model.xml", "model.bin", *companions}
 
 
 @pytest.mark.parametrize("calibrated", [True, False], ids=["calibrated", "scales of each batch"])
-def test_int8_onnx(classifier, probabilities, packed, tmp_path, calibrated):
+def test_int8_onnx(classifier, probabilities, packed, tmp_path, calibrated, request):
     onnx = pytest.importorskip("onnx")
-    texts = CALIBRATION if calibrated else None
-    kbs.export_onnx(classifier, tmp_path / "reviews", "int8", texts)
-    assert sorted(path.name for path in (tmp_path / "reviews").glob("*.onnx")) == ["model.onnx"]
-    answer = run_onnx(tmp_path / "reviews", packed)["probabilities"]
+    if calibrated:
+        folder = request.getfixturevalue("calibrated_folder")
+    else:
+        folder = tmp_path / "reviews"
+        kbs.export_onnx(classifier, folder, "int8")
+    assert sorted(path.name for path in folder.glob("*.onnx")) == ["model.onnx"]
+    answer = run_onnx(folder, packed)["probabilities"]
     np.testing.assert_allclose(answer, probabilities, atol=0.05)
     assert np.abs(answer - probabilities).max() > 1e-6, "it computed in float32"
 
-    model = onnx.load(tmp_path / "reviews" / "model.onnx")
+    model = onnx.load(folder / "model.onnx")
     integers = [
         tensor.dims
         for tensor in model.graph.initializer
@@ -61,25 +79,24 @@ def test_int8_onnx(classifier, probabilities, packed, tmp_path, calibrated):
     assert sum(len(dims) == 2 for dims in integers) == len(matrices)
 
 
-def test_int8_openvino(classifier, probabilities, packed, tmp_path):
+def test_int8_openvino(classifier, openvino_folder, probabilities, packed, tmp_path):
     pytest.importorskip("nncf")
-    kbs.export_openvino(classifier, tmp_path / "float32")
     kbs.export_openvino(classifier, tmp_path / "int8", "int8", CALIBRATION)
     answer = run_openvino(tmp_path / "int8", packed)["probabilities"]
     np.testing.assert_allclose(answer, probabilities, atol=0.05)
     assert np.abs(answer - probabilities).max() > 1e-6, "it computed in float32"
-    sizes = [(tmp_path / name / "model.bin").stat().st_size for name in ("int8", "float32")]
+    folders = (tmp_path / "int8", openvino_folder)
+    sizes = [(folder / "model.bin").stat().st_size for folder in folders]
     assert sizes[0] < 0.6 * sizes[1]
-    names = [{path.name for path in (tmp_path / name).iterdir()} for name in ("int8", "float32")]
+    names = [{path.name for path in folder.iterdir()} for folder in folders]
     assert names[0] == names[1]
 
 
-def test_calibrated_answers_do_not_depend_on_the_batch(classifier, packed, tmp_path):
-    kbs.export_onnx(classifier, tmp_path / "reviews", "int8", CALIBRATION)
-    together = run_onnx(tmp_path / "reviews", packed)["probabilities"]
+def test_calibrated_answers_do_not_depend_on_the_batch(calibrated_folder, packed):
+    together = run_onnx(calibrated_folder, packed)["probabilities"]
     for row in range(5):
         alone = {name: array[row : row + 1] for name, array in packed.items()}
-        got = run_onnx(tmp_path / "reviews", alone)["probabilities"]
+        got = run_onnx(calibrated_folder, alone)["probabilities"]
         np.testing.assert_allclose(got, together[row : row + 1], atol=1e-6)
 
 
@@ -116,6 +133,7 @@ def test_openvino_needs_texts_for_int8(classifier, tmp_path):
         kbs.export_openvino(classifier, tmp_path / "reviews", "int8")
 
 
+@pytest.mark.long
 def test_pairs_and_words(classifier, tmp_path):
     """Calibration takes the rows of other tasks: pairs of texts, and texts for a tagger."""
     pytest.importorskip("nncf")

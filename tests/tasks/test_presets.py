@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from kerashub_models import MODELS
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import narrow
 
 from keras_bert_suite import (
     BertBackbone,
@@ -131,7 +130,8 @@ def test_kerashub_opens_our_presets(preset):
     assert isinstance(packer, SegmentPacker) and packer.sequence_length == 16
 
 
-@pytest.mark.parametrize("name", narrow(MODELS, "DistilBERT"))
+@pytest.mark.broad
+@pytest.mark.parametrize("name", MODELS)
 def test_presets_on_backbones_of_kerashub(name, tmp_path):
     backbone, preprocessor = MODELS[name]()
     classifier = TextClassifier(backbone, label_names=["no", "yes"], preprocessor=preprocessor)

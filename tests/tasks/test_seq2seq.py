@@ -176,6 +176,7 @@ def test_weights_of_rows_and_packed_arrays():
     assert packed["loss"] == pytest.approx(both["loss"], abs=1e-5)
 
 
+@pytest.mark.broad
 def test_a_checkpoint_becomes_a_writer(tmp_path):
     """The head of a masked LM comes along, from transformers' files and from a preset."""
     MEMBERS["bert"].save_peer(tmp_path / "bert", "ForMaskedLM")

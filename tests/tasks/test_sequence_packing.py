@@ -5,6 +5,7 @@ import functools
 import keras
 import numpy as np
 import pytest
+from checkers import evaluate
 from input_kinds import DATASETS, WITHOUT_LENGTH
 from kerashub_models import MODELS
 from peer_weights import randomize
@@ -164,19 +165,21 @@ def test_blocks_that_are_computed_twice_can_be_packed(layouts):
 @pytest.mark.parametrize("lay_out", LAYOUTS.values(), ids=LAYOUTS.keys())
 @pytest.mark.parametrize(
     ("kind", "dtype", "tolerance"),
-    [
-        (BertBackbone, "float32", 2e-6),
-        (BertBackbone, "bfloat16", 0.05),
-        (RoFormerBackbone, "float32", 1e-5),
-    ],
-)
+    narrow(
+        [(BertBackbone, "float32", 2e-6), (BertBackbone, "bfloat16", 0.05),
+         (RoFormerBackbone, "float32", 1e-5)],
+        (BertBackbone, "float32", 2e-6), (RoFormerBackbone, "float32", 1e-5),
+    ),
+)  # fmt: skip
 def test_a_backbone_takes_a_layout(kind, dtype, tolerance, lay_out):
     backbone = kind(**{**ONE_LAYER, "num_layers": 2}, output_hidden_states=True, dtype=dtype)
     assert backbone.takes_groups()
     randomize(backbone)  # Attention tells positions apart.
     packed = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16).pack(make_reviews(6)[0])
     layout = lay_out(packed["padding_mask"])
-    padded, unpacked = backbone(packed), backbone({**packed, LAYOUT_ARGUMENT: layout})
+    padded, unpacked = (
+        evaluate(backbone, inputs) for inputs in (packed, {**packed, LAYOUT_ARGUMENT: layout})
+    )
     is_token = packed["padding_mask"].astype(bool)
     for name in ("sequence_output", "pooled_output", "hidden_states"):
         for a, b in zip(

@@ -96,6 +96,7 @@ def test_predictions_come_in_the_order_of_the_rows():
     assert classifier.predict(TEXTS, batch_size=16, steps=1, verbose=0).shape == (16, 2)
 
 
+@pytest.mark.broad
 def test_padding_does_not_change_predictions():
     classifier = make_classifier(sequence_length=32)
     wide = classifier.predict(TEXTS[:8], batch_size=8, verbose=0)
