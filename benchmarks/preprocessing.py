@@ -56,7 +56,7 @@ flags.DEFINE_string("chinese_vocabulary", None, "vocab.txt of a Chinese BERT.")
 flags.DEFINE_float("megabytes", 2.0, "How much of each language to tokenize.", 0)
 flags.DEFINE_integer("rounds", 7, "How many times to measure each side.", 1)
 PARTS = ("word_pieces", "byte_pairs", "sentence_pieces", "packing")
-flags.DEFINE_list("parts", PARTS, f"What to measure: some of {', '.join(PARTS)}.")
+flags.DEFINE_list("parts", ",".join(PARTS), f"What to measure: some of {', '.join(PARTS)}.")
 FLAGS = flags.FLAGS
 
 #: language -> (texts, vocabulary), in the folder --data.

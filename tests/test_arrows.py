@@ -22,8 +22,11 @@ ALLOWED = {
     "training": {"files"},
     "models": {"layers", "checkpoints", "argument_checks"},
     # KerasHub has a tokenizer and a preprocessor name the class of their backbone.
-    "tokenizers": {"models", "checkpoints", "files"},
-    "preprocessing": {"tokenizers", "models", "checkpoints", "argument_checks", "length_plot"},
+    "tokenizers": {"models", "checkpoints", "files", "argument_checks"},
+    "preprocessing": {
+        *("tokenizers", "models", "checkpoints"),
+        *("files", "argument_checks", "length_plot"),
+    },
     "corpus": {"tokenizers", "files", "argument_checks"},
     "data": {"tokenizers"},
     "instances": {"corpus", "preprocessing", "data", "files", "argument_checks"},

@@ -87,6 +87,14 @@ class TokenMasker(keras.layers.Layer):
             sent to other processes, must be a function at the top of a module, registered with
             `keras.saving.register_keras_serializable`. Wrap a method such as `jieba.lcut` in such
             a function.
+        span_probability: float above 0, at most 1, the parameter of the geometric distribution: the
+            probability that a span ends at each of its words.
+        max_span_length: int, in words. The distribution is renormalised over the lengths from 1 to
+            `max_span_length`.
+        ngram_shares: floats, how often n-grams of 1, 2 and so on words are drawn. The shares of
+            ALBERT are 1 : 1/2 : 1/3, the default. The shares of MacBERT are `(0.4, 0.3, 0.2, 0.1)`.
+        dynamic: bool. False gives a row the same masks in every epoch.
+        seed: int, not negative.
         phrases: list or set of str, the words and phrases of a lexicon; or a function from the list
             of the words between two special tokens, list of n str, to the spans of its phrases or
             entities, pairs `(start, end)` of 0 <= start < end <= n, in order and without overlap.
@@ -107,14 +115,6 @@ class TokenMasker(keras.layers.Layer):
             A word without a similar word of as many tokens becomes random tokens.
             `find_similar_words` finds such words by vectors. The masks of MacBERT are
             `unit="ngram"`, `ngram_shares=(0.4, 0.3, 0.2, 0.1)`.
-        span_probability: float above 0, at most 1, the parameter of the geometric distribution: the
-            probability that a span ends at each of its words.
-        max_span_length: int, in words. The distribution is renormalised over the lengths from 1 to
-            `max_span_length`.
-        ngram_shares: floats, how often n-grams of 1, 2 and so on words are drawn. The shares of
-            ALBERT are 1 : 1/2 : 1/3, the default. The shares of MacBERT are `(0.4, 0.3, 0.2, 0.1)`.
-        dynamic: bool. False gives a row the same masks in every epoch.
-        seed: int, not negative.
     """
 
     def __init__(
@@ -127,14 +127,14 @@ class TokenMasker(keras.layers.Layer):
         max_predictions: int | None = None,
         random_tokens: str = "ordinary",
         word_segmenter: Callable[[str], list[str]] | None = None,
-        phrases: Collection[str] | Callable[[list[str]], list[tuple[int, int]]] | None = None,
-        unit_weights: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
-        similar_words: Mapping[str, str] | None = None,
         span_probability: float = 0.2,
         max_span_length: int = 10,
         ngram_shares: Sequence[float] = (6 / 11, 3 / 11, 2 / 11),
         dynamic: bool = True,
         seed: int = 0,
+        phrases: Collection[str] | Callable[[list[str]], list[tuple[int, int]]] | None = None,
+        unit_weights: Mapping[str, float] | Sequence[float] | np.ndarray | None = None,
+        similar_words: Mapping[str, str] | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)

@@ -1,5 +1,6 @@
 import pickle
 
+import numpy as np
 import pytest
 
 from keras_bert_suite.corpus.held_out import hold_out
@@ -35,6 +36,15 @@ def test_the_division_depends_on_the_seed_alone_and_outlasts_growth():
     _, again = hold_out(make_corpus(1000), 0.1, seed=3)
     assert numbers(held) == [number for number in numbers(again) if number < 500]
     assert numbers(held) != numbers(hold_out(make_corpus(500), 0.1, seed=4)[1])
+
+
+@pytest.mark.parametrize("vocabulary_size", [8, 100])
+def test_tokens_are_counted(vocabulary_size):
+    rows = [[[1, 2, 2]], [[7] * 90, [3]], [[2]], [[0, 0]]]
+    corpus = TokenCorpus.from_documents(rows * 3)
+    wanted = np.zeros(vocabulary_size, int)
+    wanted[[0, 1, 2, 3, 7]] = 6, 3, 9, 3, 270
+    assert corpus.count_tokens(vocabulary_size).tolist() == wanted.tolist()
 
 
 def test_parts_without_a_document_are_refused():

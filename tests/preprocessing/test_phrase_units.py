@@ -34,7 +34,7 @@ def make_rows(*rows):
 
 def mark(begins):
     """Rows such as "1101", where units begin."""
-    return ["".join("01"[flag] for flag in row) for row in begins]
+    return ["".join(map(str, row)) for row in begins.astype(int).tolist()]
 
 
 def test_phrases_of_a_lexicon_literally(tokenizer):
