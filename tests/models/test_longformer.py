@@ -266,6 +266,7 @@ def test_every_kind_of_head_trains_with_remat(task):
         assert len(predict(model, x=predicted_columns(model, x))) == NUM_ROWS
 
 
+@pytest.mark.backend_free
 def test_a_mask_of_global_tokens_in_packed_rows_of_a_task():
     """The mask stays in the shape of the batch, and a `fit` takes it among the packed arrays."""
     losses = []
@@ -353,6 +354,8 @@ def test_models_that_cannot_be(tmp_path):
         LongformerBackbone(V, **SIZES, attention_window=5)
     with pytest.raises(ValueError, match=r"or 2 of them, one for each layer, got \[4\]"):
         LongformerBackbone(V, **SIZES, attention_window=[4])
+    with pytest.raises(ValueError, match="max_global_tokens must be an integer .* got 0"):
+        LongformerBackbone(V, **SIZES, max_global_tokens=0)
     with pytest.raises(
         ValueError, match=f"global_tokens must be one of {', '.join(GLOBAL_TOKENS)}"
     ):

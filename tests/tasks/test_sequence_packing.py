@@ -79,9 +79,8 @@ def train(task, columns, weights=None, **arguments):
     [*((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
      ("pretraining", "none"), ("pairs", BYTE_PAIRS), ("words", "none"),
      *((task, MODERN_BERT) for task in ("pairs", "words", "questions", "choices", "masks")),
-     ("pairs", LONGFORMER),
      *(pytest.param(task, LONGFORMER, marks=pytest.mark.long)
-       for task in ("words", "questions", "choices", "masks", "documents"))],
+       for task in ("pairs", "words", "questions", "choices", "masks", "documents"))],
 )  # fmt: skip
 def test_packed_rows_train_as_padded_rows_do(name, preprocessor, layouts):
     task, columns = make_task(name, preprocessor)
