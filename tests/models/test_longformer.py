@@ -127,6 +127,7 @@ def test_a_task_has_the_global_tokens_of_transformers(head, tmp_path):
     np.testing.assert_allclose(got, expected.detach().numpy(), rtol=0, atol=1e-5)
 
 
+@pytest.mark.backend_free
 def test_a_preset_of_another_task_gets_the_global_tokens_of_the_new_one(tmp_path):
     packer = SegmentPacker(BytePairTokenizer(make_vocabulary(), MERGES), 16)
     backbone = LongformerBackbone(V, **SIZES, attention_window=4, max_sequence_length=16)
