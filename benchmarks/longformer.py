@@ -7,9 +7,9 @@ A step of AdamW on `--batch_size` rows of each of `--lengths` tokens, of a text 
 `--size` in float32, with dropout. "window" is a LongformerBackbone with windows of 512 tokens and
 the first token global, "full" a RobertaBackbone with as many positions, and "transformers" its
 LongformerForSequenceClassification of the same size. Each side runs each length in a process of its
-own, in turn. A row of 64 tokens goes first, so that weights, moments and libraries are there.
-"step, GB" is what the process has had more at its peak afterwards, and "step, s" the shortest of
-`--steps` steps after one more.
+own, in turn. "step, GB" is what the process has had more at its peak than before its first step:
+gradients, moments, and what a step keeps. "step, s" is the shortest of `--steps` steps after the
+first.
 """
 
 import argparse
@@ -92,13 +92,10 @@ def run_side(side, options):
     train = make_ours(side, options) if ours else make_transformers(options)
     rng = np.random.default_rng(0)
 
-    def draw(length):
-        return rng.integers(5, VOCABULARY_SIZE, (options.batch_size, length)).astype("int32")
-
-    train(draw(64))
+    shape = options.batch_size, options.length
+    batch, seconds = rng.integers(5, VOCABULARY_SIZE, shape).astype("int32"), []
     device = find_device()
     before = find_memory(device)
-    batch, seconds = draw(options.length), []
     for _ in range(options.steps + 1):
         begin = time.perf_counter()
         train(batch)

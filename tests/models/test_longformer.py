@@ -127,6 +127,7 @@ def test_a_task_has_the_global_tokens_of_transformers(head, tmp_path):
     np.testing.assert_allclose(got, expected.detach().numpy(), rtol=0, atol=1e-5)
 
 
+@pytest.mark.backend_free
 def test_a_preset_of_another_task_gets_the_global_tokens_of_the_new_one(tmp_path):
     packer = SegmentPacker(BytePairTokenizer(make_vocabulary(), MERGES), 16)
     backbone = LongformerBackbone(V, **SIZES, attention_window=4, max_sequence_length=16)
@@ -266,6 +267,7 @@ def test_every_kind_of_head_trains_with_remat(task):
         assert len(predict(model, x=predicted_columns(model, x))) == NUM_ROWS
 
 
+@pytest.mark.backend_free
 def test_a_mask_of_global_tokens_in_packed_rows_of_a_task():
     """The mask stays in the shape of the batch, and a `fit` takes it among the packed arrays."""
     losses = []
@@ -353,6 +355,8 @@ def test_models_that_cannot_be(tmp_path):
         LongformerBackbone(V, **SIZES, attention_window=5)
     with pytest.raises(ValueError, match=r"or 2 of them, one for each layer, got \[4\]"):
         LongformerBackbone(V, **SIZES, attention_window=[4])
+    with pytest.raises(ValueError, match="max_global_tokens must be an integer .* got 0"):
+        LongformerBackbone(V, **SIZES, max_global_tokens=0)
     with pytest.raises(
         ValueError, match=f"global_tokens must be one of {', '.join(GLOBAL_TOKENS)}"
     ):

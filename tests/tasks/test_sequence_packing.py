@@ -94,7 +94,7 @@ def train(task, columns, weights=None, **arguments):
            for task in ("pairs", "words", "questions", "choices", "masks", "documents"))],
         # Heads on tokens and on rows of rows; and local attention. Below are heads on a row.
         *((task, "SegmentPacker") for task in ("chains", "vectors")),
-        ("pretraining", "none"), ("words", MODERN_BERT), ("pairs", LONGFORMER),
+        ("pretraining", "none"), ("words", MODERN_BERT),
     ),
 )  # fmt: skip
 def test_packed_rows_train_as_padded_rows_do(name, preprocessor, layouts):
