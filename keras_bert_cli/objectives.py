@@ -136,6 +136,8 @@ def make_task_arguments(objective, values):
         if not (values.checkpoint and values[flag].using_default_value)
     }
     if objective.task == "Pretrainer":
+        # A checkpoint may have heads that are not for this objective.
+        arguments["span_boundary"] = False
         arguments["next_sentence"] = values.mode in PAIR_MODES
         if values.mode in PAIR_MODES:
             arguments["sentence_relations"] = PAIR_MODES[values.mode]

@@ -133,7 +133,9 @@ def score_vocabulary(
     return ops.reshape(logits, (*ops.shape(x)[:-1], logits.shape[-1]))
 
 
-def _score_rows(rows, embedding, bias, dtype):
+def _score_rows(
+    rows: Tensor, embedding: keras.layers.ReversibleEmbedding, bias: Tensor, dtype: str
+) -> Tensor:
     """(N, E) -> (N, V), logits."""
     is_plain = (
         embedding.tie_weights

@@ -65,7 +65,7 @@ class SpanBoundaryHead(keras.layers.Layer):
             for i in (1, 2)
         ]
 
-    def _make_initializer(self):
+    def _make_initializer(self) -> keras.initializers.Initializer:
         return keras.initializers.TruncatedNormal(stddev=self.initializer_range)
 
     def build(

@@ -200,7 +200,8 @@ def choose_windows(
     if length < width:
         return rows[0], firsts[0]
     for turn in range(counts.max(initial=0)):
-        fits = np.lib.stride_tricks.sliding_window_view(free, width, axis=1).all(axis=-1)
+        windows = np.lib.stride_tricks.sliding_window_view(free, width, axis=1)
+        fits = np.asarray(windows.all(axis=-1))
         row = np.flatnonzero(fits.any(axis=1) & (counts > turn))
         if not len(row):
             break
