@@ -18,6 +18,7 @@ from keras_bert_suite.layers import (
     gelu_tanh,
     takes_lengths,
 )
+from keras_bert_suite.layers.attention_patterns import SEGMENTS_READ
 from keras_bert_suite.models.text_encoder import TextEncoder
 
 #: Google's released sizes: (num_layers, hidden_dim, num_heads). The feed-forward
@@ -75,9 +76,10 @@ class BertBackbone(TextEncoder):
         initializer_range: float, standard deviation of the truncated normal.
         output_hidden_states: bool, whether to output `hidden_states`.
         attention_pattern: str, which tokens a token looks at: "bidirectional" (all of them),
-            "left_to_right" (itself and the tokens before it), "right_to_left", or "seq2seq" (a
+            "left_to_right" (itself and the tokens before it), "right_to_left", "seq2seq" (a
             token of segment 0 at segment 0, a token of segment 1 at segment 0, at itself and at
-            the tokens of segment 1 before it), as in UniLM.
+            the tokens of segment 1 before it), or "unilm" (each row as its segments say, see
+            `LanguageModelMixture`; needs `num_segments=6`).
         remat: bool, whether a training step computes each block a second time for its gradient.
             Then only the inputs of the blocks stay in memory, and a step takes up to a third
             more time. `backbone.remat = True` switches a loaded model before `compile`.
@@ -193,12 +195,19 @@ class BertBackbone(TextEncoder):
         }
         padding_mask = inputs["padding_mask"]
         visible = VisibleTokens(attention_pattern, dtype=dtype, name="visible_tokens")
-        if attention_pattern == "seq2seq" and "segment_ids" not in inputs:
+        segments_read = SEGMENTS_READ.get(attention_pattern, 0)
+        if segments_read and "segment_ids" not in inputs:
             raise ValueError(
-                f"attention_pattern='seq2seq' tells source and target by their segments, and a "
+                f"attention_pattern={attention_pattern!r} reads the segments of tokens, and a "
                 f"{type(self).__name__} has no segment_ids. Use a BertBackbone."
             )
-        segment_ids = inputs["segment_ids"] if attention_pattern == "seq2seq" else None
+        if num_segments < segments_read:
+            raise ValueError(
+                f"attention_pattern={attention_pattern!r} tells {segments_read} segments apart, "
+                f"got num_segments={num_segments}. Pass num_segments={segments_read}, or make a "
+                "copy of a backbone with `keras_bert_suite.models.change_pattern`."
+            )
+        segment_ids = inputs["segment_ids"] if segments_read else None
         attention_mask = visible(padding_mask, segment_ids)
         attention = {"attention_mask": attention_mask}
         if attention_pattern == "bidirectional":
