@@ -42,6 +42,20 @@ def make_shuffler(tokenizer, values, **arguments):
     return kbs.TokenShuffler(make_masker(tokenizer, values, **arguments))
 
 
+def make_mixture(tokenizer, values, **arguments):
+    """A `LanguageModelMixture` around the masker of `make_masker`, whose arguments it takes."""
+    import keras_bert_suite as kbs
+
+    return kbs.LanguageModelMixture(make_masker(tokenizer, values, **arguments))
+
+
+def make_next_tokens(tokenizer, values):
+    """The `NextTokenTargets` of a tokenizer. No flag is about them."""
+    import keras_bert_suite as kbs
+
+    return kbs.NextTokenTargets(tokenizer)
+
+
 @dataclasses.dataclass(frozen=True)
 class Objective:
     """How a model is pretrained.
@@ -58,7 +72,8 @@ class Objective:
             it.
         task_arguments: dict of further arguments of the task.
         backbone: str, the class of the backbone, or None for the class of the tokenizer.
-        backbone_arguments: dict of further arguments of a new backbone.
+        backbone_arguments: dict of further arguments of a new backbone. The backbone of a
+            checkpoint becomes one with the same `attention_pattern`.
     """
 
     paper: str
@@ -95,6 +110,20 @@ OBJECTIVES = {
         task="ElectraPretrainer",
         task_flags={"generator_width": "generator_width"},
         backbone="ElectraBackbone",
+    ),
+    "unilm": Objective(
+        paper="UniLM, https://arxiv.org/abs/1905.03197",
+        modes=tuple(PAIR_MODES),
+        make_masker=make_mixture,
+        backbone_arguments={"attention_pattern": "unilm", "num_segments": 6},
+    ),
+    "left_to_right": Objective(
+        paper="GPT, Radford et al., 2018",
+        defaults={"mode": "full_sentences"},
+        modes=("full_sentences", "doc_sentences"),
+        idle_flags=("generator_width", "masking_rate", "max_predictions", "unit"),
+        make_masker=make_next_tokens,
+        backbone_arguments={"attention_pattern": "left_to_right"},
     ),
 }
 
