@@ -115,6 +115,7 @@ OBJECTIVES = {
         paper="UniLM, https://arxiv.org/abs/1905.03197",
         modes=tuple(PAIR_MODES),
         make_masker=make_mixture,
+        backbone="BertBackbone",
         backbone_arguments={"attention_pattern": "unilm", "num_segments": 6},
     ),
     "left_to_right": Objective(

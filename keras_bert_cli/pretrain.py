@@ -233,9 +233,9 @@ def find_backbone(values, objective, tokenizer):
     cls = getattr(kbs, objective.backbone)
     if not issubclass(cls, tokenizer.backbone_cls):
         raise ValueError(
-            f"--objective {values.objective} trains an {objective.backbone}, which takes word "
-            f"pieces, and {values.corpus} was prepared with a {type(tokenizer).__name__}. Prepare "
-            "the corpus again with a vocabulary of word pieces."
+            f"--objective {values.objective} trains a new {objective.backbone}, which takes "
+            f"word pieces, and {values.corpus} was prepared with a {type(tokenizer).__name__}. "
+            "Prepare the corpus again with a vocabulary of word pieces."
         )
     return cls
 

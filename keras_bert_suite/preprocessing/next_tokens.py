@@ -32,6 +32,9 @@ class NextTokenTargets(keras.layers.Layer):
         tokenizer: a tokenizer of this package. `PretrainingBatches` packs rows with it.
         dynamic: bool. False gives `PretrainingBatches` the same instances in every epoch.
 
+    The first token of such a model sees only itself. A classifier on it needs a pooling of all
+    tokens, such as `MeanPooling`.
+
     Source: Radford et al., 2018, "Improving language understanding by generative pre-training".
     Rows are packed as for a BERT, so they begin with [CLS] and end with [SEP].
     """
