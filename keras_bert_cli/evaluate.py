@@ -2,8 +2,8 @@
 
 Prints the accuracy, a table of precision, recall and F1 of every class, and the confusion
 matrix. Writes them as JSON and as a picture, too: a confusion matrix, F1 of each type of
-entity, scores of groups of questions or endings, similarities over scores, or the places of
-the texts that match.
+entity, scores of groups of questions, endings or written texts, similarities over scores, or
+the places of the texts that match.
 
 Example:
   keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\
@@ -14,6 +14,9 @@ Example:
 
   # Exact match and F1 of the answers to questions.
   keras-bert evaluate --model answerer.keras --input dev-v2.0.json
+
+  # ROUGE and exact match of titles that a model writes.
+  keras-bert evaluate --model titles.keras --input test.tsv --target_column title
 """
 
 from absl import flags

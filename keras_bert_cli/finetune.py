@@ -7,7 +7,8 @@ table of SWAG's form has the columns sent1, sent2, ending0 to ending3 and label.
 
 With --task multilabel a text has any number of labels, joined by --label_separator. The thresholds
 of the labels are those with the best F1 on --dev. With --task regress a text has a number. With
---window_pooling these three read long texts whole, in windows of --sequence_length tokens.
+--window_pooling these three read long texts whole, in windows of --sequence_length tokens. With
+--task seq2seq a text has a text to write, in --target_column.
 
 The label names are the labels of the training file, sorted. Progress and a table of the epochs are
 printed. The model is written when training is done. If a run was killed, the same command goes on
@@ -31,6 +32,10 @@ Example:
   # Reviews of any length, read in windows of 256 tokens.
   keras-bert finetune --checkpoint bert-base --train reviews.tsv --sequence_length 256 \\
       --window_pooling max --output reviews.keras
+
+  # Write titles of articles. CLGE's files of CSL have a title, a tab and an abstract in each line.
+  keras-bert finetune --task seq2seq --checkpoint bert-base-chinese --train train.tsv --noheader \\
+      --text_column 2 --target_column 1 --num_beams 3 --output titles.keras
 """
 
 import contextlib
@@ -88,8 +93,8 @@ def define_flags(values):
     integer("epochs", 3, "Passes over the training file.", 1)
     integer("batch_size", 32, "Texts in a training step.", 1)
     explanation = (
-        "Most tokens in a row. Default: 128, and 384 with --task qa, or fewer if the model has "
-        "fewer positions."
+        "Most tokens in a row. Default: 128, 384 with --task qa and 256 with --task seq2seq, or "
+        "fewer if the model has fewer positions."
     )
     integer("sequence_length", None, explanation, 4)
     number("learning_rate", 5e-5, "Learning rate at its peak.", 1)

@@ -6,6 +6,11 @@ from absl import flags
 
 from .command_flags import UsageError, define_path
 
+MASKER_FLAGS = (
+    *("masking_rate", "max_predictions", "mask_token_rate", "random_token_rate"),
+    *("unit", "ngram_shares", "lexicon", "rarity", "similar_words"),
+)
+
 UNITS = ("token", "word", "span", "ngram")
 
 

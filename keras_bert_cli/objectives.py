@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .command_flags import UsageError
-from .masker_flags import make_masker
+from .masker_flags import MASKER_FLAGS, make_masker
 
 #: The values of --mode whose sequences are pairs of texts, with the number of their relations.
 PAIR_MODES = {"pairs": 2, "sop": 2, "relations": 3}
@@ -21,6 +21,20 @@ def make_shuffler(values, corpus, tokenizer):
     import keras_bert_suite as kbs
 
     return kbs.TokenShuffler(make_masker(values, corpus, tokenizer))
+
+
+def make_mixture(values, corpus, tokenizer):
+    """A `LanguageModelMixture` around the `TokenMasker` of the flags."""
+    import keras_bert_suite as kbs
+
+    return kbs.LanguageModelMixture(make_masker(values, corpus, tokenizer))
+
+
+def make_next_tokens(values, corpus, tokenizer):
+    """The `NextTokenTargets` of a tokenizer. No flag is about them."""
+    import keras_bert_suite as kbs
+
+    return kbs.NextTokenTargets(tokenizer)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,7 +51,8 @@ class Objective:
         task_flags: dict of the name of an argument of the task -> the name of the flag that sets
             it.
         task_arguments: dict of further arguments of the task.
-        backbone_arguments: dict of further arguments of a new backbone.
+        backbone_arguments: dict of further arguments of a new backbone. The backbone of a
+            checkpoint becomes one with the same `attention_pattern`.
     """
 
     paper: str
@@ -76,6 +91,21 @@ OBJECTIVES = {
         idle_flags=(),
         task="ElectraPretrainer",
         task_flags={"generator_width": "generator_width"},
+    ),
+    "unilm": Objective(
+        paper="UniLM, https://arxiv.org/abs/1905.03197",
+        defaults={"model": "bert"},
+        choices={"mode": tuple(PAIR_MODES), "model": ("bert",)},
+        make_masker=make_mixture,
+        backbone_arguments={"attention_pattern": "unilm", "num_segments": 6},
+    ),
+    "left_to_right": Objective(
+        paper="GPT, Radford et al., 2018",
+        defaults={"mode": "full_sentences"},
+        choices={"mode": ("full_sentences", "doc_sentences")},
+        idle_flags=("generator_width", *MASKER_FLAGS),
+        make_masker=make_next_tokens,
+        backbone_arguments={"attention_pattern": "left_to_right"},
     ),
 }
 

@@ -1,4 +1,4 @@
-"""Label texts, find entities, answer questions or choose endings.
+"""Label texts, find entities, answer questions, choose endings or write texts.
 
 Reads one text from each line, or a column of a .tsv or .csv file. Writes the label of each text and
 its probability, in the same order. With --format jsonl each line also has the text and the
@@ -15,6 +15,9 @@ Example:
   # A model that answers questions: one question, or those of a table or a file of SQuAD's form.
   keras-bert predict --model answerer.keras --input article.txt --question "Who wrote it?"
   keras-bert predict --model answerer.keras --input dev-v2.0.json --output answers.jsonl
+
+  # A model that writes texts: a title for each article.
+  keras-bert predict --model titles.keras --input articles.tsv --text_column article
 """
 
 import os

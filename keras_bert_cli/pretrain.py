@@ -3,12 +3,14 @@
 The model learns what --objective says: masked_lm, to guess masked tokens; span_boundary, to guess
 masked spans also from the tokens beside them (SpanBERT); word_order, to guess masked tokens and the
 order of shuffled ones (StructBERT); replaced_tokens, to find the tokens that a second model has
-replaced (ELECTRA). With --mode pairs, sop or relations it also learns to judge pairs of texts.
-Everything goes to one folder: the checkpoints, a log in CSV, a plot of the log, and at the end the
-model as a preset. If a run was stopped, the same command goes on with it. If SIGTERM stops the run,
-the exit status is 143 and no model is written. With more --steps a run goes on too, also a run that
-has finished. The schedule is then recomputed for the new total, so the learning rate rises when the
-run continues. Part of the corpus is held out to evaluate on.
+replaced (ELECTRA); unilm, to guess masked tokens from all tokens, from one side, or from a source
+and the target so far (UniLM); left_to_right, to guess each next token (GPT). With --mode pairs, sop
+or relations it also learns to judge pairs of texts. Everything goes to one folder: the checkpoints,
+a log in CSV, a plot of the log, and at the end the model as a preset. If a run was stopped, the
+same command goes on with it. If SIGTERM stops the run, the exit status is 143 and no model is
+written. With more --steps a run goes on too, also a run that has finished. The schedule is then
+recomputed for the new total, so the learning rate rises when the run continues. Part of the corpus
+is held out to evaluate on.
 
 Example:
   keras-bert pretrain --corpus shards --size tiny --steps 20000 --output run
@@ -190,6 +192,9 @@ def build_pretrainer(values, objective, tokenizer):
             dtype=values.dtype,
             **arguments,
         )
+        pattern = objective.backbone_arguments.get("attention_pattern")
+        if pattern is not None:
+            pretrainer = pretrainer.change_pattern(pattern)
         check_backbone(values, objective, pretrainer.backbone)
         return pretrainer
     backbone = make_backbone(values, tokenizer, **objective.backbone_arguments)

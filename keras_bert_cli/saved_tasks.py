@@ -21,6 +21,7 @@ TASKS = {
     "MultipleChoice": ("choice_scorer",),
     "TextEmbedder": (),
     "MaskedLM": ("masked_lm",),
+    "Seq2Seq": ("masked_lm",),
 }
 
 #: The tasks that `keras-bert pretrain` trains.

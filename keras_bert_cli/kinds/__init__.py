@@ -11,11 +11,12 @@ from .multilabel import MultiLabel
 from .ner import NamedEntities
 from .qa import Questions
 from .regress import Regress
+from .seq2seq import Seq2Seq
 
 #: The values of --task, in the order of the help. A model that no kind recognizes is of the first.
 KINDS = {
     kind.name: kind
-    for kind in (Classify, MultiLabel, Regress, NamedEntities, Questions, Choices, Embed)
+    for kind in (Classify, MultiLabel, Regress, NamedEntities, Questions, Choices, Embed, Seq2Seq)
 }
 
 

@@ -32,6 +32,14 @@ def is_dataset(x):
     return True
 
 
+def list_sources(dataset):
+    """Yields a dataset, and for Grain's datasets also those that it is made from."""
+    yield dataset
+    if isinstance(dataset, (grain.MapDataset, grain.IterDataset)):
+        for parent in dataset.parents:
+            yield from list_sources(parent)
+
+
 def training_batches(rows, batch_size, shuffle, seed, lengths=None):
     """Makes batches of `Rows` of similar length, in a fresh order each epoch.
 

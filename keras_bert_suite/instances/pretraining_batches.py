@@ -5,6 +5,7 @@ import warnings
 from typing import Any
 
 import grain
+import keras_hub
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
@@ -45,8 +46,8 @@ class PretrainingBatches(grain.MapDataset):
 
     Args:
         corpus: `TokenCorpus`.
-        masker: `TokenMasker`, or `TokenShuffler` around one. Rows are packed with the special
-            tokens of its tokenizer.
+        masker: `TokenMasker`, `TokenShuffler` or `LanguageModelMixture` around one, or
+            `NextTokenTargets`. Rows are packed with the special tokens of its tokenizer.
         sequence_length: int, L. All rows are padded to it.
         batch_size: int, B.
         mode: "pairs", "sop", "relations", "full_sentences" or "doc_sentences"; see
@@ -118,7 +119,7 @@ class PretrainingBatches(grain.MapDataset):
             y: `mlm` int32 (B, P), the original tokens at `mask_positions`; with pairs also `nsp`
             int32 (B,), 0 if B follows A, 1 if not, and in mode "relations" 2 if B precedes A.
             sample_weight: `mlm` float32 (B, P), 1 for predictions and 0 in unused slots; with
-            pairs also `nsp` float32 (B,), ones.
+            pairs also `nsp` float32 (B,), 1 where the masker does not say otherwise.
         """
         if isinstance(index, slice):
             return self.slice(index)
@@ -137,6 +138,14 @@ class PretrainingBatches(grain.MapDataset):
         labels = None if plan.labels is None else plan.labels[rows].astype("int32")
         return name_arrays(masked, labels)
 
+    def check_backbone(self, backbone: keras_hub.models.Backbone) -> None:
+        """Raises a ValueError if a backbone cannot learn from the rows of the masker.
+
+        `fit` and `evaluate` of a task call it.
+        """
+        if hasattr(self._masker, "check_backbone"):
+            self._masker.check_backbone(backbone)
+
 
 def name_arrays(
     masked: dict[str, np.ndarray], labels: np.ndarray | None
@@ -144,7 +153,8 @@ def name_arrays(
     """Arranges the arrays of a batch as `fit` takes them.
 
     Args:
-        masked: dict of arrays, from `TokenMasker`.
+        masked: dict of arrays, from `TokenMasker`; `pair_weights` float32 (B,) if the pairs of some
+            rows do not count.
         labels: int32 (B,), or None without pairs.
 
     Returns:
@@ -155,7 +165,7 @@ def name_arrays(
     y, sample_weight = {"mlm": masked["mask_ids"]}, {"mlm": masked["mask_weights"]}
     if labels is not None:
         y["nsp"] = labels
-        sample_weight["nsp"] = np.ones(len(labels), "float32")
+        sample_weight["nsp"] = masked.get("pair_weights", np.ones(len(labels), "float32"))
     return x, y, sample_weight
 
 

@@ -32,14 +32,32 @@ def rank_targets(segment_ids: Tensor) -> Tensor:
     return ops.cumsum(ops.cast(segment_ids, "int32"), axis=1)
 
 
+def rank_mixture(segment_ids: Tensor) -> Tensor:
+    """Rows of all kinds, which their segments tell apart: int (B, L) -> ranks, int32 (B, L).
+
+    Segments 0 and 1 are a pair whose tokens look at all tokens, segment 2 is a text from left to
+    right, segment 3 a text from right to left, and segments 4 and 5 are a source and its target.
+
+    >>> rank_mixture([[0, 0, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3], [4, 4, 5, 5]])
+    [[0, 0, 0, 0], [1, 2, 3, 4], [-1, -2, -3, -4], [0, 0, 1, 2]]
+    """
+    steps = ops.convert_to_tensor([0, 0, 1, -1, 0, 1], dtype="int32")
+    return ops.cumsum(ops.take(steps, segment_ids, axis=0), axis=1)
+
+
 #: The ranks of each pattern, as a function of the segments; None where every token looks at every
-#: token. Source: Dong et al., 2019, UniLM (https://arxiv.org/abs/1905.03197), figure 1.
+#: token. Source: Dong et al., 2019, UniLM (https://arxiv.org/abs/1905.03197), figure 1. "unilm" has
+#: the segments of microsoft/unilm, unilm-v1.
 ATTENTION_PATTERNS: dict[str, Callable[[Tensor], Tensor] | None] = {
     "bidirectional": None,
     "left_to_right": rank_by_place,
     "right_to_left": rank_by_place_from_the_end,
     "seq2seq": rank_targets,
+    "unilm": rank_mixture,
 }
+
+#: How many segments a pattern tells apart. The other patterns read no segments.
+SEGMENTS_READ = {"seq2seq": 2, "unilm": 6}
 
 
 def check_pattern(pattern: str) -> None:
@@ -47,6 +65,27 @@ def check_pattern(pattern: str) -> None:
     if pattern not in ATTENTION_PATTERNS:
         raise ValueError(
             f"attention_pattern must be one of {', '.join(ATTENTION_PATTERNS)}, got {pattern!r}."
+        )
+
+
+def check_segments(pattern: str, num_segments: int) -> None:
+    """Raises ValueError if a pattern tells more segments apart than a backbone has.
+
+    Args:
+        pattern: str, one of `ATTENTION_PATTERNS`.
+        num_segments: int, 0 for a backbone without `segment_ids`.
+    """
+    read = SEGMENTS_READ.get(pattern, 0)
+    if read and not num_segments:
+        raise ValueError(
+            f"attention_pattern={pattern!r} reads the segments of tokens, and this kind of "
+            "backbone has no segment_ids. Use a BertBackbone."
+        )
+    if num_segments < read:
+        raise ValueError(
+            f"attention_pattern={pattern!r} tells {read} segments apart, got "
+            f"num_segments={num_segments}. Pass num_segments={read}, or make a copy of a backbone "
+            "with `keras_bert_suite.models.change_pattern`."
         )
 
 

@@ -136,7 +136,7 @@ class VisibleTokens(keras.layers.Layer):
 
         Args:
             padding_mask: int (B, L).
-            segment_ids: int (B, L), which "seq2seq" reads; None for other patterns.
+            segment_ids: int (B, L), which the patterns of `SEGMENTS_READ` need; None for others.
             sequence_layout: `SequenceLayout`, `GroupedLayout` or None. Only "bidirectional" takes
                 groups.
 

@@ -17,6 +17,7 @@ from keras_bert_suite.layers import (
     gelu_tanh,
     takes_lengths,
 )
+from keras_bert_suite.layers.attention_patterns import SEGMENTS_READ, check_segments
 from keras_bert_suite.models.text_encoder import TextEncoder
 
 #: Google's released sizes: (num_layers, hidden_dim, num_heads). The feed-forward
@@ -74,9 +75,10 @@ class BertBackbone(TextEncoder):
         initializer_range: float, standard deviation of the truncated normal.
         output_hidden_states: bool, whether to output `hidden_states`.
         attention_pattern: str, which tokens a token looks at: "bidirectional" (all of them),
-            "left_to_right" (itself and the tokens before it), "right_to_left", or "seq2seq" (a
+            "left_to_right" (itself and the tokens before it), "right_to_left", "seq2seq" (a
             token of segment 0 at segment 0, a token of segment 1 at segment 0, at itself and at
-            the tokens of segment 1 before it), as in UniLM.
+            the tokens of segment 1 before it), or "unilm" (each row as its segments say, see
+            `LanguageModelMixture`; needs `num_segments=6`).
         remat: bool, whether a training step computes each block a second time for its gradient.
             Then only the inputs of the blocks stay in memory, and a step takes up to a third
             more time. `backbone.remat = True` switches a loaded model before `compile`.
@@ -144,6 +146,7 @@ class BertBackbone(TextEncoder):
                 f"num_heads must divide hidden_dim, got num_heads={num_heads} and "
                 f"hidden_dim={hidden_dim}."
             )
+        check_segments(attention_pattern, num_segments if "segment_ids" in self.input_names else 0)
         attention_dropout = dropout if attention_dropout is None else attention_dropout
         activation = get_activation(activation)
 
@@ -269,13 +272,8 @@ class BertBackbone(TextEncoder):
         Returns:
             dict of arguments of `TransformerBlock.call` for its attention layer.
         """
-        if attention_pattern == "seq2seq" and "segment_ids" not in inputs:
-            raise ValueError(
-                f"attention_pattern='seq2seq' tells source and target by their segments, and a "
-                f"{type(self).__name__} has no segment_ids. Use a BertBackbone."
-            )
         padding_mask = inputs["padding_mask"]
-        segment_ids = inputs["segment_ids"] if attention_pattern == "seq2seq" else None
+        segment_ids = inputs["segment_ids"] if attention_pattern in SEGMENTS_READ else None
         visible = VisibleTokens(attention_pattern, dtype=dtype, name="visible_tokens")
         attention = {"attention_mask": visible(padding_mask, segment_ids)}
         if attention_pattern == "bidirectional":

@@ -23,7 +23,7 @@ def draw_uniforms(
         row_ids: int (B,), not negative.
         length: int, L.
         stream: int, not negative. Each stream has numbers of its own: 0 for `TokenMasker`, 1 for
-            `TokenShuffler`.
+            `TokenShuffler`, 2 for `LanguageModelMixture`.
 
     Returns:
         float64 (B, L, 4) in [0, 1).

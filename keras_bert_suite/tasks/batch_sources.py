@@ -10,6 +10,7 @@ from keras_bert_suite.data.input_dataset import (
     choose_batches,
     evaluation_batches,
     is_dataset,
+    list_sources,
     num_batches,
     preprocess_batches,
     training_batches,
@@ -242,13 +243,15 @@ def hold_out(task, data, validation_data, validation_split, batch_size):
     if isinstance(validation_data, (tuple, list)):
         check_held_out(validation_data, task.needs_labels)
         validation_data = read_data(task, *validation_data, labelled=True)
-    elif validation_data is not None and batch_size and is_dataset(validation_data):
+    elif validation_data is not None and is_dataset(validation_data):
         check_dataset(task, validation_data, validation_batch_size=batch_size)
     return data, validation_data
 
 
 def check_dataset(task, dataset, **given):
-    """Checks that a dataset has batches, and comes without arguments that are for rows.
+    """Checks that a dataset has batches that fit, and comes without arguments that are for rows.
+
+    A dataset may have a method `check_backbone`, as `PretrainingBatches` has.
 
     Args:
         task: `RowTask`.
@@ -268,3 +271,6 @@ def check_dataset(task, dataset, **given):
             f"A dataset, {type(dataset).__name__}, brings its own batches with labels and "
             f"weights. Drop {', '.join(names)}."
         )
+    for source in list_sources(dataset):
+        if hasattr(source, "check_backbone"):
+            source.check_backbone(task.backbone)

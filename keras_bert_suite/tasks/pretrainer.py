@@ -14,7 +14,7 @@ from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tenso
 from keras_bert_suite.argument_checks import check_integer, is_auto
 from keras_bert_suite.layers import MaskedLMHead, SpanBoundaryHead, gelu_tanh
 from keras_bert_suite.layers.span_boundary import find_spans
-from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
 from keras_bert_suite.tasks.mask_filling import fill_masks
@@ -127,6 +127,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         next_sentence: bool | None = None,
         sentence_relations: int | None = None,
         span_boundary: bool | None = None,
+        attention_pattern: str | None = None,
         **kwargs: Any,
     ) -> Self:
         """Builds a pretrainer from a checkpoint, to go on with its pretraining.
@@ -144,17 +145,41 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
                 checkpoint. With another number the head is new.
             span_boundary: bool, whether there is a head for the boundaries of spans. With None
                 there is a head if `preset` is a preset with such a head.
+            attention_pattern: str, as for `BertBackbone`, such as "unilm"; see `change_pattern`.
+                None keeps the pattern of the preset. A checkpoint of another library is
+                "bidirectional".
 
         Raises:
-            ValueError: as `RowTask.from_preset`.
+            ValueError: as `RowTask.from_preset` and `change_pattern`.
         """
-        return super().from_preset(
+        task = super().from_preset(
             preset,
             next_sentence=next_sentence,
             sentence_relations=sentence_relations,
             span_boundary=span_boundary,
             **kwargs,
         )
+        return task if attention_pattern is None else task.change_pattern(attention_pattern)
+
+    def change_pattern(self, attention_pattern: str) -> Self:
+        """A copy with the same weights, whose backbone has another attention pattern.
+
+        Args:
+            attention_pattern: str, as for `keras_bert_suite.models.change_pattern`.
+        """
+        task = type(self)(
+            change_pattern(self.backbone, attention_pattern),
+            self.next_sentence,
+            self.preprocessor,
+            self.sentence_relations,
+            self.span_boundary,
+            name=self.name,
+            compile=False,
+        )
+        for name in ("masked_lm", "next_sentence_head", "span_boundary_head"):
+            if getattr(self, name) is not None:
+                getattr(task, name).set_weights(getattr(self, name).get_weights())
+        return task
 
     @classmethod
     def arguments_of(

@@ -15,7 +15,7 @@ from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows, leave_tensorflow, read_texts
 from keras_bert_suite.layers import MaskedLMHead
-from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.preprocessing.target_predictions import find_predictions
@@ -148,13 +148,13 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         dtype = arguments.pop("dtype", None)
         if holds_task(loader.preset, Pretrainer):
             pretrainer = Pretrainer.load_keras_preset(loader, load_weights, dtype=dtype)
-            task = cls(_with_pattern(pretrainer.backbone, cls.backbone_arguments), **arguments)
+            task = cls(change_pattern(pretrainer.backbone, "seq2seq"), **arguments)
             task.masked_lm.set_weights(pretrainer.masked_lm.get_weights())
             return task
         backbone = loader.load_backbone(
             BertBackbone, load_weights, **({} if dtype is None else {"dtype": dtype})
         )
-        return cls(_with_pattern(backbone, cls.backbone_arguments), **arguments)
+        return cls(change_pattern(backbone, "seq2seq"), **arguments)
 
     def compile(
         self,
@@ -424,10 +424,3 @@ def _get_sampler(sampler):
             "model. Use 'greedy', 'beam', 'top_k', 'top_p' or 'random'."
         )
     return found
-
-
-def _with_pattern(backbone, arguments):
-    """A copy of a backbone with other arguments, and the same weights."""
-    copy = type(backbone).from_config({**backbone.get_config(), **arguments})
-    copy.set_weights(backbone.get_weights())
-    return copy

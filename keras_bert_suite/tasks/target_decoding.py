@@ -31,11 +31,6 @@ def check_can_decode(backbone: keras_hub.models.Backbone) -> None:
             f"{type(backbone).__name__} with {pattern!r}. Open the checkpoint of a BERT with "
             "Seq2Seq.from_preset, or pass attention_pattern='seq2seq' to a BertBackbone."
         )
-    if backbone.num_segments < 2:
-        raise ValueError(
-            "A Seq2Seq tells source and target by their segments, and the backbone has "
-            f"num_segments={backbone.num_segments}. It must have at least 2."
-        )
 
 
 def encode_sources(backbone: BertBackbone, packed: dict[str, Tensor]) -> list[Source]:

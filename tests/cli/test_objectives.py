@@ -10,6 +10,7 @@ from cli.test_pretrain import MODEL, SETTINGS, STEPS, corpus  # noqa: F401
 from keras_bert_cli import main
 from keras_bert_cli.objectives import MODES, OBJECTIVES, PAIR_MODES
 from keras_bert_cli.pretrain_folder import read_run
+from keras_bert_suite import BertBackbone
 from keras_bert_suite.instances import instance_planner, instance_ranges
 
 #: The columns of the log that an objective adds to those of masked tokens.
@@ -17,6 +18,8 @@ COLUMNS = {
     "span_boundary": ("sbo_loss", "sbo_accuracy", "val_sbo_accuracy"),
     "word_order": ("nsp_accuracy", "val_nsp_accuracy"),
     "replaced_tokens": ("rtd_accuracy", "rtd_recall", "val_rtd_recall"),
+    "unilm": ("nsp_accuracy", "val_nsp_accuracy"),
+    "left_to_right": (),
 }
 
 
@@ -29,7 +32,9 @@ def runs(corpus, tmp_path_factory):  # noqa: F811
         output = folder / objective
         if not output.exists():
             arguments = ["--corpus", str(corpus), "--output", str(output), "--held_out=0.3"]
-            arguments += [*SETTINGS, *MODEL, *STEPS, f"--objective={objective}"]
+            idle = OBJECTIVES[objective].idle_flags
+            settings = [flag for flag in SETTINGS if flag[2:].partition("=")[0] not in idle]
+            arguments += [*settings, *MODEL, *STEPS, f"--objective={objective}"]
             assert main(["pretrain", *arguments]) == 0
         return output
 
@@ -62,6 +67,18 @@ def test_a_second_phase_and_a_killed_run_keep_the_objective(run, runs, corpus, t
     assert (status, err) == (0, "") and "step 4/4" in out and "step 2/4" not in out
     status, _, err = run("pretrain", *arguments[:6], "--batch_size=4", "--sequence_length=24")
     assert status == 1 and "--objective was 'replaced_tokens' and is 'masked_lm'" in err
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("objective", ["unilm", "left_to_right"])
+def test_a_checkpoint_becomes_a_model_of_another_pattern(run, runs, corpus, tmp_path, objective):  # noqa: F811
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0", "--steps=1"]
+    arguments += ["--batch_size=4", "--sequence_length=16", f"--objective={objective}"]
+    status, _, err = run("pretrain", *arguments, "--checkpoint", runs("word_order") / "model")
+    assert status == 0, err
+    backbone = BertBackbone.from_preset(tmp_path / "run" / "model")
+    expected = OBJECTIVES[objective].backbone_arguments
+    assert {name: getattr(backbone, name) for name in expected} == expected
 
 
 def test_the_parts_of_an_electra(run, runs, tmp_path):
@@ -100,6 +117,7 @@ def test_the_parts_of_an_electra(run, runs, tmp_path):
             "takes --mode full_sentences or doc_sentences, got sop",
         ),
         (["--objective=replaced_tokens", "--model=bert"], 2, "takes --model electra, got bert"),
+        (["--objective=left_to_right"], 2, "left_to_right has no use for --max_predictions"),
         (["--generator_width=0.5"], 2, "masked_lm has no use for --generator_width; leave it out"),
     ],
 )

@@ -42,6 +42,7 @@ def examples(tmp_path, monkeypatch):
     for part in ("train", "test"):
         cut_file(folder / "data" / f"entities_{part}.txt", "\n\n", 24)
         cut_questions(folder / "data" / f"questions_{part}.json", 12)
+        cut_file(folder / "data" / f"titles_{part}.tsv", "\n", 16)
     with gzip.open(folder / "data" / "inaugural.jsonl.gz", "wt", encoding="utf-8") as file:
         for number in range(20):
             sentence = (

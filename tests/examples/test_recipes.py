@@ -77,6 +77,13 @@ def test_guess_words(run):
 
 
 @pytest.mark.long
+def test_write_titles(run):
+    names, lines = run("write_titles.py")
+    assert len(names["written"]) == len(names["test_titles"]) == 16
+    assert f"ROUGE-L {names['scores']['rouge_l']:.1f}" in "\n".join(lines)
+
+
+@pytest.mark.long
 def test_choose_endings(run):
     names, lines = run("choose_endings.py")
     assert [line[5:] for line in lines[-3:]] == [f"{names['prompt']} {e}" for e in names["endings"]]

@@ -30,6 +30,19 @@ def test_literal_masks(pattern):
     assert rows == EXPECTED[pattern]
 
 
+def test_literal_masks_of_a_mixture():
+    """Rows of each kind in one batch, as figure 1 of UniLM draws them."""
+    segments = np.array([[0, 0, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3], [4, 4, 5, 5]], "int32")
+    mask = to_numpy(mask_by_ranks(ATTENTION_PATTERNS["unilm"](segments)))
+    rows = [["".join(str(int(seen)) for seen in row) for row in rows] for rows in mask]
+    assert rows == [
+        ["1111", "1111", "1111", "1111"],
+        EXPECTED["left_to_right"],
+        EXPECTED["right_to_left"],
+        EXPECTED["seq2seq"],
+    ]
+
+
 @pytest.mark.parametrize("pattern", EXPECTED)
 def test_outputs_equal_those_of_transformers_with_this_mask(pattern, tmp_path):
     """The oracle gets a mask for each query; ours makes it of segments and padding."""
@@ -57,10 +70,10 @@ def test_outputs_equal_those_of_transformers_with_this_mask(pattern, tmp_path):
     np.testing.assert_allclose(to_numpy(outputs)[seen], expected[seen], rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("pattern", EXPECTED)
+@pytest.mark.parametrize("pattern", [*EXPECTED, "unilm"])
 def test_packed_rows_and_configuration(pattern):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
-    backbone = randomize(BertBackbone(30, **sizes, attention_pattern=pattern))
+    backbone = randomize(BertBackbone(30, **sizes, attention_pattern=pattern, num_segments=6))
     rng = np.random.default_rng(0)
     mask = (np.arange(10) < np.array([10, 6, 4])[:, None]).astype("int32")
     inputs = {
@@ -68,6 +81,9 @@ def test_packed_rows_and_configuration(pattern):
         "segment_ids": ((np.arange(10) >= 3) * mask).astype("int32"),
         "padding_mask": mask,
     }
+    if pattern == "unilm":  # A row of each of the three kinds that are no plain BERT.
+        inputs["segment_ids"] = (mask * [[2], [3], [4]] + inputs["segment_ids"]).astype("int32")
+        inputs["segment_ids"][:2] = mask[:2] * [[2], [3]]
     expected = to_numpy(backbone(inputs)["sequence_output"])
     layout = lay_out_sequences(mask)
     packed = to_numpy(backbone({**inputs, "sequence_layout": layout})["sequence_output"])
@@ -84,6 +100,8 @@ def test_errors():
         BertBackbone(30, **sizes, attention_pattern="causal")
     with pytest.raises(ValueError, match="a RobertaBackbone has no segment_ids"):
         RobertaBackbone(30, **sizes, attention_pattern="seq2seq")
+    with pytest.raises(ValueError, match="'unilm' tells 6 segments apart, got num_segments=2"):
+        BertBackbone(30, **sizes, attention_pattern="unilm")
     assert (
         keras.ops.shape(
             RobertaBackbone(30, **sizes, attention_pattern="left_to_right").output[

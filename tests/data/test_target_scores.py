@@ -1,0 +1,49 @@
+"""ROUGE, by the examples of its paper and literal cases."""
+
+import pytest
+
+from keras_bert_suite.data.target_scores import score_targets, split_words
+
+pytestmark = pytest.mark.backend_free
+
+REFERENCE = "police killed the gunman"
+
+
+@pytest.mark.parametrize(
+    ("prediction", "rouge_2", "rouge_l"),
+    [
+        # Lin, 2004, sections 2 and 3: the same bigram, and sentences of which one means the same.
+        ("police kill the gunman", 100 / 3, 75),
+        ("the gunman kill police", 100 / 3, 50),
+        ("the gunman police killed", 200 / 3, 50),
+        (REFERENCE, 100, 100),
+        ("", 0, 0),
+    ],
+)
+def test_the_examples_of_the_paper(prediction, rouge_2, rouge_l):
+    scores = score_targets([REFERENCE], [prediction])
+    assert scores["rouge_2"] == pytest.approx(rouge_2)
+    assert scores["rouge_l"] == pytest.approx(rouge_l)
+
+
+def test_scores_are_means_of_f1_over_rows():
+    scores = score_targets(["a b c d", "X"], ["b b", " x "])
+    # One of the two "b" is common: precision 1/2, recall 1/4.
+    assert scores == {
+        "rouge_1": pytest.approx(50 * (2 / 6 + 1)),
+        "rouge_2": 0,
+        "rouge_l": pytest.approx(50 * (2 / 6 + 1)),
+        "exact_match": 0,
+        "rows": 2,
+    }
+    assert score_targets(["A  title", "B"], ["A title", "b"])["exact_match"] == 50
+
+
+def test_words():
+    assert split_words("Öl_1 - 基于 BERT的") == ["öl", "1", "基", "于", "bert", "的"]
+
+
+def test_errors():
+    for columns in (([], []), (["a"], [])):
+        with pytest.raises(ValueError, match="Wanted a prediction for each of at least one ref"):
+            score_targets(*columns)

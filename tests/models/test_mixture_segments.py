@@ -1,0 +1,57 @@
+"""A backbone whose attention pattern is changed keeps what it has learned."""
+
+import numpy as np
+import pytest
+from checkers import evaluate
+from peer_weights import randomize, to_numpy
+from small_texts import ONE_LAYER
+
+from keras_bert_suite import BertBackbone, RobertaBackbone, change_pattern
+
+SIZES = {**ONE_LAYER, "dropout": 0.0}
+MASK = np.array([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]], "int32")
+IDS = (np.arange(5, 17).reshape(2, 6) * MASK).astype("int32")
+PAIR = ((np.arange(6) >= 3) * MASK).astype("int32")
+
+
+def encode(backbone, segment_ids):
+    inputs = {"token_ids": IDS, "segment_ids": segment_ids, "padding_mask": MASK}
+    outputs = to_numpy(evaluate(backbone, inputs)["sequence_output"])
+    return outputs[MASK == 1]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "segments"),
+    [
+        ("bidirectional", PAIR),
+        ("left_to_right", 2 * MASK),
+        ("right_to_left", 3 * MASK),
+        ("seq2seq", 4 * MASK + PAIR),
+    ],
+)
+def test_rows_of_a_mixture_are_rows_of_their_pattern(pattern, segments):
+    mixture = randomize(BertBackbone(**SIZES, attention_pattern="unilm", num_segments=6))
+    alone = change_pattern(mixture, pattern)
+    assert (alone.attention_pattern, alone.num_segments) == (pattern, 2)
+    np.testing.assert_allclose(encode(alone, PAIR), encode(mixture, segments), atol=1e-5)
+
+
+def test_a_bert_becomes_a_mixture():
+    """All kinds begin with the segments of the BERT, and its own rows stay as they were."""
+    bert = randomize(BertBackbone(**SIZES))
+    mixture = change_pattern(bert, "unilm")
+    np.testing.assert_allclose(encode(mixture, PAIR), encode(bert, PAIR), atol=1e-5)
+    writer = BertBackbone(**SIZES, attention_pattern="seq2seq")
+    writer.set_weights(bert.get_weights())
+    np.testing.assert_allclose(encode(mixture, 4 * MASK + PAIR), encode(writer, PAIR), atol=1e-5)
+    again = change_pattern(mixture, "unilm")
+    assert again.num_segments == 6
+    np.testing.assert_array_equal(encode(again, PAIR), encode(mixture, PAIR))
+
+
+@pytest.mark.backend_free
+def test_errors():
+    with pytest.raises(ValueError, match="must be one of bidirectional.*got 'causal'"):
+        change_pattern(BertBackbone(**SIZES), "causal")
+    with pytest.raises(ValueError, match="rows of two segments, and .* has num_segments=1"):
+        change_pattern(RobertaBackbone(**SIZES), "unilm")
