@@ -98,7 +98,7 @@ def test_errors():
     sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
     with pytest.raises(ValueError, match="one of bidirectional, left_to_right.*got 'causal'"):
         BertBackbone(30, **sizes, attention_pattern="causal")
-    with pytest.raises(ValueError, match="a RobertaBackbone has no segment_ids"):
+    with pytest.raises(ValueError, match="has no segment_ids"):
         RobertaBackbone(30, **sizes, attention_pattern="seq2seq")
     with pytest.raises(ValueError, match="'unilm' tells 6 segments apart, got num_segments=2"):
         BertBackbone(30, **sizes, attention_pattern="unilm")
