@@ -64,23 +64,27 @@ def is_long(cell):
     if cell.format in PORTABLE:
         # The files hold no tokenizer, and what they hold of other heads is in tests/serving.
         return cell.preprocessor != "SegmentPacker" or cell.task not in ("pairs", "label sets")
-    if cell.format is not None and cell.preprocessor == "SegmentPacker":
-        return cell.task == "texts" or cell.saved == ".keras"  # Loading brings the same task.
+    if cell.format is not None:
+        # tests/serving has the SavedModels of the other tasks and of KerasHub's preprocessors.
+        is_known = cell.task not in ("pairs", *PROBLEMS) or cell.saved == ".keras"
+        return is_known or cell.preprocessor.startswith("KerasHub")
     if not cell.preprocessor.startswith("KerasHub"):
         return False
     if cell.preprocessor == "KerasHub's BERT":
         return cell.task != "texts"
-    if cell.format is not None:
-        return (cell.preprocessor, cell.saved) != ("KerasHub's DistilBERT", "preset")
     return (cell.task, cell.kind) != ("pairs", "list")
+
+
+#: (task, kind) that `make test` runs on every backend, beside the lists of every task.
+SEEN_EVERYWHERE = [("texts", kind) for kind in ("dict", *DATASETS)]
 
 
 def is_broad(cell):
     """Whether PyTorch alone runs a cell in `make test`.
 
     What is compiled is the same for most cells of a task: rows become packed arrays before. So
-    TensorFlow and JAX get each task as lists, some as a graph, texts in each dataset of batches,
-    pairs from each preprocessor, and each way of saving for some heads.
+    TensorFlow and JAX get each task as lists, texts in each dataset of batches, pairs from each
+    preprocessor, and each way of saving for some heads.
     """
     if cell.format is not None:
         return False
@@ -88,11 +92,11 @@ def is_broad(cell):
         kept = ("pairs", "chains") if cell.saved == ".keras" else ("questions", "masks")
         return cell.preprocessor != "SegmentPacker" or cell.kind != "list" or cell.task not in kept
     if cell.preprocessor == "SegmentPacker":
-        kinds = {"texts": ("list", "dict", *DATASETS), "pairs": ("list", "tf.data")}
-        return cell.kind not in kinds.get(cell.task, ("list",))
+        return cell.kind != "list" and (cell.task, cell.kind) not in SEEN_EVERYWHERE
     if cell.task == "pretraining":
         return cell.kind not in ("arrays", "generator")
-    return (cell.task, cell.kind) not in (("pairs", "list"), ("words", "arrays"))
+    # The texts are for KerasHub's BERT, which has no pairs here.
+    return (cell.task, cell.kind) not in (("pairs", "list"), ("texts", "list"), ("words", "arrays"))
 
 
 def is_exporting(cell):

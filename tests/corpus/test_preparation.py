@@ -316,10 +316,8 @@ def test_what_cannot_be_read_is_left_out_and_counted(faulty, tmp_path):
     assert len(places) == 6 and places[5] == f"{faulty}/b.jsonl: 4 more"
     assert places[1].startswith(f"{faulty}/b.jsonl, line 11 is not JSON: Expecting property")
     assert str(faulty) not in (tmp_path / "one" / "manifest.json").read_text()
-    for workers in (2, 3):
-        output = tmp_path / str(workers)
-        prepare_corpus(faulty, make_tokenizer(), output, workers=workers, **TOLERANT)
-        assert read_folder(output) == read_folder(tmp_path / "one")
+    prepare_corpus(faulty, make_tokenizer(), tmp_path / "two", workers=2, **TOLERANT)
+    assert read_folder(tmp_path / "two") == read_folder(tmp_path / "one")
 
 
 def test_nothing_is_left_over(tmp_path):
