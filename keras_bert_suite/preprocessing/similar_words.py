@@ -23,8 +23,8 @@ def find_similar_words(
 ) -> dict[str, str]:
     """Finds the most similar word of each word, among the words of the same number of tokens.
 
-    It computes the cosines of all pairs in parts, so it takes 64 MB beside the vectors. For
-    100,000 words of 300 numbers it does 6e12 operations, about a minute on a processor.
+    It computes the cosines of all pairs of words with as many tokens, in parts of 64 MB. Beside
+    them it has a copy of the vectors in memory.
 
     Args:
         words: list of N str, such as the words of word2vec or GloVe. Words with an unknown token
