@@ -106,6 +106,9 @@ def _read_config(config, model):
     config.check_dials(model.dials)
     kwargs = read_fields(config, model.fields, activation_names.GOOGLE)
     kwargs["layer_norm_epsilon"] = LAYER_NORM_EPSILON
+    for field in model.fields:
+        if field.kind == "width" and kwargs[field.argument] == kwargs["hidden_dim"]:
+            del kwargs[field.argument]
     if config.get("hidden_act") == "gelu" and config.get(GELU_APPROXIMATE) is False:
         kwargs["activation"] = "gelu_erf"
     return kwargs

@@ -36,7 +36,7 @@ class RoFormerBackbone(BertBackbone):
     ZhuiyiTechnology/roformer-v2.
     """
 
-    #: The sizes of the released models. With their vocabulary of 50,000 words they have 30.1 and
+    #: The sizes of the released models. With their vocabulary of 50,000 words they have 30.0 and
     #: 124.1 million parameters. RoFormerV2 has these sizes, and those of BERT's large model.
     sizes = {
         "small": {"num_layers": 6, "num_heads": 6, "hidden_dim": 384, "intermediate_dim": 1536},

@@ -192,7 +192,7 @@ def test_several_checkpoints_are_named(toy_copy):
         ("vocab_size", 16, "different models"),
         ("hidden_size", -4, "positive integer"),
         ("hidden_act", "linear", "one of gelu, gelu_tanh, gelu_erf, relu"),
-        ("hidden_act", "gelu_new", "one of gelu, relu, tanh"),
+        ("hidden_act", "gelu_new", "one of gelu, gelu_tanh, gelu_erf, relu"),
         ("num_hidden_layers", None, "has no 'num_hidden_layers'"),
     ],
 )

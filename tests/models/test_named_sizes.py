@@ -25,7 +25,7 @@ COUNTED = {
     (AlbertBackbone, "large", 30_000): ("Albert", 17.7),
     (AlbertBackbone, "xlarge", 30_000): ("Albert", 58.7),
     (AlbertBackbone, "xxlarge", 30_000): ("Albert", 222.6),
-    (RoFormerBackbone, "small", 50_000): ("RoFormer", 30.0),
+    (RoFormerBackbone, "small", 50_000): ("RoFormer", 29.8),
     (RoFormerBackbone, "base", 50_000): ("RoFormer", 123.5),
     # NEZHA is BERT without a table of positions.
     (NezhaBackbone, "base", 21_128): ("Bert", 101.9),
