@@ -137,7 +137,7 @@ INTERNAL = {
 }
 
 #: Public in spite of their names: `os._exit`, and `_replace` of named tuples.
-DOCUMENTED = {"_exit", "_replace"}
+DOCUMENTED = {"_exit"}
 
 PRIVATE = re.compile(r"_[a-z]\w*")
 
