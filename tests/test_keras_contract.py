@@ -136,7 +136,7 @@ INTERNAL = {
     ),
 }
 
-#: Public in spite of their names: `os._exit`, and `_replace` of named tuples.
+#: Public in spite of its name: `os._exit`.
 DOCUMENTED = {"_exit"}
 
 PRIVATE = re.compile(r"_[a-z]\w*")
