@@ -4,6 +4,7 @@ import csv
 import json
 import types
 
+import keras
 import pytest
 from cli.small_files import write_reviews
 from cli.test_pretrain import MODEL, SETTINGS, STEPS, corpus  # noqa: F401
@@ -15,6 +16,9 @@ from keras_bert_cli.pretrain import find_backbone
 from keras_bert_cli.pretrain_folder import read_run
 from keras_bert_suite import BytePairTokenizer
 from keras_bert_suite.instances import instance_planner, instance_ranges
+
+#: Elsewhere the steps of each run are compiled for seconds. tests/tasks/ trains on each backend.
+pytestmark = [] if keras.config.backend() == "torch" else [pytest.mark.long]
 
 #: The columns of the log that an objective adds to those of masked tokens.
 COLUMNS = {
