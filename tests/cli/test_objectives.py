@@ -3,6 +3,7 @@
 import csv
 import json
 
+import keras
 import pytest
 from cli.small_files import write_reviews
 from cli.test_pretrain import MODEL, SETTINGS, STEPS, corpus  # noqa: F401
@@ -12,6 +13,9 @@ from keras_bert_cli.objectives import MODES, OBJECTIVES, PAIR_MODES
 from keras_bert_cli.pretrain_folder import read_run
 from keras_bert_suite import BertBackbone
 from keras_bert_suite.instances import instance_planner, instance_ranges
+
+#: Elsewhere the steps of each run are compiled for seconds. tests/tasks/ trains on each backend.
+pytestmark = [] if keras.config.backend() == "torch" else [pytest.mark.long]
 
 #: The columns of the log that an objective adds to those of masked tokens.
 COLUMNS = {
