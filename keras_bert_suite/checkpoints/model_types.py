@@ -81,6 +81,14 @@ BERT = ModelType(
     ),
 )
 
+_ROBERTA_BUILT_IN = {
+    # keras.activations.gelu, which is exact by default.
+    "activation": "gelu_erf",
+    "layer_norm_epsilon": 1e-5,
+    "initializer_range": 0.02,
+    "num_segments": 1,
+}
+
 ROBERTA = ModelType(
     name="roberta",
     title="RoBERTa",
@@ -94,13 +102,7 @@ ROBERTA = ModelType(
         "RobertaBackbone",
         name_tables_keras_hub.KERAS_HUB_ROBERTA,
         tokenizer="BytePairTokenizer",
-        built_in={
-            # keras.activations.gelu, which is exact by default.
-            "activation": "gelu_erf",
-            "layer_norm_epsilon": 1e-5,
-            "initializer_range": 0.02,
-            "num_segments": 1,
-        },
+        built_in=_ROBERTA_BUILT_IN,
     ),
     position_offset=2,
     # Padding has the position before the position of the first token.
@@ -115,11 +117,11 @@ XLM_ROBERTA = replace(
     tokenizer="XLMRobertaTokenizer",
     read_tokenizer=read_hugging_face_fairseq,
     architectures=name_classes("XLMRoberta", name_tables.ROBERTA),
-    keras_hub=replace(
-        ROBERTA.keras_hub,
-        backbone="XLMRobertaBackbone",
-        names=name_tables_keras_hub.KERAS_HUB_XLM_ROBERTA,
+    keras_hub=KerasHubModel(
+        "XLMRobertaBackbone",
+        name_tables_keras_hub.KERAS_HUB_XLM_ROBERTA,
         tokenizer="XLMRobertaTokenizer",
+        built_in=_ROBERTA_BUILT_IN,
     ),
 )
 

@@ -123,7 +123,8 @@ class SelfAttention(keras.layers.Layer):
             layout.visible,
             strict=True,
         ):
-            query, key, value = self.place(*map(self._split_heads, tensors), positions)
+            query, key, value = map(self._split_heads, tensors)
+            query, key, value = self.place(query, key, value, positions)
             context = self.attend(query, key, value, visible, training=training)
             contexts.append(self._join_heads(context))
         return self.output_projection(layout.join_groups(contexts))
