@@ -47,7 +47,7 @@ def make_backbone(values, tokenizer, **arguments):
         UsageError: if the kind has no such size, or cannot read what the tokenizer writes.
     """
     from keras_bert_suite.argument_checks import list_arguments
-    from keras_bert_suite.checkpoints.model_types import MODEL_TYPES
+    from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
     from keras_bert_suite.models import BACKBONES, BERT_SIZES, BertBackbone
 
     cls = tokenizer.backbone_cls

@@ -58,7 +58,7 @@ def plain_graphs():
     if os.environ["KERAS_BACKEND"] == "tensorflow":
         import tensorflow as tf
 
-        from keras_bert_suite.tasks import sequence_packing
+        from keras_bert_suite.tasks.base import sequence_packing
 
         tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
         sequence_packing.GRAPH_GROUPS = 3

@@ -34,7 +34,7 @@ from keras_bert_suite import (
     TextClassifier,
     TokenClassifier,
 )
-from keras_bert_suite.checkpoints.tokenizer_files import write_tokenizer
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import write_tokenizer
 
 #: The end of the name of a class of transformers -> our task with this head.
 TASKS = {

@@ -55,9 +55,9 @@ TENSORFLOW = {
     "training/gradient_cache.py": "writes a gradient of its own under that backend",
     "layers/dense.py": "writes the product so that TensorFlow joins it, under that backend",
     "layers/dropout.py": "draws random bits under that backend",
-    "layers/grouped_layout.py": "cuts arrays by the operation whose gradient joins them",
+    "layers/attention/grouped_layout.py": "cuts arrays by the operation whose gradient joins them",
     "layers/recompute.py": "calls TensorFlow's own recomputation under that backend",
-    "tasks/half_precision.py": "asks TensorFlow for its devices under that backend",
+    "tasks/base/half_precision.py": "asks TensorFlow for its devices under that backend",
     "training/cross_entropy.py": "writes a gradient of its own under that backend",
     "training/fused_updates.py": "calls TensorFlow's own optimizer kernel under that backend",
 }

@@ -94,8 +94,8 @@ TORCH = {
 }
 
 #: Functions and enums of JAX's private module `cudnn.fused_attention_stablehlo`, which
-#: `layers/cudnn_attention.py` uses, with their parameters. Without them JAX has no cuDNN attention
-#: on a GPU, and without offsets packed rows need a mask.
+#: `layers/attention/cudnn_attention.py` uses, with their parameters. Without them JAX has no cuDNN
+#: attention on a GPU, and without offsets packed rows need a mask.
 CUDNN = {
     "dot_product_attention": [
         *("query", "key", "value", "bias", "mask", "q_seqlen", "kv_seqlen", "q_offsets"),

@@ -114,7 +114,7 @@ class Choices(Kind):
             columns = {"prompt": prompts, "endings": endings}
             return saved_model.choose(columns, self.values.batch_size)
 
-        from keras_bert_suite.tasks.predicting import softmax
+        from keras_bert_suite.tasks.base.predicting import softmax
 
         chooser = open_task(self.values.model, self.task)
         outputs = chooser.predict((prompts, endings), batch_size=self.values.batch_size, verbose=0)

@@ -6,6 +6,13 @@ from keras_bert_suite.checkpoints.classifier_head import (
     token_classifier_arguments,
 )
 from keras_bert_suite.checkpoints.formats import is_keras_preset, open_checkpoint, preset_name
+from keras_bert_suite.checkpoints.google_tf1.writer import save_google_tf1
+from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import embedder_arguments
+from keras_bert_suite.checkpoints.hugging_face.sentence_transformers_writer import (
+    save_sentence_transformers,
+)
+from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
+from keras_bert_suite.checkpoints.keras_hub.writer import save_keras_hub
 from keras_bert_suite.checkpoints.load_weights import (
     count_sentence_relations,
     find_heads,
@@ -14,16 +21,14 @@ from keras_bert_suite.checkpoints.load_weights import (
     load_weights,
     may_have_next_sentence,
 )
-from keras_bert_suite.checkpoints.model_types import check_backbone
-from keras_bert_suite.checkpoints.save_google_tf1 import save_google_tf1
-from keras_bert_suite.checkpoints.save_hugging_face import save_hugging_face
-from keras_bert_suite.checkpoints.save_keras_hub import save_keras_hub
-from keras_bert_suite.checkpoints.save_sentence_transformers import save_sentence_transformers
-from keras_bert_suite.checkpoints.sentence_transformers import embedder_arguments
-from keras_bert_suite.checkpoints.tokenizer_files import check_vocabulary, write_tokenizer
-from keras_bert_suite.checkpoints.tokenizer_kinds import (
+from keras_bert_suite.checkpoints.model_types.table import check_backbone
+from keras_bert_suite.checkpoints.tokenizer_files.kinds import (
     read_folder_tokenizer,
     read_json_tokenizer,
+)
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
+    check_vocabulary,
+    write_tokenizer,
 )
 
 __all__ = [

@@ -4,13 +4,13 @@ import os
 import re
 from pathlib import Path
 
-from keras_bert_suite.checkpoints.config_values import read_json
-from keras_bert_suite.checkpoints.google_models import GOOGLE_MODELS
-from keras_bert_suite.checkpoints.google_tf1 import GoogleCheckpoint
-from keras_bert_suite.checkpoints.hugging_face import WEIGHT_FILES, HuggingFaceCheckpoint
-from keras_bert_suite.checkpoints.keras_hub_preset import KerasHubCheckpoint, is_keras_hub_preset
+from keras_bert_suite.checkpoints.google_tf1.kinds import GOOGLE_MODELS
+from keras_bert_suite.checkpoints.google_tf1.reader import GoogleCheckpoint
+from keras_bert_suite.checkpoints.hugging_face.reader import WEIGHT_FILES, HuggingFaceCheckpoint
+from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import find_encoder
+from keras_bert_suite.checkpoints.keras_hub.reader import KerasHubCheckpoint, is_keras_hub_preset
 from keras_bert_suite.checkpoints.load_weights import spelled_shapes, transformed_shape
-from keras_bert_suite.checkpoints.sentence_transformers import find_encoder
+from keras_bert_suite.checkpoints.model_types.config_values import read_json
 from keras_bert_suite.files.messages import list_directory, list_names, shorten
 
 _FORMATS = (

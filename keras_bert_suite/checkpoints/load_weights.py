@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 
-from keras_bert_suite.checkpoints.name_tables import matches_any, part_of
+from keras_bert_suite.checkpoints.name_tables.bert import matches_any, part_of
 from keras_bert_suite.files.messages import list_names, shorten
 
 

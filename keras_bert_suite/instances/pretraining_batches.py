@@ -13,9 +13,9 @@ from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.instances.epoch_plans import EpochPlans
 from keras_bert_suite.instances.instance_planner import PAIR_MODES, InstancePlanner
 from keras_bert_suite.instances.token_ranges import TokenRanges
+from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
+from keras_bert_suite.preprocessing.masking.token_shuffler import TokenShuffler
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
-from keras_bert_suite.preprocessing.token_masker import TokenMasker
-from keras_bert_suite.preprocessing.token_shuffler import TokenShuffler
 
 #: The class warns if the share of random pairs is at least this large. For documents of two or
 #: three short sentences the share is two thirds.

@@ -1,36 +1,17 @@
 """Keras layers that own weights or random state."""
 
 from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
-from keras_bert_suite.layers.attention_kernels import takes_lengths
-from keras_bert_suite.layers.bert_embeddings import BertEmbeddings
-from keras_bert_suite.layers.crf import ConditionalRandomField
-from keras_bert_suite.layers.dropout import Dropout
-from keras_bert_suite.layers.global_pointer import EfficientGlobalPointer, GlobalPointer
-from keras_bert_suite.layers.global_tokens import GlobalTokens
-from keras_bert_suite.layers.learned_pooling import (
-    AttentionPooling,
-    BiLSTMPooling,
-    ConvolutionPooling,
-    LastLayers,
-    ScalarMix,
+from keras_bert_suite.layers.attention.attention_kernels import takes_lengths
+from keras_bert_suite.layers.attention.global_tokens import GlobalTokens
+from keras_bert_suite.layers.attention.longformer_attention import (
+    LongformerAttention,
+    LongformerBlock,
 )
-from keras_bert_suite.layers.longformer_attention import LongformerAttention, LongformerBlock
-from keras_bert_suite.layers.masked_lm_head import MaskedLMHead
-from keras_bert_suite.layers.modern_bert_attention import ModernBertAttention
-from keras_bert_suite.layers.modern_bert_block import ModernBertBlock
-from keras_bert_suite.layers.pooling import (
-    FirstLastPooling,
-    FirstTokenPooling,
-    MaxPooling,
-    MeanPooling,
-)
-from keras_bert_suite.layers.prediction_head import PredictionHead
-from keras_bert_suite.layers.projected_embeddings import ProjectedEmbeddings
-from keras_bert_suite.layers.relative_attention import RelativeAttention, RelativeBlock
-from keras_bert_suite.layers.replaced_tokens import ReplacedTokenHead, ReplacementSampler
-from keras_bert_suite.layers.rotary_attention import RotaryAttention, RotaryBlock
-from keras_bert_suite.layers.self_attention import SelfAttention
-from keras_bert_suite.layers.sequence_layout import (
+from keras_bert_suite.layers.attention.modern_bert_attention import ModernBertAttention
+from keras_bert_suite.layers.attention.relative_attention import RelativeAttention, RelativeBlock
+from keras_bert_suite.layers.attention.rotary_attention import RotaryAttention, RotaryBlock
+from keras_bert_suite.layers.attention.self_attention import SelfAttention
+from keras_bert_suite.layers.attention.sequence_layout import (
     GLOBAL_ARGUMENT,
     LAYOUT_ARGUMENT,
     PackedSequences,
@@ -41,12 +22,34 @@ from keras_bert_suite.layers.sequence_layout import (
     UnpackSequences,
     VisibleTokens,
 )
-from keras_bert_suite.layers.span_boundary import SpanBoundaryHead
-from keras_bert_suite.layers.token_embeddings import TokenEmbeddings
+from keras_bert_suite.layers.dropout import Dropout
+from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings
+from keras_bert_suite.layers.embeddings.projected_embeddings import ProjectedEmbeddings
+from keras_bert_suite.layers.embeddings.token_embeddings import TokenEmbeddings
+from keras_bert_suite.layers.embeddings.unplaced_embeddings import UnplacedEmbeddings
+from keras_bert_suite.layers.heads.crf import ConditionalRandomField
+from keras_bert_suite.layers.heads.global_pointer import EfficientGlobalPointer, GlobalPointer
+from keras_bert_suite.layers.heads.masked_lm_head import MaskedLMHead
+from keras_bert_suite.layers.heads.prediction_head import PredictionHead
+from keras_bert_suite.layers.heads.replaced_tokens import ReplacedTokenHead, ReplacementSampler
+from keras_bert_suite.layers.heads.span_boundary import SpanBoundaryHead
+from keras_bert_suite.layers.modern_bert_block import ModernBertBlock
+from keras_bert_suite.layers.poolings.learned_pooling import (
+    AttentionPooling,
+    BiLSTMPooling,
+    ConvolutionPooling,
+    LastLayers,
+    ScalarMix,
+)
+from keras_bert_suite.layers.poolings.pooling import (
+    FirstLastPooling,
+    FirstTokenPooling,
+    MaxPooling,
+    MeanPooling,
+)
+from keras_bert_suite.layers.poolings.window_sampler import WindowSampler
+from keras_bert_suite.layers.poolings.window_transformer import WindowTransformer
 from keras_bert_suite.layers.transformer_block import TransformerBlock
-from keras_bert_suite.layers.unplaced_embeddings import UnplacedEmbeddings
-from keras_bert_suite.layers.window_sampler import WindowSampler
-from keras_bert_suite.layers.window_transformer import WindowTransformer
 
 __all__ = [
     "GLOBAL_ARGUMENT",

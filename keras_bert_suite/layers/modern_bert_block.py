@@ -7,9 +7,9 @@ import keras
 
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf
+from keras_bert_suite.layers.attention.modern_bert_attention import ModernBertAttention
 from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.dropout import Dropout
-from keras_bert_suite.layers.modern_bert_attention import ModernBertAttention
 from keras_bert_suite.layers.recompute import recompute
 
 

@@ -7,11 +7,11 @@ import keras
 
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_tanh
+from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
+from keras_bert_suite.layers.attention.self_attention import SelfAttention
 from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.dropout import Dropout
-from keras_bert_suite.layers.grouped_layout import GroupedLayout
 from keras_bert_suite.layers.recompute import recompute
-from keras_bert_suite.layers.self_attention import SelfAttention
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

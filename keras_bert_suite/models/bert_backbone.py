@@ -17,7 +17,7 @@ from keras_bert_suite.layers import (
     gelu_tanh,
     takes_lengths,
 )
-from keras_bert_suite.layers.attention_patterns import SEGMENTS_READ, check_segments
+from keras_bert_suite.layers.attention.attention_patterns import SEGMENTS_READ, check_segments
 from keras_bert_suite.models.text_encoder import TextEncoder
 
 #: Google's released sizes: (num_layers, hidden_dim, num_heads). The feed-forward

@@ -6,7 +6,7 @@ import keras
 
 from keras_bert_suite.annotations import Config, Shape, Tensor
 from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings
-from keras_bert_suite.layers.sequence_layout import Layout
+from keras_bert_suite.layers.attention.sequence_layout import Layout
 from keras_bert_suite.models.electra_backbone import ElectraBackbone
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 

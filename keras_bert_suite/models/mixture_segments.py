@@ -62,7 +62,7 @@ def change_pattern(backbone: BertBackbone, attention_pattern: str) -> BertBackbo
     return copy
 
 
-def _choose_rows(old, new):
+def _choose_rows(old: str, new: str) -> tuple[int, ...] | None:
     """The rows of the old table that make the new table of segments, or None for all."""
     if (old == "unilm") == (new == "unilm"):
         return None

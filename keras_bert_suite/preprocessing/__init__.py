@@ -1,13 +1,13 @@
 """Token ids to arrays: packed, cut into windows, masked."""
 
-from keras_bert_suite.preprocessing.language_model_mixture import LanguageModelMixture
-from keras_bert_suite.preprocessing.next_tokens import NextTokenTargets
+from keras_bert_suite.preprocessing.masking.language_model_mixture import LanguageModelMixture
+from keras_bert_suite.preprocessing.masking.next_tokens import NextTokenTargets
+from keras_bert_suite.preprocessing.masking.similar_words import find_similar_words
+from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
+from keras_bert_suite.preprocessing.masking.token_shuffler import TokenShuffler
+from keras_bert_suite.preprocessing.masking.unit_weights import rarity_weights
 from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
 from keras_bert_suite.preprocessing.sequence_packing import split_sequences
-from keras_bert_suite.preprocessing.similar_words import find_similar_words
-from keras_bert_suite.preprocessing.token_masker import TokenMasker
-from keras_bert_suite.preprocessing.token_shuffler import TokenShuffler
-from keras_bert_suite.preprocessing.unit_weights import rarity_weights
 
 __all__ = [
     "LanguageModelMixture",

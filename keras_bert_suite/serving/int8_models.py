@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from keras_bert_suite.tasks.batch_sources import read_data
+from keras_bert_suite.tasks.base.batch_sources import read_data
 
 PRECISIONS = ("float32", "int8")
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.tasks.batch_sources import read_data
+from keras_bert_suite.tasks.base.batch_sources import read_data
 
 
 class AnswerF1(keras.callbacks.Callback):

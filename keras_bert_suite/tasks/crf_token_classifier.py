@@ -11,8 +11,8 @@ from keras_bert_suite.annotations import Config, Labels, Tensor
 from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.tag_schemes import allowed_neighbours, infer_scheme
 from keras_bert_suite.layers import ConditionalRandomField
-from keras_bert_suite.layers.chain_decoding import find_best_paths, find_marginals
-from keras_bert_suite.layers.crf import NO_LABEL
+from keras_bert_suite.layers.heads.chain_decoding import find_best_paths, find_marginals
+from keras_bert_suite.layers.heads.crf import NO_LABEL
 from keras_bert_suite.tasks.token_classifier import TokenClassifier
 from keras_bert_suite.tasks.word_windows import WordWindows
 from keras_bert_suite.training import AdamW, LinearWarmupDecay

@@ -9,15 +9,15 @@ import keras_hub
 from keras import ops
 
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
-from keras_bert_suite.layers.pooling import call_pooling, get_pooling
-from keras_bert_suite.layers.window_sampler import WindowSampler, find_windows
+from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
+from keras_bert_suite.layers.poolings.window_sampler import WindowSampler, find_windows
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.document_windows import pack_documents
+from keras_bert_suite.tasks.base.input_checks import check_segments
+from keras_bert_suite.tasks.base.text_packing import check_can_pack
 from keras_bert_suite.tasks.hidden_states import open_new_pooling
-from keras_bert_suite.tasks.input_checks import check_segments
 from keras_bert_suite.tasks.problem_types import SingleLabel
 from keras_bert_suite.tasks.text_classifier import TextClassifier
-from keras_bert_suite.tasks.text_packing import check_can_pack
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

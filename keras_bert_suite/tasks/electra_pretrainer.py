@@ -10,19 +10,19 @@ from keras import ops
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer, check_share, is_auto
 from keras_bert_suite.layers import ReplacedTokenHead, ReplacementSampler
-from keras_bert_suite.layers.replaced_tokens import write_tokens
+from keras_bert_suite.layers.heads.replaced_tokens import write_tokens
 from keras_bert_suite.models import ElectraBackbone
 from keras_bert_suite.models.electra_generator import ElectraGenerator
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.idle_weights import (
+from keras_bert_suite.tasks.base.idle_weights import (
     IdleWeights,
     encode_tokens,
     find_idle,
     list_missing_poolers,
 )
-from keras_bert_suite.tasks.presets import holds_task, read_task_config
+from keras_bert_suite.tasks.base.presets import holds_task, read_task_config
+from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.pretrainer import Pretrainer, add_perplexity, make_masked_lm_head
-from keras_bert_suite.tasks.row_task import RowTask
 from keras_bert_suite.training import (
     AdamW,
     LinearWarmupDecay,

@@ -17,18 +17,18 @@ from keras_bert_suite.data.word_rows import check_span_shapes
 from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.base.idle_weights import encode_tokens, find_idle
+from keras_bert_suite.tasks.base.input_checks import check_input_names
+from keras_bert_suite.tasks.base.labelled_task import resolve_label_names
+from keras_bert_suite.tasks.base.predicting import predict
+from keras_bert_suite.tasks.base.word_task import WordTask
 from keras_bert_suite.tasks.entities import make_entity
-from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle
-from keras_bert_suite.tasks.input_checks import check_input_names
-from keras_bert_suite.tasks.labelled_task import resolve_label_names
-from keras_bert_suite.tasks.predicting import predict
 from keras_bert_suite.tasks.span_windows import (
     cut_span_windows,
     find_spans,
     join_span_windows,
     pad_spans,
 )
-from keras_bert_suite.tasks.word_task import WordTask
 from keras_bert_suite.tasks.word_windows import WordWindows
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, SpanLoss, is_loss_of_keras
 

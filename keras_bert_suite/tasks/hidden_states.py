@@ -8,8 +8,8 @@ import keras_hub
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers import GLOBAL_ARGUMENT, LAYOUT_ARGUMENT, PackedSequences
-from keras_bert_suite.layers.pooling import call_pooling, get_pooling
-from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle
+from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
+from keras_bert_suite.tasks.base.idle_weights import encode_tokens, find_idle
 
 
 def open_new_pooling(arguments: dict[str, Any], name: str) -> list[str]:

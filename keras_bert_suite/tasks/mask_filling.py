@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from keras_bert_suite.preprocessing.maskable_units import find_words
+from keras_bert_suite.preprocessing.masking.maskable_units import find_words
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
-from keras_bert_suite.tasks.predicting import softmax
+from keras_bert_suite.tasks.base.predicting import softmax
 
 
 def fill_masks(pretrainer, texts, top_k):

@@ -15,12 +15,16 @@ from keras_bert_suite.argument_checks import check_integer, is_auto
 from keras_bert_suite.data.rows import Rows, leave_tensorflow
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
-from keras_bert_suite.tasks.idle_weights import (
+from keras_bert_suite.tasks.base.idle_weights import (
     IdleWeights,
     encode_tokens,
     find_idle,
     list_missing_poolers,
 )
+from keras_bert_suite.tasks.base.predicting import predict
+from keras_bert_suite.tasks.base.presets import holds_task
+from keras_bert_suite.tasks.base.row_task import RowTask
+from keras_bert_suite.tasks.base.text_packing import check_can_pack
 from keras_bert_suite.tasks.mask_filling import (
     check_can_read,
     name_guesses,
@@ -28,15 +32,11 @@ from keras_bert_suite.tasks.mask_filling import (
     rank_tokens,
     score_texts,
 )
-from keras_bert_suite.tasks.predicting import predict
-from keras_bert_suite.tasks.presets import holds_task
 from keras_bert_suite.tasks.pretrainer import (
     Pretrainer,
     add_perplexity,
     make_masked_lm_head,
 )
-from keras_bert_suite.tasks.row_task import RowTask
-from keras_bert_suite.tasks.text_packing import check_can_pack
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
 

@@ -15,9 +15,9 @@ from keras_bert_suite.data.choice_rows import check_collated_endings, read_choic
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.input_checks import check_input_names
-from keras_bert_suite.tasks.labelled_task import make_head
-from keras_bert_suite.tasks.row_task import RowTask
+from keras_bert_suite.tasks.base.input_checks import check_input_names
+from keras_bert_suite.tasks.base.labelled_task import make_head
+from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.text_classifier import pool_first_token
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
 

@@ -13,12 +13,12 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_integer, is_auto
 from keras_bert_suite.layers import MaskedLMHead, SpanBoundaryHead, gelu_tanh
-from keras_bert_suite.layers.span_boundary import find_spans
+from keras_bert_suite.layers.heads.span_boundary import find_spans
 from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.idle_weights import IdleWeights, find_idle
+from keras_bert_suite.tasks.base.idle_weights import IdleWeights, find_idle
+from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.mask_filling import fill_masks
-from keras_bert_suite.tasks.row_task import RowTask
 from keras_bert_suite.tasks.text_classifier import pool_first_token
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
 

@@ -22,7 +22,7 @@ from keras_bert_suite.data.label_sets import (
     read_label_sets,
 )
 from keras_bert_suite.data.targets import encode_targets
-from keras_bert_suite.tasks.labelled_task import serve_classes
+from keras_bert_suite.tasks.base.labelled_task import serve_classes
 from keras_bert_suite.training import (
     ClassAccuracy,
     ClassCrossentropy,

@@ -21,18 +21,18 @@ from keras_bert_suite.data.squad_scores import find_threshold, score_answers
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.answers import choose_answers, rank_answers
-from keras_bert_suite.tasks.idle_weights import (
+from keras_bert_suite.tasks.base.idle_weights import (
     IdleWeights,
     encode_tokens,
     find_idle,
     list_missing_poolers,
     transform_tokens,
 )
-from keras_bert_suite.tasks.input_checks import check_input_names, order_columns
-from keras_bert_suite.tasks.predicting import predict
+from keras_bert_suite.tasks.base.input_checks import check_input_names, order_columns
+from keras_bert_suite.tasks.base.predicting import predict
+from keras_bert_suite.tasks.base.row_task import RowTask
+from keras_bert_suite.tasks.base.text_packing import check_can_pack
 from keras_bert_suite.tasks.question_windows import QuestionWindows, cut_question_windows
-from keras_bert_suite.tasks.row_task import RowTask
-from keras_bert_suite.tasks.text_packing import check_can_pack
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
 

@@ -19,16 +19,17 @@ from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.preprocessing.target_predictions import find_predictions
-from keras_bert_suite.tasks.batch_sources import choose_size, read_data, read_samples
-from keras_bert_suite.tasks.idle_weights import (
+from keras_bert_suite.tasks.base.batch_sources import choose_size, read_data, read_samples
+from keras_bert_suite.tasks.base.idle_weights import (
     IdleWeights,
     encode_tokens,
     find_idle,
     list_missing_poolers,
 )
-from keras_bert_suite.tasks.presets import holds_task
+from keras_bert_suite.tasks.base.presets import holds_task
+from keras_bert_suite.tasks.base.row_task import RowTask
+from keras_bert_suite.tasks.base.text_packing import check_can_pack, measure_rows
 from keras_bert_suite.tasks.pretrainer import Pretrainer, add_perplexity, make_masked_lm_head
-from keras_bert_suite.tasks.row_task import RowTask
 from keras_bert_suite.tasks.target_decoding import (
     check_can_decode,
     count_tokens,
@@ -37,7 +38,6 @@ from keras_bert_suite.tasks.target_decoding import (
     force_padding,
     make_cache,
 )
-from keras_bert_suite.tasks.text_packing import check_can_pack, measure_rows
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
 

@@ -8,7 +8,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers import SelfAttention, TransformerBlock
-from keras_bert_suite.layers.cached_attention import Source, attend_to_source_and_targets
+from keras_bert_suite.layers.attention.cached_attention import Source, attend_to_source_and_targets
 from keras_bert_suite.models import BertBackbone
 
 

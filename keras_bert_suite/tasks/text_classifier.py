@@ -11,16 +11,16 @@ from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Ten
 from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.label_encoding import order_label_columns
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.layers.pooling import get_pooling
+from keras_bert_suite.layers.poolings.pooling import get_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.batch_sources import read_data
-from keras_bert_suite.tasks.feature_training import fit_on_features
+from keras_bert_suite.tasks.base.batch_sources import read_data
+from keras_bert_suite.tasks.base.feature_training import fit_on_features
+from keras_bert_suite.tasks.base.idle_weights import IdleWeights, list_missing_poolers
+from keras_bert_suite.tasks.base.input_checks import check_input_names
+from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
+from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.hidden_states import open_new_pooling, pool_hidden_states
-from keras_bert_suite.tasks.idle_weights import IdleWeights, list_missing_poolers
-from keras_bert_suite.tasks.input_checks import check_input_names
-from keras_bert_suite.tasks.labelled_task import LabelledTask, make_head, resolve_label_names
-from keras_bert_suite.tasks.predicting import predict
 from keras_bert_suite.tasks.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, read_loss
 

@@ -13,7 +13,7 @@ from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
 from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.targets import encode_targets
-from keras_bert_suite.layers.pooling import get_pooling, name_pooling
+from keras_bert_suite.layers.poolings.pooling import get_pooling, name_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.text_rows import (
@@ -22,14 +22,14 @@ from keras_bert_suite.preprocessing.text_rows import (
     number_texts,
     split_packed,
 )
-from keras_bert_suite.tasks.hidden_states import open_new_pooling, pool_hidden_states
-from keras_bert_suite.tasks.idle_weights import IdleWeights, list_missing_poolers
-from keras_bert_suite.tasks.input_checks import (
+from keras_bert_suite.tasks.base.idle_weights import IdleWeights, list_missing_poolers
+from keras_bert_suite.tasks.base.input_checks import (
     check_input_names,
     default_names,
     order_columns,
 )
-from keras_bert_suite.tasks.row_task import RowTask
+from keras_bert_suite.tasks.base.row_task import RowTask
+from keras_bert_suite.tasks.hidden_states import open_new_pooling, pool_hidden_states
 from keras_bert_suite.tasks.semantic_search import SemanticSearch
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 from keras_bert_suite.training import (

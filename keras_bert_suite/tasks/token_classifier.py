@@ -15,19 +15,19 @@ from keras_bert_suite.data.entity_scores import score_entities
 from keras_bert_suite.data.label_encoding import check_token_labels, encode_tags, weigh_token_labels
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.data.tag_schemes import OUTSIDE
-from keras_bert_suite.layers.crf import NO_LABEL
+from keras_bert_suite.layers.heads.crf import NO_LABEL
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.entities import read_entities
-from keras_bert_suite.tasks.idle_weights import encode_tokens, find_idle, transform_tokens
-from keras_bert_suite.tasks.input_checks import check_input_names
-from keras_bert_suite.tasks.labelled_task import (
+from keras_bert_suite.tasks.base.idle_weights import encode_tokens, find_idle, transform_tokens
+from keras_bert_suite.tasks.base.input_checks import check_input_names
+from keras_bert_suite.tasks.base.labelled_task import (
     make_head,
     resolve_label_names,
     serve_classes,
 )
-from keras_bert_suite.tasks.predicting import predict, softmax
-from keras_bert_suite.tasks.word_task import WordTask
+from keras_bert_suite.tasks.base.predicting import predict, softmax
+from keras_bert_suite.tasks.base.word_task import WordTask
+from keras_bert_suite.tasks.entities import read_entities
 from keras_bert_suite.tasks.word_windows import WordWindows, cut_tag_windows, join_windows
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, TokenAccuracy
 

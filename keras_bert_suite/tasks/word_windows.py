@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.data.word_rows import as_column
-from keras_bert_suite.layers.crf import CONTINUED, NO_LABEL
+from keras_bert_suite.layers.heads.crf import CONTINUED, NO_LABEL
 from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.preprocessing.windows import share_windows
 from keras_bert_suite.tokenizers.text_inputs import decode_text

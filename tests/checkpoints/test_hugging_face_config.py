@@ -9,7 +9,7 @@ from peer_weights import run_transformers, to_numpy
 from safetensors.numpy import save_file
 
 from keras_bert_suite.checkpoints import classifier_arguments, open_checkpoint, save_hugging_face
-from keras_bert_suite.checkpoints.model_types import MODEL_TYPES
+from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import TextClassifier
 

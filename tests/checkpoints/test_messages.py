@@ -9,8 +9,8 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint
-from keras_bert_suite.checkpoints.string_table import make_table
-from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle, write_bundle
+from keras_bert_suite.checkpoints.google_tf1.string_table import make_table
+from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle, write_bundle
 from keras_bert_suite.files.messages import list_names, name_of, shorten
 from keras_bert_suite.layers import gelu_erf
 from keras_bert_suite.models import BertBackbone

@@ -6,9 +6,9 @@ import torch
 from peer_weights import to_numpy
 from transformers.activations import ACT2FN
 
-from keras_bert_suite.checkpoints import activation_names
-from keras_bert_suite.checkpoints.activation_names import find_ours, find_theirs
-from keras_bert_suite.checkpoints.name_tables import GOOGLE_TF1, HUGGING_FACE, matches_any
+from keras_bert_suite.checkpoints.model_types import activation_names
+from keras_bert_suite.checkpoints.model_types.activation_names import find_ours, find_theirs
+from keras_bert_suite.checkpoints.name_tables.bert import GOOGLE_TF1, HUGGING_FACE, matches_any
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.models.bert_backbone import ACTIVATIONS
 from keras_bert_suite.tasks import Pretrainer, TextClassifier

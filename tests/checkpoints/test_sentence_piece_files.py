@@ -21,7 +21,7 @@ from keras_bert_suite import (
     XLMRobertaTokenizer,
 )
 from keras_bert_suite.checkpoints import save_hugging_face, save_keras_hub, write_tokenizer
-from keras_bert_suite.checkpoints.sentence_piece_files import read_hugging_face_albert
+from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import read_hugging_face_albert
 
 TOKENIZER = XLMRobertaTokenizer(make_xlm_roberta())
 TINY = {

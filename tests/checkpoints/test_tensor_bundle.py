@@ -4,8 +4,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from keras_bert_suite.checkpoints.string_table import read_table
-from keras_bert_suite.checkpoints.tensor_bundle import TensorBundle, write_bundle
+from keras_bert_suite.checkpoints.google_tf1.string_table import read_table
+from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle, write_bundle
 
 pytestmark = pytest.mark.backend_free
 
@@ -180,7 +180,7 @@ def test_every_flipped_byte_is_noticed(toy, tmp_path):
 
 def test_big_endian(toy, tmp_path, monkeypatch):
     """A file of a big-endian machine differs in the header and in every number."""
-    from keras_bert_suite.checkpoints import tensor_bundle
+    from keras_bert_suite.checkpoints.google_tf1 import tensor_bundle
 
     original = TensorBundle(toy / "bert_model.ckpt")
     name = "bert/pooler/dense/kernel"

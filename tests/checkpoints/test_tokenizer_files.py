@@ -6,7 +6,7 @@ import pytest
 import transformers
 
 from keras_bert_suite.checkpoints import check_vocabulary
-from keras_bert_suite.checkpoints.tokenizer_files import (
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
     read_google_tokenizer,
     read_hugging_face_tokenizer,
 )

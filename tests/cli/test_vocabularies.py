@@ -11,7 +11,7 @@ from small_texts import VOCABULARY, make_reviews
 import keras_bert_suite as kbs
 from keras_bert_cli.new_models import MODELS
 from keras_bert_suite.checkpoints import write_tokenizer
-from keras_bert_suite.checkpoints.model_types import MODEL_TYPES
+from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
 
 pytestmark = pytest.mark.backend_free
 

@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 from peer_weights import to_numpy
 
-from keras_bert_suite.layers.attention_kernels import fused_attention, plain_attention
+from keras_bert_suite.layers.attention.attention_kernels import fused_attention, plain_attention
 
 B, HEADS, L, D = 3, 2, 7, 5
 BACKEND = keras.config.backend()

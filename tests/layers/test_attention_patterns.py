@@ -10,8 +10,8 @@ from peer_weights import randomize, to_numpy
 
 from keras_bert_suite import BertBackbone, RobertaBackbone
 from keras_bert_suite.layers import VisibleTokens
-from keras_bert_suite.layers.attention_patterns import ATTENTION_PATTERNS, mask_by_ranks
-from keras_bert_suite.layers.grouped_layout import GroupedLayout
+from keras_bert_suite.layers.attention.attention_patterns import ATTENTION_PATTERNS, mask_by_ranks
+from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
 from keras_bert_suite.preprocessing.row_groups import lay_out_groups
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 

@@ -9,7 +9,7 @@ from keras import ops
 from peer_weights import randomize, to_numpy
 
 from keras_bert_suite.layers import ConditionalRandomField
-from keras_bert_suite.layers.chain_decoding import find_best_paths, find_marginals
+from keras_bert_suite.layers.heads.chain_decoding import find_best_paths, find_marginals
 
 B, L, C = 4, 6, 3
 LENGTHS = np.array([4, 1, 0, 6])

@@ -14,8 +14,9 @@ from keras import ops
 from peer_weights import to_numpy
 
 from keras_bert_suite import BertBackbone, ModernBertBackbone
-from keras_bert_suite.layers import SequenceLayout, cudnn_attention
-from keras_bert_suite.layers.attention_kernels import fused_attention, plain_attention
+from keras_bert_suite.layers import SequenceLayout
+from keras_bert_suite.layers.attention import cudnn_attention
+from keras_bert_suite.layers.attention.attention_kernels import fused_attention, plain_attention
 
 if keras.config.backend() != "jax":
     pytest.skip("cuDNN is called under JAX only.", allow_module_level=True)

@@ -6,7 +6,7 @@ import pytest
 from peer_weights import randomize, to_numpy
 
 from keras_bert_suite.layers import EfficientGlobalPointer, GlobalPointer
-from keras_bert_suite.layers.rotary_positions import rotate_positions
+from keras_bert_suite.layers.attention.rotary_positions import rotate_positions
 from keras_bert_suite.training import SpanLoss
 
 B, L, H, C, D = 2, 6, 8, 3, 4

@@ -7,10 +7,10 @@ from checkers import check_layer
 from keras import ops
 from peer_weights import to_numpy
 
-import keras_bert_suite.layers.local_attention as local_attention
+import keras_bert_suite.layers.attention.local_attention as local_attention
 from keras_bert_suite.layers import ModernBertAttention, ModernBertBlock
-from keras_bert_suite.layers.attention_kernels import plain_attention
-from keras_bert_suite.layers.local_attention import attend_locally
+from keras_bert_suite.layers.attention.attention_kernels import plain_attention
+from keras_bert_suite.layers.attention.local_attention import attend_locally
 
 HEADS, WIDTH = 2, 4
 

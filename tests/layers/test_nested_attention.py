@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from peer_weights import to_numpy
 
-from keras_bert_suite.layers import nested_attention
-from keras_bert_suite.layers.attention_kernels import (
+from keras_bert_suite.layers.attention import nested_attention
+from keras_bert_suite.layers.attention.attention_kernels import (
     fused_attention,
     locate_sequences,
     plain_attention,

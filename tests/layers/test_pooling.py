@@ -3,7 +3,12 @@ import numpy as np
 import pytest
 from peer_weights import to_numpy
 
-from keras_bert_suite.layers.pooling import POOLINGS, FirstLastPooling, get_pooling, name_pooling
+from keras_bert_suite.layers.poolings.pooling import (
+    POOLINGS,
+    FirstLastPooling,
+    get_pooling,
+    name_pooling,
+)
 
 STATES = np.random.default_rng(0).normal(size=(2, 3, 4, 5)).astype("float32")
 MASK = np.array([[1, 1, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0]], "int32")

@@ -3,7 +3,7 @@ from checkers import check_layer
 from peer_weights import randomize, to_numpy
 
 from keras_bert_suite.layers import RotaryAttention
-from keras_bert_suite.layers.rotary_positions import rotate_pairs
+from keras_bert_suite.layers.attention.rotary_positions import rotate_pairs
 
 B, L, H, HEADS = 3, 5, 12, 3
 

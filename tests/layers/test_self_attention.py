@@ -4,7 +4,7 @@ import pytest
 from checkers import check_layer
 from peer_weights import randomize, to_numpy
 
-import keras_bert_suite.layers.self_attention as self_attention
+import keras_bert_suite.layers.attention.self_attention as self_attention
 from keras_bert_suite.layers import SelfAttention
 
 B, L, H, HEADS = 3, 5, 12, 3

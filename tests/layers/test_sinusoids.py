@@ -1,7 +1,7 @@
 import numpy as np
 from peer_weights import to_numpy
 
-from keras_bert_suite.layers.sinusoids import compute_sinusoids
+from keras_bert_suite.layers.attention.sinusoids import compute_sinusoids
 
 
 def test_sinusoids():

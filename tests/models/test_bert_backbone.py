@@ -19,7 +19,7 @@ from peer_weights import (
 )
 from tables import narrow
 
-import keras_bert_suite.layers.self_attention as self_attention
+import keras_bert_suite.layers.attention.self_attention as self_attention
 from keras_bert_suite.layers import gelu_erf, gelu_tanh
 from keras_bert_suite.models import BERT_SIZES, BertBackbone
 

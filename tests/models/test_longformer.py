@@ -36,7 +36,7 @@ from keras_bert_suite import (
 )
 from keras_bert_suite.checkpoints import save_hugging_face, save_keras_hub
 from keras_bert_suite.layers import LongformerAttention
-from keras_bert_suite.layers.global_tokens import GLOBAL_TOKENS, GlobalTokens
+from keras_bert_suite.layers.attention.global_tokens import GLOBAL_TOKENS, GlobalTokens
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
 

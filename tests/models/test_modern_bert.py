@@ -28,7 +28,7 @@ from keras_bert_suite import (
     export_onnx,
 )
 from keras_bert_suite.checkpoints import save_hugging_face, save_keras_hub
-from keras_bert_suite.layers.local_attention import _FEW_BLOCKS
+from keras_bert_suite.layers.attention.local_attention import _FEW_BLOCKS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
 

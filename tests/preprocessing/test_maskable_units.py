@@ -3,7 +3,7 @@ import pytest
 from small_texts import VOCABULARY
 
 from keras_bert_suite import WordPieceTokenizer
-from keras_bert_suite.preprocessing.maskable_units import (
+from keras_bert_suite.preprocessing.masking.maskable_units import (
     MaskVocabulary,
     find_words,
     join_characters,

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from keras_bert_suite import WordPieceTokenizer
-from keras_bert_suite.preprocessing.phrase_units import (
+from keras_bert_suite.preprocessing.masking.phrase_units import (
     LexiconPhrases,
     TaggedPhrases,
     check_phrases,

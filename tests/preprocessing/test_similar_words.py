@@ -3,8 +3,8 @@ import pytest
 from small_texts import VOCABULARY
 
 from keras_bert_suite import WordPieceTokenizer, find_similar_words
-from keras_bert_suite.preprocessing import similar_words
-from keras_bert_suite.preprocessing.similar_words import SimilarWords, check_similar_words
+from keras_bert_suite.preprocessing.masking import similar_words
+from keras_bert_suite.preprocessing.masking.similar_words import SimilarWords, check_similar_words
 
 pytestmark = pytest.mark.backend_free
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from keras_bert_suite.preprocessing.token_replacement import (
+from keras_bert_suite.preprocessing.masking.token_replacement import (
     count_predictions,
     draw_uniforms,
     list_predictions,

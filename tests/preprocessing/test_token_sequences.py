@@ -6,7 +6,7 @@ from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import VOCABULARY
 
 from keras_bert_suite import BytePairTokenizer, WordPieceTokenizer
-from keras_bert_suite.preprocessing.token_sequences import TokenSequences, tokenize_in_text
+from keras_bert_suite.preprocessing.masking.token_sequences import TokenSequences, tokenize_in_text
 
 pytestmark = pytest.mark.backend_free
 

@@ -10,8 +10,8 @@ from small_texts import VOCABULARY, make_reviews
 from keras_bert_suite import SegmentPacker, TokenMasker, TokenShuffler, WordPieceTokenizer
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.instances import PretrainingBatches
-from keras_bert_suite.preprocessing.token_masker import OUTPUTS
-from keras_bert_suite.preprocessing.token_shuffler import choose_windows
+from keras_bert_suite.preprocessing.masking.token_masker import OUTPUTS
+from keras_bert_suite.preprocessing.masking.token_shuffler import choose_windows
 
 TOKENIZER = WordPieceTokenizer(VOCABULARY)
 

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from keras_bert_suite.preprocessing.unit_choice import (
+from keras_bert_suite.preprocessing.masking.unit_choice import (
     choose_groups,
     choose_units,
     geometric_shares,

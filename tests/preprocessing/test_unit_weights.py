@@ -6,7 +6,7 @@ from scipy import stats
 from small_texts import VOCABULARY
 
 from keras_bert_suite import WordPieceTokenizer, rarity_weights
-from keras_bert_suite.preprocessing.unit_weights import (
+from keras_bert_suite.preprocessing.masking.unit_weights import (
     PhraseWeights,
     PieceWeights,
     check_weights,

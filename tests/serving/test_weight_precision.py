@@ -11,7 +11,7 @@ from tables import narrow
 from keras_bert_suite import export_saved_model
 from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.weight_precision import bring_to_precision
-from keras_bert_suite.tasks.batch_sources import read_data
+from keras_bert_suite.tasks.base.batch_sources import read_data
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")

@@ -8,7 +8,7 @@ import pytest
 from small_tasks import make_task, predict, predicted_columns
 from tables import narrow
 
-from keras_bert_suite.tasks import half_precision
+from keras_bert_suite.tasks.base import half_precision
 
 WITHOUT, WITH = frozenset({"avx2", "avx512f"}), frozenset({"avx512f", "avx512_bf16"})
 MESSAGE = "has no bfloat16 on this processor: .* twice as long .*dtype='float32'"

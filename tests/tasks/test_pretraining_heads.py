@@ -12,7 +12,7 @@ from small_texts import TINY
 from keras_bert_suite import BertBackbone, Pretrainer
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
 from keras_bert_suite.layers import SpanBoundaryHead, gelu_tanh
-from keras_bert_suite.layers.span_boundary import find_spans
+from keras_bert_suite.layers.heads.span_boundary import find_spans
 
 
 def long_if_compiled(test):

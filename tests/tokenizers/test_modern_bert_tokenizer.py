@@ -13,7 +13,7 @@ from tokenizer_checks import random_texts
 from tokenizers.normalizers import NFC
 
 from keras_bert_suite import BytePairTokenizer, ModernBertTokenizer
-from keras_bert_suite.checkpoints.tokenizer_files import write_tokenizer
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import write_tokenizer
 from keras_bert_suite.tokenizers.byte_pair.canonical_composition import (
     JOINING,
     LEADING,
@@ -140,7 +140,7 @@ def test_offsets_of_composed_characters():
 def test_files_are_read_back(pair, tmp_path):
     ours, _ = pair
     write_tokenizer(ours, 64, tmp_path)
-    from keras_bert_suite.checkpoints.byte_pair_files import read_modern_bert_tokenizer
+    from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import read_modern_bert_tokenizer
 
     again = ModernBertTokenizer(**read_modern_bert_tokenizer(tmp_path))
     config = {**ours.get_config(), "name": None}

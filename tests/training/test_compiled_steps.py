@@ -10,7 +10,7 @@ from small_tasks import make_task
 from small_texts import make_reviews
 
 from keras_bert_suite import AdamW, SegmentPacker
-from keras_bert_suite.tasks import row_task
+from keras_bert_suite.tasks.base import row_task
 from keras_bert_suite.training.compiled_steps import CompiledSteps
 
 pytestmark = pytest.mark.skipif(

@@ -1,0 +1,1 @@
+"""Checkpoints of google-research/bert, in TensorFlow 1's format."""

@@ -1,0 +1,129 @@
+"""Reads checkpoints of the original google-research/bert and google-research/albert."""
+
+from keras_bert_suite.checkpoints.google_tf1.kinds import GELU_APPROXIMATE, GOOGLE_MODELS
+from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle
+from keras_bert_suite.checkpoints.model_types import activation_names
+from keras_bert_suite.checkpoints.model_types.config_fields import read_fields
+from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues
+from keras_bert_suite.files.messages import list_names, shorten
+
+#: The epsilon that is built into tf.contrib's layer_norm.
+LAYER_NORM_EPSILON = 1e-12
+
+# The entry that TensorFlow 2's `tf.train.Checkpoint` writes beside the tensors.
+_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
+class GoogleCheckpoint:
+    """A bert_config.json or albert_config.json, and a TensorFlow 1 checkpoint beside it.
+
+    Args:
+        prefix: `pathlib.Path` of the checkpoint's files, such as
+            `uncased_L-12_H-768_A-12/bert_model.ckpt`.
+
+    Attributes:
+        path: `prefix`.
+        model_type: `ModelType` of the model.
+        name_table: `NameTable` of its tensors.
+        backbone_config: dict of keyword arguments of the backbone.
+        classifier_config: dict of keyword arguments of `TextClassifier` if there is the
+            classification layer of run_classifier.py, else None.
+        classifier_problem: str that says why there is no `classifier_config`, or None.
+        token_classifier_config, multiple_choice_config: None, because the format has no head for
+            tokens or choices.
+        label_names: list of the class ids as str, or None. The names are not stored.
+        sequence_length: None, because it is not stored.
+
+    Raises:
+        FileNotFoundError: if the configuration or a part of the checkpoint is missing.
+        ValueError: if the configuration does not describe a BERT or an ALBERT, or the files are
+            damaged.
+    """
+
+    sequence_length = None
+    token_classifier_config = None
+    multiple_choice_config = None
+
+    def __init__(self, prefix):
+        self.path = prefix
+        self._model, config = _find_config(prefix)
+        self.model_type, self.name_table = self._model.kind, self._model.names
+        self.backbone_config = _read_config(ConfigValues(config), self._model)
+        self._tensors = TensorBundle(prefix)
+        if _OBJECT_GRAPH in self._tensors.shapes():
+            raise ValueError(
+                f"{prefix} is a checkpoint of TensorFlow 2 objects, wanted a checkpoint of "
+                "TensorFlow 1 variables. Convert it to the Hugging Face format with the library "
+                "that wrote it."
+            )
+        self.classifier_config, self.classifier_problem = _read_classifier(
+            self._tensors.shapes().get("output_weights")
+        )
+        self.label_names = (self.classifier_config or {}).get("label_names")
+
+    @property
+    def tokenizer_config(self):
+        """dict of arguments of the tokenizer; see `GoogleModel.read_tokenizer`."""
+        return self._model.read_tokenizer(self.path.parent)[1]
+
+    @property
+    def tokenizer_class(self):
+        """str, the class of the tokenizer."""
+        return self._model.read_tokenizer(self.path.parent)[0]
+
+    def tensor_shapes(self):
+        """dict of tensor name -> shape, read from the index."""
+        return self._tensors.shapes()
+
+    def tensor(self, name):
+        """The tensor called `name`, as a NumPy array in its stored dtype."""
+        return self._tensors.tensor(name)
+
+
+def _find_config(prefix):
+    """(`GoogleModel`, path of its configuration). The file may have more in its name."""
+    found = [
+        (model, path)
+        for model in GOOGLE_MODELS.values()
+        for path in sorted(prefix.parent.glob(f"{model.config}*.json"))
+    ]
+    found = [(model, path) for model, path in found if path.stem == model.config] or found
+    if len(found) == 1:
+        return found[0]
+    wanted = [f"{model.config}.json" for model in GOOGLE_MODELS.values()]
+    if found:
+        raise ValueError(
+            f"{prefix.parent} has {list_names(path.name for _, path in found)}. Rename the file "
+            f"that belongs to {prefix.name} to {found[0][0].config}.json, and move the others."
+        )
+    raise FileNotFoundError(
+        f"{prefix.parent} has the checkpoint {prefix.name} but no {' or '.join(wanted)}. Copy the "
+        "configuration and the vocabulary from the checkpoint that was fine-tuned."
+    )
+
+
+def _read_config(config, model):
+    config.check_dials(model.dials)
+    kwargs = read_fields(config, model.fields, activation_names.GOOGLE)
+    kwargs["layer_norm_epsilon"] = LAYER_NORM_EPSILON
+    for field in model.fields:
+        if field.kind == "width" and kwargs[field.argument] == kwargs["hidden_dim"]:
+            del kwargs[field.argument]
+    if config.get("hidden_act") == "gelu" and config.get(GELU_APPROXIMATE) is False:
+        kwargs["activation"] = "gelu_erf"
+    return kwargs
+
+
+def _read_classifier(shape):
+    """`(arguments, problem)` for a classification layer of this shape.
+
+    They are as from `hugging_face_config.read_classifier`.
+    """
+    if shape is None:
+        return None, "has no classification layer"
+    if len(shape) != 2 or shape[0] < 2:
+        return None, (
+            f"has a classification layer of shape {shorten(shape)}, wanted two labels or more: "
+            "one output is a regression"
+        )
+    return {"label_names": [str(i) for i in range(shape[0])]}, None

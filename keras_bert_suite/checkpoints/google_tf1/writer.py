@@ -1,0 +1,136 @@
+"""Writes a model as a checkpoint of the original google-research/bert or google-research/albert."""
+
+import warnings
+
+import keras
+import keras_hub
+
+from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.checkpoints.google_tf1.kinds import GELU_APPROXIMATE, GOOGLE_MODELS
+from keras_bert_suite.checkpoints.google_tf1.reader import LAYER_NORM_EPSILON
+from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import write_bundle
+from keras_bert_suite.checkpoints.hugging_face.config import SINGLE_LABEL
+from keras_bert_suite.checkpoints.model_types import activation_names
+from keras_bert_suite.checkpoints.model_types.config_fields import GOOGLE_FIELDS, write_fields
+from keras_bert_suite.checkpoints.model_types.table import type_of_backbone
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import check_vocabulary
+from keras_bert_suite.checkpoints.writer_parts import (
+    collect_weights,
+    convert_weights,
+    find_tokenizer,
+)
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_file import write_json
+
+
+def save_google_tf1(
+    model: keras.Model, path: PathLike, tokenizer: keras_hub.tokenizers.Tokenizer | None = None
+) -> None:
+    """Writes a directory with the files of the models that Google released.
+
+    Google's run_pretraining.py, run_classifier.py and others take its `bert_model.ckpt` as
+    `--init_checkpoint`. It is written without TensorFlow.
+
+    The directory holds bert_config.json, bert_model.ckpt.index and
+    bert_model.ckpt.data-00000-of-00001 in float32, and with a tokenizer its files: vocab.txt or
+    spiece.model. Of an ALBERT it holds albert_config.json and model.ckpt-best. If there is an
+    error, no directory is written.
+
+    The format stores neither the names of labels, nor whether text is lowercased. Google's scripts
+    have the flag `--do_lower_case` for this.
+
+    Args:
+        model: `BertBackbone`, `AlbertBackbone`, or a task with a `.backbone`. Beside the backbone
+            it may have the heads of a `Pretrainer`, a layer called "classifier" on the pooled
+            output, or, of a BERT, the "span_labeler" of a `QuestionAnswerer`.
+        path: str or path of the directory, which must not exist.
+        tokenizer: `WordPieceTokenizer`, or of an ALBERT `AlbertTokenizer`. None takes that of a
+            task's preprocessor, if it has one; no tokenizer is written with a backbone alone.
+
+    Raises:
+        FileExistsError: if `path` exists.
+        OSError: if the disk is full.
+        ValueError: if the format cannot hold the model: it has another backbone, a
+            `layer_norm_epsilon` other than 1e-12, an activation other than "gelu_tanh",
+            "gelu_erf", "relu" and "tanh", or other weights; if the format cannot hold the settings
+            of the tokenizer; or if the sizes of vocabulary and embeddings differ.
+
+    Warns:
+        UserWarning: if the activation is "gelu_erf". `open_checkpoint`, bert4keras and the
+            converter of transformers compute it, but Google's code computes "gelu_tanh".
+    """
+    backbone = getattr(model, "backbone", model)
+    kind = type_of_backbone(type(backbone))
+    google = GOOGLE_MODELS.get(kind and kind.backbone)
+    if google is None:
+        # The checks of the fields name what other backbones lack.
+        write_fields(backbone, GOOGLE_FIELDS, activation_names.GOOGLE, "Google's BERT")
+        raise ValueError(
+            f"Google's format can hold a {' or '.join(GOOGLE_MODELS)}, got a "
+            f"{type(backbone).__name__}. Use `save_hugging_face`, or `model.save`."
+        )
+    config = write_fields(backbone, google.fields, activation_names.GOOGLE, google.owner)
+    is_exact_gelu = config["hidden_act"] == "gelu_erf"
+    if is_exact_gelu:
+        config.update({"hidden_act": "gelu", GELU_APPROXIMATE: False})
+    for field in google.fields:
+        # bert4keras' name for what Google's BERT does not have.
+        if field.kind == "width" and config[field.name] == backbone.hidden_dim:
+            del config[field.name]
+    if backbone.layer_norm_epsilon != LAYER_NORM_EPSILON:
+        raise ValueError(
+            f"{google.owner} normalises with an epsilon of {LAYER_NORM_EPSILON}, got "
+            f"layer_norm_epsilon={backbone.layer_norm_epsilon}. Use `model.save`."
+        )
+    _check_problem_type(model, google.owner)
+    weights = collect_weights(model, google.names, google.owner)
+    tokenizer = find_tokenizer(model, tokenizer, google.kind.tokenizers)
+    if tokenizer is not None:
+        check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
+        _check_settings(tokenizer, google)
+
+    with atomic_directory(path) as directory:
+        write_json(directory / f"{google.config}.json", config)
+        if tokenizer is not None:
+            tokenizer.save_assets(directory)
+        write_bundle(directory / google.checkpoint, convert_weights(weights, google.names))
+    if is_exact_gelu:
+        warnings.warn(
+            f"The model in {path} has the exact GELU. keras_bert_suite, bert4keras and the "
+            "converter of transformers compute it, but Google's own code computes the tanh "
+            "approximation, which differs by up to 0.0005 in each activation.",
+            stacklevel=2,
+        )
+
+
+def _check_problem_type(model, owner):
+    problem_type = getattr(model, "problem_type", SINGLE_LABEL)
+    if problem_type != SINGLE_LABEL:
+        raise ValueError(
+            f"{owner} has classes that exclude each other, got a {type(model).__name__} with "
+            f"problem_type={problem_type!r}. Use `save_hugging_face` or `model.save`, or save its "
+            "`backbone` alone."
+        )
+
+
+def _check_settings(tokenizer, google):
+    """Checks that a tokenizer has the settings that are built into Google's scripts."""
+    if type(tokenizer).__name__ not in google.kind.tokenizers:
+        raise ValueError(
+            f"{google.owner} is written with its {' or '.join(google.kind.tokenizers)}, got a "
+            f"{type(tokenizer).__name__}. Save its `backbone` alone to write no tokenizer."
+        )
+    config, usual = tokenizer.get_config(), type(tokenizer)().get_config()
+    # Whether text is lowercased is a flag of the scripts. In those of BERT accents go with it.
+    for settings in (config, usual):
+        if settings["strip_accents"] is None:
+            settings["strip_accents"] = tokenizer.lowercase
+    kept = ("lowercase", "name", "dtype", "trainable")
+    names = [name for name in usual if name not in kept]
+    wrong = [f"{name}={config[name]!r}" for name in names if config[name] != usual[name]]
+    if wrong:
+        wanted = ", ".join(f"{n}={usual[n]!r}" for n in names if usual[n] is not None)
+        raise ValueError(
+            f"{google.owner} has no place for {', '.join(wrong)} of the tokenizer; wanted "
+            f"{wanted}. Use `save_hugging_face`, or `model.save`."
+        )

@@ -1,0 +1,39 @@
+"""The fields of Longformer's config.json."""
+
+from keras_bert_suite.checkpoints.model_types.config_fields import BERT_FIELDS, Field
+from keras_bert_suite.files.messages import shorten
+
+LONGFORMER_FIELDS = (*BERT_FIELDS, Field("separator_id", "sep_token_id", "size", 2))
+
+
+def read_longformer(config):
+    """Reads the windows of the layers, an int for all or a list of an int for each.
+
+    Args:
+        config: `ConfigValues`.
+
+    Returns:
+        dict of `attention_window`, a list.
+
+    Raises:
+        ValueError: if the value is of another type, or a window is not even.
+    """
+    number = config.size("num_hidden_layers")
+    windows = config.get("attention_window", 512)
+    each = [windows] * number if type(windows) is int else windows
+    valid = isinstance(each, list) and all(type(w) is int and w > 0 and w % 2 == 0 for w in each)
+    if not valid or len(each) != number:
+        raise ValueError(
+            f"'attention_window' in {config.path} must be an even number, or a list of {number} of "
+            f"them, one for each layer, got {shorten(repr(windows))}."
+        )
+    return {"attention_window": each}
+
+
+def write_longformer(backbone):
+    """Makes the field that `read_longformer` reads.
+
+    Args:
+        backbone: `LongformerBackbone`.
+    """
+    return {"attention_window": list(backbone.attention_window)}

@@ -1,0 +1,119 @@
+"""The fields of ModernBERT's config.json."""
+
+from keras_bert_suite.checkpoints.model_types.config_fields import Field
+from keras_bert_suite.files.messages import shorten
+
+MODERN_BERT_FIELDS = (
+    Field("vocabulary_size", "vocab_size", "size"),
+    Field("num_layers", "num_hidden_layers", "size"),
+    Field("num_heads", "num_attention_heads", "size"),
+    Field("hidden_dim", "hidden_size", "size"),
+    Field("intermediate_dim", "intermediate_size", "size"),
+    Field("activation", "hidden_activation", "activation"),
+    Field("head_activation", "classifier_activation", "activation"),
+    Field("local_attention", "local_attention", "size", 128),
+    Field("max_sequence_length", "max_position_embeddings", "positions"),
+    Field("embedding_dropout", "embedding_dropout", "rate", 0.0),
+    Field("attention_dropout", "attention_dropout", "rate", 0.0),
+    Field("mlp_dropout", "mlp_dropout", "rate", 0.0),
+    Field("attention_bias", "attention_bias", "flag", False),
+    Field("mlp_bias", "mlp_bias", "flag", False),
+    Field("norm_bias", "norm_bias", "flag", False),
+    Field("head_bias", "classifier_bias", "flag", False),
+    Field("layer_norm_epsilon", "norm_eps", "positive", 1e-5),
+    Field("initializer_range", "initializer_range", "positive", 0.02),
+)
+
+#: Fields that must have these values, or be absent.
+MODERN_BERT_DIALS = (
+    ("decoder_bias", (True,)),
+    ("rope_scaling", ()),
+    ("classifier_pooling", ("cls", "mean")),
+)
+
+_GLOBAL, _LOCAL = "full_attention", "sliding_attention"
+
+#: The argument of our backbone -> (kind of layer, field of older files, its default).
+_ROTARY_BASES = {
+    "global_rotary_base": (_GLOBAL, "global_rope_theta", 160000.0),
+    "local_rotary_base": (_LOCAL, "local_rope_theta", 10000.0),
+}
+
+
+def read_modern_bert(config):
+    """Reads the arguments of the backbone that are not plain fields.
+
+    transformers 5 writes `layer_types` and `rope_parameters`, older versions
+    `global_attn_every_n_layers`, `global_rope_theta` and `local_rope_theta`.
+
+    Args:
+        config: `ConfigValues`.
+
+    Returns:
+        dict of `layer_types`, `global_rotary_base`, `local_rotary_base` and `pooling`.
+
+    Raises:
+        ValueError: if a value is of another type, or asks for rotations that we do not have.
+    """
+    arguments = {"pooling": config.get("classifier_pooling") or "cls"}
+    layer_types, number = config.get("layer_types"), config.size("num_hidden_layers")
+    if layer_types is None:
+        every = config.size("global_attn_every_n_layers", 3)
+        layer_types = [_LOCAL if i % every else _GLOBAL for i in range(number)]
+    known = isinstance(layer_types, list) and all(
+        isinstance(name, str) and name in (_GLOBAL, _LOCAL) for name in layer_types
+    )
+    if not known or len(layer_types) != number:
+        raise ValueError(
+            f"'layer_types' in {config.path} must be a list of {number} names, each {_GLOBAL!r} or "
+            f"{_LOCAL!r}, got {shorten(repr(layer_types))}."
+        )
+    rotations = config.get("rope_parameters") or {}
+    for argument, (kind, field, default) in _ROTARY_BASES.items():
+        parameters = rotations.get(kind) if isinstance(rotations, dict) else rotations
+        parameters = {} if parameters is None else parameters
+        strange = not isinstance(parameters, dict) or (
+            set(parameters) - {"rope_theta", "rope_type"}
+            or parameters.get("rope_type") not in (None, "default")
+        )
+        if strange:
+            raise ValueError(
+                f"'rope_parameters' in {config.path} must have for {kind!r} a 'rope_theta' and the "
+                f"'rope_type' 'default', got {shorten(repr(parameters))}; the model would compute "
+                "something else."
+            )
+        base = parameters.get("rope_theta")
+        if base is None:
+            base = config.positive(field, default)
+        if type(base) not in (int, float) or not 0 < base < float("inf"):
+            raise ValueError(
+                f"'rope_theta' for {kind!r} in {config.path} must be a number greater than 0, got "
+                f"{shorten(repr(base))}."
+            )
+        arguments[argument] = float(base)
+    return {**arguments, "layer_types": layer_types}
+
+
+def write_modern_bert(backbone):
+    """Makes the fields that `read_modern_bert` reads.
+
+    Args:
+        backbone: `ModernBertBackbone`.
+
+    Returns:
+        dict of the fields of transformers 5, and of the fields of older versions that can say the
+        same.
+        The ids of special tokens are None. By default they would be those of the released models.
+    """
+    layer_types = list(backbone.layer_types)
+    fields = {"classifier_pooling": backbone.pooling, "layer_types": layer_types}
+    fields.update(dict.fromkeys(("bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id")))
+    rotations = fields["rope_parameters"] = {}
+    for argument, (kind, field, _) in _ROTARY_BASES.items():
+        fields[field] = base = getattr(backbone, argument)
+        rotations[kind] = {"rope_theta": base, "rope_type": "default"}
+    for every in range(1, len(layer_types) + 1):
+        if layer_types == [_LOCAL if i % every else _GLOBAL for i in range(len(layer_types))]:
+            fields["global_attn_every_n_layers"] = every
+            break
+    return fields

@@ -1,0 +1,129 @@
+"""Reads the modules of a directory of sentence-transformers."""
+
+import warnings
+
+from keras_bert_suite.checkpoints.model_types.config_values import read_json
+from keras_bert_suite.files.messages import shorten
+
+#: The name of a pooling of sentence-transformers -> our name.
+POOLINGS = {"mean": "mean", "cls": "cls", "max": "max"}
+
+#: The flags that name a pooling in files of older versions -> the name.
+_FLAGS = {
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+    "pooling_mode_lasttoken": "lasttoken",
+}
+
+
+def embedder_arguments(checkpoint):
+    """The arguments of `TextEmbedder` that a checkpoint names.
+
+    Args:
+        checkpoint: a checkpoint from `open_checkpoint`.
+
+    Returns:
+        dict of `pooling` and `normalize`. It is empty if the checkpoint is not one of
+        sentence-transformers.
+
+    Raises:
+        ValueError: if a module, a pooling or a setting has no counterpart here.
+    """
+    directory = getattr(checkpoint, "modules_directory", None)
+    if directory is None:
+        return {}
+    modules = read_modules(directory)
+    kinds = [kind for kind, _ in modules]
+    if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
+        raise ValueError(
+            f"{directory / 'modules.json'} has the modules {', '.join(kinds)}, wanted Transformer, "
+            "Pooling and perhaps Normalize. A TextEmbedder has no other modules. Open the encoder "
+            "alone with BertBackbone.from_preset, and build the TextEmbedder with layers of your "
+            "own."
+        )
+    _check_settings(checkpoint, directory)
+    return {
+        "pooling": _read_pooling(modules[1][1] / "config.json"),
+        "normalize": kinds[-1] == "Normalize",
+    }
+
+
+def read_modules(directory):
+    """list of (the name of a class, the `pathlib.Path` of its folder), from modules.json.
+
+    Raises:
+        ValueError: if the file is damaged.
+    """
+    path = directory / "modules.json"
+    modules = read_json(path, list)
+    try:
+        modules = sorted(modules, key=lambda module: module["idx"])
+        return [(m["type"].rpartition(".")[2], directory / m["path"]) for m in modules]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path} is no list of modules with idx, path and type: {shorten(repr(modules))}. "
+            "Download the file again."
+        ) from error
+
+
+def find_encoder(directory):
+    """The folder of the encoder in a directory of sentence-transformers.
+
+    Raises:
+        ValueError: if its first module is no encoder.
+    """
+    modules = read_modules(directory)
+    if not modules or modules[0][0] != "Transformer":
+        first = modules[0][0] if modules else "no module"
+        raise ValueError(
+            f"{directory / 'modules.json'} begins with {first}, wanted a Transformer, the module "
+            "that holds a BERT or RoBERTa."
+        )
+    return modules[0][1]
+
+
+def _read_pooling(path):
+    config = read_json(path)
+    modes = config.get("pooling_mode")
+    if modes is None:
+        modes = [name for flag, name in _FLAGS.items() if config.get(flag)] or ["mean"]
+    modes = [modes] if isinstance(modes, str) else list(modes)
+    if len(modes) != 1 or modes[0] not in POOLINGS:
+        raise ValueError(
+            f"{path} asks for the pooling {' + '.join(map(str, modes))}, wanted one of "
+            f"{', '.join(POOLINGS)}. Pass a layer of your own to TextEmbedder(backbone, "
+            "pooling=layer), with the backbone from BertBackbone.from_preset."
+        )
+    return POOLINGS[modes[0]]
+
+
+def _check_settings(checkpoint, directory):
+    settings = _read_if_there(directory / "config_sentence_transformers.json")
+    prompts = {name: text for name, text in (settings.get("prompts") or {}).items() if text}
+    default = settings.get("default_prompt_name")
+    if default in prompts:
+        raise ValueError(
+            f"{directory / 'config_sentence_transformers.json'} has every text begin with the "
+            f"prompt {prompts[default]!r}, which a TextEmbedder does not add. Set "
+            "'default_prompt_name' to null, and put the prompt before your texts."
+        )
+    if prompts:
+        warnings.warn(
+            f"{directory} names prompts for {', '.join(prompts)}. A TextEmbedder does not add "
+            f"them. Put them before your texts: {shorten(repr(prompts))}.",
+            stacklevel=6,
+        )
+    settings = _read_if_there(checkpoint.path / "sentence_bert_config.json")
+    if settings.get("do_lower_case") and not checkpoint.tokenizer_config.get("lowercase"):
+        raise ValueError(
+            f"{checkpoint.path / 'sentence_bert_config.json'} has texts lowercased before a "
+            "tokenizer that keeps case, which a TextEmbedder does not do. Set 'do_lower_case' to "
+            "false, and lowercase your texts."
+        )
+
+
+def _read_if_there(path):
+    return read_json(path) if path.is_file() else {}

@@ -1,0 +1,182 @@
+"""Writes a model as a Hugging Face checkpoint."""
+
+from collections.abc import Sequence
+
+import keras
+import keras_hub
+
+from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.checkpoints.hugging_face.config import THRESHOLDS
+from keras_bert_suite.checkpoints.load_weights import weights_by_path
+from keras_bert_suite.checkpoints.model_types import activation_names
+from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
+from keras_bert_suite.checkpoints.model_types.table import type_of_model
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
+    check_vocabulary,
+    write_tokenizer,
+)
+from keras_bert_suite.checkpoints.writer_parts import (
+    collect_weights,
+    convert_weights,
+    find_tokenizer,
+)
+from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_file import write_json
+from keras_bert_suite.files.messages import list_names
+from keras_bert_suite.files.safetensors_file import write_safetensors
+
+#: The weights that tell a head on tokens. Its class in transformers has no pooler, if no output
+#: depends on it.
+_TOKEN_HEADS = ("token_classifier/kernel", "span_labeler/kernel", "replaced_tokens/scorer/kernel")
+
+
+def save_hugging_face(
+    model: keras.Model,
+    path: PathLike,
+    tokenizer: keras_hub.tokenizers.Tokenizer | None = None,
+    label_names: Sequence[str] | None = None,
+) -> None:
+    """Writes a directory that `transformers` loads as a model of the right class.
+
+    The class is that of the kind of model and of its head: for a BERT BertModel,
+    BertForSequenceClassification, BertForTokenClassification, BertForQuestionAnswering,
+    BertForMultipleChoice, BertForPreTraining or BertForMaskedLM. A RoBERTa with an
+    `XLMRobertaTokenizer` is written as an XLM-RoBERTa.
+
+    A `TextClassifier` is written with its `problem_type`. Tuned thresholds are in the field
+    `label_thresholds`, which this package reads, and transformers only keeps.
+
+    The directory holds config.json, model.safetensors in float32, and with a tokenizer its files
+    and tokenizer_config.json. If there is an error, no directory is written.
+
+    Args:
+        model: a backbone of this package, or a task with a `.backbone`. Beside the backbone it may
+            have the heads of a `Pretrainer`, a layer called "classifier" or "choice_scorer" on the
+            pooled output, or a layer called "token_classifier" or "span_labeler" on the sequence
+            output.
+        path: str or path of the directory, which must not exist.
+        tokenizer: the tokenizer of the model. None takes that of a task's preprocessor, if it is
+            one of this package; no tokenizer is written with a backbone alone.
+        label_names: list of str, the classes in the order of their ids. Defaults to the
+            model's own `label_names`. If it has none, they are LABEL_0, LABEL_1 and so on.
+
+    Raises:
+        FileExistsError: if `path` exists.
+        OSError: if the disk is full.
+        ValueError: if the format cannot hold the model: it has an `embedding_dim` other than
+            `hidden_dim`, another activation, or other weights; or if the tokenizer or the labels
+            do not fit the model.
+    """
+    backbone = getattr(model, "backbone", model)
+    kind = type_of_model(model, tokenizer)
+    owner = f"Hugging Face's {kind.title}"
+    config = {
+        **write_fields(
+            backbone, kind.fields, activation_names.HUGGING_FACE, owner, kind.position_offset
+        ),
+        **kind.write_more(backbone),
+        "model_type": kind.name,
+        # RoBERTa's padding has the position before the first token's.
+        "pad_token_id": max(kind.position_offset - 1, 0),
+    }
+    has_embedding_dim = any(field.argument == "embedding_dim" for field in kind.fields)
+    embedding_dim = getattr(backbone, "embedding_dim", backbone.hidden_dim)
+    if not has_embedding_dim and embedding_dim != backbone.hidden_dim:
+        raise ValueError(
+            f"{owner} has embeddings as wide as its hidden states, got embedding_dim="
+            f"{embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
+        )
+    for name, constant in kind.built_in.items():
+        if getattr(backbone, name) != constant:
+            raise ValueError(
+                f"{owner} has {name}={constant}, got {getattr(backbone, name)}. Use `model.save`."
+            )
+    names = kind.names
+    if "classifier/kernel" in weights_by_path(model):
+        names = kind.classifier_names
+    weights = collect_weights(model, names, owner)
+    if any(path in weights for path in _TOKEN_HEADS):
+        poolers = {path for path in weights if path.startswith("pooler/")}
+        idle = getattr(model, "idle_paths", poolers)
+        weights = {path: w for path, w in weights.items() if path not in idle}
+    config["architectures"] = [kind.find_architecture(weights)]
+    heads = [path for path in ("classifier/kernel", "token_classifier/kernel") if path in weights]
+    if heads:
+        label_names = label_names or getattr(model, "label_names", None)
+        config.update(_label_maps(label_names, weights[heads[0]].shape[-1]))
+        config.update(_describe_problem(model))
+    elif label_names is not None:
+        raise ValueError(
+            f"{model.name!r} has no classifier, so `label_names` must be None, got "
+            f"{list_names(label_names)}."
+        )
+    config.update(_describe_dropout(model, backbone, kind, weights))
+    tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers)
+    if tokenizer is not None:
+        _check_kind(tokenizer, kind)
+        check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
+        config["pad_token_id"] = tokenizer.pad_token_id
+        special = {
+            **dict.fromkeys(("bos_token_id", "cls_token_id"), tokenizer.start_token_id),
+            **dict.fromkeys(("eos_token_id", "sep_token_id"), tokenizer.end_token_id),
+        }
+        config.update((name, token_id) for name, token_id in special.items() if name in config)
+
+    with atomic_directory(path) as directory:
+        write_json(directory / "config.json", config)
+        if tokenizer is not None:
+            write_tokenizer(tokenizer, backbone.max_sequence_length, directory)
+        write_safetensors(
+            directory / "model.safetensors",
+            dict(convert_weights(weights, names)),
+            metadata={"format": "pt"},
+        )
+
+
+def _check_kind(tokenizer, kind):
+    """Checks that transformers would read the files of a tokenizer with a kind of model."""
+    if type(tokenizer).__name__ not in kind.tokenizers:
+        raise ValueError(
+            f"A {kind.title} is written with its {' or '.join(kind.tokenizers)}, got a "
+            f"{type(tokenizer).__name__}. Save its `backbone` alone to write no tokenizer."
+        )
+    wanted = kind.position_offset - 1
+    if wanted >= 0 and tokenizer.pad_token_id != wanted:
+        raise ValueError(
+            f"transformers finds the positions of a {kind.title} by padding of id {wanted}, got "
+            f"a tokenizer whose pad_token_id is {tokenizer.pad_token_id}. Use `model.save`."
+        )
+
+
+def _describe_dropout(model, backbone, kind, weights):
+    """The field for the dropout rate before the head of a task."""
+    for head, (name, default) in kind.head_dropouts.items():
+        usual = getattr(backbone, "dropout", 0.0) if default is None else default
+        if f"{head}/kernel" in weights and getattr(model, "dropout", usual) != usual:
+            return {name: model.dropout}
+    return {}
+
+
+def _describe_problem(model):
+    """The fields that say what the outputs of a classifier of texts are."""
+    fields = {}
+    if getattr(model, "problem_type", None) is not None:
+        fields["problem_type"] = model.problem_type
+    thresholds = getattr(model, "thresholds", None) or ()
+    if any(threshold != 0.5 for threshold in thresholds):
+        fields[THRESHOLDS] = list(thresholds)
+    return fields
+
+
+def _label_maps(label_names, num_classes):
+    if label_names is None:
+        label_names = [f"LABEL_{i}" for i in range(num_classes)]
+    if len(label_names) != num_classes or len(set(label_names)) != num_classes:
+        raise ValueError(
+            f"label_names must be {num_classes} different names, one for each output of the "
+            f"classifier, got {list_names(label_names)}."
+        )
+    return {
+        "id2label": {str(i): name for i, name in enumerate(label_names)},
+        "label2id": {name: i for i, name in enumerate(label_names)},
+    }

@@ -1,0 +1,1 @@
+"""Which kinds of models there are, and the fields of their configs."""

@@ -1,0 +1,200 @@
+"""Tables of the fields of configuration files, and of the arguments of our backbones.
+
+One table serves both ways: `read_fields` makes the arguments of a backbone, and `write_fields` the
+fields of a file.
+"""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from keras_bert_suite.checkpoints.model_types.activation_names import find_ours, find_theirs
+
+_NORM_TYPES = {name: name for name in ("layer_norm", "rms_norm")}
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a configuration file, and the argument of a backbone that has its value.
+
+    Args:
+        argument: str, the argument of our backbone, which is also an attribute of it.
+        name: str, the name of the field.
+        kind: str, the method of `ConfigValues` that reads and checks the value: "size", "rate",
+            "positive" or "flag". "positions" is a size that counts the rows of the position
+            embedding before the row of the first token too. "width" is a size whose default is the
+            width of the hidden states. "activation" is the name of an activation function, and
+            "norm" the type of the norms.
+        default: the value if the file lacks the field. None: the field is required.
+        switch: str, the name of a flag. Where it is absent or false, the value is 0, and the field
+            is not written.
+    """
+
+    argument: str
+    name: str
+    kind: str
+    default: Any = None
+    switch: str | None = None
+
+
+#: The fields of Google's bert_config.json.
+GOOGLE_FIELDS = (
+    Field("vocabulary_size", "vocab_size", "size"),
+    Field("num_layers", "num_hidden_layers", "size"),
+    Field("num_heads", "num_attention_heads", "size"),
+    Field("hidden_dim", "hidden_size", "size"),
+    Field("intermediate_dim", "intermediate_size", "size"),
+    Field("activation", "hidden_act", "activation"),
+    Field("dropout", "hidden_dropout_prob", "rate"),
+    Field("attention_dropout", "attention_probs_dropout_prob", "rate"),
+    Field("max_sequence_length", "max_position_embeddings", "positions"),
+    Field("num_segments", "type_vocab_size", "size"),
+    Field("initializer_range", "initializer_range", "positive", 0.02),
+)
+
+#: The fields of the config.json of BERT and RoBERTa in transformers.
+BERT_FIELDS = (*GOOGLE_FIELDS, Field("layer_norm_epsilon", "layer_norm_eps", "positive", 1e-12))
+
+DISTIL_BERT_FIELDS = (
+    Field("vocabulary_size", "vocab_size", "size"),
+    Field("num_layers", "n_layers", "size"),
+    Field("num_heads", "n_heads", "size"),
+    Field("hidden_dim", "dim", "size"),
+    Field("intermediate_dim", "hidden_dim", "size"),
+    Field("activation", "activation", "activation"),
+    Field("dropout", "dropout", "rate"),
+    Field("attention_dropout", "attention_dropout", "rate"),
+    Field("max_sequence_length", "max_position_embeddings", "positions"),
+    Field("initializer_range", "initializer_range", "positive", 0.02),
+)
+
+ELECTRA_FIELDS = (*BERT_FIELDS, Field("embedding_dim", "embedding_size", "size", 128))
+
+ERNIE_FIELDS = (
+    *BERT_FIELDS,
+    Field("num_task_types", "task_type_vocab_size", "size", 3, switch="use_task_id"),
+)
+
+ALBERT_FIELDS = (
+    *BERT_FIELDS,
+    Field("embedding_dim", "embedding_size", "size", 128),
+    Field("num_groups", "num_hidden_groups", "size", 1),
+    Field("num_inner_repetitions", "inner_group_num", "size", 1),
+)
+
+ROFORMER_FIELDS = (
+    *BERT_FIELDS,
+    Field("embedding_dim", "embedding_size", "width"),
+    Field("rotary_value", "rotary_value", "flag", False),
+    # RoFormerV2, which calls itself "roformer" too.
+    Field("use_bias", "use_bias", "flag", True),
+    Field("norm_type", "norm_type", "norm", "layer_norm"),
+)
+
+NEZHA_FIELDS = (
+    *BERT_FIELDS,
+    Field("max_relative_position", "max_relative_position", "size", 64),
+)
+
+
+def read_fields(config, fields, activations, position_offset=0):
+    """Reads the arguments of a backbone from a configuration file.
+
+    Args:
+        config: `ConfigValues`.
+        fields: tuple of `Field`.
+        activations: a table of `activation_names`.
+        position_offset: int, how many rows the position embedding has before the row of the first
+            token.
+
+    Returns:
+        dict of keyword arguments of the backbone.
+
+    Raises:
+        ValueError: if a value is missing, has another type or does not fit the others.
+    """
+    arguments = {}
+    for field in fields:
+        if field.switch and not config.flag(field.switch, False):
+            value = 0
+        elif field.kind == "activation":
+            value = config.choice(field.name, find_ours(activations))
+        elif field.kind == "norm":
+            value = config.choice(field.name, _NORM_TYPES, field.default)
+        elif field.kind == "positions":
+            value = config.size(field.name, field.default) - position_offset
+        elif field.kind == "width":
+            value = config.size(field.name, arguments["hidden_dim"])
+        else:
+            value = getattr(config, field.kind)(field.name, field.default)
+        arguments[field.argument] = value
+    names = {field.argument: field.name for field in fields}
+    if arguments["hidden_dim"] % arguments["num_heads"]:
+        raise ValueError(
+            f"{names['num_heads']!r} in {config.path} must divide {names['hidden_dim']!r}, got "
+            f"{arguments['num_heads']} and {arguments['hidden_dim']}."
+        )
+    if arguments["max_sequence_length"] < 1:
+        name = names["max_sequence_length"]
+        raise ValueError(
+            f"{name!r} in {config.path} must be more than the {position_offset} positions before "
+            f"the first token, got {config.get(name)}."
+        )
+    return arguments
+
+
+def write_fields(backbone, fields, activations, owner, position_offset=0):
+    """Makes the fields of a configuration file, which `read_fields` reads.
+
+    Args:
+        backbone: a backbone of ours, or of KerasHub, which is refused.
+        fields: tuple of `Field`.
+        activations: a table of `activation_names`.
+        owner: str, the owner of the format in messages, such as "Google's BERT".
+        position_offset: as for `read_fields`.
+
+    Returns:
+        dict.
+
+    Warns:
+        UserWarning: if the backbone has an attention pattern, which no format holds.
+
+    Raises:
+        ValueError: if the backbone is not one of ours, or the format does not have its activation,
+            its positions or the width of its embeddings.
+    """
+    arguments = {field.argument for field in fields}
+    # Backbones of KerasHub lack some of our attributes.
+    if not all(hasattr(backbone, name) for name in (*arguments, "position_offset")):
+        raise ValueError(
+            f"{owner} can hold a backbone of keras_bert_suite, got "
+            f"{type(backbone).__module__.partition('.')[0]}'s {type(backbone).__name__}. Use "
+            "`model.save_to_preset`. (A preset that KerasHub's BertBackbone saves is read by "
+            "`keras_bert_suite.BertBackbone.from_preset`, and can then be saved here.)"
+        )
+    if backbone.position_offset != position_offset:
+        raise ValueError(
+            f"{owner} has its first token at position {position_offset}, got a "
+            f"{type(backbone).__name__} with position {backbone.position_offset}. Use "
+            "`save_hugging_face`, or `model.save`."
+        )
+    pattern = getattr(backbone, "attention_pattern", "bidirectional")
+    if pattern != "bidirectional":
+        warnings.warn(
+            f"{owner} has no attention pattern, so who reads the files gets a model whose tokens "
+            f"look at all tokens, got attention_pattern={pattern!r}. `from_preset` takes the "
+            "pattern as an argument.",
+            stacklevel=4,
+        )
+    written = {}
+    for field in fields:
+        value = getattr(backbone, field.argument)
+        if field.kind == "activation":
+            value = find_theirs(value, activations, owner)
+        elif field.kind == "positions":
+            value += position_offset
+        if field.switch:
+            written[field.switch] = value > 0
+        if value or not field.switch:
+            written[field.name] = value
+    return written

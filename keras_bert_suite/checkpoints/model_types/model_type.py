@@ -1,0 +1,160 @@
+"""What a kind of model is, to its checkpoints."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from keras_bert_suite.checkpoints.model_types.config_fields import BERT_FIELDS
+from keras_bert_suite.checkpoints.name_tables.bert import NameTable
+
+#: The dropout rates before the heads of BERT and RoBERTa. See `ModelType.head_dropouts`.
+BERT_DROPOUTS = {
+    "classifier": ("classifier_dropout", None),
+    "token_classifier": ("classifier_dropout", None),
+    "choice_scorer": ("classifier_dropout", None),
+}
+
+#: A weight of a head, by its path -> what the name of its class in transformers ends with.
+_HEADS = {
+    "classifier/kernel": "ForSequenceClassification",
+    "token_classifier/kernel": "ForTokenClassification",
+    "span_labeler/kernel": "ForQuestionAnswering",
+    "choice_scorer/kernel": "ForMultipleChoice",
+    "next_sentence/kernel": "ForPreTraining",
+    "replaced_tokens/scorer/kernel": "ForPreTraining",
+    "masked_lm/bias": "ForMaskedLM",
+}
+
+
+def name_classes(prefix, names):
+    """The `architectures` of a `ModelType`.
+
+    Args:
+        prefix: str, what the names of the classes of transformers begin with, such as "Bert".
+        names: `NameTable` of Hugging Face's tensors, which says what heads there are.
+    """
+    heads = {path: ending for path, ending in _HEADS.items() if names.their_name(path)}
+    endings = {"classifier/kernel": _HEADS["classifier/kernel"], **heads, None: "Model"}
+    return {path: prefix + ending for path, ending in endings.items()}
+
+
+def name_edge_blocks(config):
+    """(the last transformer layer; the layers that would follow it), by their names.
+
+    Args:
+        config: dict of arguments of the backbone.
+    """
+    last = config["num_layers"] - 1
+    return f"transformer_layer_{last}", (f"transformer_layer_{last + 1}",)
+
+
+def name_edge_blocks_of_albert(config):
+    """As `name_edge_blocks`. ALBERT's layers have the number of a group, and a number in it."""
+    groups, layers = config["num_groups"], config["num_inner_repetitions"]
+    return (
+        f"transformer_layer_{groups - 1}_{layers - 1}",
+        (f"transformer_layer_{groups}_0", f"transformer_layer_0_{layers}"),
+    )
+
+
+@dataclass(frozen=True)
+class KerasHubModel:
+    """KerasHub's model of a kind.
+
+    Args:
+        backbone: str, the class of the encoder.
+        names: `NameTable` of the tensors.
+        tokenizer: str, our class that splits text as KerasHub's tokenizer does.
+        built_in: dict of arguments of our backbone that are constants in KerasHub, and are not in
+            its configuration.
+        sizes: tuple of str, the sizes in its configuration that a BERT does not have.
+    """
+
+    backbone: str
+    names: NameTable
+    tokenizer: str
+    built_in: dict
+    sizes: tuple = ()
+
+    @property
+    def family(self):
+        """str, what the names of KerasHub's classes of this kind begin with."""
+        return self.backbone.removesuffix("Backbone")
+
+    @property
+    def classifier(self):
+        """str, the class that classifies texts."""
+        return f"{self.family}TextClassifier"
+
+
+@dataclass(frozen=True)
+class ModelType:
+    """A kind of model. It has the names of classes, because this package must not import them.
+
+    Args:
+        name: str, the `model_type` of Hugging Face.
+        title: str, the name of the kind in messages.
+        backbone: str, the class of the encoder, a key of `models.BACKBONES`.
+        tokenizer: str, the class of the tokenizer, a key of `tokenizers.TOKENIZERS`.
+        read_tokenizer: function from the directory of a Hugging Face checkpoint to the arguments
+            of the tokenizer.
+        names: `NameTable` of Hugging Face's tensors.
+        classifier_names: the `NameTable` of a model that classifies texts.
+        architectures: dict of a path of ours -> the class of transformers for models that have a
+            weight at this path, see `name_classes`. The first path that a model has counts. None
+            stands for the encoder alone.
+        keras_hub: `KerasHubModel`, or None if KerasHub has no model that computes the same.
+        position_offset: int, how many rows the position embedding has before the row of the first
+            token.
+        fields: tuple of `Field`, the fields of config.json that are arguments of the backbone.
+        built_in: dict of arguments of the backbone that are constants in transformers, and are not
+            in config.json.
+        head_dropouts: dict of the layer of a head -> (the field of config.json for the dropout rate
+            before it, the rate if the field is absent). None is the rate of the encoder.
+        has_our_choices: function from `ConfigValues` to whether the head for choices computes what
+            `MultipleChoice` does. If not, it is left out.
+        read_more: function from `ConfigValues` to further arguments of the backbone, for fields
+            that are no plain values.
+        write_more: function from a backbone to the fields that `read_more` reads.
+        dials: configuration fields as in `hugging_face_config.DIALS`, of this kind alone.
+        name_edge_blocks: function from the arguments of the backbone to names of transformer
+            layers, see `name_edge_blocks`.
+        file_tokenizers: tuple of (name of a file, class of a tokenizer, function as
+            `read_tokenizer`). A Hugging Face checkpoint that has such a file has this tokenizer in
+            place of `tokenizer`.
+    """
+
+    name: str
+    title: str
+    backbone: str
+    tokenizer: str
+    read_tokenizer: Callable
+    names: NameTable
+    classifier_names: NameTable
+    architectures: dict
+    keras_hub: KerasHubModel | None = None
+    position_offset: int = 0
+    fields: tuple = BERT_FIELDS
+    built_in: dict = field(default_factory=dict)
+    head_dropouts: dict = field(default_factory=lambda: BERT_DROPOUTS)
+    dials: tuple = ()
+    name_edge_blocks: Callable = name_edge_blocks
+    file_tokenizers: tuple = ()
+    has_our_choices: Callable = lambda config: True
+    read_more: Callable = lambda config: {}
+    write_more: Callable = lambda backbone: {}
+
+    @property
+    def tokenizers(self):
+        """tuple of str, the classes of tokenizers that checkpoints of this kind may have."""
+        return (self.tokenizer, *(name for _, name, _ in self.file_tokenizers))
+
+    def find_tokenizer(self, directory):
+        """(class, function that reads it) of the tokenizer of a Hugging Face checkpoint."""
+        for file, name, read in self.file_tokenizers:
+            if (directory / file).is_file():
+                return name, read
+        return self.tokenizer, self.read_tokenizer
+
+    def find_architecture(self, paths):
+        """The class of transformers for a model that has weights at these paths of ours."""
+        return next(name for path, name in self.architectures.items() if path in (None, *paths))

@@ -1,0 +1,354 @@
+"""The kinds of model that checkpoints may hold.
+
+One row has all differences between the kinds. For a new kind, add a row here, a name table, and a
+class in `models`.
+"""
+
+from dataclasses import replace
+
+from keras_bert_suite.checkpoints.hugging_face.longformer_config import (
+    LONGFORMER_FIELDS,
+    read_longformer,
+    write_longformer,
+)
+from keras_bert_suite.checkpoints.hugging_face.modern_bert_config import (
+    MODERN_BERT_DIALS,
+    MODERN_BERT_FIELDS,
+    read_modern_bert,
+    write_modern_bert,
+)
+from keras_bert_suite.checkpoints.hugging_face.roformer_files import (
+    read_roformer_tokenizer,
+    scores_pooled_output,
+    write_roformer,
+)
+from keras_bert_suite.checkpoints.model_types.config_fields import (
+    ALBERT_FIELDS,
+    DISTIL_BERT_FIELDS,
+    ELECTRA_FIELDS,
+    ERNIE_FIELDS,
+    NEZHA_FIELDS,
+    ROFORMER_FIELDS,
+)
+from keras_bert_suite.checkpoints.model_types.model_type import (
+    BERT_DROPOUTS,
+    KerasHubModel,
+    ModelType,
+    name_classes,
+    name_edge_blocks_of_albert,
+)
+from keras_bert_suite.checkpoints.name_tables import (
+    albert,
+    bert,
+    distil_bert,
+    electra,
+    ernie,
+    keras_hub,
+    longformer,
+    modern_bert,
+    nezha,
+    roformer,
+)
+from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import (
+    read_hugging_face_byte_pairs,
+    read_modern_bert_tokenizer,
+)
+from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import (
+    read_hugging_face_albert,
+    read_hugging_face_fairseq,
+)
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
+from keras_bert_suite.files.messages import shorten
+
+BERT = ModelType(
+    name="bert",
+    title="BERT",
+    backbone="BertBackbone",
+    tokenizer="WordPieceTokenizer",
+    read_tokenizer=read_hugging_face_tokenizer,
+    names=bert.HUGGING_FACE,
+    classifier_names=bert.HUGGING_FACE,
+    architectures=name_classes("Bert", bert.HUGGING_FACE),
+    keras_hub=KerasHubModel(
+        "BertBackbone",
+        keras_hub.KERAS_HUB,
+        tokenizer="WordPieceTokenizer",
+        built_in={
+            "activation": "gelu_tanh",
+            "layer_norm_epsilon": 1e-12,
+            "initializer_range": 0.02,
+        },
+    ),
+)
+
+_ROBERTA_BUILT_IN = {
+    # keras.activations.gelu, which is exact by default.
+    "activation": "gelu_erf",
+    "layer_norm_epsilon": 1e-5,
+    "initializer_range": 0.02,
+    "num_segments": 1,
+}
+
+ROBERTA = ModelType(
+    name="roberta",
+    title="RoBERTa",
+    backbone="RobertaBackbone",
+    tokenizer="BytePairTokenizer",
+    read_tokenizer=read_hugging_face_byte_pairs,
+    names=bert.ROBERTA,
+    classifier_names=bert.ROBERTA_CLASSIFIER,
+    architectures=name_classes("Roberta", bert.ROBERTA),
+    keras_hub=KerasHubModel(
+        "RobertaBackbone",
+        keras_hub.KERAS_HUB_ROBERTA,
+        tokenizer="BytePairTokenizer",
+        built_in=_ROBERTA_BUILT_IN,
+    ),
+    position_offset=2,
+    # Padding has the position before the position of the first token.
+    dials=(("pad_token_id", (1,)),),
+)
+
+#: XLM-RoBERTa is a RoBERTa with another tokenizer.
+XLM_ROBERTA = replace(
+    ROBERTA,
+    name="xlm-roberta",
+    title="XLM-RoBERTa",
+    tokenizer="XLMRobertaTokenizer",
+    read_tokenizer=read_hugging_face_fairseq,
+    architectures=name_classes("XLMRoberta", bert.ROBERTA),
+    keras_hub=KerasHubModel(
+        "XLMRobertaBackbone",
+        keras_hub.KERAS_HUB_XLM_ROBERTA,
+        tokenizer="XLMRobertaTokenizer",
+        built_in=_ROBERTA_BUILT_IN,
+    ),
+)
+
+DISTIL_BERT = ModelType(
+    name="distilbert",
+    title="DistilBERT",
+    backbone="DistilBertBackbone",
+    tokenizer="WordPieceTokenizer",
+    read_tokenizer=read_hugging_face_tokenizer,
+    names=distil_bert.DISTIL_BERT,
+    classifier_names=distil_bert.DISTIL_BERT,
+    architectures=name_classes("DistilBert", distil_bert.DISTIL_BERT),
+    keras_hub=KerasHubModel(
+        "DistilBertBackbone",
+        distil_bert.KERAS_HUB_DISTIL_BERT,
+        tokenizer="WordPieceTokenizer",
+        built_in={
+            # keras.activations.gelu, which is exact by default.
+            "activation": "gelu_erf",
+            "layer_norm_epsilon": 1e-12,
+            "initializer_range": 0.02,
+            "num_segments": 0,
+        },
+    ),
+    fields=DISTIL_BERT_FIELDS,
+    built_in={"layer_norm_epsilon": 1e-12, "num_segments": 0},
+    head_dropouts={
+        "classifier": ("seq_classif_dropout", 0.2),
+        "choice_scorer": ("seq_classif_dropout", 0.2),
+        # transformers has the dropout of the encoder here, and keeps this field unread.
+        "token_classifier": ("classifier_dropout", None),
+    },
+)
+
+ELECTRA = ModelType(
+    name="electra",
+    title="ELECTRA",
+    backbone="ElectraBackbone",
+    tokenizer="WordPieceTokenizer",
+    read_tokenizer=read_hugging_face_tokenizer,
+    names=electra.ELECTRA,
+    classifier_names=electra.ELECTRA_CLASSIFIER,
+    architectures=name_classes("Electra", electra.ELECTRA),
+    # KerasHub's ELECTRA computes other activations, in its layers and in its pooler.
+    fields=ELECTRA_FIELDS,
+    head_dropouts={**BERT_DROPOUTS, "choice_scorer": ("summary_last_dropout", 0.1)},
+    # The layer before the head for choices.
+    dials=(
+        ("summary_type", ("first",)),
+        ("summary_use_proj", (True,)),
+        ("summary_activation", ("gelu",)),
+    ),
+)
+
+ERNIE = replace(
+    BERT,
+    name="ernie",
+    title="ERNIE",
+    backbone="ErnieBackbone",
+    names=ernie.ERNIE,
+    classifier_names=ernie.ERNIE,
+    architectures=name_classes("Ernie", ernie.ERNIE),
+    keras_hub=None,
+    fields=ERNIE_FIELDS,
+    # transformers takes the task as an input, which is 0 by default.
+    built_in={"task_id": 0},
+)
+
+#: ModelScope's name for StructBERT, which is a BERT with other pretraining.
+STRUCT_BERT = replace(BERT, name="structbert", title="StructBERT")
+
+ALBERT = ModelType(
+    name="albert",
+    title="ALBERT",
+    backbone="AlbertBackbone",
+    tokenizer="AlbertTokenizer",
+    read_tokenizer=read_hugging_face_albert,
+    # The Chinese models have BERT's tokenizer.
+    file_tokenizers=(("vocab.txt", "WordPieceTokenizer", read_hugging_face_tokenizer),),
+    names=albert.ALBERT,
+    classifier_names=albert.ALBERT,
+    architectures=name_classes("Albert", albert.ALBERT),
+    keras_hub=KerasHubModel(
+        "AlbertBackbone",
+        albert.KERAS_HUB_ALBERT,
+        # It has none of ALBERT's rules for text.
+        tokenizer="SentencePieceTokenizer",
+        built_in={
+            "activation": "gelu_tanh",
+            "layer_norm_epsilon": 1e-12,
+            "initializer_range": 0.02,
+        },
+        sizes=("embedding_dim", "num_groups", "num_inner_repetitions"),
+    ),
+    fields=ALBERT_FIELDS,
+    head_dropouts={
+        head: ("classifier_dropout_prob", 0.1)
+        for head in ("classifier", "token_classifier", "choice_scorer")
+    },
+    name_edge_blocks=name_edge_blocks_of_albert,
+)
+
+ROFORMER = ModelType(
+    name="roformer",
+    title="RoFormer",
+    backbone="RoFormerBackbone",
+    tokenizer="WordPieceTokenizer",
+    read_tokenizer=read_roformer_tokenizer,
+    names=roformer.ROFORMER,
+    classifier_names=roformer.ROFORMER_CLASSIFIER,
+    architectures=name_classes("RoFormer", roformer.ROFORMER),
+    fields=ROFORMER_FIELDS,
+    head_dropouts={**BERT_DROPOUTS, "choice_scorer": ("summary_last_dropout", 0.0)},
+    has_our_choices=scores_pooled_output,
+    write_more=write_roformer,
+)
+
+NEZHA = replace(
+    BERT,
+    name="nezha",
+    title="NEZHA",
+    backbone="NezhaBackbone",
+    names=nezha.NEZHA,
+    classifier_names=nezha.NEZHA,
+    architectures=name_classes("Nezha", nezha.NEZHA),
+    keras_hub=None,
+    fields=NEZHA_FIELDS,
+    head_dropouts={head: (name, 0.1) for head, (name, _) in BERT_DROPOUTS.items()},
+    dials=(("use_relative_position", (True,)),),
+)
+
+MODERN_BERT = ModelType(
+    name="modernbert",
+    title="ModernBERT",
+    backbone="ModernBertBackbone",
+    tokenizer="ModernBertTokenizer",
+    read_tokenizer=read_modern_bert_tokenizer,
+    names=modern_bert.MODERN_BERT,
+    classifier_names=modern_bert.MODERN_BERT,
+    architectures=name_classes("ModernBert", modern_bert.MODERN_BERT),
+    fields=MODERN_BERT_FIELDS,
+    dials=MODERN_BERT_DIALS,
+    read_more=read_modern_bert,
+    write_more=write_modern_bert,
+)
+
+LONGFORMER = ModelType(
+    name="longformer",
+    title="Longformer",
+    backbone="LongformerBackbone",
+    tokenizer="BytePairTokenizer",
+    read_tokenizer=read_hugging_face_byte_pairs,
+    names=longformer.LONGFORMER,
+    classifier_names=longformer.LONGFORMER_CLASSIFIER,
+    architectures={
+        path: name.replace("Roberta", "Longformer") for path, name in ROBERTA.architectures.items()
+    },
+    position_offset=2,
+    fields=LONGFORMER_FIELDS,
+    # The tokenizer makes no segments.
+    built_in={"takes_segments": False},
+    dials=ROBERTA.dials,
+    read_more=read_longformer,
+    write_more=write_longformer,
+)
+
+MODEL_TYPES = {
+    kind.name: kind
+    for kind in (
+        *(BERT, ROBERTA, XLM_ROBERTA, DISTIL_BERT, ELECTRA, ERNIE, STRUCT_BERT),
+        *(ALBERT, ROFORMER, NEZHA, MODERN_BERT, LONGFORMER),
+    )
+}
+
+
+def type_of_backbone(cls):
+    """The first `ModelType` of a class of backbone or of its nearest base class, or None."""
+    names = [base.__name__ for base in cls.__mro__]
+    kinds = [kind for kind in MODEL_TYPES.values() if kind.backbone in names]
+    return min(kinds, key=lambda kind: names.index(kind.backbone), default=None)
+
+
+def type_of_model(model, tokenizer):
+    """The `ModelType` that a model is written as.
+
+    Kinds with one class of backbone differ in their tokenizers.
+
+    Args:
+        model: backbone or task.
+        tokenizer: the tokenizer that is written, or None for that of the task's preprocessor.
+    """
+    kind = type_of_backbone(type(getattr(model, "backbone", model))) or BERT
+    tokenizer = tokenizer or getattr(getattr(model, "preprocessor", None), "tokenizer", None)
+    kinds = [other for other in MODEL_TYPES.values() if other.backbone == kind.backbone]
+    return next((k for k in kinds if k.tokenizer == type(tokenizer).__name__), kind)
+
+
+def check_backbone(checkpoint, cls):
+    """Checks that a class of backbone can be built from a checkpoint.
+
+    Raises:
+        ValueError: if the checkpoint needs another class, naming it.
+    """
+    kind, own = checkpoint.model_type, type_of_backbone(cls)
+    if own is None or own.backbone != kind.backbone:
+        raise ValueError(
+            f"{checkpoint.path} holds a {kind.title}, from which no {cls.__name__} can be built. "
+            f"Use {kind.backbone}.from_preset."
+        )
+
+
+def find_type(config):
+    """The `ModelType` that a config.json names. It is BERT if config.json has no `model_type`.
+
+    Args:
+        config: `ConfigValues`.
+
+    Raises:
+        ValueError: if `model_type` is not one of `MODEL_TYPES`.
+    """
+    name = config.get("model_type")
+    if name is None:
+        return BERT
+    if not isinstance(name, str) or name not in MODEL_TYPES:
+        raise ValueError(
+            f"{config.path} has model_type {shorten(repr(name))}, wanted "
+            f"{', '.join(map(repr, MODEL_TYPES))}. If layers and tokenizer are those of one of "
+            'these, write its name there, such as "model_type": "bert".'
+        )
+    return MODEL_TYPES[name]

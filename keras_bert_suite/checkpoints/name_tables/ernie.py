@@ -1,0 +1,30 @@
+"""The names of ERNIE's weights in Hugging Face's checkpoints."""
+
+from keras_bert_suite.checkpoints.name_tables.bert import (
+    HUGGING_FACE,
+    NameTable,
+    hugging_face_aliases,
+    hugging_face_encoder,
+    same,
+)
+
+#: The names in all classes of ERNIE. Its heads have the names of BERT's heads.
+ERNIE = NameTable(
+    rows=(
+        *hugging_face_encoder("ernie"),
+        (
+            "embeddings/task_type_embedding/embeddings",
+            "ernie.embeddings.task_type_embeddings.weight",
+            same,
+        ),
+        *(row for row in HUGGING_FACE.rows if not row[1].startswith("bert.")),
+    ),
+    aliases=hugging_face_aliases("ernie"),
+    ignored=(r"ernie\.embeddings\.(position_ids|token_type_ids)",),
+    optional=HUGGING_FACE.optional,
+    heads=HUGGING_FACE.heads,
+    copies=tuple(
+        (copy, original.replace("bert.", "ernie.", 1), pattern)
+        for copy, original, pattern in HUGGING_FACE.copies
+    ),
+)

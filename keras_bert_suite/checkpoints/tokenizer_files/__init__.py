@@ -1,0 +1,1 @@
+"""Files of tokenizers: read, checked, written."""

@@ -1,0 +1,114 @@
+"""Tells of which kind the tokenizer in a file or a folder is."""
+
+from keras_bert_suite.checkpoints.hugging_face.reader import find_config
+from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
+from keras_bert_suite.checkpoints.model_types.table import find_type
+from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import (
+    read_hugging_face_byte_pairs,
+    read_modern_bert_tokenizer,
+)
+from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import (
+    read_hugging_face_albert,
+    read_hugging_face_fairseq,
+)
+from keras_bert_suite.checkpoints.tokenizer_files.settings import FAST_FILE
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
+from keras_bert_suite.files.messages import list_directory, shorten
+
+#: The files of tokenizers in a folder without a configuration. The first one found counts.
+TOKENIZER_FILES = (
+    FAST_FILE,
+    "vocab.json",
+    "vocab.txt",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+)
+
+#: The type of the model in tokenizer.json -> rows of (a piece that the vocabulary has, the class
+#: of the tokenizer, function that reads its arguments from the folder).
+FAST_KINDS = {
+    "WordPiece": (("", "WordPieceTokenizer", read_hugging_face_tokenizer),),
+    "BPE": (
+        ("<s>", "BytePairTokenizer", read_hugging_face_byte_pairs),
+        ("[CLS]", "ModernBertTokenizer", read_modern_bert_tokenizer),
+    ),
+    "Unigram": (
+        ("<s>", "XLMRobertaTokenizer", read_hugging_face_fairseq),
+        ("[CLS]", "AlbertTokenizer", read_hugging_face_albert),
+    ),
+}
+
+
+def read_folder_tokenizer(path):
+    """The tokenizer of a checkpoint of Hugging Face or Google. No weights are needed.
+
+    Args:
+        path: `pathlib.Path` of a folder.
+
+    Returns:
+        (class, str; dict of its arguments). Or (None, path of a file) if the folder has no
+        configuration, but a file of a tokenizer.
+
+    Raises:
+        FileNotFoundError: if there is neither.
+        ValueError: if the configuration is not that of a known model.
+    """
+    config = find_config(path)
+    if config.is_file():
+        name, read = find_type(ConfigValues(config)).find_tokenizer(path)
+        return name, read(path)
+    files = [path / name for name in TOKENIZER_FILES if (path / name).is_file()]
+    if not files:
+        raise FileNotFoundError(
+            f"{path} holds no tokenizer: found {list_directory(path)}, wanted a config.json beside "
+            f"the files of a tokenizer, or one of {', '.join(TOKENIZER_FILES)}."
+        )
+    return None, files[0]
+
+
+def read_json_tokenizer(path):
+    """The tokenizer of a `tokenizer.json` of the library tokenizers, or of a `vocab.json`.
+
+    Args:
+        path: `pathlib.Path` of the file. A `merges.txt` stands beside a `vocab.json`, and a
+            `tokenizer_config.json` may stand beside a `tokenizer.json`.
+
+    Returns:
+        (class, str; dict of its arguments).
+
+    Raises:
+        ValueError: if the file is neither, or the tokenizer is of another kind than ours.
+    """
+    content = read_json(path)
+    if "model" not in content or type(content["model"]) is int:
+        arguments = {"vocabulary": str(path), "merges": str(path.with_name("merges.txt"))}
+        return "BytePairTokenizer", arguments
+    model = content["model"] if isinstance(content["model"], dict) else {}
+    rows = FAST_KINDS.get(model.get("type"))
+    if rows is None:
+        raise ValueError(
+            f"The tokenizer in {path} has a model of type {shorten(repr(model.get('type')))}, "
+            f"wanted {', '.join(map(repr, FAST_KINDS))}. Pass another file."
+        )
+    if path.name != FAST_FILE:
+        raise ValueError(
+            f"{path} is a {FAST_FILE} with another name. Rename it to {FAST_FILE}, and let its "
+            "tokenizer_config.json stand beside it if there is one."
+        )
+    pieces = _list_pieces(content)
+    for piece, name, read in rows:
+        if not piece or piece in pieces:
+            return name, read(path.parent)
+    raise ValueError(
+        f"The vocabulary in {path} has none of the special tokens "
+        f"{' and '.join(repr(piece) for piece, *_ in rows)}, which begin a text. Pass a tokenizer "
+        "of RoBERTa's, XLM-RoBERTa's, ALBERT's or ModernBERT's kind."
+    )
+
+
+def _list_pieces(content):
+    """The pieces of a tokenizer.json, a set."""
+    vocabulary = content["model"].get("vocab") or ()
+    rows = vocabulary if isinstance(vocabulary, dict) else [row[0] for row in vocabulary if row]
+    added = [t.get("content") for t in content.get("added_tokens") or () if isinstance(t, dict)]
+    return {*rows, *added}

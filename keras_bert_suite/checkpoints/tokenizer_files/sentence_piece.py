@@ -1,0 +1,240 @@
+"""Reads the SentencePiece tokenizers of checkpoints from their files."""
+
+import base64
+import binascii
+
+from keras_bert_suite.checkpoints.tokenizer_files.settings import (
+    CONFIG_FILE,
+    FAST_FILE,
+    check_settings,
+    read_settings,
+    read_special_tokens,
+)
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_google_tokenizer
+from keras_bert_suite.files.messages import list_names, shorten
+
+#: Hugging Face's classes that split text as tokenizer.json says.
+_FAST_CLASSES = ("TokenizersBackend", "PreTrainedTokenizerFast")
+
+#: Hugging Face's name of a special token -> (our name, the usual piece).
+_FAIRSEQ_TOKENS = {
+    "unk_token": ("unknown_token", "<unk>"),
+    "cls_token": ("start_token", "<s>"),
+    "sep_token": ("end_token", "</s>"),
+    "pad_token": ("pad_token", "<pad>"),
+    "mask_token": ("mask_token", "<mask>"),
+}
+_ALBERT_TOKENS = {
+    "unk_token": ("unknown_token", "<unk>"),
+    "cls_token": ("start_token", "[CLS]"),
+    "sep_token": ("end_token", "[SEP]"),
+    "pad_token": ("pad_token", "<pad>"),
+    "mask_token": ("mask_token", "[MASK]"),
+}
+
+#: The steps of a normalizer or a pre-tokenizer in tokenizer.json that the engines do, too.
+_FAIRSEQ_STEPS = {"Precompiled", "Replace", "WhitespaceSplit", "Metaspace"}
+_ALBERT_STEPS = {*_FAIRSEQ_STEPS, "NFKD", "StripAccents", "Lowercase"}
+
+#: What Hugging Face takes from the score of ALBERT's pieces such as "9,", so that they are not
+#: chosen. No score of its own is as low.
+_COMMA_PENALTY = 100.0
+
+
+def read_hugging_face_fairseq(directory):
+    """The tokenizer of a Hugging Face checkpoint of XLM-RoBERTa.
+
+    Args:
+        directory: `pathlib.Path`.
+
+    Returns:
+        dict of arguments of `XLMRobertaTokenizer`: "vocabulary", the path of
+        sentencepiece.bpe.model, str, or if it is absent the same model made from tokenizer.json,
+        bytes; and special tokens, str, if they differ from XLM-RoBERTa's.
+
+    Raises:
+        FileNotFoundError: if there is neither of the two files.
+        ValueError: if the tokenizer does not split text as XLM-RoBERTa's does.
+    """
+    classes = ("XLMRobertaTokenizerFast", "XLMRobertaTokenizer")
+    names = ("sentencepiece.bpe.model",)
+    config, fast, path = _find_files(directory, names, "XLM-RoBERTa", classes, _FAIRSEQ_STEPS)
+    if path is None:
+        vocabulary = _read_vocabulary(fast, directory / FAST_FILE)
+        usual = ["<s>", "<pad>", "</s>", "<unk>"]
+        texts = [text for text, _ in vocabulary]
+        if texts[:4] != usual or texts[-1:] != ["<mask>"]:
+            raise ValueError(
+                f"The vocabulary in {directory / FAST_FILE} must begin with <s>, <pad>, </s>, "
+                f"<unk> and end with <mask>, got {shorten(repr(texts[:4]))} and "
+                f"{shorten(repr(texts[-1:]))}. Put the sentencepiece.bpe.model that came with the "
+                "weights beside it."
+            )
+        special = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0)]
+        path = _make_model([*special, *vocabulary[4:-1]], "<unk>", ["<s>", "</s>"], fast)
+    return {"vocabulary": path, **read_special_tokens(config, _FAIRSEQ_TOKENS)}
+
+
+def read_hugging_face_albert(directory):
+    """The tokenizer of a Hugging Face checkpoint of ALBERT.
+
+    Args:
+        directory: `pathlib.Path`.
+
+    Returns:
+        dict of arguments of `AlbertTokenizer`: "vocabulary", the path of spiece.model, str, or if
+        it is absent the same model made from tokenizer.json, bytes; "lowercase" and
+        "strip_accents", bool; and special tokens, str, if they differ from ALBERT's.
+
+    Raises:
+        FileNotFoundError: if there is neither of the two files.
+        ValueError: if the tokenizer does not split text as ALBERT's does.
+    """
+    classes = ("AlbertTokenizerFast", "AlbertTokenizer")
+    names = ("spiece.model",)
+    config, fast, path = _find_files(directory, names, "ALBERT", classes, _ALBERT_STEPS)
+    spaces = (CONFIG_FILE, "remove_space", config.get("remove_space", True), (True,))
+    check_settings(directory, "ALBERT", (spaces,))
+    steps = [step.get("type") for step in _list_steps(fast.get("normalizer"))]
+    lowercase = config.get("do_lower_case", "Lowercase" in steps or not fast)
+    keep_accents = config.get("keep_accents", "StripAccents" not in steps and bool(fast))
+    if not isinstance(lowercase, bool) or not isinstance(keep_accents, bool):
+        raise ValueError(
+            f"'do_lower_case' and 'keep_accents' of {directory / CONFIG_FILE} must be true or "
+            f"false, got {shorten(repr(lowercase))} and {shorten(repr(keep_accents))}."
+        )
+    special = read_special_tokens(config, _ALBERT_TOKENS)
+    if path is None:
+        vocabulary = _read_vocabulary(fast, directory / FAST_FILE)
+        vocabulary = [(t, s + _COMMA_PENALTY if s < -_COMMA_PENALTY else s) for t, s in vocabulary]
+        tokens = {**dict(_ALBERT_TOKENS.values()), **special}
+        unknown = tokens.pop("unknown_token")
+        path = _make_model(vocabulary, unknown, list(tokens.values()), fast)
+    arguments = {"vocabulary": path, "lowercase": lowercase, "strip_accents": not keep_accents}
+    return {**arguments, **special}
+
+
+def read_google_albert(directory):
+    """The tokenizer of a checkpoint of google-research/albert, which stores no settings.
+
+    The English models have a SentencePiece model, 30k-clean.model, and lower text, as the scripts
+    do by default. The Chinese models have BERT's tokenizer and vocab_chinese.txt.
+
+    Args:
+        directory: `pathlib.Path`.
+
+    Returns:
+        (class, arguments) of the tokenizer: "AlbertTokenizer" with "vocabulary", the path of the
+        only file *.model, str; or "WordPieceTokenizer", see `read_google_tokenizer`.
+
+    Raises:
+        FileNotFoundError: if there is no vocabulary.
+        ValueError: if there are several SentencePiece models.
+    """
+    models = sorted(directory.glob("*.model"))
+    if len(models) > 1:
+        raise ValueError(
+            f"{directory} has {list_names(path.name for path in models)}. Leave only the one that "
+            "came with the weights."
+        )
+    if models:
+        return "AlbertTokenizer", {"vocabulary": str(models[0])}
+    chinese = directory / "vocab_chinese.txt"
+    name = chinese.name if chinese.is_file() else "vocab.txt"
+    return "WordPieceTokenizer", read_google_tokenizer(directory, name)
+
+
+def _find_files(directory, names, owner, classes, steps):
+    """(dict of tokenizer_config.json; dict of tokenizer.json; path of the model, str, or None)."""
+    config, fast = read_settings(directory)
+    path = next((str(directory / name) for name in names if (directory / name).is_file()), None)
+    if path is None and not fast:
+        raise FileNotFoundError(
+            f"{directory} has no {' or '.join(names)} and no {FAST_FILE}. Download one of them "
+            "from the source of the weights, or pass a tokenizer of your own."
+        )
+    model = fast.get("model") or {}
+    parts = ("normalizer", "pre_tokenizer")
+    found = [(part, step.get("type")) for part in parts for step in _list_steps(fast.get(part))]
+    settings = (
+        (
+            CONFIG_FILE,
+            "tokenizer_class",
+            config.get("tokenizer_class"),
+            (None, *_FAST_CLASSES, *classes),
+        ),
+        (CONFIG_FILE, "add_prefix_space", config.get("add_prefix_space", True), (True,)),
+        (FAST_FILE, "model type", model.get("type"), ("Unigram",) if fast else (None,)),
+        (FAST_FILE, "byte_fallback", model.get("byte_fallback"), (None, False)),
+        *((FAST_FILE, part, step, tuple(sorted(steps))) for part, step in found),
+    )
+    check_settings(directory, owner, settings)
+    return config, fast, path
+
+
+def _list_steps(part):
+    """The steps of a normalizer or a pre-tokenizer, list of dict."""
+    if not isinstance(part, dict):
+        return []
+    steps = part.get("normalizers") or part.get("pretokenizers")
+    return [part] if part.get("type") != "Sequence" else list(steps or ())
+
+
+def _read_vocabulary(fast, path):
+    """list of (piece, score) in the order of their ids, with the added tokens at the end."""
+    try:
+        vocabulary = [(str(text), float(score)) for text, score in fast["model"]["vocab"]]
+        known = {text for text, _ in vocabulary}
+        added = sorted((token["id"], token["content"]) for token in fast.get("added_tokens") or ())
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{path} holds no vocabulary ({shorten(repr(error))}). Download it, or the .model "
+            "file, again."
+        ) from error
+    for index, text in added:
+        if text not in known:
+            if index != len(vocabulary):
+                raise ValueError(
+                    f"The token {text!r} that {path} adds has the id {index}, wanted "
+                    f"{len(vocabulary)}. Put the .model file that came with the weights beside it."
+                )
+            vocabulary.append((text, 0.0))
+    return vocabulary
+
+
+def _make_model(vocabulary, unknown, special, fast):
+    """The bytes of a SentencePiece model with the pieces and rules of a tokenizer.json."""
+    from sentencepiece.sentencepiece_model_pb2 import ModelProto
+
+    model = ModelProto()
+    kinds = model.SentencePiece
+    for text, score in vocabulary:
+        # The pieces that a user had defined have no score.
+        kind = kinds.NORMAL if score else kinds.USER_DEFINED
+        kind = kinds.UNKNOWN if text == unknown else kinds.CONTROL if text in special else kind
+        model.pieces.add(piece=text, score=score, type=kind)
+    texts = [text for text, _ in vocabulary]
+    spec = model.trainer_spec
+    spec.model_type = spec.UNIGRAM
+    spec.vocab_size = len(texts)
+    spec.unk_id = texts.index(unknown) if unknown in texts else 0
+    spec.unk_piece = unknown
+    spec.bos_id, spec.eos_id, spec.pad_id = (
+        (1, 2, -1) if texts[1:3] == ["<s>", "</s>"] else (-1, -1, -1)
+    )
+    model.normalizer_spec.precompiled_charsmap = _read_charsmap(fast)
+    return model.SerializeToString()
+
+
+def _read_charsmap(fast):
+    """bytes, the rules for characters of a tokenizer.json; empty if it has none."""
+    for step in _list_steps(fast.get("normalizer")):
+        if step.get("type") == "Precompiled":
+            try:
+                return base64.b64decode(step["precompiled_charsmap"], validate=True)
+            except (KeyError, TypeError, binascii.Error) as error:
+                raise ValueError(
+                    f"The 'precompiled_charsmap' of {FAST_FILE} is damaged "
+                    f"({shorten(repr(error))}). Download the file again."
+                ) from error
+    return b""

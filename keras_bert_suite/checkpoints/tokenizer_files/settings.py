@@ -1,0 +1,60 @@
+"""Reads the settings that Hugging Face's tokenizers of every kind have."""
+
+from keras_bert_suite.checkpoints.model_types.config_values import read_json
+from keras_bert_suite.files.messages import shorten
+
+CONFIG_FILE, FAST_FILE = "tokenizer_config.json", "tokenizer.json"
+
+
+def read_settings(directory):
+    """Reads the two files of settings.
+
+    Args:
+        directory: `pathlib.Path` of the checkpoint.
+
+    Returns:
+        (dict of tokenizer_config.json, dict of tokenizer.json). An absent file is an empty dict.
+    """
+    files = directory / CONFIG_FILE, directory / FAST_FILE
+    config, fast = (read_json(file) if file.is_file() else {} for file in files)
+    return config, fast
+
+
+def check_settings(directory, owner, settings):
+    """Checks that a tokenizer splits text as ours does.
+
+    Args:
+        directory: `pathlib.Path` of the checkpoint.
+        owner: str, the model whose tokenizer is wanted, such as "BERT".
+        settings: iterable of (name of a file, name of a setting, its value, tuple of the values
+            that we support).
+
+    Raises:
+        ValueError: if a setting has another value.
+    """
+    for file, name, got, wanted in settings:
+        if got not in wanted:
+            raise ValueError(
+                f"The tokenizer in {directory} is not {owner}'s, and its token ids would differ: "
+                f"{name} in {file} is {shorten(repr(got))}, wanted {wanted[-1]!r}. Pass a "
+                "tokenizer of your own."
+            )
+
+
+def read_special_tokens(config, table):
+    """Reads the special tokens that differ from the usual pieces.
+
+    Args:
+        config: dict of tokenizer_config.json.
+        table: dict of Hugging Face's name of a special token -> (our name, usual piece).
+
+    Returns:
+        dict of our name -> piece.
+    """
+    differing = {}
+    for theirs, (ours, usual) in table.items():
+        token = config.get(theirs) or usual
+        token = token.get("content") if isinstance(token, dict) else token
+        if token != usual:
+            differing[ours] = token
+    return differing

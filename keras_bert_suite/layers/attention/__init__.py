@@ -1,0 +1,1 @@
+"""Attention: its kernels, its patterns, the layouts of rows, and positions within it."""

@@ -1,0 +1,169 @@
+"""The attention of ModernBERT: rotary positions, over whole rows or within a window."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.layers.attention.attention_kernels import (
+    attention_probabilities,
+    fused_attention,
+    plain_attention,
+)
+from keras_bert_suite.layers.attention.local_attention import attend_locally, find_visible
+from keras_bert_suite.layers.attention.rotary_positions import count_positions, rotate_positions
+from keras_bert_suite.layers.attention.self_attention import expand_attention_mask
+from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.layers.dropout import Dropout
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class ModernBertAttention(keras.layers.Layer):
+    """Multi-head self-attention with rotary positions, of all tokens or of those within a window.
+
+    One matrix makes queries, keys and values. Without a window the kernels are those of
+    `SelfAttention`. With a window, long rows are computed block by block, by those kernels that
+    take a mask, see `attend_locally`.
+
+    Args:
+        num_heads: int, must divide the width H of the input into heads of even width.
+        reach: int, how far a token looks to each side; None for all tokens of its row.
+        rotary_base: float, see `rotate_positions`.
+        dropout: float, dropout rate of the attention probabilities.
+        use_bias: bool, whether the projections have biases.
+        initializer_range: float, standard deviation of the truncated normal for queries, keys and
+            values.
+        output_range: float, the same for the output projection.
+
+    Source: Warner et al., 2024 (https://arxiv.org/abs/2412.13663), section 2.1.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        reach: int | None = None,
+        rotary_base: float = 10000.0,
+        dropout: float = 0.0,
+        use_bias: bool = False,
+        initializer_range: float = 0.02,
+        output_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.reach = reach
+        self.rotary_base = rotary_base
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self.initializer_range = initializer_range
+        self.output_range = output_range
+        self.probability_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def build(self, hidden_shape: Shape) -> None:
+        hidden_dim = hidden_shape[-1]
+        if hidden_dim % (2 * self.num_heads):
+            raise ValueError(
+                "num_heads must divide the hidden size into heads of even width, got num_heads="
+                f"{self.num_heads} and hidden size {hidden_dim}."
+            )
+        self.query_key_value = self._dense(
+            3 * hidden_dim, "query_key_value", self.initializer_range
+        )
+        self.query_key_value.build(hidden_shape)
+        self.output_projection = self._dense(hidden_dim, "output_projection", self.output_range)
+        self.output_projection.build(hidden_shape)
+
+    def _dense(self, units: int, name: str, initializer_range: float) -> Dense:
+        return Dense(
+            units,
+            use_bias=self.use_bias,
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def call(
+        self,
+        hidden: Tensor,
+        attention_mask: Tensor,
+        positions: Tensor,
+        sequence_offsets: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
+        """Lets each token look at the tokens that its mask, and the window, allow.
+
+        Args:
+            hidden: float (B, L, H).
+            attention_mask: without a window as for `SelfAttention.call`. With a window int (B, L),
+                the number of the sequence of each token, such as a padding mask; see
+                `attend_locally`.
+            positions: int32 (1, L) or (B, L).
+            sequence_offsets: as for `SelfAttention.call`, without a window alone.
+            training: bool, whether dropout is active.
+
+        Returns:
+            float (B, L, H).
+        """
+        query, key, value = self._project(hidden, positions)
+        attend = self._choose_kernel(query, sequence_offsets, training)
+        if self.reach is None:
+            context = attend(query, key, value, expand_attention_mask(attention_mask))
+        else:
+            context = attend_locally(
+                query, key, value, attention_mask, positions, self.reach, attend
+            )
+        return self.output_projection(ops.reshape(ops.swapaxes(context, 1, 2), ops.shape(hidden)))
+
+    def _project(self, hidden: Tensor, positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """(B, L, H) -> turned queries, turned keys and values, each (B, heads, L, D)."""
+        heads, width = self.num_heads, hidden.shape[-1] // self.num_heads
+        x = self.query_key_value(hidden)
+        x = ops.reshape(x, (-1, ops.shape(hidden)[1], 3, heads, width))
+        turned = ops.cast(rotate_positions(x[:, :, :2], self.rotary_base, positions), x.dtype)
+        query, key, value = turned[:, :, 0], turned[:, :, 1], x[:, :, 2]
+        return ops.swapaxes(query, 1, 2), ops.swapaxes(key, 1, 2), ops.swapaxes(value, 1, 2)
+
+    def _choose_kernel(
+        self, query: Tensor, sequence_offsets: Tensor | None, training: bool | None
+    ) -> Callable[..., Tensor]:
+        dropout = self.dropout if training else 0.0
+        kernel = fused_attention(query, dropout, sequence_offsets)
+        if kernel is not None:
+            return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
+        drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
+        return lambda q, k, v, mask: plain_attention(q, k, v, mask, drop)
+
+    def compute_probabilities(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
+        """How much each token takes from each other token, without dropout.
+
+        Args:
+            hidden: float (B, L, H).
+            padding_mask: int (B, L), 1 on tokens and 0 on padding.
+
+        Returns:
+            float32 (B, heads, L, L). It sums to 1 over the last axis.
+        """
+        positions = count_positions(hidden)
+        query, key, _ = self._project(hidden, positions)
+        mask = expand_attention_mask(padding_mask)
+        if self.reach is not None:
+            places = (padding_mask, positions)
+            mask = find_visible(*places, *places, self.reach)[:, None]
+        return attention_probabilities(query, key, mask)
+
+    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
+        return hidden_shape
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "reach": self.reach,
+            "rotary_base": self.rotary_base,
+            "dropout": self.dropout,
+            "use_bias": self.use_bias,
+            "initializer_range": self.initializer_range,
+            "output_range": self.output_range,
+        }

@@ -1,0 +1,98 @@
+"""Self-attention with rotary positions."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.layers.attention.rotary_positions import rotate_pairs
+from keras_bert_suite.layers.attention.self_attention import SelfAttention
+from keras_bert_suite.layers.root_mean_square_norm import make_norm
+from keras_bert_suite.layers.transformer_block import TransformerBlock
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class RotaryAttention(SelfAttention):
+    """Self-attention whose queries and keys are turned by angles in proportion to their positions.
+
+    So the product of a query and a key depends on their distance. The kernels are those of
+    `SelfAttention`.
+
+    Args:
+        num_heads: int. The width D of a head must be even.
+        rotary_value: bool, whether the values are turned, too.
+        use_bias: bool, whether the projections have biases.
+        **kwargs: other arguments of `SelfAttention`.
+
+    Source: Su et al., 2021 (https://arxiv.org/abs/2104.09864), section 3.2.
+    """
+
+    def __init__(
+        self, num_heads: int, rotary_value: bool = False, use_bias: bool = True, **kwargs: Any
+    ) -> None:
+        super().__init__(num_heads, **kwargs)
+        self.rotary_value = rotary_value
+        self.use_bias = use_bias
+
+    def place(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Turns queries and keys by angles in proportion to their positions.
+
+        Args, Returns: as for `SelfAttention.place`.
+        """
+        if positions is None:
+            positions = ops.arange(ops.shape(query)[2], dtype="int32")[None]
+        query, key = rotate_pairs(query, positions), rotate_pairs(key, positions)
+        return query, key, rotate_pairs(value, positions) if self.rotary_value else value
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "rotary_value": self.rotary_value,
+            "use_bias": self.use_bias,
+        }
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class RotaryBlock(TransformerBlock):
+    """`TransformerBlock` with `RotaryAttention`.
+
+    Args:
+        num_heads, intermediate_dim: as for `TransformerBlock`.
+        rotary_value: as for `RotaryAttention`.
+        use_bias: bool, whether the layers have biases.
+        norm_type: str, a key of `NORM_TYPES`.
+        **kwargs: other arguments of `TransformerBlock`.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        intermediate_dim: int,
+        rotary_value: bool = False,
+        use_bias: bool = True,
+        norm_type: str = "layer_norm",
+        **kwargs: Any,
+    ) -> None:
+        self.rotary_value = rotary_value
+        self.use_bias = use_bias
+        self.norm_type = norm_type
+        super().__init__(num_heads, intermediate_dim, **kwargs)
+
+    def make_attention(self, **arguments: Any) -> RotaryAttention:
+        """Makes the attention layer from the arguments of `SelfAttention`."""
+        return RotaryAttention(rotary_value=self.rotary_value, use_bias=self.use_bias, **arguments)
+
+    def make_norm(self, name: str) -> keras.layers.Layer:
+        """Makes one of the two norms."""
+        return make_norm(self.norm_type, self.layer_norm_epsilon, self.dtype_policy, name)
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "rotary_value": self.rotary_value,
+            "use_bias": self.use_bias,
+            "norm_type": self.norm_type,
+        }

@@ -1,0 +1,247 @@
+"""Multi-head self-attention."""
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.layers.attention.attention_kernels import (
+    attention_probabilities,
+    fused_attention,
+    plain_attention,
+)
+from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
+from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.layers.dropout import Dropout
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class SelfAttention(keras.layers.Layer):
+    """Multi-head self-attention with a fused kernel wherever the backend has one.
+
+    The kernel is chosen at each call from the dropout *in force*, not from the configured
+    dropout. Outside training no dropout is in force, so evaluation, prediction and serving always
+    take the fused kernel. `attention_kernels.fused_attention` lists the cases. The plain formula
+    remains for TensorFlow, which has no kernel, and for training with attention dropout under JAX
+    and on a CPU.
+
+    A subclass with positions overrides `place`.
+
+    Args:
+        num_heads: int, must divide the width H of the input.
+        dropout: float, dropout rate of the attention probabilities.
+        initializer_range: float, standard deviation of the truncated normal.
+
+    Source: Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.
+    """
+
+    #: Whether `call` takes a `GroupedLayout` in place of a mask.
+    takes_groups: ClassVar[bool] = True
+    #: Whether the projections have biases.
+    use_bias: bool = True
+
+    def __init__(
+        self, num_heads: int, dropout: float = 0.1, initializer_range: float = 0.02, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.num_heads = num_heads
+        self.dropout = dropout
+        self.initializer_range = initializer_range
+        self.probability_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def build(self, hidden_shape: Shape) -> None:
+        hidden_dim = hidden_shape[-1]
+        if hidden_dim % self.num_heads:
+            raise ValueError(
+                f"num_heads must divide the hidden size, got num_heads={self.num_heads} and "
+                f"hidden size {hidden_dim}."
+            )
+        self.query = self._build_projection("query", hidden_shape)
+        self.key = self._build_projection("key", hidden_shape)
+        self.value = self._build_projection("value", hidden_shape)
+        self.output_projection = self._build_projection("output_projection", hidden_shape)
+
+    def _build_projection(self, name: str, hidden_shape: Shape) -> Dense:
+        dense = Dense(
+            hidden_shape[-1],
+            use_bias=self.use_bias,
+            kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+        dense.build(hidden_shape)
+        return dense
+
+    def call(
+        self,
+        hidden: Tensor,
+        attention_mask: Tensor | GroupedLayout | None = None,
+        sequence_offsets: Tensor | None = None,
+        training: bool | None = None,
+        positions: Tensor | None = None,
+    ) -> Tensor:
+        """Lets each position look at the positions that its mask allows.
+
+        Args:
+            hidden: float (B, L, H).
+            attention_mask: bool or int, true or 1 where a key may be looked at:
+                (B, L) with the same keys for every query (a padding mask),
+                (B, L, L) with keys for each query, or (B, heads, L, L), where any
+                of the first three sizes may be 1. With None every query looks at
+                every key. With a `GroupedLayout`, `hidden` is (1, N, H), and a query looks
+                at its own row of the batch.
+            sequence_offsets: what `SequenceOffsets` returns, or None. It says the same as
+                `attention_mask`, to kernels that take it in place of the mask. So give it only
+                with the mask of `VisibleTokens`.
+            training: bool, whether dropout is active.
+            positions: int32 (1, L) or (B, L), which `place` reads; None for 0 to L - 1. A
+                `GroupedLayout` has positions of its own.
+
+        Returns:
+            float (B, L, H). A query that may look at no key gets a finite value.
+
+        Raises:
+            ValueError: if the mask has another rank.
+        """
+        if isinstance(attention_mask, GroupedLayout):
+            return self._call_on_groups(hidden, attention_mask, training)
+        query, key, value = self.place(*self.project(hidden), positions)
+        context = self.attend(query, key, value, attention_mask, sequence_offsets, training)
+        return self.merge(context)
+
+    def _call_on_groups(
+        self, hidden: Tensor, layout: GroupedLayout, training: bool | None
+    ) -> Tensor:
+        """`call` for the places (1, N, H) of groups, each of which attends by itself."""
+        projected = (self.query(hidden), self.key(hidden), self.value(hidden))
+        contexts = []
+        for *tensors, positions, visible in zip(
+            *map(layout.split_groups, projected),
+            layout.group_positions,
+            layout.visible,
+            strict=True,
+        ):
+            query, key, value = map(self._split_heads, tensors)
+            query, key, value = self.place(query, key, value, positions)
+            context = self.attend(query, key, value, visible, training=training)
+            contexts.append(self._join_heads(context))
+        return self.output_projection(layout.join_groups(contexts))
+
+    def project(self, hidden: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Query, key and value of each position: float (B, L, H) -> three of (B, heads, L, D)."""
+        query, key, value = self.query(hidden), self.key(hidden), self.value(hidden)
+        return self._split_heads(query), self._split_heads(key), self._split_heads(value)
+
+    def place(
+        self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Gives queries, keys and values their positions. This layer has none.
+
+        Args:
+            query, key, value: float (B, heads, L, D), from `project`.
+            positions: int32 (1, L) or (B, L); None for 0 to L - 1.
+
+        Returns:
+            three of float (B, heads, L, D).
+        """
+        return query, key, value
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        attention_mask: Tensor | None = None,
+        sequence_offsets: Tensor | None = None,
+        training: bool | None = None,
+    ) -> Tensor:
+        """What each head gathers for each position.
+
+        Args:
+            query, key, value: float (B, heads, L, D), from `place`.
+            attention_mask, sequence_offsets, training: as for `call`.
+
+        Returns:
+            float (B, heads, L, D).
+        """
+        mask = expand_attention_mask(attention_mask)
+        return self.choose_kernel(query, training, sequence_offsets)(query, key, value, mask)
+
+    def choose_kernel(
+        self, query: Tensor, training: bool | None, sequence_offsets: Tensor | None = None
+    ) -> Callable[..., Tensor]:
+        """The fastest kernel, or the formula itself, with the dropout that is in force.
+
+        Args:
+            query: float (B, heads, L, D). Its device, dtype and shape are read.
+            training, sequence_offsets: as for `call`.
+
+        Returns:
+            function of queries, keys, values (B, heads, L, D) and of a bool mask, broadcastable to
+            (B, heads, L, L), or None. It returns float (B, heads, L, D).
+        """
+        dropout = self.dropout if training else 0.0
+        kernel = fused_attention(query, dropout, sequence_offsets)
+        if kernel is not None:
+            return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
+        drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
+        return lambda q, k, v, mask: plain_attention(q, k, v, mask, drop)
+
+    def merge(self, context: Tensor) -> Tensor:
+        """Projects what the heads have gathered: float (B, heads, L, D) -> (B, L, H)."""
+        return self.output_projection(self._join_heads(context))
+
+    def _join_heads(self, context: Tensor) -> Tensor:
+        """(B, heads, L, D) -> (B, L, H)."""
+        hidden_dim = self.num_heads * context.shape[-1]
+        context = ops.swapaxes(context, 1, 2)
+        return ops.reshape(context, (-1, ops.shape(context)[1], hidden_dim))
+
+    def compute_probabilities(self, hidden: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """How much each position takes from each other position, without dropout.
+
+        Args:
+            hidden, attention_mask: as for `call`. The positions are 0 to L - 1.
+
+        Returns:
+            float32 (B, heads, L, L). It sums to 1 over the last axis.
+        """
+        query, key, _ = self.place(*self.project(hidden), None)
+        return attention_probabilities(query, key, expand_attention_mask(attention_mask))
+
+    def _split_heads(self, x: Tensor) -> Tensor:
+        """(B, L, H) -> (B, heads, L, D)."""
+        head_dim = x.shape[-1] // self.num_heads
+        x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
+        return ops.swapaxes(x, 1, 2)
+
+    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
+        return hidden_shape
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "dropout": self.dropout,
+            "initializer_range": self.initializer_range,
+        }
+
+
+def expand_attention_mask(mask: Tensor | None) -> Tensor | None:
+    """Brings a (B, L), (B, L, L) or (B, heads, L, L) mask to rank 4, bool."""
+    if mask is None:
+        return None
+    mask = ops.cast(mask, "bool")
+    rank = len(mask.shape)
+    if rank == 2:
+        return mask[:, None, None, :]
+    if rank == 3:
+        return mask[:, None, :, :]
+    if rank == 4:
+        return mask
+    raise ValueError(
+        f"attention_mask must have rank 2 (B, L), 3 (B, L, L) or 4 (B, heads, L, L), "
+        f"got shape {tuple(mask.shape)}."
+    )

@@ -1,0 +1,329 @@
+"""Sequence packing: several rows of a batch in one, so that nothing is computed on padding."""
+
+from collections.abc import Container
+from typing import Any, NamedTuple, Self
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.layers.attention.attention_kernels import locate_sequences
+from keras_bert_suite.layers.attention.attention_patterns import (
+    ATTENTION_PATTERNS,
+    check_pattern,
+    mask_by_ranks,
+)
+from keras_bert_suite.layers.attention.grouped_layout import (
+    GroupedLayout,
+    pack_tokens,
+    unpack_tokens,
+)
+from keras_bert_suite.layers.attention.rotary_positions import count_positions
+
+#: The names of arguments of `call` that Keras hands on from layer to layer. Their arrays come with
+#: the inputs of a model, and need not be there.
+LAYOUT_ARGUMENT = "sequence_layout"
+GLOBAL_ARGUMENT = "global_attention_mask"
+
+
+class SequenceLayout(NamedTuple):
+    """Where the tokens of a batch (B, L) stand in packed rows (R, W).
+
+    A packed row holds the tokens of several rows of the batch, one after the other. Tokens of
+    different rows of the batch are hidden from each other.
+
+    Attributes:
+        tokens: int32 (R W,), b * L + l of the token at each place, and B * L where there is none.
+        rows: int32 (R, W), b of the token at each place, and -1 where there is none.
+        positions: int32 (R, W), l of the token at each place, and 0 where there is none.
+        visible: the attention mask. Bool (R, W, W), whether two places have tokens of the same row
+            of the batch. Places without a token see each other, so that each place sees one. Of
+            aligned rows it is bool (B, L), whether there is a token.
+        lengths: int32 (B,), the number of tokens of aligned rows, or None for packed rows.
+    """
+
+    tokens: Tensor
+    rows: Tensor
+    positions: Tensor
+    visible: Tensor
+    lengths: Tensor | None = None
+
+    @classmethod
+    def read(cls, layout: Tensor, padding_mask: Tensor) -> Self:
+        """Reads the array `sequence_layout` of a batch.
+
+        Args:
+            layout: int32 (R, W), b * L + l of the token at each place, and -1 where there is none.
+                The tokens of a row of the batch are neighbours.
+            padding_mask: int (..., L), of which the shape is read.
+        """
+        length = ops.shape(padding_mask)[-1]
+        is_token = layout >= 0
+        rows = ops.where(is_token, layout // length, -1)
+        return cls(
+            tokens=_find_tokens(layout, padding_mask),
+            rows=rows,
+            positions=ops.where(is_token, layout % length, 0),
+            visible=rows[:, :, None] == rows[:, None, :],
+        )
+
+    @classmethod
+    def align(cls, padding_mask: Tensor) -> Self:
+        """Lays out each row of the batch as a row of its own, with all padding behind its tokens.
+
+        Then the number of tokens says which keys may be looked at, wherever the padding was.
+
+        Args:
+            padding_mask: int (B, L), 0 on padding.
+        """
+        num_rows, length = ops.shape(padding_mask)
+        columns = ops.arange(length, dtype="int32")
+        is_padding = ops.cast(padding_mask == 0, "int32")
+        # Different keys, so that tokens keep their order whatever sorts them.
+        order = ops.cast(ops.argsort(is_padding * length + columns), "int32")
+        lengths = length - ops.sum(is_padding, axis=1)
+        is_token = columns < lengths[:, None]
+        rows = ops.arange(num_rows, dtype="int32")[:, None]
+        return cls(
+            tokens=_find_tokens(ops.where(is_token, rows * length + order, -1), padding_mask),
+            rows=ops.where(is_token, rows, -1),
+            positions=ops.where(is_token, order, 0),
+            visible=is_token,
+            lengths=lengths,
+        )
+
+    def pack(self, x: Tensor) -> Tensor:
+        """int or float (B, L, ...) -> (R, W, ...), with 0 where there is no token."""
+        packed = pack_tokens(x, self.tokens)
+        return ops.reshape(packed, (*ops.shape(self.positions), *x.shape[2:]))
+
+    def unpack(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
+        """float (R, W, H) -> float (B, L, H), with 0 on padding.
+
+        Args:
+            hidden: float (R, W, H).
+            padding_mask: int (B, L), of which the shape is read.
+        """
+        return unpack_tokens(hidden, self.tokens, padding_mask)
+
+
+def _find_tokens(layout: Tensor, padding_mask: Tensor) -> Tensor:
+    """The `tokens` of a `SequenceLayout`, from the array that `SequenceLayout.read` takes."""
+    return ops.reshape(ops.where(layout >= 0, layout, ops.size(padding_mask)), (-1,))
+
+
+#: What says where the tokens of a batch stand in packed rows.
+Layout = SequenceLayout | GroupedLayout
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class VisibleTokens(keras.layers.Layer):
+    """The attention mask of a batch, by its padding or its packed rows, and by a pattern.
+
+    Args:
+        pattern: str, one of `ATTENTION_PATTERNS`.
+    """
+
+    def __init__(self, pattern: str = "bidirectional", **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        check_pattern(pattern)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+        self.pattern = pattern
+
+    def call(
+        self,
+        padding_mask: Tensor,
+        segment_ids: Tensor | None = None,
+        sequence_layout: Layout | None = None,
+    ) -> Tensor | GroupedLayout:
+        """The mask of a batch.
+
+        Args:
+            padding_mask: int (B, L).
+            segment_ids: int (B, L), which the patterns of `SEGMENTS_READ` need; None for others.
+            sequence_layout: `SequenceLayout`, `GroupedLayout` or None. Only "bidirectional" takes
+                groups.
+
+        Returns:
+            int (B, L), which is `padding_mask`, where every token may look at every token. With
+            another pattern bool (B, L, L), with a layout bool (R, W, W), and with groups their
+            layout.
+
+        Raises:
+            ValueError: if another pattern gets groups.
+        """
+        rank = ATTENTION_PATTERNS[self.pattern]
+        segment_ids = padding_mask if segment_ids is None else segment_ids
+        if isinstance(sequence_layout, GroupedLayout):
+            if rank is not None:
+                raise ValueError(
+                    f"Attention with the pattern {self.pattern!r} takes no groups of packed rows. "
+                    "Lay the rows out with `lay_out_sequences`."
+                )
+            return sequence_layout
+        if rank is None:
+            return padding_mask if sequence_layout is None else sequence_layout.visible
+        if sequence_layout is None:
+            return mask_by_ranks(rank(segment_ids)) & (padding_mask != 0)[:, None, :]
+        # The ranks of packed rows rise from sequence to sequence. This does not matter, because
+        # tokens are compared within a sequence only.
+        return mask_by_ranks(rank(sequence_layout.pack(segment_ids))) & sequence_layout.visible
+
+    def compute_output_spec(
+        self, padding_mask: Tensor, segment_ids: Tensor | None = None
+    ) -> keras.KerasTensor:
+        if ATTENTION_PATTERNS[self.pattern] is None:
+            return keras.KerasTensor(padding_mask.shape, dtype=padding_mask.dtype)
+        return keras.KerasTensor((*padding_mask.shape, padding_mask.shape[1]), dtype="bool")
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "pattern": self.pattern}
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class SequenceOffsets(keras.layers.Layer):
+    """Where the sequences of packed rows stand, for kernels that take this in place of a mask."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+
+    def call(self, padding_mask: Tensor, sequence_layout: Layout | None = None) -> Tensor:
+        """int (B, L) -> the `sequence_offsets` of `SelfAttention`, empty if no kernel takes them.
+
+        Args:
+            padding_mask: int (B, L), of which the shape is read.
+            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
+        """
+        if sequence_layout is None or isinstance(sequence_layout, GroupedLayout):
+            return ops.zeros((0,), dtype="int32")
+        if sequence_layout.lengths is not None:
+            return sequence_layout.lengths
+        return locate_sequences(sequence_layout.rows, padding_mask.shape[0])
+
+    def compute_output_spec(self, padding_mask: Tensor) -> keras.KerasTensor:
+        return keras.KerasTensor((None,), dtype="int32")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class TokenPositions(keras.layers.Layer):
+    """The positions of tokens in the rows of a batch, also if these rows are packed."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+
+    def call(self, hidden: Tensor, sequence_layout: Layout | None = None) -> Tensor:
+        """float (B, L, H) -> int32 (1, L), from 0 on; with a layout int32 (R, W) or (1, N).
+
+        Args:
+            hidden: float (B, L, H), of which the length is read.
+            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
+        """
+        if sequence_layout is not None:
+            return sequence_layout.positions
+        return count_positions(hidden)
+
+    def compute_output_spec(self, hidden: Tensor) -> keras.KerasTensor:
+        return keras.KerasTensor((None, hidden.shape[1]), dtype="int32")
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class SequenceNumbers(keras.layers.Layer):
+    """Numbers such that tokens of one sequence have the same number, and other places another."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+
+    def call(self, padding_mask: Tensor, sequence_layout: SequenceLayout | None = None) -> Tensor:
+        """int (B, L), which is `padding_mask`, or with a layout int32 (R, W), its rows."""
+        return padding_mask if sequence_layout is None else sequence_layout.rows
+
+    def compute_output_spec(self, padding_mask: Tensor) -> keras.KerasTensor:
+        return keras.KerasTensor(padding_mask.shape, dtype=padding_mask.dtype)
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class UnpackSequences(keras.layers.Layer):
+    """Puts hidden states back from packed rows to the rows of the batch, if they are packed."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+
+    def call(
+        self, hidden: Tensor, padding_mask: Tensor, sequence_layout: Layout | None = None
+    ) -> Tensor:
+        """float (R, W, H) or (1, N, H) -> (B, L, H); without a layout `hidden` itself.
+
+        Args:
+            hidden: float (R, W, H), with groups (1, N, H), or (B, L, H) without a layout.
+            padding_mask: int (B, L).
+            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
+        """
+        return hidden if sequence_layout is None else sequence_layout.unpack(hidden, padding_mask)
+
+    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
+        return hidden_shape
+
+
+class PackedSequences:
+    """A model whose inputs may come with a `sequence_layout`, int32 (R, W) or a tuple of them.
+
+    The layout says which token of the batch (B, L) stands at each place of R rows of W places, or
+    of the rows of several groups. The model then encodes these rows in place of those of the batch.
+    Without dropout its outputs are the same, if the rows of the batch begin with a token. Hidden
+    states of padding are 0.
+
+    A `global_attention_mask`, int (..., L), marks global tokens for a model that has such tokens,
+    see `GlobalTokens`. Other models leave it out.
+
+    Without a layout a model may still lay out the rows by `SequenceLayout.align`, where its
+    attention then has a faster kernel, see `takes_lengths`.
+
+    List it before `keras.Model` in the bases.
+    """
+
+    def takes_groups(self) -> bool:
+        """Whether the attention of this model takes groups of packed rows."""
+        return False
+
+    def takes_lengths(self) -> bool:
+        """Whether the attention of this model takes lengths of rows in place of a mask."""
+        return False
+
+    def call(
+        self,
+        inputs: dict[str, Tensor],
+        training: bool | None = None,
+        mask: Tensor = None,
+        **kwargs: Any,
+    ) -> Any:
+        """The outputs for packed arrays by name.
+
+        `sequence_layout` and `global_attention_mask` may be among them. Other arrays that the model
+        does not take, such as `segment_ids` of a packer, are left out. Keras would take them for
+        others of the same shape.
+        """
+        inputs, companions = _split_companions(inputs, self.input)  # type: ignore[attr-defined]
+        layout = companions.pop(LAYOUT_ARGUMENT, None)
+        kwargs.update(companions)
+        if layout is not None:
+            kind = GroupedLayout if isinstance(layout, (list, tuple)) else SequenceLayout
+            kwargs[LAYOUT_ARGUMENT] = kind.read(layout, inputs["padding_mask"])
+        elif kwargs.get(LAYOUT_ARGUMENT) is None and self.takes_lengths():
+            kwargs[LAYOUT_ARGUMENT] = SequenceLayout.align(inputs["padding_mask"])
+        return super().call(inputs, training=training, mask=mask, **kwargs)  # type: ignore[misc]
+
+    def compute_output_spec(self, inputs: dict[str, Tensor], **kwargs: Any) -> Any:
+        inputs, _ = _split_companions(inputs, self.input)  # type: ignore[attr-defined]
+        return super().compute_output_spec(inputs, **kwargs)  # type: ignore[misc]
+
+
+def _split_companions(inputs: Any, names: Container[str]) -> tuple[Any, dict[str, Any]]:
+    """(the inputs of these names, the arrays that Keras hands on from layer to layer)."""
+    if not isinstance(inputs, dict):
+        return inputs, {}
+    handed_on = {n: inputs[n] for n in (LAYOUT_ARGUMENT, GLOBAL_ARGUMENT) if n in inputs}
+    return {name: array for name, array in inputs.items() if name in names}, handed_on

@@ -1,0 +1,226 @@
+"""Token, position and segment embeddings, summed and normalised."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.layers.attention.sequence_layout import LAYOUT_ARGUMENT, Layout
+from keras_bert_suite.layers.dropout import Dropout
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class BertEmbeddings(keras.layers.Layer):
+    """Sum of token, position and segment embeddings, normalised, with dropout.
+
+    Args:
+        vocabulary_size: int V, rows of the token embedding.
+        hidden_dim: int H, width of the output.
+        max_sequence_length: int, the most tokens in a row.
+        num_segments: int, rows of the segment embedding; 0 for no such table, as in DistilBERT.
+        embedding_dim: int, width of the tables. If it is not `hidden_dim`, a
+            linear projection follows the dropout, as in ALBERT and ELECTRA.
+            Defaults to `hidden_dim`.
+        dropout: float, rate of the dropout after the norm.
+        layer_norm_epsilon: float, added to the variance.
+        initializer_range: float, standard deviation of the truncated normal.
+        position_offset: int, how many rows the position embedding has before the row of the first
+            token (RoBERTa has two). In all it has `position_offset + max_sequence_length` rows.
+
+    Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805), figure 2.
+    """
+
+    def __init__(
+        self,
+        vocabulary_size: int,
+        hidden_dim: int,
+        max_sequence_length: int = 512,
+        num_segments: int = 2,
+        embedding_dim: int | None = None,
+        dropout: float = 0.1,
+        layer_norm_epsilon: float = 1e-12,
+        initializer_range: float = 0.02,
+        position_offset: int = 0,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self._register_call_context_args(LAYOUT_ARGUMENT)
+        self.vocabulary_size = vocabulary_size
+        self.hidden_dim = hidden_dim
+        self.max_sequence_length = max_sequence_length
+        self.num_segments = num_segments
+        self.embedding_dim = embedding_dim or hidden_dim
+        self.dropout = dropout
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+        self.position_offset = position_offset
+
+        initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
+        self.token_embedding = keras.layers.ReversibleEmbedding(
+            vocabulary_size,
+            self.embedding_dim,
+            embeddings_initializer=initializer,
+            # Within another layer Keras would compute the product with the matrix in float32.
+            reverse_dtype=self.compute_dtype,
+            dtype=self.dtype_policy,
+            name="token_embedding",
+        )
+        self.position_embedding = self.make_position_embedding()
+        self.segment_embedding = None
+        if num_segments:
+            self.segment_embedding = keras.layers.Embedding(
+                num_segments,
+                self.embedding_dim,
+                embeddings_initializer=initializer.clone(),
+                dtype=self.dtype_policy,
+                name="segment_embedding",
+            )
+        self.layer_norm = self.make_norm("layer_norm")
+        self.embeddings_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.projection = None
+        if self.is_projected:
+            self.projection = keras.layers.Dense(
+                hidden_dim,
+                kernel_initializer=initializer.clone(),
+                dtype=self.dtype_policy,
+                name="projection",
+            )
+
+    @property
+    def is_projected(self) -> bool:
+        """bool, whether a dense layer follows the dropout."""
+        return self.embedding_dim != self.hidden_dim
+
+    def make_norm(self, name: str) -> keras.layers.Layer:
+        """Makes the norm of the sum."""
+        return keras.layers.LayerNormalization(
+            epsilon=self.layer_norm_epsilon, dtype=self.dtype_policy, name=name
+        )
+
+    def make_position_embedding(self) -> keras.layers.Embedding | None:
+        """Makes the table of positions; None for embeddings without positions."""
+        return keras.layers.Embedding(
+            self.max_sequence_length + self.position_offset,
+            self.embedding_dim,
+            embeddings_initializer=keras.initializers.TruncatedNormal(
+                stddev=self.initializer_range
+            ),
+            dtype=self.dtype_policy,
+            name="position_embedding",
+        )
+
+    def build(
+        self,
+        token_ids_shape: Shape,
+        segment_ids_shape: Shape | None = None,
+        positions_shape: Shape | None = None,
+    ) -> None:
+        self.token_embedding.build()
+        if self.position_embedding is not None:
+            self.position_embedding.build()
+        if self.segment_embedding is not None:
+            self.segment_embedding.build()
+        embedded_shape = (*token_ids_shape, self.embedding_dim)
+        self.layer_norm.build(embedded_shape)
+        if self.projection is not None:
+            self.projection.build(embedded_shape)
+
+    def call(
+        self,
+        token_ids: Tensor,
+        segment_ids: Tensor | None = None,
+        positions: Tensor | None = None,
+        training: bool | None = None,
+        sequence_layout: Layout | None = None,
+    ) -> Tensor:
+        """Embeds a batch of packed token ids.
+
+        Args:
+            token_ids: int32 (B, L), in [0, V).
+            segment_ids: int32 (B, L), in [0, num_segments); None for 0 everywhere. Without a
+                segment embedding they are not used.
+            positions: int32 (B, L), rows of the position embedding; None for consecutive rows
+                from `position_offset` on.
+            training: bool, whether dropout is active.
+            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
+
+        Returns:
+            float (B, L, H) in the compute dtype; with a layout (R, W, H), with groups (1, N, H).
+
+        Raises:
+            ValueError: if a static L exceeds `max_sequence_length`.
+        """
+        x = self.embed_tokens(token_ids, segment_ids, positions, training, sequence_layout)
+        return x if self.projection is None else self.projection(x)
+
+    def embed_tokens(
+        self,
+        token_ids: Tensor,
+        segment_ids: Tensor | None = None,
+        positions: Tensor | None = None,
+        training: bool | None = None,
+        sequence_layout: Layout | None = None,
+    ) -> Tensor:
+        """The embeddings before the projection, float (B, L, E); with a layout (R, W, E).
+
+        Args, Raises: as for `call`.
+        """
+        static_length = token_ids.shape[1]
+        if static_length is not None and static_length > self.max_sequence_length:
+            raise ValueError(
+                f"token_ids has length {static_length}, but this model has positions "
+                f"for {self.max_sequence_length} tokens. Shorten the input: set `sequence_length` "
+                f"of the SegmentPacker to at most {self.max_sequence_length}."
+            )
+        if sequence_layout is not None:
+            if positions is None:
+                positions = sequence_layout.positions + self.position_offset
+            else:
+                positions = sequence_layout.pack(positions)
+            token_ids = sequence_layout.pack(token_ids)
+            if segment_ids is not None:
+                segment_ids = sequence_layout.pack(segment_ids)
+        elif positions is None:
+            positions = ops.arange(ops.shape(token_ids)[1], dtype="int32") + self.position_offset
+        if segment_ids is None:
+            segment_ids = ops.zeros((1, 1), "int32")
+        x = self.sum_tables(token_ids, segment_ids, positions)
+        return self.embeddings_dropout(self.layer_norm(x), training=training)
+
+    def sum_tables(self, token_ids: Tensor, segment_ids: Tensor, positions: Tensor) -> Tensor:
+        """The sum of the rows of all tables, float (B, L, E).
+
+        Args:
+            token_ids: int32 (B, L).
+            segment_ids: int32 (B, L) or (1, 1).
+            positions: int32 (B, L) or (L,).
+        """
+        x = self.token_embedding(token_ids)
+        if self.segment_embedding is not None:
+            x = x + self.segment_embedding(segment_ids)
+        if self.position_embedding is not None:
+            x = x + self.position_embedding(positions)
+        return x
+
+    def compute_output_shape(
+        self,
+        token_ids_shape: Shape,
+        segment_ids_shape: Shape | None = None,
+        positions_shape: Shape | None = None,
+    ) -> Shape:
+        return (*token_ids_shape, self.hidden_dim)
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "vocabulary_size": self.vocabulary_size,
+            "hidden_dim": self.hidden_dim,
+            "max_sequence_length": self.max_sequence_length,
+            "num_segments": self.num_segments,
+            "embedding_dim": self.embedding_dim,
+            "dropout": self.dropout,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "initializer_range": self.initializer_range,
+            "position_offset": self.position_offset,
+        }

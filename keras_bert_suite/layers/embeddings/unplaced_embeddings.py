@@ -1,0 +1,37 @@
+"""Token and segment embeddings of an encoder whose attention layers know the positions."""
+
+from typing import Any
+
+import keras
+
+from keras_bert_suite.annotations import Config
+from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings
+from keras_bert_suite.layers.root_mean_square_norm import make_norm
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class UnplacedEmbeddings(BertEmbeddings):
+    """`BertEmbeddings` without a table of positions.
+
+    Args:
+        vocabulary_size, hidden_dim: as for `BertEmbeddings`.
+        norm_type: str, a key of `NORM_TYPES`.
+        **kwargs: other arguments of `BertEmbeddings`. Rows may still have no more than
+            `max_sequence_length` tokens.
+    """
+
+    def __init__(
+        self, vocabulary_size: int, hidden_dim: int, norm_type: str = "layer_norm", **kwargs: Any
+    ) -> None:
+        self.norm_type = norm_type
+        super().__init__(vocabulary_size, hidden_dim, **kwargs)
+
+    def make_position_embedding(self) -> None:
+        """There is no such table."""
+
+    def make_norm(self, name: str) -> keras.layers.Layer:
+        """Makes the norm of the sum."""
+        return make_norm(self.norm_type, self.layer_norm_epsilon, self.dtype_policy, name)
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), "norm_type": self.norm_type}

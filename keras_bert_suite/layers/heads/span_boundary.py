@@ -1,0 +1,170 @@
+"""The head that guesses the tokens of a masked span from the tokens beside it."""
+
+from typing import Any, Self
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
+from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.layers.heads.masked_lm_head import score_vocabulary
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class SpanBoundaryHead(keras.layers.Layer):
+    """Scores every token of the vocabulary for each masked token, from the boundary of its span.
+
+    The hidden states of the two tokens beside the span and an embedding of the token's place in the
+    span go through two dense layers, each with an activation and a norm. Their output is multiplied
+    with the token embedding, whose matrix the head shares, and a bias is added for each token.
+
+    A span is a run of neighbouring `mask_positions`, also where it is made of two spans that touch,
+    as in SpanBERT's code. Tokens after the first `max_span_length` of a span share the last
+    embedding of a place; `find_spans` says which tokens these are.
+
+    Args:
+        token_embedding: `keras.layers.ReversibleEmbedding` (V, E) of the backbone.
+        activation: function.
+        max_span_length: int, for how many places in a span there is an embedding.
+        place_dim: int, width of these embeddings.
+        layer_norm_epsilon: float, added to the variance.
+        initializer_range: float, standard deviation of the truncated normal.
+
+    Source: Joshi et al., 2020 (https://arxiv.org/abs/1907.10529), section 3.2, and
+    facebookresearch/SpanBERT, pair_bert.py. The two defaults are those of SpanBERT's code.
+    """
+
+    def __init__(
+        self,
+        token_embedding: keras.layers.ReversibleEmbedding,
+        activation: Activation,
+        max_span_length: int = 15,
+        place_dim: int = 200,
+        layer_norm_epsilon: float = 1e-12,
+        initializer_range: float = 0.02,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.token_embedding = token_embedding
+        self.activation = activation
+        self.max_span_length = max_span_length
+        self.place_dim = place_dim
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+        self.place_embedding = keras.layers.Embedding(
+            max_span_length,
+            place_dim,
+            embeddings_initializer=self._make_initializer(),
+            dtype=self.dtype_policy,
+            name="place_embedding",
+        )
+        self.norms = [
+            keras.layers.LayerNormalization(
+                epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name=f"layer_norm_{i}"
+            )
+            for i in (1, 2)
+        ]
+
+    def _make_initializer(self) -> keras.initializers.Initializer:
+        return keras.initializers.TruncatedNormal(stddev=self.initializer_range)
+
+    def build(
+        self, sequence_output_shape: Shape, mask_positions_shape: Shape | None = None
+    ) -> None:
+        hidden_dim = sequence_output_shape[-1]
+        self.transforms = [
+            Dense(
+                units,
+                activation=self.activation,
+                kernel_initializer=self._make_initializer(),
+                dtype=self.dtype_policy,
+                name=f"transform_{i}",
+            )
+            for i, units in ((1, hidden_dim), (2, self.token_embedding.output_dim))
+        ]
+        self.place_embedding.build()
+        shape: Shape = (None, None, 2 * hidden_dim + self.place_dim)
+        for transform, norm in zip(self.transforms, self.norms, strict=True):
+            transform.build(shape)
+            shape = (*shape[:-1], transform.units)
+            norm.build(shape)
+        self.bias = self.add_weight(
+            shape=(self.token_embedding.input_dim,), initializer="zeros", name="bias"
+        )
+
+    def call(self, sequence_output: Tensor, mask_positions: Tensor) -> Tensor:
+        """Scores the vocabulary for masked tokens.
+
+        Args:
+            sequence_output: float (B, L, H).
+            mask_positions: int32 (B, P), in [0, L), ascending; then 0 in unused slots.
+
+        Returns:
+            float (B, P, V) in the compute dtype, logits.
+        """
+        left, right, places = find_spans(mask_positions)
+        last = ops.shape(sequence_output)[1] - 1
+        # An unused slot, at position 0, has no left neighbour.
+        boundaries = [ops.clip(position, 0, last) for position in (left, right)]
+        states = [
+            ops.take_along_axis(sequence_output, position[:, :, None], axis=1)
+            for position in boundaries
+        ]
+        x = self.place_embedding(ops.minimum(places, self.max_span_length - 1))
+        x = ops.concatenate([*(ops.cast(state, x.dtype) for state in states), x], axis=-1)
+        for transform, norm in zip(self.transforms, self.norms, strict=True):
+            x = norm(transform(x))
+        return score_vocabulary(x, self.token_embedding, self.bias, self.compute_dtype)
+
+    def compute_output_shape(
+        self, sequence_output_shape: Shape, mask_positions_shape: Shape
+    ) -> Shape:
+        return (*mask_positions_shape, self.token_embedding.input_dim)
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "token_embedding": keras.layers.serialize(self.token_embedding),
+            "activation": keras.activations.serialize(self.activation),
+            "max_span_length": self.max_span_length,
+            "place_dim": self.place_dim,
+            "layer_norm_epsilon": self.layer_norm_epsilon,
+            "initializer_range": self.initializer_range,
+        }
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        return cls(
+            **{
+                **config,
+                "token_embedding": keras.layers.deserialize(config["token_embedding"]),
+                "activation": keras.activations.deserialize(config["activation"]),
+            }
+        )
+
+
+def find_spans(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Finds the span of each masked token. A span is a run of neighbouring positions.
+
+    >>> find_spans([[2, 3, 7, 0]])
+    ([[1, 1, 6, -1]], [[4, 4, 8, 1]], [[0, 1, 0, 0]])
+
+    Args:
+        mask_positions: int (B, P), ascending; then 0 in unused slots.
+
+    Returns:
+        tuple of int32 (B, P): the position before the span, the position after it, and the place of
+        the token in it, counted from 0. An unused slot is a span of its own.
+    """
+    positions = ops.cast(mask_positions, "int32")
+    slots = ops.arange(positions.shape[1] or ops.shape(positions)[1], dtype="int32")
+    # Position less slot is the same all over a span, and rises from span to span.
+    numbers = positions - slots
+    same = numbers[:, :, None] == numbers[:, None, :]
+    is_before = slots[None, :] < slots[:, None]
+    is_after = slots[None, :] > slots[:, None]
+    before, after = (
+        ops.sum(ops.cast(ops.logical_and(same, side), "int32"), axis=-1)
+        for side in (is_before, is_after)
+    )
+    return positions - before - 1, positions + after + 1, before

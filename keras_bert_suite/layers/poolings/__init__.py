@@ -1,0 +1,1 @@
+"""One vector of many: of tokens, of layers, of windows."""

@@ -1,0 +1,104 @@
+"""A small transformer over the vectors of the windows of a document."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.layers.attention.sinusoids import compute_sinusoids
+from keras_bert_suite.layers.poolings.pooling import MeanPooling
+from keras_bert_suite.layers.transformer_block import TransformerBlock
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class WindowTransformer(keras.layers.Layer):
+    """Lets the windows of a document look at each other, and returns the mean of their vectors.
+
+    The document is the mean over its windows of `v + W T(v + p)`. `v` is the vector of a window,
+    `p` the sinusoids of its position, `T` transformer blocks, and `W` a linear layer that begins as
+    0. So a new layer is `MeanPooling`, a document of one window keeps its vector, and the head of
+    a trained classifier goes on from there.
+
+    Args:
+        num_layers: int.
+        num_heads: int, must divide the width H of the vectors.
+        intermediate_dim: int, inner width of the feed-forward networks. Defaults to 4 H.
+        dropout: float, dropout rate of the blocks, also of their attention probabilities.
+
+    Sources: Pappagari et al., 2019 (https://arxiv.org/abs/1910.10781), section 3.3, for a
+    transformer over the vectors of windows; Vaswani et al., 2017
+    (https://arxiv.org/abs/1706.03762), section 3.5, for the sinusoids. The sum with the vectors
+    themselves, and `W`, are ours.
+    """
+
+    def __init__(
+        self,
+        num_layers: int = 1,
+        *,
+        num_heads: int = 4,
+        intermediate_dim: int | None = None,
+        dropout: float = 0.1,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.mean = MeanPooling(dtype=self.dtype_policy, name="mean")
+
+    def build(self, vectors_shape: Shape, *_: Shape) -> None:
+        hidden_dim = vectors_shape[-1]
+        self.blocks = [
+            TransformerBlock(
+                self.num_heads,
+                self.intermediate_dim or 4 * hidden_dim,
+                dropout=self.dropout,
+                attention_dropout=self.dropout,
+                dtype=self.dtype_policy,
+                name=f"block_{i}",
+            )
+            for i in range(self.num_layers)
+        ]
+        for block in self.blocks:
+            block.build(vectors_shape)
+        self.output_projection = keras.layers.Dense(
+            hidden_dim,
+            use_bias=False,
+            kernel_initializer="zeros",
+            dtype=self.dtype_policy,
+            name="output_projection",
+        )
+        self.output_projection.build(vectors_shape)
+
+    def call(self, vectors: Tensor, padding_mask: Tensor, training: bool | None = None) -> Tensor:
+        """Pools the vectors of windows.
+
+        Args:
+            vectors: float (B, W, H).
+            padding_mask: int or bool (B, W), 0 where a document has no window.
+            training: bool, whether dropout is active.
+
+        Returns:
+            float (B, H). The mean is computed in float32.
+        """
+        is_window = ops.cast(padding_mask, "bool")
+        vectors = ops.where(is_window[:, :, None], ops.cast(vectors, self.compute_dtype), 0.0)
+        positions = compute_sinusoids(ops.arange(ops.shape(vectors)[1]), vectors.shape[-1])
+        states = vectors + ops.cast(positions, self.compute_dtype)
+        for block in self.blocks:
+            states = block(states, is_window, training=training)
+        return self.mean(vectors + self.output_projection(states), is_window)
+
+    def compute_output_shape(self, vectors_shape: Shape, *_: Shape) -> Shape:
+        return (vectors_shape[0], vectors_shape[-1])
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "num_layers": self.num_layers,
+            "num_heads": self.num_heads,
+            "intermediate_dim": self.intermediate_dim,
+            "dropout": self.dropout,
+        }

@@ -1,0 +1,1 @@
+"""Which tokens a pretraining hides or moves, and which it asks for."""

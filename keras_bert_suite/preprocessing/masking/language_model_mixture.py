@@ -1,0 +1,208 @@
+"""Makes each row of a batch the task of one of several language models, as in UniLM."""
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import keras
+import keras_hub
+import numpy as np
+
+from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.models.mixture_segments import MIXTURE_SEGMENTS
+from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
+from keras_bert_suite.preprocessing.masking.token_replacement import draw_uniforms
+from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
+
+#: The shares of UniLM, section 2.3 of the paper.
+UNILM_SHARES = {
+    "bidirectional": 1 / 3,
+    "seq2seq": 1 / 3,
+    "left_to_right": 1 / 6,
+    "right_to_left": 1 / 6,
+}
+
+#: The stream of `draw_uniforms` for kinds of rows.
+_STREAM = 2
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class LanguageModelMixture(keras.layers.Layer):
+    """A `TokenMasker` whose rows are of several kinds, for one model that learns them all.
+
+    All rows are masked alike. The kind of a row says which tokens a masked token may look at: all
+    of them, the tokens before it, the tokens after it, or as in a `Seq2Seq`. Each kind has segment
+    ids of its own, and so the backbone, which has `attention_pattern="unilm"` and
+    `num_segments=6`, knows the kind of each row from its segments.
+
+    | kind | segments | which tokens a token looks at |
+    | --- | --- | --- |
+    | "bidirectional" | 0 and 1 | all |
+    | "left_to_right" | 2 | itself and the tokens before it |
+    | "right_to_left" | 3 | itself and the tokens after it |
+    | "seq2seq" | 4 and 5 | of the source: the source; of the target: the source, and the target \
+up to itself |
+
+    The kind of a row depends only on the seed of the masker, the epoch and the id of the row.
+
+    ```python
+    mixture = LanguageModelMixture(TokenMasker(tokenizer, unit="ngram"))
+    batches = PretrainingBatches(corpus, mixture, sequence_length=128, batch_size=256)
+    backbone = change_pattern(BertBackbone.from_preset("path/to/checkpoint"), "unilm")
+    pretrainer = Pretrainer(backbone)
+    pretrainer.fit(batches)
+    writer = Seq2Seq(change_pattern(pretrainer.backbone, "seq2seq"), preprocessor=packer)
+    ```
+
+    Rows must have two texts where "seq2seq" has a share. Only bidirectional rows count for the
+    next-sentence loss, as in UniLM. With `mode="pairs"` half of the targets do not follow their
+    sources; with `mode="sop"` source and target are neighbours, in either order.
+
+    Args:
+        masker: `TokenMasker`.
+        shares: dict of kind -> share of the rows. The shares sum to 1. None is UniLM's: a third of
+            the rows is bidirectional, a third is sequence to sequence, and a sixth goes in each
+            direction.
+
+    Source: Dong et al., 2019, UniLM (https://arxiv.org/abs/1905.03197), section 2, and
+    microsoft/unilm for the segments.
+    """
+
+    def __init__(
+        self, masker: TokenMasker, shares: Mapping[str, float] | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        shares = dict(UNILM_SHARES if shares is None else shares)
+        unknown = [kind for kind in shares if kind not in MIXTURE_SEGMENTS]
+        if unknown:
+            raise ValueError(
+                f"The kinds of rows are {', '.join(MIXTURE_SEGMENTS)}, got {unknown[0]!r} among "
+                "the shares."
+            )
+        if not all(share >= 0 for share in shares.values()) or abs(sum(shares.values()) - 1) > 1e-6:
+            raise ValueError(
+                f"The shares of the kinds must be from 0 to 1 and sum to 1, got {shares}."
+            )
+        self.masker = masker
+        self.shares = shares
+
+    @property
+    def tokenizer(self) -> keras_hub.tokenizers.Tokenizer:
+        """The tokenizer of the masker."""
+        return self.masker.tokenizer
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether rows have other masks and other kinds in each epoch."""
+        return self.masker.dynamic
+
+    def __call__(
+        self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0
+    ) -> dict[str, Tensor]:
+        # Keras' own `__call__` would convert the arrays to tensors of the backend.
+        return self.call(inputs, row_ids, epoch)
+
+    def call(
+        self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0
+    ) -> dict[str, Tensor]:
+        """Masks a batch, and draws the kinds of its rows.
+
+        Args:
+            inputs: dict from `SegmentPacker`: `token_ids`, `segment_ids` and `padding_mask`, int
+                (B, L), or (L,) for a row without a batch. The segments are 0 and 1.
+            row_ids, epoch: as for `TokenMasker`.
+
+        Returns:
+            dict as from `TokenMasker`, with the segments of the kinds, int32, and with
+            `pair_weights` float32 (B,), or () without a batch: 1 for the rows whose pair counts for
+            the next-sentence loss.
+
+        Raises:
+            ValueError: as `TokenMasker`, or if the inputs have no segments, or a row of the kind
+                "seq2seq" has one text only. Inside a TensorFlow graph the latter is a
+                `tf.errors.InvalidArgumentError`.
+        """
+        if "segment_ids" not in inputs:
+            raise ValueError(
+                f"LanguageModelMixture needs the key segment_ids, got {sorted(inputs)}. Pack with "
+                "a tokenizer of BERT, which makes segments."
+            )
+        masked = self.masker(inputs, row_ids, epoch)
+        arrays = inputs["segment_ids"], inputs["padding_mask"], row_ids, epoch
+        name_kinds = self._name_tensors if any(map(is_tf_tensor, arrays)) else self._name_arrays
+        masked["segment_ids"], masked["pair_weights"] = name_kinds(*arrays)
+        return masked
+
+    def draw_kinds(self, row_ids: np.ndarray, epoch: int = 0) -> np.ndarray:
+        """int64 (B,), the kinds of rows, as indices into `shares`.
+
+        Args:
+            row_ids: int (B,).
+            epoch: int.
+        """
+        epoch = int(epoch) if self.dynamic else 0
+        drawn = draw_uniforms(self.masker.seed, epoch, row_ids, 1, stream=_STREAM)[:, 0, 0]
+        ends = np.cumsum(list(self.shares.values()))
+        return np.searchsorted(ends / ends[-1], drawn, side="right")
+
+    def _name_arrays(self, segment_ids, padding_mask, row_ids, epoch):
+        """Takes NumPy arrays, and returns the segments of the kinds and the weights of pairs."""
+        segment_ids, padding_mask = np.asarray(segment_ids), np.asarray(padding_mask)
+        rows = np.atleast_1d(np.asarray(row_ids))
+        kinds = self.draw_kinds(rows, epoch).reshape(np.shape(row_ids))
+        names = np.array(list(self.shares))[kinds]
+        has_target = np.any((segment_ids == 1) & (padding_mask != 0), axis=-1)
+        lacks_target = (names == "seq2seq") & ~has_target
+        if np.any(lacks_target):
+            raise ValueError(
+                f"Row {rows[np.argmax(lacks_target)]} is to be a source and its target, and has "
+                "one text only. Pack pairs, with PretrainingBatches by mode='pairs' or "
+                "mode='sop', or leave 'seq2seq' out of the shares."
+            )
+        table = np.array([MIXTURE_SEGMENTS[name] for name in self.shares], "int32")
+        # Padding has segment 0 in all rows, as the packer leaves it.
+        shifted = np.where(padding_mask != 0, table[kinds[..., None], segment_ids], 0)
+        return shifted.astype("int32"), np.asarray(names == "bidirectional", "float32")
+
+    def _name_tensors(self, segment_ids, padding_mask, row_ids, epoch):
+        """Calls `_name_arrays` in a TensorFlow graph, by one operation that calls Python."""
+        import tensorflow as tf
+
+        segment_ids, row_ids = tf.convert_to_tensor(segment_ids), tf.convert_to_tensor(row_ids)
+        shifted, weights = tf.numpy_function(
+            self._name_arrays,
+            [segment_ids, padding_mask, row_ids, epoch],
+            [tf.int32, tf.float32],
+            stateful=False,
+        )
+        shifted.set_shape(segment_ids.shape)
+        weights.set_shape(row_ids.shape)
+        return shifted, weights
+
+    def check_backbone(self, backbone: keras_hub.models.Backbone) -> None:
+        """Raises a ValueError if a backbone does not tell the kinds of rows apart."""
+        pattern = getattr(backbone, "attention_pattern", "bidirectional")
+        if pattern != "unilm":
+            raise ValueError(
+                "The rows of a LanguageModelMixture say by their segments which tokens a token "
+                f"looks at, and this {type(backbone).__name__} has attention_pattern={pattern!r}. "
+                "Build the backbone with attention_pattern='unilm' and num_segments=6, or make a "
+                "copy with `keras_bert_suite.models.change_pattern(backbone, 'unilm')`."
+            )
+
+    def get_config(self) -> Config:
+        return {
+            **super().get_config(),
+            "masker": keras.layers.serialize(self.masker),
+            "shares": dict(self.shares),
+        }
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        config = dict(config)
+        if isinstance(config["masker"], dict):
+            config["masker"] = keras.saving.deserialize_keras_object(config["masker"])
+        return cls(**config)
+
+    def __reduce__(self):
+        # Keras would pickle a whole archive. Data workers need only the arguments.
+        return type(self), (self.masker, dict(self.shares))

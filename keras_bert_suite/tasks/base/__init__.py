@@ -1,0 +1,1 @@
+"""What all tasks share: rows to batches, training, answers, saving."""

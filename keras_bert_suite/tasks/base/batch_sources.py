@@ -1,0 +1,276 @@
+"""Makes batches from the data that users pass to `fit`, `evaluate` and `predict` of a task."""
+
+import dataclasses
+from collections.abc import Callable
+
+import grain
+import keras
+
+from keras_bert_suite.data.input_dataset import (
+    choose_batches,
+    evaluation_batches,
+    is_dataset,
+    list_sources,
+    num_batches,
+    preprocess_batches,
+    training_batches,
+    unpack_batch,
+)
+from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.tasks.base.input_checks import (
+    check_held_out,
+    check_packed,
+    check_preprocessor,
+)
+from keras_bert_suite.tasks.base.sequence_packing import with_sequence_layout
+from keras_bert_suite.tasks.base.text_packing import measure_rows
+
+DEFAULT_BATCH_SIZE = 32
+
+
+@dataclasses.dataclass(frozen=True)
+class BatchSource:
+    """Batches of data, and the function that turns each batch into inputs of the model.
+
+    Attributes:
+        dataset: `RowBatches`, or the dataset of the user.
+        preprocess: function(x, y, sample_weight).
+        in_graph: bool, whether `preprocess` can be part of a graph of TensorFlow.
+        fixed_labels: bool, whether the labels of all batches differ only in the number of rows.
+    """
+
+    dataset: object
+    preprocess: Callable
+    in_graph: bool = True
+    fixed_labels: bool = False
+
+    @property
+    def num_batches(self):
+        """int, the number of batches of an epoch; None if the dataset does not know it."""
+        return num_batches(self.dataset)
+
+    def preprocessed(self, total=None, first=0, shuffle=False):
+        """The dataset that Keras' own `fit` takes. Arguments: as for `preprocess_batches`."""
+        return preprocess_batches(
+            self.dataset,
+            self.preprocess,
+            total,
+            first,
+            shuffle,
+            self.in_graph,
+            self.fixed_labels,
+        )
+
+    def batches_ahead(self, total=None, first=0):
+        """The batches that a `fit` takes, to look at one by one; None if that is not possible.
+
+        Args: as for `preprocess_batches`.
+
+        Returns:
+            `grain.MapDataset`, or None.
+        """
+        if not isinstance(self.dataset, grain.MapDataset):
+            return None
+        batches = choose_batches(self.dataset, total, first)
+        if total is not None and first < total:
+            batches = batches[: total - first]
+        return batches.map(lambda batch: self.preprocess(*unpack_batch(batch)))
+
+
+def training_source(
+    task, data, batch_size, shuffle, seed, class_weight=None, sequence_packing=False
+):
+    """Makes the batches of a `fit`.
+
+    Args:
+        task: `RowTask`.
+        data: `Rows`, or a dataset.
+        batch_size, shuffle, class_weight, sequence_packing: as for `RowTask.fit`.
+        seed: int, the seed of the order of rows.
+
+    Returns:
+        `BatchSource`.
+    """
+    if not isinstance(data, Rows):
+        preprocess = weighted(task, task.preprocess_training_samples, class_weight)
+        in_graph = task.preprocesses_in_graphs and not sequence_packing
+        if sequence_packing:
+            preprocess = with_sequence_layout(task.backbone, preprocess)
+        return BatchSource(data, preprocess, in_graph, task.has_fixed_labels)
+    preprocess = weighted(task, task.preprocess_training, class_weight, given=data.weights)
+    if sequence_packing:
+        preprocess = with_sequence_layout(task.backbone, preprocess)
+    windows = task.cut_windows(data)
+    # Packed rows have no padding, so any rows may share a batch.
+    by_length = shuffle and not sequence_packing
+    lengths = measure_rows(task.preprocessor, windows) if by_length else None
+    batches = training_batches(windows, choose_size(batch_size), shuffle, seed, lengths)
+    return BatchSource(batches, preprocess, fixed_labels=task.has_fixed_labels)
+
+
+def evaluation_source(task, data, batch_size=None, by_length=True):
+    """Makes the batches of an `evaluate`.
+
+    Args:
+        task, data, batch_size: as for `training_source`.
+        by_length: bool, whether short rows come first.
+
+    Returns:
+        `BatchSource`.
+    """
+    if not isinstance(data, Rows):
+        preprocess, in_graph = task.preprocess_training_samples, task.preprocesses_in_graphs
+        return BatchSource(data, preprocess, in_graph, task.has_fixed_labels)
+    windows = task.cut_windows(data)
+    lengths = measure_rows(task.preprocessor, windows) if by_length else None
+    batches, _ = evaluation_batches(windows, choose_size(batch_size), lengths)
+    return BatchSource(batches, task.preprocess_training, fixed_labels=task.has_fixed_labels)
+
+
+def choose_size(batch_size):
+    """int, the size of a batch of rows in memory."""
+    return DEFAULT_BATCH_SIZE if batch_size is None else batch_size
+
+
+def weighted(task, preprocess, class_weight, given=None):
+    """Makes a function that preprocesses a batch, and weights its rows by their class.
+
+    Args:
+        task: `RowTask`.
+        preprocess: function(x, y, sample_weight).
+        class_weight: as for `RowTask.fit`. If it is None, `preprocess` is returned.
+        given: the weights of rows in memory, or None.
+
+    Returns:
+        function(x, y, sample_weight). It raises ValueError if a dataset has sample weights.
+
+    Raises:
+        ValueError: if `given` is not None.
+    """
+    if class_weight is None:
+        return preprocess
+    weigh = task.class_weighting(class_weight)
+
+    def check(sample_weight):
+        if sample_weight is not None:
+            raise ValueError("Pass class_weight or sample_weight, not both.")
+
+    def preprocess_weighted(x, y=None, sample_weight=None):
+        if preprocess == task.preprocess_training_samples:
+            check(sample_weight)
+        # For rows in memory, `weights` can only say which tokens have a label.
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(preprocess(x, y, sample_weight))
+        class_weights = weigh(y)
+        return x, y, class_weights if weights is None else class_weights * weights
+
+    check(given)
+    return preprocess_weighted
+
+
+def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=False):
+    """Reads and checks the arguments of `fit`, `evaluate` or `predict`.
+
+    Args:
+        task: `RowTask`.
+        x, y, sample_weight, batch_size: as for `RowTask.fit`.
+        labelled: bool, whether rows need labels.
+
+    Returns:
+        `x` if it is a dataset, otherwise `Rows` with encoded labels.
+
+    Raises:
+        ValueError: if a text is missing, a label is unknown, labels are missing although `labelled`
+            is True, or the rows do not fit the task.
+    """
+    if is_dataset(x):
+        check_dataset(task, x, y=y, sample_weight=sample_weight, batch_size=batch_size)
+        return x
+    check_preprocessor(task.preprocessor, task.backbone)
+    rows = task.read_rows(x, y, sample_weight)
+    if labelled and not len(rows):
+        raise ValueError(f"{type(task).__name__} needs at least one row, got none.")
+    if labelled and y is None and task.needs_labels:
+        raise ValueError(
+            f"{type(task).__name__} needs a label for each row, got {len(rows)} rows and no "
+            "labels. Pass the labels as `y`."
+        )
+    # Labels come first: a wrong label is then an error before the task stores the column names.
+    labels = None if rows.labels is None else task.encode_labels(rows.labels)
+    if isinstance(rows.inputs, dict):
+        check_packed(rows.inputs, task.backbone)
+        inputs = rows.inputs
+    else:
+        inputs = task.arrange_columns(rows.inputs, rows.input_names, labelled)
+    return Rows(inputs, labels, rows.weights)
+
+
+def read_samples(task, x, y=None, sample_weight=None):
+    """Reads one batch of a dataset, which may be tensors in a graph of TensorFlow.
+
+    Returns:
+        `Rows` with encoded labels.
+    """
+    rows = task.read_batch(x, y, sample_weight)
+    labels = None if rows.labels is None else task.encode_labels(rows.labels)
+    if isinstance(rows.inputs, dict):
+        check_packed(rows.inputs, task.backbone)
+        return Rows(rows.inputs, labels, rows.weights)
+    inputs = task.arrange_columns(rows.inputs, rows.input_names, labels is not None)
+    return Rows(inputs, labels, rows.weights)
+
+
+def hold_out(task, data, validation_data, validation_split, batch_size):
+    """Sets apart the data that a `fit` validates on.
+
+    Args:
+        task: `RowTask`.
+        data: `Rows`, or a dataset.
+        validation_data, validation_split: as for `RowTask.fit`.
+        batch_size: int or None, `validation_batch_size`.
+
+    Returns:
+        (`Rows` or a dataset to train on; `Rows` or a dataset to validate on, or None).
+
+    Raises:
+        ValueError: as `read_data`, or if `validation_split` comes with a dataset.
+    """
+    if validation_split and not isinstance(data, Rows):
+        raise ValueError(
+            "validation_split needs rows in memory. With a dataset, pass `validation_data`."
+        )
+    if validation_split and validation_data is None:
+        return data.split(validation_split)
+    if isinstance(validation_data, (tuple, list)):
+        check_held_out(validation_data, task.needs_labels)
+        validation_data = read_data(task, *validation_data, labelled=True)
+    elif validation_data is not None and is_dataset(validation_data):
+        check_dataset(task, validation_data, validation_batch_size=batch_size)
+    return data, validation_data
+
+
+def check_dataset(task, dataset, **given):
+    """Checks that a dataset has batches that fit, and comes without arguments that are for rows.
+
+    A dataset may have a method `check_backbone`, as `PretrainingBatches` has.
+
+    Args:
+        task: `RowTask`.
+        dataset: an object to check.
+        **given: arguments that are for rows in memory. All of them must be None.
+    """
+    check_preprocessor(task.preprocessor, task.backbone)
+    if not hasattr(dataset, "__iter__"):
+        raise ValueError(
+            f"x is of type {type(dataset).__name__}, which holds no data. Wanted texts, packed "
+            "arrays, a Grain or tf.data dataset, a keras.utils.PyDataset, a PyTorch DataLoader "
+            "or a generator of batches."
+        )
+    names = [name for name, value in given.items() if value is not None]
+    if names:
+        raise ValueError(
+            f"A dataset, {type(dataset).__name__}, brings its own batches with labels and "
+            f"weights. Drop {', '.join(names)}."
+        )
+    for source in list_sources(dataset):
+        if hasattr(source, "check_backbone"):
+            source.check_backbone(task.backbone)

@@ -1,0 +1,186 @@
+"""Checks that the parts of a task fit each other, and that texts fit the task."""
+
+import keras
+import numpy as np
+
+from keras_bert_suite.layers import GLOBAL_ARGUMENT
+from keras_bert_suite.layers.attention.global_tokens import check_global_tokens
+
+
+def check_preprocessor(preprocessor, backbone):
+    """Checks that a backbone has a place for every id that a preprocessor makes.
+
+    Raises:
+        ValueError: if the tokenizer's vocabulary is larger than the embedding, or
+            `sequence_length` is larger than the number of positions.
+    """
+    size = _vocabulary_size(getattr(preprocessor, "tokenizer", None))
+    available = getattr(backbone, "vocabulary_size", None)
+    if size and available and size > available:
+        raise ValueError(
+            f"The tokenizer's vocabulary has {size} tokens, and the backbone's embedding has rows "
+            f"for {available} tokens. Use the vocabulary that the backbone was trained with."
+        )
+    length = getattr(preprocessor, "sequence_length", None)
+    positions = getattr(backbone, "max_sequence_length", None)
+    if length and positions and length > positions:
+        raise ValueError(
+            f"The preprocessor packs up to sequence_length={length} tokens, but the backbone has "
+            f"positions for {positions}. Pass a sequence_length of at most {positions}."
+        )
+
+
+def check_layer_names(task):
+    """Checks that the layers of a task have different names.
+
+    Raises:
+        ValueError: if a layer of the user has the name of another layer.
+    """
+    layers = {}
+    for layer in vars(task).values():
+        if not isinstance(layer, keras.layers.Layer) or layer is task.preprocessor:
+            continue
+        other = layers.setdefault(layer.name, layer)
+        if other is not layer:
+            raise ValueError(
+                f"Two layers of the {type(task).__name__} have the name {layer.name!r}, of the "
+                f"classes {type(other).__name__} and {type(layer).__name__}. Give the layer that "
+                "you pass another `name`, or none."
+            )
+
+
+def check_segments(num_segments, backbone, input_names):
+    """Checks the number of texts in a row.
+
+    Args:
+        num_segments: int, texts in a row.
+        backbone: the encoder.
+        input_names: the names of the texts that the task was trained on, or None.
+
+    Raises:
+        ValueError: if `num_segments` is not the number of `input_names`, or the backbone has fewer
+            segments.
+    """
+    if input_names is not None and num_segments != len(input_names):
+        wanted = "single texts" if len(input_names) == 1 else f"rows of {len(input_names)} texts"
+        remedy = "Pass pairs as a tuple of two lists, (first_texts, second_texts)."
+        if num_segments > len(input_names):
+            remedy = "Pass only the columns of these texts, without labels or other columns."
+        raise ValueError(
+            f"This task was trained on {wanted}, {', '.join(input_names)}; got rows of "
+            f"{num_segments}. {remedy}"
+        )
+    available = getattr(backbone, "num_segments", None)
+    if available and num_segments > available and "segment_ids" in backbone.input:
+        raise ValueError(
+            f"The backbone has embeddings for {available} segments, got rows of {num_segments} "
+            "texts. Join some texts, or build the backbone with more `num_segments`."
+        )
+
+
+def check_packed(arrays, backbone):
+    """Checks that the ids in packed arrays have a row in the backbone's embeddings.
+
+    Tensors of TensorFlow are not checked, because they may be in a graph.
+
+    Raises:
+        ValueError: if an id has no row, naming the range of ids; if the padding mask numbers the
+            sequences of packed rows; or if a row has too many global tokens.
+    """
+    mask = arrays.get("padding_mask")
+    if isinstance(mask, np.ndarray) and mask.size and mask.max() > 1:
+        raise ValueError(
+            f"padding_mask must be 1 on tokens and 0 on padding, got {mask.max()}. If it numbers "
+            "the sequences of packed rows, split them with split_sequences, and train on the "
+            "result with fit(..., sequence_packing=True)."
+        )
+    if GLOBAL_ARGUMENT in arrays and hasattr(backbone, "max_global_tokens"):
+        marked = arrays[GLOBAL_ARGUMENT]
+        if isinstance(marked, np.ndarray):
+            check_global_tokens(marked, backbone.max_global_tokens)
+    for name, attribute in (("token_ids", "vocabulary_size"), ("segment_ids", "num_segments")):
+        ids, size = arrays.get(name), getattr(backbone, attribute, None)
+        if (
+            size
+            and isinstance(ids, np.ndarray)
+            and ids.size
+            and not 0 <= ids.min() <= ids.max() < size
+        ):
+            raise ValueError(
+                f"{name} must be in [0, {size}), the backbone's {attribute}, got "
+                f"{ids.min()} to {ids.max()}. Pack the texts with the backbone's own preprocessor."
+            )
+
+
+def check_input_names(input_names):
+    """Checks the argument `input_names`, and returns it as a tuple, or None.
+
+    Raises:
+        ValueError: if the names are not different strings.
+    """
+    if input_names is None:
+        return None
+    if isinstance(input_names, str):
+        input_names = (input_names,)
+    if (
+        not input_names
+        or len({*input_names}) != len(input_names)
+        or not all(isinstance(name, str) and name for name in input_names)
+    ):
+        raise ValueError(f"input_names must be different names, got {input_names!r}.")
+    return tuple(input_names)
+
+
+def default_names(num_segments):
+    """Names for columns without names: ("text",), or ("text_a", "text_b") and so on."""
+    if num_segments == 1:
+        return ("text",)
+    return tuple(f"text_{chr(ord('a') + i)}" for i in range(num_segments))
+
+
+def check_held_out(validation_data, needs_labels):
+    """Checks that rows to validate on are `(x, y)` or `(x, y, sample_weight)`.
+
+    For a task that needs no labels, `(x,)` is right too.
+    """
+    sizes = (2, 3) if needs_labels else (1, 2, 3)
+    if len(validation_data) not in sizes or isinstance(validation_data[0], (str, bytes)):
+        alone = "" if needs_labels else "(x,), "
+        raise ValueError(
+            f"validation_data must be {alone}(x, y) or (x, y, sample_weight), or a dataset, got a "
+            f"{type(validation_data).__name__} of {len(validation_data)}."
+        )
+
+
+def order_columns(inputs, names, input_names):
+    """Puts named text columns into the order of `input_names`.
+
+    Args:
+        inputs: tuple of text columns.
+        names: tuple of their names, or None.
+        input_names: tuple of the names of the task, or None.
+
+    Returns:
+        tuple of text columns. It is `inputs` if the columns or the task have no names.
+
+    Raises:
+        ValueError: if there are several columns, and their names are not `input_names`.
+    """
+    if names is None or input_names is None or len(names) < 2 or len(names) != len(input_names):
+        return inputs
+    if set(names) != set(input_names):
+        if input_names == default_names(len(input_names)):
+            return inputs  # The task was trained on columns without names.
+        raise ValueError(
+            f"The columns are named {', '.join(names)}, and the task was trained on "
+            f"{', '.join(input_names)}. Rename the columns, or pass a tuple of columns in this "
+            "order."
+        )
+    return tuple(inputs[names.index(name)] for name in input_names)
+
+
+def _vocabulary_size(tokenizer):
+    try:
+        return tokenizer.vocabulary_size() if tokenizer is not None else None
+    except ValueError:
+        return None  # A tokenizer that is being loaded gets its vocabulary later.

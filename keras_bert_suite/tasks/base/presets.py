@@ -1,0 +1,173 @@
+"""Builds a task from a preset or a checkpoint, for the `from_preset` of every task."""
+
+import warnings
+
+import keras_hub
+from keras_hub.src.utils.preset_utils import (
+    PREPROCESSOR_CONFIG_FILE,
+    TASK_CONFIG_FILE,
+    TOKENIZER_CONFIG_FILE,
+    check_config_class,
+    check_file_exists,
+    get_preset_loader,
+    load_json,
+)
+
+from keras_bert_suite import checkpoints
+from keras_bert_suite.argument_checks import check_arguments, list_arguments
+from keras_bert_suite.models import BACKBONES, LongformerBackbone
+from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.base.saved_task import SavedTask
+
+#: The arguments of a task that the constructors of Keras and KerasHub read.
+FURTHER_ARGUMENTS = ("name", "trainable", "compile")
+
+
+def load_preset(
+    cls,
+    preset,
+    load_weights,
+    *,
+    sequence_length=None,
+    lowercase=None,
+    dtype=None,
+    skip=(),
+    **kwargs,
+):
+    """See `RowTask.from_preset`."""
+    known = [name for name in list_arguments(cls) if name != "backbone"]
+    check_arguments(
+        f"{cls.__name__}.from_preset",
+        kwargs,
+        [*known, *FURTHER_ARGUMENTS],
+        similar=["sequence_length", "lowercase", "skip"],
+    )
+    preset = checkpoints.preset_name(preset)
+    checkpoint = checkpoints.open_checkpoint(preset)
+    if "preprocessor" in kwargs:
+        preprocessor = kwargs.pop("preprocessor")
+        if sequence_length is not None or lowercase is not None:
+            raise ValueError(
+                "sequence_length and lowercase are for the checkpoint's own preprocessor. Set them "
+                "on the `preprocessor` that you pass."
+            )
+    else:
+        preprocessor = _load_preprocessor(preset, checkpoint, sequence_length, lowercase)
+    old_head = _read_head(cls, preset, checkpoint) if cls.has_new_head(kwargs) else None
+    if old_head:
+        kwargs = cls.replace_head(old_head, kwargs)
+        kind = kwargs.get("problem_type")
+        warnings.warn(
+            f"{preset} holds a classification layer. It is left out, because num_classes or "
+            "label_names ask for a new layer. Drop both arguments to keep it."
+            + (f" The new layer has problem_type={kind!r}." if kind else ""),
+            stacklevel=4,
+        )
+    if checkpoint is None:
+        if skip:
+            raise ValueError(f"skip={skip!r} is for checkpoints of other libraries, not {preset}.")
+        task = _load_keras_preset(cls, preset, load_weights, dtype, kwargs)
+    else:
+        arguments, new_parts = cls.arguments_of(checkpoint, kwargs)
+        backbone_cls = BACKBONES[checkpoint.model_type.backbone]
+        if issubclass(cls.backbone_cls, backbone_cls):
+            backbone_cls = cls.backbone_cls
+        backbone = backbone_cls(
+            **{**checkpoint.backbone_config, **cls.backbone_arguments}, dtype=dtype
+        )
+        task = cls(backbone=backbone, **arguments)
+        _choose_global_tokens(task)
+        if load_weights:
+            skip = [skip] if isinstance(skip, str) else skip
+            checkpoints.load_weights(task, checkpoint, skip=[*skip, *new_parts])
+    task.preprocessor = preprocessor
+    if not task.compiled and kwargs.get("compile", True):
+        task.compile()
+    return task
+
+
+def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
+    if checkpoint is not None:
+        return SegmentPacker.from_checkpoint(
+            checkpoint, sequence_length=sequence_length, lowercase=lowercase
+        )
+    family = keras_hub.models.TextClassifierPreprocessor
+    if _saved_class(preset, PREPROCESSOR_CONFIG_FILE, family):
+        preprocessor = get_preset_loader(preset).load_preprocessor(family)
+    elif check_file_exists(preset, TOKENIZER_CONFIG_FILE):
+        preprocessor = family.from_preset(preset)  # KerasHub finds the class by the backbone.
+    else:
+        raise ValueError(
+            f"{preset} holds no tokenizer. Pass `preprocessor`, a SegmentPacker with the tokenizer "
+            "that the backbone was trained with, or None to bring packed arrays."
+        )
+    if sequence_length is not None:
+        preprocessor.sequence_length = sequence_length
+    if lowercase is not None:
+        if not isinstance(preprocessor, SegmentPacker):
+            raise ValueError(
+                f"lowercase={lowercase} cannot be set on a {type(preprocessor).__name__}. Build a "
+                "preprocessor with the tokenizer you want, and pass it as `preprocessor`."
+            )
+        preprocessor.tokenizer = preprocessor.tokenizer.with_lowercase(lowercase)
+    return preprocessor
+
+
+def _read_head(cls, preset, checkpoint):
+    """The arguments of a task with the head of a preset or checkpoint; None without a head."""
+    if checkpoint is None:
+        held = holds_task(preset, cls)
+        return read_task_config(preset) if held else None
+    try:
+        return cls.head_arguments(checkpoint)
+    except ValueError:
+        return None  # The checkpoint has no head of this kind.
+
+
+def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
+    if dtype is not None:
+        arguments["dtype"] = dtype
+    # If the backbone is not the class' own, KerasHub's `from_preset` would look for another class.
+    task = cls.load_keras_preset(get_preset_loader(preset), load_weights, **arguments)
+    is_new = not holds_task(preset, cls.preset_classes())
+    if is_new:
+        _choose_global_tokens(task)
+    family = keras_hub.models.TextClassifier
+    is_theirs = holds_task(preset, family) and not holds_task(preset, SavedTask)
+    if is_theirs and issubclass(cls, family):
+        warnings.warn(
+            f"{preset} holds a classifier of KerasHub's for a {type(task.backbone).__name__}. Its "
+            f"classification layer is left out, and that of the {cls.__name__} is new.",
+            stacklevel=5,
+        )
+    has_head = len(task.weights) > len(task.backbone.weights)
+    if is_new and has_head and not cls.has_new_head(arguments):
+        warnings.warn(
+            f"{preset} holds a backbone, but no {cls.__name__}. The layers on top of the backbone "
+            "are new. Train them before you use their output.",
+            stacklevel=5,
+        )
+    return task
+
+
+def _choose_global_tokens(task):
+    """Gives a backbone with global tokens the rule for them that is usual for a task."""
+    if isinstance(task.backbone, LongformerBackbone):
+        task.backbone.global_tokens = task.global_tokens
+
+
+def holds_task(preset, classes):
+    """Whether the task of a preset is of a class, or of one of several classes."""
+    return _saved_class(preset, TASK_CONFIG_FILE, classes)
+
+
+def read_task_config(preset):
+    """dict, the arguments of the task of a preset."""
+    return load_json(preset, TASK_CONFIG_FILE)["config"]
+
+
+def _saved_class(preset, file, family):
+    """Whether a file of a preset holds the configuration of a class of a family."""
+    if not check_file_exists(preset, file):
+        return False
+    return issubclass(check_config_class(load_json(preset, file)), family)

@@ -1,0 +1,102 @@
+"""Gives the batches of a `fit` a layout in which several rows share a packed row."""
+
+from functools import partial
+
+import keras
+import numpy as np
+
+from keras_bert_suite.layers import LAYOUT_ARGUMENT, PackedSequences
+from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
+from keras_bert_suite.preprocessing.row_groups import NUM_GROUPS, lay_out_groups
+from keras_bert_suite.preprocessing.segment_packer import compiles_each_length
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+
+#: The groups of a batch under TensorFlow. Each adds operations to the graph of each layer, and so
+#: time before the first step.
+GRAPH_GROUPS = 8
+
+
+def check_can_pack_sequences(task):
+    """Checks that a task computes the same on packed rows as on the rows of the batch.
+
+    Raises:
+        ValueError: if the task does not.
+    """
+    if not isinstance(task.backbone, PackedSequences):
+        raise ValueError(
+            f"A {type(task.backbone).__name__} has attention layers of KerasHub, which cannot hide "
+            "the rows of a packed row from each other. Drop sequence_packing, or load the "
+            "checkpoint with a backbone of this package."
+        )
+    if keras.distribution.distribution() is not None:
+        raise ValueError(
+            "Packed rows cannot be distributed to several devices: their number differs from the "
+            "rows of the batch. Drop sequence_packing."
+        )
+    for argument in ("cache_batch_size", "training_windows"):
+        if getattr(task, argument, None) is not None:
+            raise ValueError(
+                f"{type(task).__name__} has {argument}={getattr(task, argument)}, so the encoder "
+                "sees only some rows of a batch at once, and a batch cannot be packed as a whole. "
+                f"Drop sequence_packing or {argument}."
+            )
+
+
+def check_rows(padding_mask):
+    """Checks that each row begins with a token, because poolings take the first state of a row.
+
+    Args:
+        padding_mask: int (..., L). A window of documents (B, W, L) may be empty.
+
+    Raises:
+        ValueError: if a row begins with padding.
+    """
+    begins = padding_mask[..., :1] != 0
+    if padding_mask.ndim > 2:
+        begins |= ~padding_mask.any(axis=-1, keepdims=True)
+    if not begins.all():
+        raise ValueError(
+            f"Row {int(np.argwhere(~begins[..., 0])[0][0])} of a batch begins with padding. With "
+            "sequence_packing a row must begin with a token. Pad on the right, and leave out rows "
+            "without tokens, or drop sequence_packing."
+        )
+
+
+def with_sequence_layout(backbone, preprocess):
+    """Makes a function that preprocesses a batch, and lays its rows out in packed rows.
+
+    Args:
+        backbone: `PackedSequences`, which says whether it takes groups of packed rows.
+        preprocess: function(x, y, sample_weight).
+
+    Returns:
+        function(x, y, sample_weight).
+    """
+    lay_out = _choose_layout(backbone)
+
+    def preprocess_packed(x, y=None, sample_weight=None):
+        # A `tf.data` dataset yields tensors of TensorFlow under every backend.
+        batch = keras.tree.map_structure(np.asarray, preprocess(x, y, sample_weight))
+        x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
+        check_rows(x["padding_mask"])
+        layout = lay_out(x["padding_mask"])
+        return keras.utils.pack_x_y_sample_weight({**x, LAYOUT_ARGUMENT: layout}, y, weights)
+
+    return preprocess_packed
+
+
+def _choose_layout(backbone):
+    """The function that lays out packed rows for the model, the device and the backend."""
+    compiled = compiles_each_length()
+    if not backbone.takes_groups() or not _trains_on_cpu():
+        # Kernels of a GPU skip hidden tokens, and one large group keeps the GPU busy.
+        return partial(lay_out_sequences, compiled=compiled)
+    num_groups = GRAPH_GROUPS if keras.config.backend() == "tensorflow" else NUM_GROUPS
+    return partial(lay_out_groups, num_groups=num_groups, compiled=compiled)
+
+
+def _trains_on_cpu():
+    backend = keras.config.backend()
+    if backend == "torch":
+        return keras.ops.zeros(()).device.type == "cpu"
+    return is_jax_on_cpu() if backend == "jax" else not compiles_each_length()
