@@ -299,7 +299,7 @@ def test_cudnn_under_jax():
         if parameters is not None:
             assert list(inspect.signature(found).parameters)[: len(parameters)] == parameters, name
     assert {"NO_MASK", "PADDING"} <= set(cudnn.MaskType.__members__)
-    source = Path(keras_bert_suite.layers.__file__).with_name("cudnn_attention.py")
+    source = Path(keras_bert_suite.layers.attention.__file__).with_name("cudnn_attention.py")
     used = {
         node.attr
         for node in ast.walk(ast.parse(source.read_text(encoding="utf-8")))

@@ -104,6 +104,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         check_can_decode(backbone)
         # Within its constructor the base class calls `compile`, which reads the sampler.
         self.sampler = _get_sampler(sampler)
+        self.generate_function = None  # `compile` sets it, and `predict` needs no `compile`
 
         # === Layers ===
         self.backbone = backbone

@@ -78,7 +78,7 @@ def test_tensorflow_equals_numpy():
     batch["segment_ids"][:] = 0
     rows = tf.data.Dataset.from_tensor_slices(batch).enumerate().batch(8)
     with pytest.raises(tf.errors.InvalidArgumentError, match="has one text only"):
-        list(rows.map(mixture))
+        list(rows.map(lambda i, row: mixture(row, i)))
 
 
 @pytest.mark.backend_free

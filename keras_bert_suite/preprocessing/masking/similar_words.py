@@ -9,6 +9,7 @@ was not published. Here the two have the same number, so that each token has one
 
 from collections.abc import Mapping, Sequence
 
+import keras_hub
 import numpy as np
 
 from keras_bert_suite.preprocessing.masking.maskable_units import find_first_columns
@@ -19,7 +20,10 @@ MOST_COSINES = 2**24
 
 
 def find_similar_words(
-    words: Sequence[str], vectors: np.ndarray, tokenizer, least_cosine: float = 0.0
+    words: Sequence[str],
+    vectors: np.ndarray,
+    tokenizer: keras_hub.tokenizers.Tokenizer,
+    least_cosine: float = 0.0,
 ) -> dict[str, str]:
     """Finds the most similar word of each word, among the words of the same number of tokens.
 
