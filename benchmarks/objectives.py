@@ -1,0 +1,251 @@
+"""What tiny models learn from the same text by each objective of pretraining.
+
+    keras-bert vocab --input 'enwiki_small/*.jsonl' --output vocab.txt --size 8000
+    keras-bert prepare --input 'enwiki_small/*.jsonl' --vocab vocab.txt --output shards
+    python benchmarks/objectives.py --corpus shards --data DATA --seeds 0 1 2
+
+Every side pretrains BERT-tiny (two layers, 128 wide) on as many tokens: `--steps` batches of 64
+rows of 128 tokens, AdamW with linear warm-up over a tenth of the steps and linear decay. "none" is
+not pretrained. "mlm, as long as rtd" takes as many steps as fit into the time of replaced-token
+detection; the time of a step of both is measured in the same process. Then each encoder is
+fine-tuned on three tasks, with new heads: SST-2, STS-B and CoNLL-2003, the first `--num_rows` rows
+of each, dev files. `TextClassifier` has the mean of all tokens as its vector on
+every side, since few objectives train the pooler, and [CLS] sees nothing from left to right.
+`--data` is a folder with glue/SST-2, glue/STS-B and ner/conll2003_en.
+"""
+
+import argparse
+import dataclasses
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from side_flags import list_pairs
+
+from keras_bert_cli.result_tables import describe_run, describe_seeds, format_figures, format_table
+from keras_bert_cli.side_runs import report, run_in_turn
+
+DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+LENGTH, BATCH_SIZE, PREDICTIONS, LEARNING_RATE = 128, 64, 20, 1e-3
+#: Steps whose time is measured, after as many that are not.
+TIMED_STEPS = 10
+
+
+def mask_tokens(tokenizer, **arguments):
+    import keras_bert_suite as kbs
+
+    return kbs.TokenMasker(tokenizer, max_predictions=PREDICTIONS, **arguments)
+
+
+def mask_spans(tokenizer):
+    return mask_tokens(tokenizer, unit="span")
+
+
+def replace_tokens(tokenizer):
+    return mask_tokens(tokenizer, mask_token_rate=0.85, random_token_rate=0.0)
+
+
+def predict_next(tokenizer):
+    import keras_bert_suite as kbs
+
+    return kbs.NextTokenTargets(tokenizer)
+
+
+def mix_language_models(tokenizer):
+    import keras_bert_suite as kbs
+
+    return kbs.LanguageModelMixture(mask_tokens(tokenizer))
+
+
+@dataclasses.dataclass(frozen=True)
+class Objective:
+    """How a side is pretrained.
+
+    Attributes:
+        mode: str, as for `PretrainingBatches`.
+        make_masker: function, tokenizer -> masker of the batches.
+        task: str, the class of the task.
+        arguments: dict, of the task.
+        backbone: str, the class of the backbone.
+        backbone_arguments: dict.
+    """
+
+    mode: str = "doc_sentences"
+    make_masker: Callable = mask_tokens
+    task: str = "Pretrainer"
+    arguments: dict[str, Any] = dataclasses.field(default_factory=lambda: {"next_sentence": False})
+    backbone: str = "BertBackbone"
+    backbone_arguments: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+
+PAIRS: dict[str, Any] = {"arguments": {}}
+RTD = Objective(
+    make_masker=replace_tokens,
+    task="ElectraPretrainer",
+    arguments={"generator_width": 0.5},
+    backbone="ElectraBackbone",
+)
+OBJECTIVES = {
+    "none": None,
+    "mlm": Objective(),
+    "mlm + nsp": Objective("pairs", **PAIRS),
+    "mlm + sop": Objective("sop", **PAIRS),
+    "span + sbo": Objective(
+        make_masker=mask_spans, arguments={"next_sentence": False, "span_boundary": True}
+    ),
+    "rtd": RTD,
+    "left to right": Objective(
+        make_masker=predict_next, backbone_arguments={"attention_pattern": "left_to_right"}
+    ),
+    "unilm": Objective(
+        "pairs",
+        mix_language_models,
+        backbone_arguments={"attention_pattern": "unilm", "num_segments": 6},
+        **PAIRS,
+    ),
+    "mlm, as long as rtd": Objective(),
+}
+
+
+def make_pretraining(objective, corpus, seed, steps):
+    """The compiled task of an objective, and its batches."""
+    import keras
+
+    import keras_bert_suite as kbs
+    from keras_bert_suite.corpus import open_corpus, read_tokenizer
+    from keras_bert_suite.instances import PretrainingBatches
+
+    keras.utils.set_random_seed(seed)
+    tokenizer = read_tokenizer(corpus)
+    backbone = getattr(kbs, objective.backbone).from_size(
+        "tiny", vocabulary_size=tokenizer.vocabulary_size(), **objective.backbone_arguments
+    )
+    task = getattr(kbs, objective.task)(backbone, **objective.arguments)
+    schedule = kbs.LinearWarmupDecay(LEARNING_RATE, total_steps=steps, warmup_ratio=0.1)
+    task.compile(kbs.AdamW(schedule))
+    batches = PretrainingBatches(
+        open_corpus(corpus),
+        objective.make_masker(tokenizer),
+        LENGTH,
+        BATCH_SIZE,
+        mode=objective.mode,
+        seed=seed,
+    )
+    return task, batches
+
+
+def time_step(objective, corpus):
+    """Seconds of a step."""
+    task, batches = make_pretraining(objective, corpus, seed=0, steps=1000)
+    fit = dict(steps_per_epoch=TIMED_STEPS, verbose=0)
+    task.fit(batches, epochs=1, **fit)
+    started = time.perf_counter()
+    task.fit(batches, epochs=1, **fit)
+    return (time.perf_counter() - started) / TIMED_STEPS
+
+
+def pretrain(name, corpus, seed, steps):
+    """The encoder of a side, and what its pretraining took.
+
+    Returns:
+        (backbone, dict of steps, seconds and the last loss).
+    """
+    objective = OBJECTIVES[name]
+    if objective is None:
+        task, _ = make_pretraining(OBJECTIVES["mlm"], corpus, seed, steps)
+        return task.backbone, {"steps": 0, "seconds": 0.0, "loss": None}
+    if name == "mlm, as long as rtd":
+        steps = round(steps * time_step(RTD, corpus) / time_step(objective, corpus))
+    task, batches = make_pretraining(objective, corpus, seed, steps)
+    started = time.perf_counter()
+    history = task.fit(batches, epochs=10, steps_per_epoch=steps // 10, verbose=0).history
+    seconds = time.perf_counter() - started
+    loss = history.get("mlm_loss", history["loss"])[-1]
+    return task.backbone, {"steps": steps, "seconds": seconds, "loss": loss}
+
+
+def probe(backbone, corpus, data, num_rows, seed):
+    """dict, task -> its score on the dev file, of the encoder fine-tuned on it."""
+    import keras
+
+    import keras_bert_suite as kbs
+    from keras_bert_suite.corpus import read_tokenizer
+    from keras_bert_suite.data.conll import list_tags, read_conll
+    from keras_bert_suite.data.glue import GLUE_TASKS, read_glue
+
+    packer = kbs.SegmentPacker(read_tokenizer(corpus), LENGTH)
+    weights = backbone.get_weights()
+
+    def train(task_class, rows, labels, **arguments):
+        keras.utils.set_random_seed(seed)
+        encoder = type(backbone).from_config(backbone.get_config())
+        encoder.set_weights(weights)
+        task = task_class(encoder, preprocessor=packer, **arguments)
+        task.compile(kbs.AdamW(kbs.LinearWarmupDecay(5e-4, warmup_ratio=0.1)))
+        task.fit(rows, labels, batch_size=32, epochs=3, verbose=0)
+        return task
+
+    scores = {}
+    for name, metric in (("sst2", "accuracy"), ("stsb", "pearson")):
+        task = GLUE_TASKS[name]
+        training, dev = (read_glue(task, data / "glue", f"{part}.tsv") for part in ("train", "dev"))
+        training = training.take(num_rows)
+        classifier = train(
+            kbs.TextClassifier,
+            training.x,
+            training.labels,
+            label_names=list(task.label_names),
+            problem_type=task.problem_type,
+            pooling=kbs.MeanPooling(),
+        )
+        scores[name] = classifier.score(dev.x, dev.labels)[metric]
+    words, tags = read_conll(data / "ner" / "conll2003_en" / "eng.train")
+    dev_words, dev_tags = read_conll(data / "ner" / "conll2003_en" / "eng.testa")
+    names = list_tags(tags)
+    rows = words[:num_rows], tags[:num_rows]
+    tagger = train(kbs.TokenClassifier, *rows, label_names=names)
+    scores["conll2003"] = tagger.score(dev_words, dev_tags)["f1"]
+    return {name: float(score) for name, score in scores.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--corpus", required=True, help="folder that keras-bert prepare wrote")
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--backend", default="tensorflow")
+    parser.add_argument("--sides", nargs="+", default=list(OBJECTIVES), choices=list(OBJECTIVES))
+    parser.add_argument("--steps", type=int, default=1500)
+    parser.add_argument("--num_rows", type=int, default=4000)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--seed", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        backbone, cost = pretrain(options.child, options.corpus, options.seed, options.steps)
+        scores = probe(backbone, options.corpus, options.data, options.num_rows, options.seed)
+        report({**cost, **scores})
+        return
+
+    sides = list_pairs(options.sides, [options.backend], peers=[])
+    rounds = [["--seed", seed] for seed in options.seeds]
+    measured = run_in_turn(sys.argv, sides, rounds)
+    print(describe_run(measured, 1))
+    print(f"\n{BATCH_SIZE} x {LENGTH} tokens in a step.\n")
+    costs = {"steps": "{:.0f}", "seconds": "{:.0f}", "loss": "{:.3f}"}
+    rows = [
+        [side, *(format_figures(figures[name], form) for name, form in costs.items())]
+        for (side, _), figures in measured.items()
+    ]
+    print(format_table(["objective", *costs], rows) + "\n")
+    tasks = ("sst2", "stsb", "conll2003")
+    rows = [
+        [side, *(" ± ".join(filter(None, describe_seeds(figures[t], 3)[1:])) for t in tasks)]
+        for (side, _), figures in measured.items()
+    ]
+    print(format_table(["objective", *tasks], rows))
+
+
+if __name__ == "__main__":
+    main()
