@@ -143,8 +143,9 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
             loop over `PretrainingBatches` gives the batches of one epoch.
 
     Raises:
-        ValueError: if the batches have no pairs or no segment ids, or pairs of three relations.
-            Google's examples always have pairs of two relations, and segment ids.
+        ValueError: if the batches have no pairs or no segment ids, pairs of three relations, or
+            rows of a mixture of language models. Google's examples always have pairs of two
+            relations, and segment ids.
     """
     with open(path, "wb") as file:
         for x, y, sample_weight in batches:
@@ -162,6 +163,11 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
                 raise ValueError(
                     "Google's examples have segment_ids, and these batches have none: they were "
                     "made for a model without segments. Make them with a WordPieceTokenizer."
+                )
+            if x["segment_ids"].max(initial=0) > 1 or sample_weight["nsp"].min(initial=1) < 1:
+                raise ValueError(
+                    "Google's examples have the segments 0 and 1, and each of their pairs counts; "
+                    "these batches are of a LanguageModelMixture. Make them with its TokenMasker."
                 )
             masked = {**x, "mask_ids": y["mlm"], "mask_weights": sample_weight["mlm"]}
             columns = {

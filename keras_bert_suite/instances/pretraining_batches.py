@@ -13,6 +13,8 @@ from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.instances.epoch_plans import EpochPlans
 from keras_bert_suite.instances.instance_planner import PAIR_MODES, InstancePlanner
 from keras_bert_suite.instances.token_ranges import TokenRanges
+from keras_bert_suite.preprocessing.masking.language_model_mixture import LanguageModelMixture
+from keras_bert_suite.preprocessing.masking.next_tokens import NextTokenTargets
 from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
 from keras_bert_suite.preprocessing.masking.token_shuffler import TokenShuffler
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
@@ -73,7 +75,7 @@ class PretrainingBatches(grain.MapDataset):
     def __init__(
         self,
         corpus: TokenCorpus,
-        masker: TokenMasker | TokenShuffler,
+        masker: TokenMasker | TokenShuffler | LanguageModelMixture | NextTokenTargets,
         sequence_length: int,
         batch_size: int,
         mode: str = "pairs",

@@ -36,7 +36,7 @@ class LongformerBackbone(RobertaBackbone):
     transformers has for its head: "first_text", the question, for a `QuestionAnswerer`;
     "later_texts", the ending, for a `MultipleChoice`; "none" for tasks on tokens and on masked
     tokens; and "first_token" for others. (LongformerModel itself has none by default.)
-    `backbone.global_tokens = "none"` switches a model before `compile`.
+    To change the rule, set `backbone.global_tokens` before `compile`.
 
     Inputs, a dictionary: `token_ids` and `padding_mask`, each int32 (B, L), and `segment_ids` with
     `takes_segments`. It may have `global_attention_mask` too, int32 (B, L), 1 on global tokens and
@@ -253,6 +253,13 @@ def _check_encoder(encoder: BertBackbone) -> None:
         raise ValueError(
             "A Longformer goes on from a BertBackbone or a RobertaBackbone, whose layers it has, "
             f"got a {type(encoder).__name__}."
+        )
+
+    if encoder.attention_pattern != "bidirectional":
+        raise ValueError(
+            "The windows of a Longformer look to both sides, and the encoder has "
+            f"attention_pattern={encoder.attention_pattern!r}. Pass "
+            "keras_bert_suite.change_pattern(encoder, 'bidirectional')."
         )
 
 

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_bert_suite.layers.attention.attention_patterns import SEGMENTS_READ
 from keras_bert_suite.models.bert_backbone import BertBackbone
 
 #: The segments that the two texts of a row have in the mixture, by the attention pattern of the
@@ -20,7 +21,8 @@ _FIRST_ROWS = (0, 1, 0, 0, 0, 1)
 def change_pattern(backbone: BertBackbone, attention_pattern: str) -> BertBackbone:
     """Copies a backbone, with another attention pattern and the same weights.
 
-    A copy with "unilm" has six segments. They begin as copies of the two segments of the backbone.
+    A copy with "unilm" has six segments. They begin as copies of the two segments of the backbone,
+    unless the backbone has six of its own, as one from a checkpoint of a mixture.
     A copy of a backbone with "unilm" has the two segments which rows of its pattern had in the
     mixture. So a `Seq2Seq` takes over what the mixture has learned of sources and targets.
 
@@ -42,10 +44,11 @@ def change_pattern(backbone: BertBackbone, attention_pattern: str) -> BertBackbo
     """
     if not hasattr(backbone, "attention_pattern"):
         raise ValueError(
-            f"A {type(backbone).__name__} has no attention pattern to change. Use a BertBackbone."
+            f"A {type(backbone).__name__} has no attention pattern to change. Use a BertBackbone "
+            "of keras_bert_suite."
         )
     config = {**backbone.get_config(), "attention_pattern": attention_pattern}
-    rows = _choose_rows(backbone.attention_pattern, attention_pattern)
+    rows = _choose_rows(backbone, attention_pattern)
     if rows is not None:
         if backbone.num_segments < 2:
             raise ValueError(
@@ -62,9 +65,13 @@ def change_pattern(backbone: BertBackbone, attention_pattern: str) -> BertBackbo
     return copy
 
 
-def _choose_rows(old: str, new: str) -> tuple[int, ...] | None:
+def _choose_rows(backbone: BertBackbone, pattern: str) -> tuple[int, ...] | None:
     """The rows of the old table that make the new table of segments, or None for all."""
-    if (old == "unilm") == (new == "unilm"):
+    if pattern == backbone.attention_pattern:
         return None
+    # A checkpoint of another library has the segments of a mixture, but not its pattern.
+    is_mixture = backbone.num_segments == SEGMENTS_READ["unilm"]
+    if pattern == "unilm":
+        return None if is_mixture else _FIRST_ROWS
     # An unknown pattern is reported by the constructor.
-    return _FIRST_ROWS if new == "unilm" else MIXTURE_SEGMENTS.get(new)
+    return MIXTURE_SEGMENTS.get(pattern) if is_mixture else None

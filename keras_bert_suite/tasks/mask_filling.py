@@ -19,7 +19,13 @@ def fill_masks(pretrainer, texts, top_k):
 
 
 def check_can_read(task):
-    """Raises a `ValueError` if a task has no preprocessor."""
+    """Raises a `ValueError` if a task has no preprocessor, or sees one side of a mask only."""
+    pattern = getattr(task.backbone, "attention_pattern", "bidirectional")
+    if pattern in ("left_to_right", "right_to_left"):
+        raise ValueError(
+            f"{task.name} reads in one direction (attention_pattern={pattern!r}) and guesses the "
+            "token beside a mask, not the masked one. Ask a model that was trained on masks."
+        )
     if task.preprocessor is None:
         raise ValueError(
             f"{task.name} has no preprocessor to read texts with. Set `preprocessor` to a "

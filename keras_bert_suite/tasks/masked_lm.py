@@ -123,7 +123,11 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
         )
 
         # === Config ===
-        self.masking = dict(masking or {})
+        # Keras saves no sets.
+        self.masking = {
+            name: sorted(value) if isinstance(value, set | frozenset) else value
+            for name, value in (masking or {}).items()
+        }
         self.input_names = input_names and tuple(input_names)
         self.top_k = top_k
         self._masker: TokenMasker | None = None

@@ -15,7 +15,7 @@ from keras_bert_suite.data.choice_rows import check_collated_endings, read_choic
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.base.input_checks import check_input_names
+from keras_bert_suite.tasks.base.input_checks import check_first_token, check_input_names
 from keras_bert_suite.tasks.base.labelled_task import make_head
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.text_classifier import pool_first_token
@@ -75,6 +75,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
                 "input_names must name the prompts and the endings, such as ('prompt', 'endings'), "
                 f"got {input_names}."
             )
+        check_first_token(backbone)
 
         # === Layers ===
         self.backbone = backbone

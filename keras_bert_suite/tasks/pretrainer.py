@@ -159,10 +159,17 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             span_boundary=span_boundary,
             **kwargs,
         )
-        return task if attention_pattern is None else task.change_pattern(attention_pattern)
+        if attention_pattern is None:
+            return task
+        copy = task.change_pattern(attention_pattern)
+        if task.compiled:
+            copy.compile()
+        return copy
 
     def change_pattern(self, attention_pattern: str) -> Self:
         """A copy with the same weights, whose backbone has another attention pattern.
+
+        The copy is not compiled.
 
         Args:
             attention_pattern: str, as for `keras_bert_suite.models.change_pattern`.
@@ -262,7 +269,8 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             optimizer: "auto" is `AdamW` at 1e-4 with linear warm-up over the first hundredth
                 of the steps that `fit` takes, and linear decay over the rest.
             loss: "auto" is Google's loss: the sum of the weighted mean over the masked tokens
-                and of the mean over the pairs. The head for spans adds a weighted mean of its own.
+                and of the weighted mean over the pairs. The head for spans adds a weighted mean
+                of its own.
             weighted_metrics: "auto" is the accuracy of each head, `mlm_accuracy`, `nsp_accuracy`
                 and `sbo_accuracy`. `mlm_loss`, and its exponential `perplexity`, are always logged.
             **kwargs: see `keras.Model.compile`.
@@ -272,7 +280,10 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         if is_auto(loss):
             loss = {"mlm": MaskedLMLoss()}
             if self.next_sentence:
-                loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+                # In a mixture of language models the pairs of some rows do not count.
+                loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(
+                    from_logits=True, reduction="mean_with_sample_weight"
+                )
             if self.span_boundary:
                 loss["sbo"] = MaskedLMLoss()
         if is_auto(weighted_metrics):

@@ -17,7 +17,7 @@ from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.batch_sources import read_data
 from keras_bert_suite.tasks.base.feature_training import fit_on_features
 from keras_bert_suite.tasks.base.idle_weights import IdleWeights, list_missing_poolers
-from keras_bert_suite.tasks.base.input_checks import check_input_names
+from keras_bert_suite.tasks.base.input_checks import check_first_token, check_input_names
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.hidden_states import open_new_pooling, pool_hidden_states
@@ -158,6 +158,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             inputs: dict of symbolic tensors, from `make_inputs`.
         """
         if self.pooling is None:
+            check_first_token(self.backbone)
             return pool_first_token(self.backbone(inputs))
         pooled, self._idle_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
         return pooled

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from small_texts import VOCABULARY
 
-from keras_bert_suite import TokenMasker, WordPieceTokenizer
+from keras_bert_suite import LanguageModelMixture, TokenMasker, WordPieceTokenizer
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.data.row_orders import shuffled
 from keras_bert_suite.data.rows import map_arrays
@@ -23,9 +23,9 @@ GOOGLE_FIELDS = {
 }  # fmt: skip
 
 
-def make_batches(mode="pairs"):
+def make_batches(mode="pairs", wrap=lambda masker: masker):
     corpus = TokenCorpus.from_documents([[[5 + d, 6, 7 + s] for s in range(4)] for d in range(10)])
-    masker = TokenMasker(WordPieceTokenizer(VOCABULARY), max_predictions=P)
+    masker = wrap(TokenMasker(WordPieceTokenizer(VOCABULARY), max_predictions=P))
     return PretrainingBatches(corpus, masker, sequence_length=L, batch_size=4, mode=mode)
 
 
@@ -159,3 +159,7 @@ def test_only_pairs_are_written(tmp_path):
         write_google_examples(tmp_path / "none.tfrecord", make_batches("full_sentences"))
     with pytest.raises(ValueError, match="are 0 and 1, and these batches have the label 2"):
         write_google_examples(tmp_path / "none.tfrecord", make_batches("relations"))
+    with pytest.raises(ValueError, match="these batches are of a LanguageModelMixture"):
+        write_google_examples(
+            tmp_path / "none.tfrecord", make_batches("pairs", LanguageModelMixture)
+        )

@@ -20,6 +20,7 @@ from small_tasks import (
     predict,
     predicted_columns,
 )
+from small_texts import VOCABULARY
 
 from keras_bert_suite import (
     BertBackbone,
@@ -31,12 +32,14 @@ from keras_bert_suite import (
     RobertaBackbone,
     SegmentPacker,
     TextClassifier,
+    WordPieceTokenizer,
     encode_with_attention,
     export_onnx,
 )
 from keras_bert_suite.checkpoints import save_hugging_face, save_keras_hub
 from keras_bert_suite.layers import LongformerAttention
 from keras_bert_suite.layers.attention.global_tokens import GLOBAL_TOKENS, GlobalTokens
+from keras_bert_suite.tasks.base.input_checks import check_separator
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
 
@@ -365,6 +368,14 @@ def test_models_that_cannot_be(tmp_path):
         LongformerBackbone(V, **SIZES, attention_pattern="left_to_right")
     with pytest.raises(ValueError, match="whose layers it has, got a NezhaBackbone"):
         LongformerBackbone.from_encoder(NezhaBackbone(V, **SIZES), separator_id=2)
+    causal = BertBackbone(V, **SIZES, attention_pattern="left_to_right")
+    with pytest.raises(
+        ValueError, match="look to both sides, and the encoder has .*'left_to_right'"
+    ):
+        LongformerBackbone.from_encoder(causal, separator_id=2)
+    finder = LongformerBackbone(V, **SIZES, global_tokens="first_text", separator_id=V - 1)
+    with pytest.raises(ValueError, match=f"by separator_id={V - 1}, and the separator of the"):
+        check_separator(WordPieceTokenizer(VOCABULARY), finder)
     longformer = LongformerBackbone(V, **SIZES, takes_segments=True, num_segments=2)
     with pytest.raises(ValueError, match="Longformer has takes_segments=False, got True"):
         save_hugging_face(longformer, tmp_path / "segments")

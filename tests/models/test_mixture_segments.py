@@ -49,6 +49,16 @@ def test_a_bert_becomes_a_mixture():
     np.testing.assert_array_equal(encode(again, PAIR), encode(mixture, PAIR))
 
 
+def test_a_checkpoint_of_a_mixture_keeps_its_segments():
+    """Files of other libraries have the six segments, and no pattern."""
+    read = randomize(BertBackbone(**SIZES, num_segments=6))
+    table = read.embeddings.segment_embedding.embeddings
+    for pattern, rows in (("unilm", slice(0, 6)), ("seq2seq", slice(4, 6))):
+        copy = change_pattern(read, pattern)
+        learned = copy.embeddings.segment_embedding.embeddings
+        np.testing.assert_array_equal(to_numpy(learned), to_numpy(table)[rows])
+
+
 @pytest.mark.backend_free
 def test_errors():
     with pytest.raises(ValueError, match="must be one of bidirectional.*got 'causal'"):

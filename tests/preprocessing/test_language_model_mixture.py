@@ -113,3 +113,5 @@ def test_errors():
     backbone = BertBackbone(30, **sizes, num_segments=6)
     with pytest.raises(ValueError, match="this BertBackbone has attention_pattern='bidirectional'"):
         one_text.check_backbone(backbone)
+    with pytest.raises(ValueError, match="around a TokenMasker, got a LanguageModelMixture"):
+        LanguageModelMixture(one_text)

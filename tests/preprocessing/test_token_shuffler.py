@@ -7,7 +7,13 @@ import pytest
 from scipy import stats
 from small_texts import VOCABULARY, make_reviews
 
-from keras_bert_suite import SegmentPacker, TokenMasker, TokenShuffler, WordPieceTokenizer
+from keras_bert_suite import (
+    NextTokenTargets,
+    SegmentPacker,
+    TokenMasker,
+    TokenShuffler,
+    WordPieceTokenizer,
+)
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.instances import PretrainingBatches
 from keras_bert_suite.preprocessing.masking.token_masker import OUTPUTS
@@ -160,3 +166,8 @@ def test_bad_arguments():
         make_shuffler(rate=1.5)
     with pytest.raises(ValueError, match="group_length must be an integer of at least 2, got 1"):
         make_shuffler(group_length=1)
+    for wrapped in (make_shuffler(), NextTokenTargets(make_shuffler().tokenizer)):
+        with pytest.raises(
+            ValueError, match=f"around a TokenMasker, got a {type(wrapped).__name__}"
+        ):
+            TokenShuffler(wrapped)

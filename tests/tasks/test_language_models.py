@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from checkers import evaluate
 from family import MEMBERS, PIECES
 from gradients import compute_gradients
 from peer_weights import convert_transformers, to_numpy
@@ -15,10 +16,13 @@ from keras_bert_suite import (
     AdamW,
     BertBackbone,
     LanguageModelMixture,
+    MeanPooling,
+    MultipleChoice,
     NextTokenTargets,
     Pretrainer,
     SegmentPacker,
     Seq2Seq,
+    TextClassifier,
     TokenMasker,
     WordPieceTokenizer,
 )
@@ -188,6 +192,36 @@ def test_a_mixture_is_pretrained_and_becomes_a_writer(tmp_path):
     learned = pretrainer.backbone.embeddings.segment_embedding.embeddings
     np.testing.assert_array_equal(to_numpy(table), to_numpy(learned)[4:])
     assert isinstance(writer.predict("the film was good"), str)
+
+
+def test_a_preset_becomes_a_mixture_that_is_compiled(tmp_path):
+    make_pretrainer("bidirectional", True, num_segments=2).save_to_preset(tmp_path / "bert")
+    pretrainer = Pretrainer.from_preset(tmp_path / "bert", attention_pattern="unilm")
+    batches = make_batches(LanguageModelMixture(TokenMasker(REVIEWS, max_predictions=4)))
+    # The loss of the pairs is the mean over those that count.
+    x, y, weights = batches[0]
+    counted = weights["nsp"] == 1
+    logits = to_numpy(evaluate(pretrainer, x)["nsp"])[counted]
+    losses = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(logits)), y["nsp"][counted]]
+    logs = pretrainer.evaluate(x, y, sample_weight=weights, return_dict=True, verbose=0)
+    assert logs["nsp_loss"] == pytest.approx(losses.mean(), abs=1e-5)
+    assert np.isfinite(pretrainer.fit(batches, steps_per_epoch=1, verbose=0).history["loss"])
+    assert not Pretrainer.from_preset(
+        tmp_path / "bert", attention_pattern="unilm", compile=False
+    ).compiled
+
+
+@pytest.mark.backend_free
+def test_tasks_that_cannot_see(tmp_path):
+    """[CLS] sees only itself from left to right, and a mask is guessed from both sides."""
+    pretrainer = make_pretrainer("left_to_right", next_sentence=False, num_segments=2)
+    with pytest.raises(ValueError, match="sees only itself.*Pass pooling=.*MeanPooling"):
+        TextClassifier(pretrainer.backbone, num_classes=2)
+    with pytest.raises(ValueError, match="sees only itself.*change_pattern"):
+        MultipleChoice(pretrainer.backbone)
+    TextClassifier(pretrainer.backbone, num_classes=2, pooling=MeanPooling())
+    with pytest.raises(ValueError, match="reads in one direction .attention_pattern='left_to"):
+        pretrainer.fill_mask(["the [MASK] film"])
 
 
 @pytest.mark.parametrize("pattern", ["bidirectional", "seq2seq"])

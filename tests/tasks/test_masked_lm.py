@@ -154,6 +154,14 @@ def test_saved_and_loaded(trained, tmp_path):
 
 
 @pytest.mark.backend_free
+def test_a_set_of_phrases_is_saved(tmp_path):
+    model = make_model(masking={"unit": "word", "phrases": {"the film", "a film"}})
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert list(loaded.masking["phrases"]) == ["a film", "the film"]
+
+
+@pytest.mark.backend_free
 def test_transformers_reads_it(trained, tmp_path):
     transformers = pytest.importorskip("transformers")
     torch = pytest.importorskip("torch")

@@ -69,6 +69,20 @@ def test_checkpoints_without_weights(tmp_path, model_type, kind):
     check_same(kbs.open_tokenizer(tmp_path), tokenizer)
 
 
+def test_the_folders_of_google(tmp_path):
+    (tmp_path / "albert_config.json").write_text("{}")
+    (tmp_path / "30k-clean.model").write_bytes(make_albert())
+    check_same(kbs.open_tokenizer(tmp_path), kbs.AlbertTokenizer(make_albert()))
+
+
+def test_the_settings_beside_a_vocabulary(tmp_path):
+    tokenizer = TOKENIZERS["cased word pieces"]()
+    write_tokenizer(tokenizer, 64, tmp_path)
+    check_same(kbs.open_tokenizer(tmp_path), tokenizer)
+    (tmp_path / "tokenizer.json").unlink(missing_ok=True)
+    check_same(kbs.open_tokenizer(tmp_path), tokenizer)
+
+
 def test_a_preset(tmp_path):
     tokenizer = kbs.AlbertTokenizer(make_albert(), lowercase=False)
     sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}

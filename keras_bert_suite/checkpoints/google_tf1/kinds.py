@@ -27,7 +27,7 @@ class GoogleModel:
         checkpoint: str, the prefix of the files of the weights, as Google called it.
         fields: tuple of `Field`.
         names: `NameTable`.
-        dials: as `hugging_face_config.DIALS`.
+        dials: as `hugging_face.config.DIALS`.
         read_tokenizer: function from a directory to (class of the tokenizer, its arguments).
     """
 

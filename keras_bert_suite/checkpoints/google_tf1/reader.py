@@ -117,7 +117,7 @@ def _read_config(config, model):
 def _read_classifier(shape):
     """`(arguments, problem)` for a classification layer of this shape.
 
-    They are as from `hugging_face_config.read_classifier`.
+    They are as from `hugging_face.config.read_classifier`.
     """
     if shape is None:
         return None, "has no classification layer"

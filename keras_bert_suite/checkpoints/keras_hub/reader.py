@@ -227,7 +227,7 @@ def _read_backbone(config, model):
 
 
 def _read_classifier(config):
-    """`(arguments, problem)` for a task, as from `hugging_face_config.read_classifier`."""
+    """`(arguments, problem)` for a task, as from `hugging_face.config.read_classifier`."""
     activation = config.get("activation")
     num_classes = config.size("num_classes")
     if isinstance(activation, (dict, list)) or activation not in _ACTIVATIONS:

@@ -115,7 +115,7 @@ class ModelType:
         read_more: function from `ConfigValues` to further arguments of the backbone, for fields
             that are no plain values.
         write_more: function from a backbone to the fields that `read_more` reads.
-        dials: configuration fields as in `hugging_face_config.DIALS`, of this kind alone.
+        dials: configuration fields as in `hugging_face.config.DIALS`, of this kind alone.
         name_edge_blocks: function from the arguments of the backbone to names of transformer
             layers, see `name_edge_blocks`.
         file_tokenizers: tuple of (name of a file, class of a tokenizer, function as

@@ -1,5 +1,6 @@
 """Tells of which kind the tokenizer in a file or a folder is."""
 
+from keras_bert_suite.checkpoints.google_tf1.kinds import GOOGLE_MODELS
 from keras_bert_suite.checkpoints.hugging_face.reader import find_config
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.model_types.table import find_type
@@ -11,7 +12,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import (
     read_hugging_face_albert,
     read_hugging_face_fairseq,
 )
-from keras_bert_suite.checkpoints.tokenizer_files.settings import FAST_FILE
+from keras_bert_suite.checkpoints.tokenizer_files.settings import CONFIG_FILE, FAST_FILE
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
 from keras_bert_suite.files.messages import list_directory, shorten
 
@@ -57,12 +58,17 @@ def read_folder_tokenizer(path):
     if config.is_file():
         name, read = find_type(ConfigValues(config)).find_tokenizer(path)
         return name, read(path)
+    for model in GOOGLE_MODELS.values():
+        if any(path.glob(f"{model.config}*.json")):
+            return model.read_tokenizer(path)
     files = [path / name for name in TOKENIZER_FILES if (path / name).is_file()]
     if not files:
         raise FileNotFoundError(
             f"{path} holds no tokenizer: found {list_directory(path)}, wanted a config.json beside "
             f"the files of a tokenizer, or one of {', '.join(TOKENIZER_FILES)}."
         )
+    if files[0].name == "vocab.txt" and (path / CONFIG_FILE).is_file():
+        return "WordPieceTokenizer", read_hugging_face_tokenizer(path)
     return None, files[0]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.models.mixture_segments import MIXTURE_SEGMENTS
-from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
+from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker, check_masker
 from keras_bert_suite.preprocessing.masking.token_replacement import draw_uniforms
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
@@ -71,6 +71,7 @@ up to itself |
         self, masker: TokenMasker, shares: Mapping[str, float] | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
+        check_masker(masker, type(self).__name__)
         shares = dict(UNILM_SHARES if shares is None else shares)
         unknown = [kind for kind in shares if kind not in MIXTURE_SEGMENTS]
         if unknown:

@@ -26,7 +26,6 @@ class TokenSequences:
         tokens = np.fromiter((id for row in sequences for id in row), "int64", int(lengths.sum()))
         # Nodes are numbered by their depth, so the keys of all steps, node * V + token, ascend.
         nodes, steps, num_steps = np.zeros(len(lengths), "int64"), [], 0
-        self._ends = np.full(1, -1)
         for depth in range(self._longest):
             inside = np.flatnonzero(lengths > depth)
             keys = nodes[inside] * vocabulary_size + tokens[starts[inside] + depth]

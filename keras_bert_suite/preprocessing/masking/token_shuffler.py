@@ -10,7 +10,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer, check_share
-from keras_bert_suite.preprocessing.masking.token_masker import OUTPUTS, TokenMasker
+from keras_bert_suite.preprocessing.masking.token_masker import OUTPUTS, TokenMasker, check_masker
 from keras_bert_suite.preprocessing.masking.token_replacement import draw_uniforms, list_predictions
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
@@ -48,6 +48,7 @@ class TokenShuffler(keras.layers.Layer):
         self, masker: TokenMasker, rate: float = 0.05, group_length: int = 3, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
+        check_masker(masker, type(self).__name__)
         check_share("rate", rate)
         check_integer("group_length", group_length, at_least=2)
         self.masker = masker

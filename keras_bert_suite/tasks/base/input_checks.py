@@ -21,12 +21,43 @@ def check_preprocessor(preprocessor, backbone):
             f"The tokenizer's vocabulary has {size} tokens, and the backbone's embedding has rows "
             f"for {available} tokens. Use the vocabulary that the backbone was trained with."
         )
+    check_separator(getattr(preprocessor, "tokenizer", None), backbone)
     length = getattr(preprocessor, "sequence_length", None)
     positions = getattr(backbone, "max_sequence_length", None)
     if length and positions and length > positions:
         raise ValueError(
             f"The preprocessor packs up to sequence_length={length} tokens, but the backbone has "
             f"positions for {positions}. Pass a sequence_length of at most {positions}."
+        )
+
+
+def check_separator(tokenizer, backbone):
+    """Checks that a Longformer knows the separator by which it finds the texts of a row.
+
+    Raises:
+        ValueError: if the tokenizer has another one.
+    """
+    finds_texts = getattr(backbone, "global_tokens", None) in ("first_text", "later_texts")
+    separator_id = getattr(tokenizer, "end_token_id", None)
+    if separator_id is not None and finds_texts and backbone.separator_id != separator_id:
+        raise ValueError(
+            f"The backbone finds the texts of a row by separator_id={backbone.separator_id}, and "
+            f"the separator of the tokenizer has the id {separator_id}. Build the backbone with "
+            f"separator_id={separator_id}."
+        )
+
+
+def check_first_token(backbone):
+    """Checks that the first token of a row sees the others, before a task pools it.
+
+    Raises:
+        ValueError: if the attention pattern of the backbone shows it nothing but itself.
+    """
+    if getattr(backbone, "attention_pattern", None) == "left_to_right":
+        raise ValueError(
+            "The first token of a left_to_right backbone sees only itself, so its vector is the "
+            "same for every text. Pass pooling=keras_bert_suite.MeanPooling() where the task has "
+            "a pooling, or keras_bert_suite.change_pattern(backbone, 'bidirectional')."
         )
 
 
