@@ -1,4 +1,6 @@
-"""Show the guesses of a pretrained model for masked tokens. Of an ELECTRA, the generator guesses.
+"""Show the guesses of a pretrained model for masked tokens.
+
+Of an ELECTRA, the generator guesses.
 
 Example:
   keras-bert fill-mask --model run/model --text 'Paris is the [MASK] of France.'
