@@ -164,7 +164,8 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
                     "Google's examples have segment_ids, and these batches have none: they were "
                     "made for a model without segments. Make them with a WordPieceTokenizer."
                 )
-            if x["segment_ids"].max(initial=0) > 1 or sample_weight["nsp"].min(initial=1) < 1:
+            pair_weights = np.asarray(sample_weight.get("nsp", 1.0))
+            if x["segment_ids"].max(initial=0) > 1 or pair_weights.min(initial=1) < 1:
                 raise ValueError(
                     "Google's examples have the segments 0 and 1, and each of their pairs counts; "
                     "these batches are of a LanguageModelMixture. Make them with its TokenMasker."
