@@ -7,7 +7,7 @@
 
 The script fine-tunes MiniLM to write the title of an article from its first sentences: 700 articles
 of Wikipedia to learn from, 100 others to score. It takes two minutes on two cores, and reaches a
-ROUGE-L of about 39. A quarter of the titles are right, many of them words of the text.
+ROUGE-L of about 39. A quarter of the written titles are exact. Many of these are words of the text.
 
 A file has a title, a tab and a text in each line, as CLGE's files of CSL have, the titles and
 abstracts of Chinese papers. For them pass `--train train.tsv --test test.tsv --length 256
