@@ -4,7 +4,7 @@
     keras-bert prepare --input 'enwiki_small/*.jsonl' --vocab vocab.txt --output shards
     python benchmarks/objectives.py --corpus shards --data DATA --seeds 0 1 2
 
-Every side pretrains BERT-tiny (two layers, 128 wide) on as many tokens: `--steps` batches of 64
+Every side pretrains BERT-tiny (two layers, 128 wide) on as many tokens: `--steps` batches of 32
 rows of 128 tokens, AdamW with linear warm-up over a tenth of the steps and linear decay. "none" is
 not pretrained. "mlm, as long as rtd" takes as many steps as fit into the time of replaced-token
 detection; the time of a step of both is measured in the same process. Then each encoder is
@@ -28,7 +28,7 @@ from keras_bert_cli.result_tables import describe_run, describe_seeds, format_fi
 from keras_bert_cli.side_runs import report, run_in_turn
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
-LENGTH, BATCH_SIZE, PREDICTIONS, LEARNING_RATE = 128, 64, 20, 1e-3
+LENGTH, BATCH_SIZE, PREDICTIONS, LEARNING_RATE = 128, 32, 20, 1e-3
 #: Steps whose time is measured, after as many that are not.
 TIMED_STEPS = 10
 
