@@ -192,20 +192,33 @@ def build_pretrainer(values, objective, tokenizer):
             dtype=values.dtype,
             **arguments,
         )
-        pattern = objective.backbone_arguments.get("attention_pattern")
-        if pattern is not None:
-            pretrainer = pretrainer.change_pattern(pattern)
-        check_backbone(values, objective, pretrainer.backbone)
-        return pretrainer
-    backbone = make_backbone(values, tokenizer, **objective.backbone_arguments)
+        return set_pattern(values, objective, pretrainer)
+    backbone = make_backbone(values, objective, tokenizer)
     packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
     return cls(backbone, preprocessor=packer, **arguments)
 
 
-def check_backbone(values, objective, backbone):
+def set_pattern(values, objective, pretrainer):
+    """The task of --checkpoint, with the attention pattern of the objective.
+
+    Raises:
+        ValueError: if the backbone is none that the objective trains.
+    """
+    wanted = {"attention_pattern": "bidirectional", **objective.backbone_arguments}
+    pattern = wanted["attention_pattern"]
+    backbone = pretrainer.backbone
+    # The backbone of another library may have no pattern. Such a backbone looks to both sides.
+    if getattr(backbone, "attention_pattern", "bidirectional") != pattern:
+        if hasattr(pretrainer, "change_pattern"):
+            pretrainer = pretrainer.change_pattern(pattern)
+    check_backbone(values, wanted, pretrainer.backbone)
+    return pretrainer
+
+
+def check_backbone(values, wanted, backbone):
     """Raises a `ValueError` if the backbone of --checkpoint is none that the objective trains."""
-    config = backbone.get_config()
-    for name, value in objective.backbone_arguments.items():
+    config = {"attention_pattern": "bidirectional", **backbone.get_config()}
+    for name, value in wanted.items():
         if config.get(name) != value:
             raise ValueError(
                 f"--objective {values.objective} trains a backbone with {name}={value!r}, and "
