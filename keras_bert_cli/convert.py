@@ -106,7 +106,7 @@ def open_part(path, part, to):
 
     task = find_task(path)
     if part == "masked_lm" and task == "Pretrainer":
-        model = open_pretrainer(path, next_sentence=False)
+        model = open_pretrainer(path, next_sentence=False, span_boundary=False)
     elif part == "masked_lm" and task == "ElectraPretrainer":
         model = open_pretrainer(path, cls=kbs.ElectraPretrainer).make_masked_lm()
     elif part == "discriminator" and task == "ElectraPretrainer":

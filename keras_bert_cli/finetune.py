@@ -39,7 +39,6 @@ Example:
 """
 
 import contextlib
-import hashlib
 import math
 import os
 import warnings
@@ -49,10 +48,16 @@ from absl import flags
 
 from .command_flags import DTYPES, define_path
 from .finetune_folder import claim_folder, drop_folder
-from .kinds import define_kind_flags, define_task_flag, define_training_flags, find_kind
+from .kinds import (
+    define_kind_flags,
+    define_task_flag,
+    define_training_flags,
+    find_kind,
+    list_idle_flags,
+)
 from .model_paths import check_model
 from .outputs import check_output, write_output
-from .run_settings import report_stop
+from .run_settings import find_digest, report_stop
 from .saved_tasks import check_version, export_version
 from .standalone import input_names
 from .table_flags import define_table_flags
@@ -138,7 +143,8 @@ def run(values):
     state = find_state_folder(values)
     claimed = contextlib.nullcontext()
     if state is not None:
-        claimed = claim_folder(state, settings_of(values))
+        idle_flags = list_idle_flags(data)
+        claimed = claim_folder(state, settings_of(values, idle_flags), idle_flags)
     with claimed:
         dev = held_out.get("dev")
         task = train_task(values, data, train, dev, arguments, state)
@@ -165,18 +171,18 @@ def find_state_folder(values):
     return Path(folder)
 
 
-def settings_of(values):
-    """dict of the settings that a run must keep: flags, and the hash of the training file."""
-    settings = {name: values[name].value for name in values if name not in MAY_CHANGE}
+def settings_of(values, idle_flags):
+    """dict of the settings that a run must keep: flags, and the hash of the training file.
+
+    Args:
+        values: the flags.
+        idle_flags: names of flags that the run does not read.
+    """
+    left_out = (*MAY_CHANGE, *idle_flags)
+    settings = {name: values[name].value for name in values if name not in left_out}
     if not values.sequence_packing:
         del settings["sequence_packing"]  # Runs of older versions do not have it.
     return {**settings, "train (SHA-256)": find_digest(values.train)}
-
-
-def find_digest(path):
-    """The SHA-256 of a file, in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def train_task(values, data, train, dev, arguments, state):

@@ -3,11 +3,18 @@
 import contextlib
 import shutil
 
-from .run_settings import FILE_NAME, check_settings, read_settings, write_settings
+from .run_settings import (
+    FILE_NAME,
+    check_settings,
+    list_missing,
+    read_settings,
+    remove_empty,
+    write_settings,
+)
 
 
 @contextlib.contextmanager
-def claim_folder(folder, settings):
+def claim_folder(folder, settings, idle_flags=()):
     """Keeps the checkpoints of a run until its result is written.
 
     If the block raises and a checkpoint has been written, the folder stays. `drop_folder` removes
@@ -17,15 +24,18 @@ def claim_folder(folder, settings):
         folder: `pathlib.Path`.
         settings: dict of flag name -> value that JSON can hold. A run that goes on needs the same
             settings.
+        idle_flags: names of flags that do not count, because the run does not read them. Runs of
+            older versions have some of them.
 
     Raises:
         ValueError: if the folder holds a run with other settings.
         FileExistsError: if the folder holds other files.
     """
-    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    made = list_missing(folder)
     before = read_settings(folder)
     if before:
         advice = "Give it the same flags to go on, or delete the folder to begin anew."
+        before = {name: value for name, value in before.items() if name not in idle_flags}
         check_settings(folder, before, settings, advice)
     elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise FileExistsError(
@@ -40,9 +50,7 @@ def claim_folder(folder, settings):
     except BaseException:
         if not any(folder.glob("checkpoints/*")):
             drop_folder(folder)
-            with contextlib.suppress(OSError):  # Another process may have put a file into it.
-                for path in made[1:]:
-                    path.rmdir()
+            remove_empty(made[1:])
         raise
 
 

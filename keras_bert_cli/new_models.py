@@ -1,5 +1,7 @@
 """The flags of a model that a pretraining begins with, and the model."""
 
+import inspect
+
 from absl import flags
 
 from .command_flags import SIZES, UsageError
@@ -9,6 +11,9 @@ MODELS = (
     *("bert", "roberta", "distilbert", "electra", "ernie"),
     *("albert", "roformer", "nezha", "modernbert", "longformer"),
 )
+
+#: The flags of a new model. A checkpoint has a model of its own.
+MODEL_FLAGS = ("model", "size", "dropout", "initializer_range")
 
 #: The arguments of backbones that --dropout sets.
 DROPOUTS = ("dropout", "attention_dropout", "embedding_dropout", "mlp_dropout")
@@ -35,43 +40,115 @@ def define_model_flags(values):
     flags.DEFINE_float("initializer_range", 0.02, explanation, 0, 1, flag_values=values)
 
 
-def make_backbone(values, tokenizer, **arguments):
+def check_model_flags(values):
+    """Raises a `UsageError` if flags of a new model are given, and the model is a checkpoint."""
+    given = [f"--{name}" for name in MODEL_FLAGS if values[name].present]
+    if values.checkpoint and given:
+        raise UsageError(
+            f"--checkpoint {values.checkpoint} has a model of its own, on which "
+            f"{' and '.join(given)} would have no effect; leave "
+            f"{'it' if len(given) == 1 else 'them'} out, or leave out --checkpoint"
+        )
+
+
+def make_backbone(values, objective, tokenizer):
     """A new backbone, of --model and --size.
 
     Args:
         values: the flags of the command.
+        objective: `Objective`, whose `backbone_arguments` the backbone gets.
         tokenizer: tokenizer of the corpus.
-        **arguments: further arguments of the backbone.
 
     Raises:
-        UsageError: if the kind has no such size, or cannot read what the tokenizer writes.
+        UsageError: if the kind has no such size, cannot read what the tokenizer writes, or does not
+            take the arguments of the objective.
     """
-    from keras_bert_suite.argument_checks import list_arguments
-    from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
-    from keras_bert_suite.models import BACKBONES, BERT_SIZES, BertBackbone
+    from keras_bert_suite.models import BERT_SIZES, BertBackbone
 
-    cls = tokenizer.backbone_cls
-    if values.model:
-        cls = BACKBONES[MODEL_TYPES[values.model].backbone]
-    if "segment_ids" in cls.input_names and not tokenizer.has_segment_ids:
-        raise UsageError(
-            f"a {cls.__name__} tells texts apart by segment ids, which a "
-            f"{type(tokenizer).__name__} has not; choose --model=roberta or modernbert, or "
-            "prepare the corpus with another --vocab"
-        )
+    cls = find_backbone(values.model) if values.model else tokenizer.backbone_cls
+    check_kind(cls, values, objective, tokenizer)
     if values.size not in cls.sizes and values.size not in BERT_SIZES:
         raise UsageError(
             f"--size={values.size} is no size of a {cls.__name__}; choose one of "
             f"{', '.join({**BERT_SIZES, **cls.sizes})}"
         )
     size = cls.sizes.get(values.size) or BertBackbone.sizes[values.size]
-    rates = {name: values.dropout for name in DROPOUTS if name in list_arguments(cls)}
     return cls(
         vocabulary_size=tokenizer.vocabulary_size(),
         **size,
-        max_sequence_length=max(512, values.sequence_length),
-        **({} if values.dropout is None else rates),
+        max_sequence_length=max(find_default(cls, "max_sequence_length"), values.sequence_length),
+        **choose_arguments(cls, values, tokenizer),
         initializer_range=values.initializer_range,
         dtype=values.dtype,
-        **arguments,
+        **objective.backbone_arguments,
     )
+
+
+def find_backbone(kind):
+    """The class of a kind of model, one of `MODELS`."""
+    from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
+    from keras_bert_suite.models import BACKBONES
+
+    return BACKBONES[MODEL_TYPES[kind].backbone]
+
+
+def check_kind(cls, values, objective, tokenizer):
+    """Checks that a class of backbones fits the corpus and the objective.
+
+    Raises:
+        UsageError: if it does not, naming the kinds that do.
+    """
+    wanted = objective.backbone_arguments
+    fitting = [
+        kind
+        for kind in objective.choices.get("model", MODELS)
+        if reads_tokens(find_backbone(kind), tokenizer)
+        and takes_arguments(find_backbone(kind), wanted)
+    ]
+    remedies = [f"choose --model among {', '.join(fitting)}"] if fitting else []
+    if not reads_tokens(cls, tokenizer):
+        remedies.append("prepare the corpus with a vocab.txt")
+        raise UsageError(
+            f"a {cls.__name__} tells texts apart by segment ids, which a "
+            f"{type(tokenizer).__name__} does not make; {', or '.join(remedies)}"
+        )
+    if not takes_arguments(cls, wanted):
+        settings = " and ".join(f"{name}={value!r}" for name, value in wanted.items())
+        raise UsageError(
+            f"--objective {values.objective} trains a model with {settings}, which a "
+            f"{cls.__name__} cannot have; {', or '.join(remedies)}"
+        )
+
+
+def reads_tokens(cls, tokenizer):
+    """Whether a class of backbones has the inputs that the rows of a tokenizer have."""
+    return tokenizer.has_segment_ids or "segment_ids" not in cls.input_names
+
+
+def takes_arguments(cls, arguments):
+    """Whether a class of backbones takes the arguments of an objective."""
+    from keras_bert_suite.argument_checks import list_arguments
+    from keras_bert_suite.models import LongformerBackbone
+
+    # It hands the argument to its base class, but its windows look to both sides.
+    if issubclass(cls, LongformerBackbone) and "attention_pattern" in arguments:
+        return False
+    return set(arguments) <= set(list_arguments(cls))
+
+
+def choose_arguments(cls, values, tokenizer):
+    """dict of the arguments that only some classes of backbones take."""
+    from keras_bert_suite.argument_checks import list_arguments
+
+    # The global tokens are those that a `Pretrainer` has, as transformers' head for masked tokens.
+    arguments = {"separator_id": tokenizer.end_token_id, "global_tokens": "none"}
+    if values.dropout is not None:
+        arguments |= dict.fromkeys(DROPOUTS, values.dropout)
+    return {name: value for name, value in arguments.items() if name in list_arguments(cls)}
+
+
+def find_default(cls, name):
+    """The default of an argument, which a class or one of its base classes names."""
+    constructors = (vars(base)["__init__"] for base in cls.__mro__ if "__init__" in vars(base))
+    parameters = (inspect.signature(constructor).parameters for constructor in constructors)
+    return next(named[name].default for named in parameters if name in named)

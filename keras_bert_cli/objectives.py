@@ -52,7 +52,8 @@ class Objective:
             it.
         task_arguments: dict of further arguments of the task.
         backbone_arguments: dict of further arguments of a new backbone. The backbone of a
-            checkpoint becomes one with the same `attention_pattern`.
+            checkpoint becomes one with the same `attention_pattern`, which is "bidirectional" if
+            there is none here.
     """
 
     paper: str

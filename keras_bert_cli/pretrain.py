@@ -38,11 +38,11 @@ from absl import flags
 from .command_flags import UsageError, define_path
 from .masker_flags import check_masker_flags, define_masker_flags
 from .model_paths import check_corpus, check_model
-from .new_models import define_model_flags, make_backbone
+from .new_models import MODEL_FLAGS, check_model_flags, define_model_flags, make_backbone
 from .objectives import MODES, OBJECTIVES, choose_objective, list_defaults, make_task_arguments
 from .outputs import write_output
-from .pretrain_folder import claim_folder, find_report_every, read_run
-from .run_settings import report_stop, write_settings
+from .pretrain_folder import claim_folder, find_report_every, keep_defaults, read_run
+from .run_settings import find_digest, report_stop, write_settings
 
 REQUIRED = ("corpus", "output", "steps")
 
@@ -112,18 +112,32 @@ def define_flags(values):
 
 
 def run(values):
-    """Opens the corpus, builds the model, trains or goes on, writes.
+    """Goes on with the run in the folder, or begins it, unless it is finished.
 
     Returns:
         int, the exit status, if SIGTERM has stopped the training; otherwise None.
     """
     output = Path(values.output)
     objective = choose_objective(values)
-    settings = begin_run(values, output)
-    if settings["finished"] == values.steps:
-        print(f"{output} is finished: {values.steps} steps, the model is {output / 'model'}")
-        return
+    with begin_run(values, output) as settings:
+        if settings["finished"] == values.steps:
+            print(f"{output} is finished: {values.steps} steps, the model is {output / 'model'}")
+            return None
+        return pretrain(values, objective, settings, output)
 
+
+def pretrain(values, objective, settings, output):
+    """Opens the corpus, builds the model, trains or goes on, writes.
+
+    Args:
+        values: the flags.
+        objective: `Objective`.
+        settings: dict, which `claim_folder` has yielded.
+        output: `pathlib.Path` of the run.
+
+    Returns:
+        as of `run`.
+    """
     import keras
 
     from keras_bert_suite.corpus import open_corpus, read_tokenizer
@@ -158,14 +172,16 @@ def begin_run(values, output):
     """Checks the flags before Keras is imported, and claims the folder of the run.
 
     Returns:
-        dict, the settings of the run, as `claim_folder` returns them.
+        a context manager, as of `claim_folder`, with the settings of the run.
     """
     before = read_run(output)
+    keep_defaults(values, before)
     # A checkpoint is made for one distance between lines of the log. So a run that is prolonged
     # keeps its distance.
     wanted = values.report_every or before.get("report_every")
     report_every = find_report_every(values.steps, wanted)
     check_accumulate(values.steps, values.accumulate)
+    check_model_flags(values)
     check_masker_flags(values)
     if values.tensorboard:
         check_tensorboard()
@@ -192,20 +208,33 @@ def build_pretrainer(values, objective, tokenizer):
             dtype=values.dtype,
             **arguments,
         )
-        pattern = objective.backbone_arguments.get("attention_pattern")
-        if pattern is not None:
-            pretrainer = pretrainer.change_pattern(pattern)
-        check_backbone(values, objective, pretrainer.backbone)
-        return pretrainer
-    backbone = make_backbone(values, tokenizer, **objective.backbone_arguments)
+        return set_pattern(values, objective, pretrainer)
+    backbone = make_backbone(values, objective, tokenizer)
     packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
     return cls(backbone, preprocessor=packer, **arguments)
 
 
-def check_backbone(values, objective, backbone):
+def set_pattern(values, objective, pretrainer):
+    """The task of --checkpoint, with the attention pattern of the objective.
+
+    Raises:
+        ValueError: if the backbone is none that the objective trains.
+    """
+    wanted = {"attention_pattern": "bidirectional", **objective.backbone_arguments}
+    pattern = wanted["attention_pattern"]
+    backbone = pretrainer.backbone
+    # The backbone of another library may have no pattern. Such a backbone looks to both sides.
+    if getattr(backbone, "attention_pattern", "bidirectional") != pattern:
+        if hasattr(pretrainer, "change_pattern"):
+            pretrainer = pretrainer.change_pattern(pattern)
+    check_backbone(values, wanted, pretrainer.backbone)
+    return pretrainer
+
+
+def check_backbone(values, wanted, backbone):
     """Raises a `ValueError` if the backbone of --checkpoint is none that the objective trains."""
-    config = backbone.get_config()
-    for name, value in objective.backbone_arguments.items():
+    config = {"attention_pattern": "bidirectional", **backbone.get_config()}
+    for name, value in wanted.items():
         if config.get(name) != value:
             raise ValueError(
                 f"--objective {values.objective} trains a backbone with {name}={value!r}, and "
@@ -268,8 +297,13 @@ def check_tensorboard():
 
 
 def settings_of(values):
-    """dict of the flags that a run must keep."""
-    return {name: values[name].value for name in values if name not in MAY_CHANGE}
+    """dict of the settings that a run must keep: flags, and the hashes of small files."""
+    left_out = (*MAY_CHANGE, *(MODEL_FLAGS if values.checkpoint else ()))
+    settings = {name: values[name].value for name in values if name not in left_out}
+    for name in ("lexicon", "similar_words"):
+        if values[name].value:
+            settings[f"{name} (SHA-256)"] = find_digest(values[name].value)
+    return settings
 
 
 def make_batches(values, objective, corpus, tokenizer):

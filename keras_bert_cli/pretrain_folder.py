@@ -1,7 +1,28 @@
 """The folder of a pretraining: the settings of the run, and how far its model has got."""
 
+import contextlib
+import shutil
+
 from .command_flags import UsageError
-from .run_settings import check_settings, read_settings, write_settings
+from .new_models import MODEL_FLAGS
+from .run_settings import (
+    FILE_NAME,
+    check_settings,
+    list_missing,
+    read_settings,
+    remove_empty,
+    write_settings,
+)
+
+#: The flags that runs of older versions do not name, with the values that these runs had.
+FORMER_VALUES = {
+    "objective": "masked_lm",
+    "generator_width": 0.25,
+    "model": None,
+    "mask_token_rate": 0.8,
+    "random_token_rate": 0.1,
+    **dict.fromkeys(("ngram_shares", "lexicon", "rarity", "similar_words")),
+}
 
 
 def read_run(output):
@@ -17,21 +38,38 @@ def read_run(output):
     if settings:
         settings["report_every"] = find_report_every(settings["steps"], settings["report_every"])
         settings.setdefault("finished", settings["steps"] if (output / "model").exists() else 0)
-        # The runs of older versions do not name the objective.
-        settings.setdefault("objective", "masked_lm")
-        settings.setdefault("generator_width", 0.25)
+        settings = {**FORMER_VALUES, **settings}
+        if settings.get("checkpoint"):
+            for name in MODEL_FLAGS:
+                settings.pop(name, None)
     return settings
 
 
+def keep_defaults(values, before):
+    """Sets flags that were not given, and whose defaults have changed, to the values of the run.
+
+    Args:
+        values: the flags.
+        before: dict, which `read_run` has returned.
+    """
+    for name in ("max_predictions", "dropout"):
+        if name in before and values[name].using_default_value:
+            values[name].value = before[name]
+
+
+@contextlib.contextmanager
 def claim_folder(output, before, settings):
     """Writes the settings of a new run, or compares them with the run in the folder.
+
+    If the block raises, and there is neither a checkpoint nor a model, the files of the run are
+    removed. So a command with other settings can take their place.
 
     Args:
         output: `pathlib.Path`.
         before: dict, which `read_run` has returned.
         settings: dict of the flags at hand. `steps` may be more than before.
 
-    Returns:
+    Yields:
         `settings` with `finished`, the steps of the run's model, 0 if there is none.
 
     Raises:
@@ -39,6 +77,7 @@ def claim_folder(output, before, settings):
         FileExistsError: if the folder holds other files.
     """
     settings = {**settings, "finished": before.get("finished", 0)}
+    made = list_missing(output)
     if before:
         steps = max(before["steps"], settings["steps"])
         advice = (
@@ -56,7 +95,21 @@ def claim_folder(output, before, settings):
         output.mkdir(parents=True, exist_ok=True)
     if settings != before:
         write_settings(output, settings)
-    return settings
+    try:
+        yield settings
+    except BaseException:
+        if not any(output.glob("checkpoints/*")) and not (output / "model").exists():
+            drop_run(output)
+            remove_empty(made)
+        raise
+
+
+def drop_run(output):
+    """Removes the files of a run that has neither a checkpoint nor a model."""
+    for name in ("checkpoints", "tensorboard"):
+        shutil.rmtree(output / name, ignore_errors=True)
+    for name in ("log.csv", FILE_NAME):
+        (output / name).unlink(missing_ok=True)
 
 
 def find_report_every(steps, wanted):

@@ -1,5 +1,7 @@
 """The flags of a run, kept in its folder, so that the same command goes on with the run."""
 
+import contextlib
+import hashlib
 import json
 import signal
 
@@ -51,6 +53,24 @@ def check_settings(folder, before, now, advice):
         raise ValueError(
             f"{folder} holds a run with other settings: {'; '.join(differences)}. {advice}"
         )
+
+
+def find_digest(path):
+    """The SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def list_missing(folder):
+    """The folder and those above it that do not exist, the innermost first."""
+    return [path for path in (folder, *folder.parents) if not path.exists()]
+
+
+def remove_empty(folders):
+    """Removes folders, each before the one that it is in. A folder with files stays."""
+    with contextlib.suppress(OSError):  # Another process may have put a file into it.
+        for folder in folders:
+            folder.rmdir()
 
 
 def report_stop():

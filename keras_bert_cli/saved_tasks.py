@@ -157,13 +157,20 @@ def find_task(path):
 
     Raises:
         FileNotFoundError: if there is nothing at `path`.
+        ValueError: if it is a `.keras` file of a task that pretrains.
     """
     from keras_bert_suite.checkpoints import find_heads, has_part, open_checkpoint
 
     if path.endswith(".keras"):
         if not os.path.isfile(path):
             raise FileNotFoundError(f"{path} does not exist, or is not a file.")
-        return find_class(path) if find_class(path) in TASKS else "TextClassifier"
+        found = find_class(path)
+        if found in PRETRAINERS:
+            raise ValueError(
+                f"{path} is a .keras file of the class {found}, wanted the folder of a preset. "
+                "`save_to_preset` writes one, and a run of keras-bert pretrain has one in `model`."
+            )
+        return found if found in TASKS else "TextClassifier"
     checkpoint = open_checkpoint(path)
     if checkpoint is not None:
         if getattr(checkpoint, "modules_directory", None) is not None:

@@ -76,12 +76,18 @@ def find_served_kind(values, saved_model):
     return _choose_kind(values, lambda kind: kind.serves(saved_model.output_names))
 
 
+def list_idle_flags(kind):
+    """The flags of other kinds that a kind does not read: a list of names."""
+    names = dict.fromkeys(name for other in KINDS.values() for name in other.own_flags)
+    return [name for name in names if name not in kind.own_flags]
+
+
 def _choose_kind(values, fits):
     """The `Kind` of --task, or else the first one that fits, or else the first of all."""
     kinds = list(KINDS.values())
     chosen = KINDS[values.task] if values.task else next(filter(fits, kinds), kinds[0])
-    for name in (name for kind in kinds for name in kind.own_flags):
-        if name in values and values[name].present and name not in chosen.own_flags:
+    for name in list_idle_flags(chosen):
+        if name in values and values[name].present:
             wanted = ", ".join(kind.name for kind in kinds if name in kind.own_flags)
             raise UsageError(f"--{name} is for --task {wanted}, not for --task {chosen.name}")
     return chosen(values)

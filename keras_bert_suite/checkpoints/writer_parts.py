@@ -45,9 +45,13 @@ def collect_weights(model, table, owner):
             )
     strangers = [path for path in weights if table.their_name(path) is None]
     if strangers:
+        remedy = "Save its `backbone` alone"
+        if all(path.startswith("span_boundary/") for path in strangers):
+            by = "`span_boundary=False` or keras-bert convert --part masked_lm"
+            remedy = f"Leave the head out, by {by}"
         raise ValueError(
             f"{owner} has no place for these weights of {model.name!r}: {list_names(strangers)}. "
-            "Save its `backbone` alone, or use `model.save`."
+            f"{remedy}, or use `model.save`."
         )
     relations = weights.get("next_sentence/kernel")
     if relations is not None and relations.shape[-1] != 2:

@@ -15,7 +15,12 @@ from sklearn.utils.class_weight import compute_sample_weight
 from tables import narrow
 
 import keras_bert_suite as kbs
+from keras_bert_cli import finetune as command
+from keras_bert_cli.command_flags import parse_flags
+from keras_bert_cli.finetune_folder import claim_folder
+from keras_bert_cli.kinds import KINDS, list_idle_flags
 from keras_bert_cli.label_weights import weigh_labels
+from keras_bert_cli.run_settings import write_settings
 from keras_bert_cli.training_report import EpochLog
 
 
@@ -240,6 +245,24 @@ def test_a_folder_of_checkpoints_that_is_none(finetune, tmp_path):
     status, _, err = finetune(checkpoint_dir="mine")
     assert status == 1 and "mine is no folder of checkpoints of keras-bert finetune" in err
     assert list_files(tmp_path) == ["mine", "mine/notes.txt"]
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("task", ["classify", "ner"])
+def test_a_run_of_an_older_version_goes_on(workshop, tmp_path, task):
+    """Its settings have the flags of other tasks, but not those of tasks that came later."""
+    arguments = ["--checkpoint=base", f"--train={workshop / 'train.tsv'}", "--output=model"]
+    values = parse_flags("finetune", command, [*arguments, f"--task={task}"])
+    later = KINDS["seq2seq"].own_flags
+    settings = command.settings_of(values, idle_flags=())
+    write_settings(tmp_path, {n: value for n, value in settings.items() if n not in later})
+    idle_flags = list_idle_flags(KINDS[task])
+    with claim_folder(tmp_path, command.settings_of(values, idle_flags), idle_flags):
+        pass
+    values.seed = 1
+    with pytest.raises(ValueError, match=": --seed was 0 and is 1. Give"):
+        with claim_folder(tmp_path, command.settings_of(values, idle_flags), idle_flags):
+            pass
 
 
 @pytest.mark.backend_free

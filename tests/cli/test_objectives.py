@@ -8,11 +8,11 @@ import pytest
 from cli.small_files import write_reviews
 from cli.test_pretrain import MODEL, SETTINGS, STEPS, corpus  # noqa: F401
 
-from keras_bert_cli import main
+from keras_bert_cli import main, masker_flags
 from keras_bert_cli.objectives import MODES, OBJECTIVES, PAIR_MODES
-from keras_bert_cli.pretrain_folder import read_run
 from keras_bert_suite import BertBackbone
 from keras_bert_suite.instances import instance_planner, instance_ranges
+from keras_bert_suite.preprocessing.masking import token_masker
 
 #: Elsewhere the steps of each run are compiled for seconds. tests/tasks/ trains on each backend.
 pytestmark = [] if keras.config.backend() == "torch" else [pytest.mark.long]
@@ -85,6 +85,33 @@ def test_a_checkpoint_becomes_a_model_of_another_pattern(run, runs, corpus, tmp_
     assert {name: getattr(backbone, name) for name in expected} == expected
 
 
+@pytest.mark.backend_free
+@pytest.mark.parametrize("objective", ["unilm", "left_to_right"])
+def test_a_checkpoint_of_a_pattern_looks_to_both_sides_again(
+    run,
+    runs,
+    corpus,  # noqa: F811
+    tmp_path,
+    objective,
+):
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0", "--steps=1"]
+    arguments += ["--batch_size=4", "--sequence_length=16", "--mode=full_sentences"]
+    status, _, err = run("pretrain", *arguments, "--checkpoint", runs(objective) / "model")
+    assert status == 0, err
+    backbone = BertBackbone.from_preset(tmp_path / "run" / "model")
+    assert (backbone.attention_pattern, backbone.num_segments) == ("bidirectional", 2)
+
+
+def test_an_encoder_with_a_head_for_spans_is_converted(run, runs, tmp_path):
+    model = runs("span_boundary") / "model"
+    convert = ("convert", "--input", model, "--to=huggingface", "--output", tmp_path / "model")
+    status, _, err = run(*convert)
+    assert status == 1 and "keras-bert convert --part masked_lm" in err
+    assert run(*convert, "--part=masked_lm")[::2] == (0, "")
+    guess = ("fill-mask", "--text=the [MASK] was good", "--model")
+    assert run(*guess, tmp_path / "model") == run(*guess, model)
+
+
 def test_the_parts_of_an_electra(run, runs, tmp_path):
     transformers = pytest.importorskip("transformers")
     model = runs("replaced_tokens") / "model"
@@ -123,6 +150,7 @@ def test_the_parts_of_an_electra(run, runs, tmp_path):
         (["--objective=replaced_tokens", "--model=bert"], 2, "takes --model electra, got bert"),
         (["--objective=left_to_right"], 2, "left_to_right has no use for --max_predictions"),
         (["--generator_width=0.5"], 2, "masked_lm has no use for --generator_width; leave it out"),
+        (["--checkpoint=base", "--model=bert"], 2, "--model and --size would have no effect"),
     ],
 )
 def test_meaningless_combinations(run, corpus, tmp_path, monkeypatch, flags, status, message):  # noqa: F811
@@ -130,20 +158,15 @@ def test_meaningless_combinations(run, corpus, tmp_path, monkeypatch, flags, sta
     arguments = ["--corpus", corpus, "--output", "run", *SETTINGS, "--steps=6", *flags]
     got, _, err = run("pretrain", *arguments)
     assert got == status and message in err
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.backend_free
 def test_the_rows_of_the_table():
     assert PAIR_MODES == instance_ranges.PAIR_MODES and MODES == instance_planner.MODES
+    assert masker_flags.UNITS == token_masker.UNITS
     for name, objective in OBJECTIVES.items():
         assert set(objective.choices.get("mode", ())) <= set(MODES), name
         for flag, choices in objective.choices.items():
             assert {"mode": "pairs", **objective.defaults}[flag] in choices, (name, flag)
         assert not set(objective.defaults) & set(objective.idle_flags), name
-
-
-@pytest.mark.backend_free
-def test_a_run_of_an_older_version_has_masked_tokens(tmp_path):
-    (tmp_path / "settings.json").write_text('{"steps": 4, "report_every": 2}')
-    settings = read_run(tmp_path)
-    assert (settings["objective"], settings["generator_width"]) == ("masked_lm", 0.25)

@@ -14,7 +14,8 @@ from cli.small_files import list_files, save_tiny_checkpoint
 from rich.progress import Progress
 from small_texts import VOCABULARY, WORDS
 
-from keras_bert_cli import main
+from keras_bert_cli import main, pretrain
+from keras_bert_cli.command_flags import parse_flags
 from keras_bert_cli.pretraining_report import PretrainingReport
 from keras_bert_suite import Pretrainer
 from keras_bert_suite.training.run_checkpoints import read_arrays
@@ -255,6 +256,28 @@ def test_a_run_whose_steps_are_all_skipped(run, corpus, tmp_path, monkeypatch):
     status, _, err = run("pretrain", *arguments)
     assert status == 1 and err.endswith("keras-bert: No step was taken\n")
     assert bar.live.is_started is False
+    assert list_files(tmp_path) == []
+
+
+@pytest.mark.backend_free
+def test_a_run_that_fails_before_its_first_checkpoint(run, corpus, tmp_path, monkeypatch):
+    """A line of the log is written. The corrected command has other settings."""
+
+    def fail(report, batch, logs=None):
+        if report._epoch == 1:
+            raise ValueError("out of memory")
+        end(report, batch, logs)
+
+    end = PretrainingReport.on_train_batch_end
+    (tmp_path / "run").mkdir()
+    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0"]
+    arguments += [*SETTINGS, *STEPS[:2]]
+    with monkeypatch.context() as patched:
+        patched.setattr(PretrainingReport, "on_train_batch_end", fail)
+        status, out, err = run("pretrain", *arguments)
+    assert status == 1 and "step 2/6" in out and "out of memory" in err
+    assert list_files(tmp_path) == ["run"]
+    assert run("pretrain", *arguments, "--batch_size=2")[::2] == (0, "")
 
 
 @pytest.mark.broad
@@ -301,7 +324,50 @@ def test_bad_input(run, corpus, tmp_path, monkeypatch, flags, status, message):
     arguments = ["--corpus", corpus, "--output", "run", *SETTINGS, "--steps=6", *flags]
     got, _, err = run("pretrain", *arguments)
     assert got == status and message in err
-    assert "full/thesis.txt" in list_files(tmp_path)
+    assert list_files(tmp_path) == ["full", "full/thesis.txt"]
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("checkpoint", [None, "phase1"])
+def test_a_run_of_an_older_version_goes_on(tmp_path, monkeypatch, checkpoint):
+    """Its settings have not all flags, and they have defaults that have changed since."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("shards/manifest.json", "phase1", "run/checkpoints/step-00000002"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    older = {
+        **{"corpus": "shards", "output": "run", "steps": 4, "checkpoint": checkpoint},
+        **{"size": "base", "dropout": 0.1, "initializer_range": 0.02, "batch_size": 32},
+        **{"accumulate": 1, "sequence_length": 128, "max_predictions": 20, "masking_rate": 0.15},
+        **{"unit": "token", "mode": "pairs", "short_seq_prob": 0.1, "optimizer": "adamw"},
+        **{"learning_rate": 1e-4, "warmup_steps": None, "weight_decay": 0.01, "held_out": 0.02},
+        **{"dtype": "float32", "evaluation_batches": 50, "report_every": 2, "seed": 0, "h": False},
+    }
+    (tmp_path / "run/settings.json").write_text(json.dumps({**older, "finished": 0}))
+    command = ["--corpus=shards", "--output=run", "--steps=4"]
+    command += [f"--checkpoint={checkpoint}"] if checkpoint else []
+    for _ in range(2):  # The second start reads what the first has written.
+        values = parse_flags("pretrain", pretrain, command)
+        with pretrain.begin_run(values, tmp_path / "run") as settings:
+            assert settings["max_predictions"] == values.max_predictions == 20
+            assert values.dropout == (None if checkpoint else 0.1)
+    values = parse_flags("pretrain", pretrain, [*command, "--max_predictions=30"])
+    with pytest.raises(ValueError, match="--max_predictions was 20 and is 30"):
+        with pretrain.begin_run(values, tmp_path / "run"):
+            pass
+
+
+@pytest.mark.backend_free
+def test_a_file_of_a_pretrainer_is_refused_by_its_name(run, pretrained, tmp_path):
+    file = tmp_path / "run.keras"
+    Pretrainer.from_preset(pretrained / "model").save(file)
+    for command in (
+        ("fill-mask", "--model", file, "--text=the [MASK]"),
+        ("convert", "--input", file, "--to=huggingface", "--output", tmp_path / "out"),
+        ("export", "--model", file, "--output", tmp_path / "out"),
+    ):
+        status, _, err = run(*command)
+        assert status == 1 and "of the class Pretrainer, wanted the folder of a preset" in err
 
 
 @pytest.mark.backend_free

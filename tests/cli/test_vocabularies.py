@@ -6,10 +6,13 @@ import pytest
 from cli.small_files import save_tiny_checkpoint
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert, make_xlm_roberta
-from small_texts import VOCABULARY, make_reviews
+from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
-from keras_bert_cli.new_models import MODELS
+from keras_bert_cli import pretrain
+from keras_bert_cli.command_flags import parse_flags
+from keras_bert_cli.new_models import MODELS, find_backbone, make_backbone, takes_arguments
+from keras_bert_cli.objectives import OBJECTIVES
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
 
@@ -57,7 +60,12 @@ def test_a_sentence_piece_model_and_a_roberta(run, workshop):
     assert type(pretrainer.backbone) is kbs.RobertaBackbone
     assert type(pretrainer.preprocessor.tokenizer) is kbs.XLMRobertaTokenizer
     status, _, err = run(*PRETRAIN, "--output=other", "--model=bert")
-    assert status == 2 and "segment ids, which a XLMRobertaTokenizer has not" in err
+    assert status == 2 and "segment ids, which a XLMRobertaTokenizer does not make; choose" in err
+    assert "--model among roberta, distilbert, modernbert, longformer, or prepare" in err
+    for objective in ("unilm", "replaced_tokens"):  # They fix the model.
+        status, _, err = run(*PRETRAIN, "--output=other", f"--objective={objective}")
+        assert status == 2 and "does not make; prepare the corpus with a vocab.txt" in err
+    assert not (workshop / "other").exists()
 
 
 def test_a_tokenizer_json_and_a_modern_bert(run, workshop):
@@ -69,6 +77,9 @@ def test_a_tokenizer_json_and_a_modern_bert(run, workshop):
     pretrainer = check_run(run, *flags)
     assert type(pretrainer.backbone) is kbs.ModernBertBackbone
     assert pretrainer.backbone.mlp_dropout == 0.1
+    status, _, err = run(*PRETRAIN, "--output=other", "--objective=left_to_right")
+    assert status == 2 and "which a ModernBertBackbone cannot have; choose --model among " in err
+    assert "roberta, distilbert\n" in err and not (workshop / "other").exists()
     status, _, err = prepare(run, "tokenizer/tokenizer.json", "--lowercase", "--output=other")
     assert status == 2 and "--lowercase is for a vocab.txt or an ALBERT" in err
 
@@ -87,12 +98,42 @@ def test_a_checkpoint_and_another_kind_of_model(run, workshop):
     assert type(pretrainer.backbone) is kbs.NezhaBackbone
     settings = json.loads((workshop / "run" / "settings.json").read_text())
     assert settings["mask_token_rate"] == 1 and settings["max_predictions"] is None
+    (workshop / "lexicon.txt").write_text("dull film\n")
+    status, _, err = run(*PRETRAIN, "--model=nezha", *masks, *files, *shares)
+    assert status == 1 and "other settings: --lexicon (SHA-256) was " in err
 
 
 def test_the_kinds_are_those_of_checkpoints():
     backbones = [MODEL_TYPES[name].backbone for name in MODELS]
     assert len(set(backbones)) == len(backbones)
     assert set(backbones) == {kind.backbone for kind in MODEL_TYPES.values()}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_the_kinds_that_take_a_pattern(kind):
+    arguments, cls = OBJECTIVES["left_to_right"].backbone_arguments, find_backbone(kind)
+    takes = takes_arguments(cls, arguments)
+    assert takes == (kind not in ("modernbert", "longformer"))
+    if takes:
+        assert cls(**ONE_LAYER, **arguments).attention_pattern == "left_to_right"
+    else:
+        with pytest.raises((TypeError, ValueError), match="attention_pattern"):
+            cls(**ONE_LAYER, **arguments)
+
+
+@pytest.mark.parametrize(
+    ("kind", "length", "positions"),
+    [("bert", 128, 512), ("bert", 600, 600), ("roformer", 128, 1536), ("longformer", 64, 4096)],
+)
+def test_a_new_model_has_the_positions_of_its_kind(kind, length, positions):
+    flags = ["--corpus=shards", "--output=run", "--steps=1", "--size=tiny", f"--model={kind}"]
+    values = parse_flags("pretrain", pretrain, [*flags, f"--sequence_length={length}"])
+    tokenizer = kbs.WordPieceTokenizer(VOCABULARY)
+    backbone = make_backbone(values, OBJECTIVES["masked_lm"], tokenizer)
+    assert backbone.max_sequence_length == positions
+    if kind == "longformer":
+        assert backbone.separator_id == tokenizer.end_token_id == 3
+        assert backbone.global_tokens == "none"
 
 
 @pytest.mark.parametrize(
