@@ -9,7 +9,8 @@ import numpy as np
 
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.models.mixture_segments import MIXTURE_SEGMENTS
-from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker, check_masker
+from keras_bert_suite.preprocessing.masking.masker_wrapper import MaskerWrapper
+from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
 from keras_bert_suite.preprocessing.masking.token_replacement import draw_uniforms
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
@@ -26,7 +27,7 @@ _STREAM = 2
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class LanguageModelMixture(keras.layers.Layer):
+class LanguageModelMixture(MaskerWrapper):
     """A `TokenMasker` whose rows are of several kinds, for one model that learns them all.
 
     All rows are masked alike. The kind of a row says which tokens a masked token may look at: all
@@ -70,8 +71,7 @@ up to itself |
     def __init__(
         self, masker: TokenMasker, shares: Mapping[str, float] | None = None, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
-        check_masker(masker, type(self).__name__)
+        super().__init__(masker, **kwargs)
         shares = dict(UNILM_SHARES if shares is None else shares)
         unknown = [kind for kind in shares if kind not in MIXTURE_SEGMENTS]
         if unknown:
@@ -83,24 +83,7 @@ up to itself |
             raise ValueError(
                 f"The shares of the kinds must be from 0 to 1 and sum to 1, got {shares}."
             )
-        self.masker = masker
         self.shares = shares
-
-    @property
-    def tokenizer(self) -> keras_hub.tokenizers.Tokenizer:
-        """The tokenizer of the masker."""
-        return self.masker.tokenizer
-
-    @property
-    def dynamic(self) -> bool:
-        """Whether rows have other masks and other kinds in each epoch."""
-        return self.masker.dynamic
-
-    def __call__(
-        self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0
-    ) -> dict[str, Tensor]:
-        # Keras' own `__call__` would convert the arrays to tensors of the backend.
-        return self.call(inputs, row_ids, epoch)
 
     def call(
         self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0

@@ -342,20 +342,3 @@ def _check_shapes(token_ids, padding_mask, row_ids):
             "token_ids and padding_mask must be (B, L) and row_ids (B,), or (L,) and () for one "
             f"row, got shapes {token_ids}, {padding_mask} and {row_ids}."
         )
-
-
-def check_masker(masker: Any, name: str) -> None:
-    """Checks what a layer is wrapped around.
-
-    Args:
-        masker: what it was given.
-        name: str, the class of the layer.
-
-    Raises:
-        ValueError: if `masker` is no `TokenMasker`.
-    """
-    if not isinstance(masker, TokenMasker):
-        raise ValueError(
-            f"A {name} is wrapped around a TokenMasker, got a {type(masker).__name__}. The layers "
-            "that wrap a TokenMasker do not wrap each other."
-        )

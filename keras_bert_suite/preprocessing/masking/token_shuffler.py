@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import keras
-import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Tensor
 from keras_bert_suite.argument_checks import check_integer, check_share
-from keras_bert_suite.preprocessing.masking.token_masker import OUTPUTS, TokenMasker, check_masker
+from keras_bert_suite.preprocessing.masking.masker_wrapper import MaskerWrapper
+from keras_bert_suite.preprocessing.masking.token_masker import OUTPUTS, TokenMasker
 from keras_bert_suite.preprocessing.masking.token_replacement import draw_uniforms, list_predictions
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TokenShuffler(keras.layers.Layer):
+class TokenShuffler(MaskerWrapper):
     """Masks packed rows by a `TokenMasker`, and shuffles some of the other tokens.
 
     Some groups of neighbouring tokens are put into a random order. The tokens that stood at their
@@ -47,29 +47,11 @@ class TokenShuffler(keras.layers.Layer):
     def __init__(
         self, masker: TokenMasker, rate: float = 0.05, group_length: int = 3, **kwargs: Any
     ) -> None:
-        super().__init__(**kwargs)
-        check_masker(masker, type(self).__name__)
+        super().__init__(masker, **kwargs)
         check_share("rate", rate)
         check_integer("group_length", group_length, at_least=2)
-        self.masker = masker
         self.rate = rate
         self.group_length = group_length
-
-    @property
-    def tokenizer(self) -> keras_hub.tokenizers.Tokenizer:
-        """The tokenizer of the masker."""
-        return self.masker.tokenizer
-
-    @property
-    def dynamic(self) -> bool:
-        """bool, whether a row has other masks and orders in each epoch."""
-        return self.masker.dynamic
-
-    def __call__(
-        self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0
-    ) -> dict[str, Tensor]:
-        # Keras' own `__call__` would convert the arrays to tensors of the backend.
-        return self.call(inputs, row_ids, epoch)
 
     def call(
         self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0
