@@ -1,6 +1,5 @@
 """The attention of ModernBERT: rotary positions, over whole rows or within a window."""
 
-from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -9,12 +8,10 @@ from keras import ops
 from keras_bert_suite.annotations import Config, Shape, Tensor
 from keras_bert_suite.layers.attention.attention_kernels import (
     attention_probabilities,
-    fused_attention,
-    plain_attention,
 )
 from keras_bert_suite.layers.attention.local_attention import attend_locally, find_visible
 from keras_bert_suite.layers.attention.rotary_positions import count_positions, rotate_positions
-from keras_bert_suite.layers.attention.self_attention import expand_attention_mask
+from keras_bert_suite.layers.attention.self_attention import choose_kernel, expand_attention_mask
 from keras_bert_suite.layers.dense import Dense
 from keras_bert_suite.layers.dropout import Dropout
 
@@ -107,7 +104,9 @@ class ModernBertAttention(keras.layers.Layer):
             float (B, L, H).
         """
         query, key, value = self._project(hidden, positions)
-        attend = self._choose_kernel(query, sequence_offsets, training)
+        attend = choose_kernel(
+            query, self.dropout if training else 0.0, self.probability_dropout, sequence_offsets
+        )
         if self.reach is None:
             context = attend(query, key, value, expand_attention_mask(attention_mask))
         else:
@@ -124,16 +123,6 @@ class ModernBertAttention(keras.layers.Layer):
         turned = ops.cast(rotate_positions(x[:, :, :2], self.rotary_base, positions), x.dtype)
         query, key, value = turned[:, :, 0], turned[:, :, 1], x[:, :, 2]
         return ops.swapaxes(query, 1, 2), ops.swapaxes(key, 1, 2), ops.swapaxes(value, 1, 2)
-
-    def _choose_kernel(
-        self, query: Tensor, sequence_offsets: Tensor | None, training: bool | None
-    ) -> Callable[..., Tensor]:
-        dropout = self.dropout if training else 0.0
-        kernel = fused_attention(query, dropout, sequence_offsets)
-        if kernel is not None:
-            return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
-        drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
-        return lambda q, k, v, mask: plain_attention(q, k, v, mask, drop)
 
     def compute_probabilities(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
         """How much each token takes from each other token, without dropout.

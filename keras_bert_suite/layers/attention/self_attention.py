@@ -182,12 +182,9 @@ class SelfAttention(keras.layers.Layer):
             function of queries, keys, values (B, heads, L, D) and of a bool mask, broadcastable to
             (B, heads, L, L), or None. It returns float (B, heads, L, D).
         """
-        dropout = self.dropout if training else 0.0
-        kernel = fused_attention(query, dropout, sequence_offsets)
-        if kernel is not None:
-            return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
-        drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
-        return lambda q, k, v, mask: plain_attention(q, k, v, mask, drop)
+        return choose_kernel(
+            query, self.dropout if training else 0.0, self.probability_dropout, sequence_offsets
+        )
 
     def merge(self, context: Tensor) -> Tensor:
         """Projects what the heads have gathered: float (B, heads, L, D) -> (B, L, H)."""
@@ -245,3 +242,23 @@ def expand_attention_mask(mask: Tensor | None) -> Tensor | None:
         f"attention_mask must have rank 2 (B, L), 3 (B, L, L) or 4 (B, heads, L, L), "
         f"got shape {tuple(mask.shape)}."
     )
+
+
+def choose_kernel(
+    query: Tensor,
+    dropout: float,
+    probability_dropout: keras.layers.Layer,
+    sequence_offsets: Tensor | None = None,
+) -> Callable[..., Tensor]:
+    """See `SelfAttention.choose_kernel`.
+
+    Args:
+        query, sequence_offsets: as there.
+        dropout: float, the rate that is in force.
+        probability_dropout: the layer that drops for the formula. It is not called at rate 0.
+    """
+    kernel = fused_attention(query, dropout, sequence_offsets)
+    if kernel is not None:
+        return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
+    drop = (lambda p: probability_dropout(p, training=True)) if dropout else None
+    return lambda q, k, v, mask: plain_attention(q, k, v, mask, drop)
