@@ -8,17 +8,23 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from . import machine_figures
 
 
-def run_in_turn(command, sides, rounds):
+def run_in_turn(command, sides, rounds, at_once=1, finished=None):
     """Runs `python COMMAND ARGUMENTS --child NAME` for every side, in each round.
 
     Args:
         command: list, a script or `-m MODULE` and its arguments.
         sides: list of (name, Keras backend).
         rounds: list, for each round the list of its further arguments.
+        at_once: int, processes that run side by side and share the cores. With more than one,
+            measure the seconds of the processor (`time.process_time`), not those of the clock.
+        finished: path of a file, or None. Each run that ends adds a line to it, and a run that
+            has a line there already is not repeated. So a study that was killed goes on.
 
     Returns:
         dict, side -> dict, name of a figure -> list of its values, one for each round.
@@ -27,22 +33,44 @@ def run_in_turn(command, sides, rounds):
         RuntimeError: if a process fails. The message names the side and has the last line of its
             errors; a note has the lines before.
     """
-    runs = {side: [] for side in sides}
-    for number, arguments in enumerate(rounds):
-        for side in sides:
-            figures = _run(command, side, arguments)
-            runs[side].append(figures)
-            shown = ", ".join(f"{name} {_shorten(figures[name])}" for name in figures)
-            place = f"round {number + 1} of {len(rounds)}"
-            print(f"{place}: {' on '.join(side)}: {shown}", file=sys.stderr)
+    known = _read_finished(finished)
+    places = [(number, side) for number in range(len(rounds)) for side in sides]
+
+    def run(place):
+        number, side = place
+        key = json.dumps([*side, *map(str, rounds[number])])
+        if key not in known:
+            known[key] = _run(command, side, rounds[number], at_once)
+            if finished:
+                with open(finished, "a") as file:
+                    file.write(json.dumps({"run": key, "figures": known[key]}) + "\n")
+        figures = known[key]
+        shown = ", ".join(f"{name} {_shorten(figures[name])}" for name in figures)
+        print(f"round {number + 1} of {len(rounds)}: {' on '.join(side)}: {shown}", file=sys.stderr)
+        return figures
+
+    with ThreadPoolExecutor(at_once) as pool:
+        runs = dict(zip(places, pool.map(run, places), strict=True))
     return {
-        side: {name: [figures[name] for figures in taken] for name in taken[0]}
-        for side, taken in runs.items()
+        side: {
+            name: [runs[number, side][name] for number in range(len(rounds))]
+            for name in runs[0, side]
+        }
+        for side in sides
     }
 
 
-def _run(command, side, arguments):
+def _read_finished(path):
+    if not path or not Path(path).exists():
+        return {}
+    lines = map(json.loads, Path(path).read_text().splitlines())
+    return {line["run"]: line["figures"] for line in lines}
+
+
+def _run(command, side, arguments, at_once):
     name, backend = side
+    threads = str(max(1, (os.cpu_count() or 1) // at_once))
+    shared = ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS")
     process = subprocess.run(
         [sys.executable, *map(str, [*command, *arguments]), "--child", name],
         # Without the folder of compiled steps, or the first step would be that of a second run.
@@ -51,6 +79,7 @@ def _run(command, side, arguments):
             "KERAS_BACKEND": backend,
             "JAX_COMPILATION_CACHE_DIR": "",
             "TF_CPP_MIN_LOG_LEVEL": "2",
+            **(dict.fromkeys(shared, threads) if at_once > 1 else {}),
         },
         capture_output=True,
         text=True,
