@@ -1,11 +1,16 @@
 """Divides a corpus into documents to train on and documents to evaluate on."""
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_share
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
+
+#: Shards whose drawn documents are kept in memory. The blocks that `PretrainingBatches` shuffles
+#: together have fewer shards.
+SHARDS_KEPT = 256
 
 
 def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCorpus, TokenCorpus]:
@@ -26,23 +31,72 @@ def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCor
         ValueError: if `share` is out of its range, or either part has no document.
     """
     check_share("share", share, positive=True)
-    held = np.random.default_rng(seed).random(corpus.num_documents) < share
-    if held.all() or not held.any():
+    counts: list[list[tuple[int, int]]] = [[], []]
+    for shard in range(corpus.num_shards):
+        sentences = corpus.count_sentences(shard)
+        for part, of_shards in enumerate(counts):
+            chosen = sentences[draw_documents(*corpus.documents_of(shard), share, seed, bool(part))]
+            of_shards.append((len(chosen), int(chosen.sum())))
+    held = sum(documents for documents, _ in counts[1])
+    if held in (0, corpus.num_documents):
         raise ValueError(
-            f"share={share} holds {held.sum()} of {len(held)} documents out, but both parts need "
-            "at least one document. Use another share or seed, or split very long documents."
+            f"share={share} holds {held} of {corpus.num_documents} documents out, but both parts "
+            "need at least one document. Use another share or seed, or split very long documents."
         )
-    return select_documents(corpus, ~held), select_documents(corpus, held)
+    training, evaluation = (
+        CorpusPart(corpus, share, seed, bool(part), *zip(*of_shards, strict=True))
+        for part, of_shards in enumerate(counts)
+    )
+    return training, evaluation
 
 
-def select_documents(corpus: TokenCorpus, chosen: np.ndarray) -> TokenCorpus:
-    """The corpus of the documents where `chosen`, bool (D,), is true."""
-    num_sentences = np.diff(corpus.document_starts)
-    lengths = corpus.sentence_lengths[np.repeat(chosen, num_sentences)]
-    starts = np.append(0, np.cumsum(num_sentences[chosen]))
-    read_tokens = functools.partial(_read_selected, corpus, np.flatnonzero(chosen))
-    return TokenCorpus(lengths, starts, read_tokens)
+class CorpusPart(TokenCorpus):
+    """One of the two parts of a corpus. It has the shards of the corpus, with fewer documents.
+
+    Args:
+        corpus, share, seed: as for `hold_out`.
+        held: bool, whether it is the part that is held out.
+        shard_documents, shard_sentences: as for `TokenCorpus`.
+    """
+
+    def __init__(
+        self,
+        corpus: TokenCorpus,
+        share: float,
+        seed: int,
+        held: bool,
+        shard_documents: Sequence[int],
+        shard_sentences: Sequence[int],
+    ) -> None:
+        super().__init__(shard_documents, shard_sentences)
+        self._corpus = corpus
+        self._drawing = share, seed, held
+
+    def count_sentences(self, shard: int) -> np.ndarray:
+        return self._corpus.count_sentences(shard)[self._find_documents(shard)]
+
+    def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
+        lengths, counts = self._corpus.read_lengths(shard)
+        chosen = np.zeros(len(counts), bool)
+        chosen[self._find_documents(shard)] = True
+        return lengths[np.repeat(chosen, counts)], counts[chosen]
+
+    def tokens(self, document: int) -> np.ndarray:
+        shard, number = self.locate(document)
+        first, _ = self._corpus.documents_of(shard)
+        return self._corpus.tokens(first + int(self._find_documents(shard)[number]))
+
+    def _find_documents(self, shard):
+        return draw_documents(*self._corpus.documents_of(shard), *self._drawing)
 
 
-def _read_selected(corpus: TokenCorpus, documents: np.ndarray, document: int) -> np.ndarray:
-    return corpus.tokens(int(documents[document]))
+@functools.lru_cache(SHARDS_KEPT)
+def draw_documents(first: int, end: int, share: float, seed: int, held: bool) -> np.ndarray:
+    """The documents of a part among the documents `first` to `end` - 1 of a corpus.
+
+    Returns:
+        int32 array, sorted, counted from `first`.
+    """
+    rng = np.random.default_rng(seed)
+    rng.bit_generator.advance(first)  # A document takes one number.
+    return np.flatnonzero((rng.random(end - first) < share) == held).astype("int32")

@@ -1,6 +1,7 @@
 """Reads a corpus that `prepare_corpus` wrote."""
 
 import collections
+import io
 import json
 import threading
 from pathlib import Path
@@ -43,17 +44,12 @@ class ShardedCorpus(TokenCorpus):
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path).expanduser().absolute()
         self.manifest = read_manifest(self.path)
-        shards = range(len(self.manifest["shards"]))
-        loaded = [_load_lengths(self.path, number, self.manifest) for number in shards]
-        sentences, documents = zip(*loaded, strict=True)
-        super().__init__(
-            np.concatenate(sentences).astype("int32"),
-            np.cumsum(np.concatenate([[0], *documents]), dtype="int64"),
-            self._read_document,
-        )
-        self._shard_starts = np.cumsum([0, *map(len, documents)])
+        shards = self.manifest["shards"]
+        for number in range(len(shards)):
+            _check_sizes(self.path, number, self.manifest)
+        super().__init__(*([shard[name] for shard in shards] for name in ("documents", "sentences")))
         self._dtype = np.dtype(self.manifest["token_dtype"]).newbyteorder("<")
-        self._readers: collections.OrderedDict[int, Any] = collections.OrderedDict()
+        self._open_shards: collections.OrderedDict[int, Any] = collections.OrderedDict()
         self._cache: collections.OrderedDict[Any, np.ndarray] = collections.OrderedDict()
         self._cached_bytes = 0
         self._lock = threading.Lock()
@@ -61,7 +57,14 @@ class ShardedCorpus(TokenCorpus):
     def __reduce__(self):
         return type(self), (self.path,)
 
-    def _read_document(self, document):
+    def count_sentences(self, shard: int) -> np.ndarray:
+        return self._open_lengths(shard)["document_sentences"]
+
+    def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
+        arrays = self._open_lengths(shard)
+        return arrays["sentence_lengths"], arrays["document_sentences"]
+
+    def tokens(self, document: int) -> np.ndarray:
         with self._lock:
             tokens = self._cache.get(document)
             if tokens is not None:
@@ -78,31 +81,30 @@ class ShardedCorpus(TokenCorpus):
 
     def _unpack_document(self, document):
         """The tokens of a document as they are stored."""
-        if not 0 <= document < self.num_documents:
-            raise IndexError(f"document {document} of a corpus of {self.num_documents:,}")
-        shard = int(np.searchsorted(self._shard_starts, document, side="right")) - 1
-        record = int(document - self._shard_starts[shard])
+        shard, record = self.locate(document)
+        reader, document_tokens = self._open_shard(shard)
         try:
-            data = self._reader(shard).read([record])[0]
+            data = reader.read([record])[0]
         except RuntimeError as error:
             raise _damaged(shard_path(self.path, shard, "tokens"), error) from None
         tokens = np.frombuffer(data, self._dtype)
-        wanted = int(self.sentences(document).sum())
+        wanted = int(document_tokens[record])
         if len(tokens) != wanted:
             reason = f"document {document} has {len(tokens)} tokens, wanted {wanted}"
             raise _damaged(shard_path(self.path, shard, "tokens"), reason)
         return tokens
 
-    def _reader(self, shard):
+    def _open_shard(self, shard):
+        """The reader of a shard, and how many tokens each of its documents has."""
         with self._lock:
-            if shard not in self._readers:
-                self._readers[shard] = self._open(shard)
-                if len(self._readers) > MAX_OPEN_SHARDS:
-                    self._readers.popitem(last=False)
-            self._readers.move_to_end(shard)
-            return self._readers[shard]
+            if shard not in self._open_shards:
+                self._open_shards[shard] = self._open_tokens(shard), self._sum_lengths(shard)
+                if len(self._open_shards) > MAX_OPEN_SHARDS:
+                    self._open_shards.popitem(last=False)
+            self._open_shards.move_to_end(shard)
+            return self._open_shards[shard]
 
-    def _open(self, shard):
+    def _open_tokens(self, shard):
         from array_record.python.array_record_module import ArrayRecordReader
 
         path = shard_path(self.path, shard, "tokens")
@@ -114,6 +116,20 @@ class ShardedCorpus(TokenCorpus):
             raise _damaged(path, f"it has {reader.num_records()} documents, wanted {wanted}")
         return reader
 
+    def _sum_lengths(self, shard):
+        lengths, counts = self.read_lengths(shard)
+        tokens_before = np.append(0, np.cumsum(lengths, dtype="int64"))
+        ends = np.cumsum(counts, dtype="int64")
+        return np.diff(tokens_before[np.append(0, ends)]).astype("int32")
+
+    def _open_lengths(self, shard):
+        """Checks the lengths of a shard. An array is unpacked when it is taken from the result."""
+        path = shard_path(self.path, shard, "lengths")
+        described = self.manifest["shards"][shard]["files"]["lengths"]
+        if not is_intact(path, described):
+            raise _damaged(path, _explain(path, described))
+        return np.load(io.BytesIO(path.read_bytes()))
+
 
 def open_corpus(path: PathLike, verify: bool = False) -> TokenCorpus:
     """Opens a prepared corpus.
@@ -121,7 +137,8 @@ def open_corpus(path: PathLike, verify: bool = False) -> TokenCorpus:
     Args:
         path: str or path of the folder.
         verify: bool, whether to read all files and compare checksums, as `verify_corpus` does.
-            Sizes, and the checksums of the lengths, are always compared.
+            Sizes are always compared. The checksum of the lengths of a shard is compared each time
+            they are read.
 
     Returns:
         `ShardedCorpus`.
@@ -199,17 +216,12 @@ def _find_vocabulary(path, manifest):
     return files
 
 
-def _load_lengths(path, number, manifest):
-    """Checks the files of a shard, and returns (sentence_lengths, document_sentences)."""
-    described = manifest["shards"][number]["files"]
-    file = shard_path(path, number, "lengths")
-    if not is_intact(file, described["lengths"]):
-        raise _damaged(file, _explain(file, described["lengths"]))
-    tokens = shard_path(path, number, "tokens")
-    if not tokens.is_file() or tokens.stat().st_size != described["tokens"]["bytes"]:
-        raise _damaged(tokens, _explain(tokens, described["tokens"]))
-    with np.load(file) as arrays:
-        return arrays["sentence_lengths"], arrays["document_sentences"]
+def _check_sizes(path, number, manifest):
+    """Raises unless each file of a shard has the size that the manifest says."""
+    for kind, described in manifest["shards"][number]["files"].items():
+        file = shard_path(path, number, kind)
+        if not file.is_file() or file.stat().st_size != described["bytes"]:
+            raise _damaged(file, _explain(file, described))
 
 
 def _explain(file, wanted):

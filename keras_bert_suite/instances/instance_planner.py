@@ -1,4 +1,4 @@
-"""Plans the token ranges of the pretraining instances of an epoch.
+"""Plans the token ranges of pretraining instances.
 
 A plan needs only the lengths of the sentences. No token is read. D documents, S sentences, N
 instances.
@@ -18,23 +18,24 @@ from keras_bert_suite.preprocessing.packing import count_places, count_special_t
 
 MODES = (*PAIR_MODES, *ROW_MODES)
 
-#: About how many sentences are planned at once. Such a part of the corpus is called a slice here,
-#: and has a random generator of its own.
-SENTENCES_PER_SLICE = 1 << 20
-
 
 @dataclasses.dataclass(frozen=True)
 class InstancePlan:
-    """The instances of one epoch, in the order of the corpus.
+    """The instances of some documents in one epoch, in the order of the documents.
 
     Attributes:
+        documents: int64 (D,), the number of each document in the corpus.
+        document_begins: int64 (D + 1,), the tokens before each document, counted from the first
+            token of the first document; then all tokens.
         starts: int64 (N, 2), (N, 1) without pairs; the number of the first token of each
-            segment, counted from the first token of the corpus.
+            segment, counted in the same way.
         lengths: int32 (N, 2) or (N, 1), how many tokens each segment has, at least 1.
         labels: int8 (N,), 0 if the second segment of a pair follows the first, 1 if not, and 2 if
             it is the text before the first in mode "relations"; None without pairs.
     """
 
+    documents: np.ndarray
+    document_begins: np.ndarray
     starts: np.ndarray
     lengths: np.ndarray
     labels: np.ndarray | None
@@ -44,7 +45,10 @@ class InstancePlan:
 
 
 class InstancePlanner:
-    """Plans the instances of any epoch, as a pure function of (seed, epoch).
+    """Plans the instances of blocks of a corpus, as a pure function of (seed, epoch, blocks).
+
+    Each block has a random generator of its own. Only a random second text depends on the blocks
+    that are planned together: it is drawn from all of their documents.
 
     Modes:
         "pairs": Google's `create_pretraining_data.py`. A gathering is consecutive sentences of a
@@ -75,7 +79,7 @@ class InstancePlanner:
     at least one sentence, but a sentence that is longer than a row is divided.
 
     Google's code tries ten times to find another document for a random B, and then takes the same
-    document. This class always takes another document, unless the corpus has a single document.
+    document. This class always takes another document, unless the blocks have a single document.
 
     Args:
         corpus: `TokenCorpus`.
@@ -110,48 +114,59 @@ class InstancePlanner:
         self.short_seq_prob = short_seq_prob
         self.seed = seed
         self._budget = count_places(sequence_length, num_segments, num_separators)
-        self._document_starts = np.asarray(corpus.document_starts)
-        # int64 (S + 1,): the tokens before each sentence.
-        self._tokens_before = np.zeros(len(corpus.sentence_lengths) + 1, "int64")
-        np.cumsum(corpus.sentence_lengths, out=self._tokens_before[1:])
+        self.corpus = corpus
 
-    def plan(self, epoch):
-        """Plans an epoch.
+    def plan(self, epoch, blocks=None):
+        """Plans some blocks together.
 
         Args:
             epoch: int, not negative.
+            blocks: sorted sequence of int, the blocks of the corpus; None for all blocks.
 
         Returns:
             `InstancePlan`.
         """
-        plan_slice = plan_pairs if self.mode in PAIR_MODES else plan_rows
-        parts = []
-        for number, documents in enumerate(self._cut_documents(), start=1):
-            # Slices are counted from 1. NumPy pads a seed with zeros, so slice 0 would have the
-            # seed [seed, epoch], which orders the instances.
-            rng = np.random.default_rng([self.seed, epoch, number])
-            parts.append(
-                plan_slice(
-                    rng,
-                    self._tokens_before,
-                    self._document_starts,
-                    documents,
-                    self._budget,
-                    self.short_seq_prob,
-                    self.mode,
-                )
+        numbers = range(self.corpus.num_blocks) if blocks is None else blocks
+        parts = [self.corpus.read_block(number) for number in numbers]
+        document_starts, tokens_before = _join(parts)
+        plan_block = plan_pairs if self.mode in PAIR_MODES else plan_rows
+        planned, first = [], 0
+        for number, part in zip(numbers, parts, strict=True):
+            end = first + len(part.document_starts) - 1
+            # Blocks are counted from 1 here. NumPy pads a seed with zeros, so block 0 would have
+            # the seed [seed, epoch], which orders the instances.
+            rng = np.random.default_rng([self.seed, epoch, int(number) + 1])
+            arguments = tokens_before, document_starts, (first, end)
+            planned.append(
+                plan_block(rng, *arguments, self._budget, self.short_seq_prob, self.mode)
             )
-        starts, lengths, *labels = zip(*parts, strict=True)
+            first = end
+        starts, lengths, *labels = zip(*planned, strict=True)
         return InstancePlan(
+            np.concatenate([_number_documents(part) for part in parts]),
+            tokens_before[document_starts],
             np.concatenate(starts),
             np.concatenate(lengths).astype("int32"),
             np.concatenate(labels[0]) if labels else None,
         )
 
-    def _cut_documents(self):
-        """Yields `(first, end)`, the documents of each slice."""
-        sentences = np.arange(0, self._document_starts[-1], SENTENCES_PER_SLICE)
-        firsts = np.unique(np.searchsorted(self._document_starts, sentences))
-        num_documents = len(self._document_starts) - 1
-        firsts = firsts[firsts < num_documents].tolist()
-        return zip(firsts, [*firsts[1:], num_documents], strict=True)
+    def count(self, block):
+        """Counts the instances of a block in epoch 0."""
+        return len(self.plan(0, [block]))
+
+
+def _join(blocks):
+    """Joins the lengths of `CorpusBlock`s as if their documents followed each other.
+
+    Returns:
+        document_starts int64 (D + 1,); int64 (S + 1,), the tokens before each sentence, then all.
+    """
+    sentences = np.concatenate([np.diff(block.document_starts) for block in blocks])
+    tokens_before = np.zeros(sum(len(block.sentence_lengths) for block in blocks) + 1, "int64")
+    lengths = np.concatenate([block.sentence_lengths for block in blocks])
+    np.cumsum(lengths, dtype="int64", out=tokens_before[1:])
+    return np.append(0, np.cumsum(sentences)), tokens_before
+
+
+def _number_documents(block):
+    return block.first_document + np.arange(len(block.document_starts) - 1)

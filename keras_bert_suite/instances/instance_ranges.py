@@ -113,7 +113,7 @@ def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_
     # A piece is a sentence, or a part of a sentence that is longer than a row.
     num_pieces = -(-lengths // budget)
     piece_ends = np.cumsum(num_pieces)
-    pieces = np.full(piece_ends[-1], budget)
+    pieces = np.full(num_pieces.sum(), budget)
     pieces[piece_ends - 1] = lengths - (num_pieces - 1) * budget
     document_begins = np.append(0, piece_ends)[bounds - bounds[0]]
     # The [SEP] between two documents is counted with the piece after it.

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from keras_bert_suite.corpus import token_corpus
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.instances import instance_planner as instance_plans
 from keras_bert_suite.instances.instance_planner import MODES, InstancePlanner
 
 pytestmark = pytest.mark.backend_free
@@ -218,7 +218,7 @@ def test_a_plan_is_a_function_of_seed_and_epoch(mode, monkeypatch):
     def same(a, b):
         return all(np.array_equal(a.__dict__[name], b.__dict__[name]) for name in a.__dict__)
 
-    monkeypatch.setattr(instance_plans, "SENTENCES_PER_SLICE", 100)
+    monkeypatch.setattr(token_corpus, "SENTENCES_PER_BLOCK", 100)
     corpus = random_corpus()
     planner = InstancePlanner(corpus, 32, mode, seed=5)
     third = planner.plan(3)
@@ -229,8 +229,8 @@ def test_a_plan_is_a_function_of_seed_and_epoch(mode, monkeypatch):
     assert not same(InstancePlanner(corpus, 32, mode, seed=6).plan(3), third)
 
 
-def test_slices_leave_no_document_out_and_divide_none(monkeypatch):
-    monkeypatch.setattr(instance_plans, "SENTENCES_PER_SLICE", 4)
+def test_blocks_leave_no_document_out_and_divide_none(monkeypatch):
+    monkeypatch.setattr(token_corpus, "SENTENCES_PER_BLOCK", 4)
     corpus = make_corpus([1] * 30, [1], [1] * 9)
     rows = spans(InstancePlanner(corpus, 52, DOC, short_seq_prob=0).plan(0))
     assert rows == [[(0, 30)], [(30, 31)], [(31, 40)]]
