@@ -89,6 +89,11 @@ def define_flags(values):
     number("generator_width", 0.25, explanation, 1)
     explanation = "How often to aim at a shorter sequence."
     number("short_seq_prob", 0.1, explanation, 1)
+    explanation = (
+        "Blocks of a million sentences that are shuffled together; more blocks mix better, and "
+        "take more memory."
+    )
+    integer("shuffle_blocks", 8, explanation)
     choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
     explanation = "Learning rate at its peak."
     number("learning_rate", 1e-4, explanation)
@@ -322,6 +327,7 @@ def make_batches(values, objective, corpus, tokenizer):
             mode=values.mode,
             short_seq_prob=values.short_seq_prob,
             seed=values.seed,
+            shuffle_blocks=values.shuffle_blocks,
         )
 
     if not values.held_out:

@@ -1,7 +1,7 @@
 """Divides a corpus into documents to train on and documents to evaluate on."""
 
 import functools
-from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
@@ -31,23 +31,24 @@ def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCor
         ValueError: if `share` is out of its range, or either part has no document.
     """
     check_share("share", share, positive=True)
-    counts: list[list[tuple[int, int]]] = [[], []]
-    for shard in range(corpus.num_shards):
-        sentences = corpus.count_sentences(shard)
-        for part, of_shards in enumerate(counts):
-            chosen = sentences[draw_documents(*corpus.documents_of(shard), share, seed, bool(part))]
-            of_shards.append((len(chosen), int(chosen.sum())))
-    held = sum(documents for documents, _ in counts[1])
-    if held in (0, corpus.num_documents):
+
+    def count_held(shard):
+        documents = draw_documents(*corpus.documents_of(shard), share, seed, held=True)
+        return len(documents), corpus.count_sentences(shard)[documents].sum()
+
+    with ThreadPoolExecutor() as threads:
+        held = np.array(list(threads.map(count_held, range(corpus.num_shards))))
+    if held[:, 0].sum() in (0, corpus.num_documents):
         raise ValueError(
-            f"share={share} holds {held} of {corpus.num_documents} documents out, but both parts "
-            "need at least one document. Use another share or seed, or split very long documents."
+            f"share={share} holds {held[:, 0].sum()} of {corpus.num_documents} documents out, but "
+            "both parts need at least one document. Use another share or seed, or split very long "
+            "documents."
         )
-    training, evaluation = (
-        CorpusPart(corpus, share, seed, bool(part), *zip(*of_shards, strict=True))
-        for part, of_shards in enumerate(counts)
+    trained = np.stack([corpus.shard_documents, corpus.shard_sentences], axis=1) - held
+    return (
+        CorpusPart(corpus, share, seed, False, *trained.T),
+        CorpusPart(corpus, share, seed, True, *held.T),
     )
-    return training, evaluation
 
 
 class CorpusPart(TokenCorpus):
@@ -65,8 +66,8 @@ class CorpusPart(TokenCorpus):
         share: float,
         seed: int,
         held: bool,
-        shard_documents: Sequence[int],
-        shard_sentences: Sequence[int],
+        shard_documents: np.ndarray,
+        shard_sentences: np.ndarray,
     ) -> None:
         super().__init__(shard_documents, shard_sentences)
         self._corpus = corpus
@@ -97,6 +98,6 @@ def draw_documents(first: int, end: int, share: float, seed: int, held: bool) ->
     Returns:
         int32 array, sorted, counted from `first`.
     """
-    rng = np.random.default_rng(seed)
-    rng.bit_generator.advance(first)  # A document takes one number.
+    # A document takes one number.
+    rng = np.random.Generator(np.random.PCG64(seed).advance(first))
     return np.flatnonzero((rng.random(end - first) < share) == held).astype("int32")

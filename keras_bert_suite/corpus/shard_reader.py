@@ -47,7 +47,9 @@ class ShardedCorpus(TokenCorpus):
         shards = self.manifest["shards"]
         for number in range(len(shards)):
             _check_sizes(self.path, number, self.manifest)
-        super().__init__(*([shard[name] for shard in shards] for name in ("documents", "sentences")))
+        super().__init__(
+            *([shard[name] for shard in shards] for name in ("documents", "sentences"))
+        )
         self._dtype = np.dtype(self.manifest["token_dtype"]).newbyteorder("<")
         self._open_shards: collections.OrderedDict[int, Any] = collections.OrderedDict()
         self._cache: collections.OrderedDict[Any, np.ndarray] = collections.OrderedDict()

@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 #: A block has the documents that begin within so many consecutive sentences.
 SENTENCES_PER_BLOCK = 1 << 20
@@ -38,8 +39,8 @@ class TokenCorpus(abc.ABC):
     corpus do not depend on its shards.
 
     Args:
-        shard_documents, shard_sentences: sequences of int, how many documents and sentences each
-            shard has.
+        shard_documents, shard_sentences: int, one number for each shard: how many documents
+            and sentences it has.
 
     Example:
     ```python
@@ -49,10 +50,12 @@ class TokenCorpus(abc.ABC):
     ```
     """
 
-    def __init__(self, shard_documents: Sequence[int], shard_sentences: Sequence[int]) -> None:
+    def __init__(self, shard_documents: ArrayLike, shard_sentences: ArrayLike) -> None:
+        self.shard_documents = np.asarray(shard_documents, "int64")
+        self.shard_sentences = np.asarray(shard_sentences, "int64")
         # The documents, and the sentences, before each shard; then all of them.
-        self._documents_before = np.append(0, np.cumsum(shard_documents, dtype="int64"))
-        self._sentences_before = np.append(0, np.cumsum(shard_sentences, dtype="int64"))
+        self._documents_before = np.append(0, np.cumsum(self.shard_documents))
+        self._sentences_before = np.append(0, np.cumsum(self.shard_sentences))
 
     @staticmethod
     def from_documents(documents: Iterable[Sequence[Sequence[int]]]) -> "MemoryCorpus":
@@ -134,21 +137,20 @@ class TokenCorpus(abc.ABC):
         Args:
             block: int from 0 to `num_blocks` - 1.
         """
-        # The sentences of the corpus of which one begins each document of the block.
+        # The documents of the block begin with one of these sentences.
         reach = np.array([block, block + 1]) * SENTENCES_PER_BLOCK
         first_shard = int(np.searchsorted(self._sentences_before, reach[0], side="right")) - 1
         end_shard = int(np.searchsorted(self._sentences_before[:-1], reach[1]))
-        first_document, counts, lengths = None, [], []
+        documents, counts, lengths = [], [], []
         for shard in range(first_shard, end_shard):
             shard_lengths, shard_counts = self.read_lengths(shard)
             starts = np.append(0, np.cumsum(shard_counts, dtype="int64"))
             first, end = np.searchsorted(starts[:-1], reach - self._sentences_before[shard])
-            if first_document is None:
-                first_document = int(self._documents_before[shard] + first)
+            documents.append(int(self._documents_before[shard] + first))
             counts.append(shard_counts[first:end])
             lengths.append(shard_lengths[starts[first] : starts[end]])
         document_starts = np.append(0, np.cumsum(np.concatenate(counts), dtype="int64"))
-        return CorpusBlock(first_document, document_starts, np.concatenate(lengths))
+        return CorpusBlock(documents[0], document_starts, np.concatenate(lengths))
 
     def count_tokens(self, vocabulary_size: int) -> np.ndarray:
         """Counts each id in the whole corpus, which it reads once. int64 (V,)."""

@@ -5,8 +5,8 @@ A shard has three files:
 - `shard-00000.array_record` has a record for each document, its token ids one after the other:
   little-endian uint16, or uint32 if the vocabulary is too large. Grain reads records at random.
 - `shard-00000.npz` has two arrays: `sentence_lengths` (S,), the number of tokens of each sentence,
-  and `document_sentences` (D,), the number of sentences of each document. An epoch is planned from
-  these arrays without reading a token.
+  and `document_sentences` (D,), the number of sentences of each document. Instances are planned
+  from these arrays without reading a token.
 - `shard-00000.json` has counts and checksums. It is written last. Without it a shard is not
   finished.
 """

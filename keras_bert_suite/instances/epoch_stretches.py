@@ -6,23 +6,30 @@ import numpy as np
 
 #: Blocks that are counted to find how many instances a corpus has. A block of a million sentences
 #: takes a third of a second.
-BLOCKS_COUNTED = 64
+BLOCKS_COUNTED = 32
 
 
 @functools.lru_cache(8)
 def divide_blocks(num_blocks, num_stretches, seed, epoch):
-    """Divides the blocks of a corpus among the stretches of an epoch, in an order of its own.
+    """Divides the blocks of a corpus among the T stretches of an epoch.
+
+    The corpus is cut into parts of T consecutive blocks. Each stretch gets one block of each part,
+    by chance. So each stretch has blocks of the whole corpus, also if the corpus has different
+    kinds of text one after the other.
 
     Args:
         num_blocks, num_stretches: int, at most as many stretches as blocks.
         seed, epoch: int, not negative.
 
     Returns:
-        list of int64 arrays, the blocks of each stretch, sorted. Some have one block less.
+        list of int64 arrays, the blocks of each stretch, sorted. If the last part of the corpus has
+        less than T blocks, some stretches have one block less.
     """
     # The seeds of the instances and of their order have fewer words.
-    order = np.random.default_rng([seed, epoch, 0, 0, 1]).permutation(num_blocks)
-    return [np.sort(blocks) for blocks in np.array_split(order, num_stretches)]
+    rng = np.random.default_rng([seed, epoch, 0, 0, 1])
+    num_parts = -(-num_blocks // num_stretches)
+    parts = np.arange(num_parts * num_stretches).reshape(num_parts, num_stretches)
+    return [blocks[blocks < num_blocks] for blocks in rng.permuted(parts, axis=1).T]
 
 
 class EpochStretches:

@@ -47,8 +47,10 @@ class InstancePlan:
 class InstancePlanner:
     """Plans the instances of blocks of a corpus, as a pure function of (seed, epoch, blocks).
 
-    Each block has a random generator of its own. Only a random second text depends on the blocks
-    that are planned together: it is drawn from all of their documents.
+    Each block has a random generator of its own. The blocks that are planned together exchange
+    random second texts, which are drawn from all of their documents. So a second text is as far
+    away as in the whole corpus if the blocks were drawn from the whole corpus, and no lengths but
+    those of the blocks are needed.
 
     Modes:
         "pairs": Google's `create_pretraining_data.py`. A gathering is consecutive sentences of a
@@ -126,29 +128,28 @@ class InstancePlanner:
         Returns:
             `InstancePlan`.
         """
-        numbers = range(self.corpus.num_blocks) if blocks is None else blocks
-        parts = [self.corpus.read_block(number) for number in numbers]
-        document_starts, tokens_before = _join(parts)
+        if blocks is None:
+            blocks = range(self.corpus.num_blocks)
+        documents, document_begins, parts = self._plan_blocks(epoch, blocks)
+        starts, lengths, *labels = map(np.concatenate, zip(*parts, strict=True))
+        return InstancePlan(documents, document_begins, starts, lengths, *(labels or [None]))
+
+    def _plan_blocks(self, epoch, numbers):
+        """`documents` and `document_begins` of a plan, and a list of its other arrays by block."""
+        blocks = [self.corpus.read_block(number) for number in numbers]
+        documents, document_starts, tokens_before = _join(blocks)
         plan_block = plan_pairs if self.mode in PAIR_MODES else plan_rows
-        planned, first = [], 0
-        for number, part in zip(numbers, parts, strict=True):
-            end = first + len(part.document_starts) - 1
+        parts, first = [], 0
+        for number, block in zip(numbers, blocks, strict=True):
+            end = first + len(block.document_starts) - 1
             # Blocks are counted from 1 here. NumPy pads a seed with zeros, so block 0 would have
             # the seed [seed, epoch], which orders the instances.
             rng = np.random.default_rng([self.seed, epoch, int(number) + 1])
-            arguments = tokens_before, document_starts, (first, end)
-            planned.append(
-                plan_block(rng, *arguments, self._budget, self.short_seq_prob, self.mode)
-            )
+            lengths = tokens_before, document_starts, (first, end)
+            planned = plan_block(rng, *lengths, self._budget, self.short_seq_prob, self.mode)
+            parts.append((planned[0], planned[1].astype("int32"), *planned[2:]))
             first = end
-        starts, lengths, *labels = zip(*planned, strict=True)
-        return InstancePlan(
-            np.concatenate([_number_documents(part) for part in parts]),
-            tokens_before[document_starts],
-            np.concatenate(starts),
-            np.concatenate(lengths).astype("int32"),
-            np.concatenate(labels[0]) if labels else None,
-        )
+        return documents, tokens_before[document_starts], parts
 
     def count(self, block):
         """Counts the instances of a block in epoch 0."""
@@ -159,14 +160,16 @@ def _join(blocks):
     """Joins the lengths of `CorpusBlock`s as if their documents followed each other.
 
     Returns:
-        document_starts int64 (D + 1,); int64 (S + 1,), the tokens before each sentence, then all.
+        int64 (D,), the numbers of the documents in the corpus; int64 (D + 1,), the first sentence
+        of each document, then S; int64 (S + 1,), the tokens before each sentence, then all tokens.
     """
-    sentences = np.concatenate([np.diff(block.document_starts) for block in blocks])
-    tokens_before = np.zeros(sum(len(block.sentence_lengths) for block in blocks) + 1, "int64")
+    counts = [np.diff(block.document_starts) for block in blocks]
+    numbers = [
+        block.first_document + np.arange(len(of_block))
+        for block, of_block in zip(blocks, counts, strict=True)
+    ]
     lengths = np.concatenate([block.sentence_lengths for block in blocks])
+    tokens_before = np.zeros(len(lengths) + 1, "int64")
     np.cumsum(lengths, dtype="int64", out=tokens_before[1:])
-    return np.append(0, np.cumsum(sentences)), tokens_before
-
-
-def _number_documents(block):
-    return block.first_document + np.arange(len(block.document_starts) - 1)
+    document_starts = np.append(0, np.cumsum(np.concatenate(counts)))
+    return np.concatenate(numbers), document_starts, tokens_before

@@ -98,7 +98,11 @@ def _draw_next(rng, tokens_before, document_starts, begins, targets):
         documents = others + (others >= documents)
     document_ends = document_starts[documents + 1]
     first = rng.integers(document_starts[documents], document_ends)
-    ends = np.searchsorted(tokens_before, tokens_before[first] + np.maximum(targets, 1))
+    wanted = tokens_before[first] + np.maximum(targets, 1)
+    ends = np.empty_like(first)
+    # In the order of the sentences: each search then finds the memory that it reads in a cache.
+    order = np.argsort(first)
+    ends[order] = np.searchsorted(tokens_before, wanted[order])
     return first, np.minimum(ends, document_ends)
 
 

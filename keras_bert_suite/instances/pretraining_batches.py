@@ -24,8 +24,8 @@ from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
 from keras_bert_suite.preprocessing.masking.token_shuffler import TokenShuffler
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 
-#: The blocks that are shuffled together: up to 16 million sentences, some 400 million tokens.
-SHUFFLE_BLOCKS = 16
+#: The blocks that are shuffled together: up to 8 million sentences, some 200 million tokens.
+SHUFFLE_BLOCKS = 8
 
 #: The class warns if the share of random pairs is at least this large. For documents of two or
 #: three short sentences the share is two thirds.
@@ -50,16 +50,16 @@ class PretrainingBatches(grain.MapDataset):
     With a masker of `dynamic=False` every epoch has the same instances and masks, in another order.
     `evaluate` always begins at element 0, so it always sees the same batches.
 
-    An epoch is a sequence of stretches. Each has the instances of `shuffle_blocks` blocks of a
-    million sentences, drawn from the whole corpus, in a shuffled order. So a batch mixes documents
-    of many places, and only one stretch is planned at a time. From the middle of a stretch on, a
-    thread plans the next. The two plans take 33 bytes for each instance of a stretch. A corpus of
-    up to `shuffle_blocks` blocks is shuffled as a whole.
+    An epoch is a sequence of stretches. A stretch has the instances of up to `shuffle_blocks`
+    blocks of a million sentences in a shuffled order. The blocks are drawn from equal parts of the
+    corpus, so a batch mixes documents of the whole corpus. A corpus of up to `shuffle_blocks`
+    blocks is one stretch. The plan of a stretch is made before its first batch. From the middle of
+    a stretch on, a thread plans the next. The two plans take 29 bytes for each instance of a
+    stretch. Lengths of sentences are read for a plan, and not kept.
 
-    The instances of a corpus of more than 64 blocks and more than one stretch are not counted, but
-    estimated from 64 blocks. What is said of the instances of an epoch above holds for each of its
-    stretches then: a stretch that has more instances than estimated leaves some out, and a stretch
-    that has fewer visits some again.
+    If there are several stretches, each of them has a fixed number of batches, and leaves instances
+    out or visits some again, as said above for an epoch. Of a corpus of more than 32 blocks, the
+    instances are counted in 32 of them only, and estimated for the others.
 
     Args:
         corpus: `TokenCorpus`.
@@ -72,8 +72,8 @@ class PretrainingBatches(grain.MapDataset):
         short_seq_prob: float, how often to aim at a random shorter length.
         seed: int, not negative, the seed of the instances and of their order. The masker has a seed
             of its own for the masks.
-        shuffle_blocks: int, the blocks of the corpus that are shuffled together. A block takes
-            some 20 MB. None shuffles the whole corpus.
+        shuffle_blocks: int, the most blocks of the corpus that are shuffled together. A block takes
+            some 40 MB. None shuffles the whole corpus, and gives the batches of former versions.
 
     Raises:
         ValueError: if an argument is out of its range, an epoch does not fill a batch, or `mode`
@@ -171,7 +171,7 @@ class PretrainingBatches(grain.MapDataset):
         ]
         packed = pack_segments(NUMPY, segments, **self._packing)
         # No two rows of an epoch have the same number, since a stretch has less than 2**32 rows.
-        masked = self._masker(packed, row_ids=(stretch << 32) + rows, epoch=epoch)
+        masked = self._masker(packed, row_ids=(stretch << 32) + rows.astype("int64"), epoch=epoch)
         labels = None if plan.labels is None else plan.labels[rows].astype("int32")
         return name_arrays(masked, labels)
 
@@ -255,4 +255,4 @@ def _plan_stretch(planner, num_stretches, dynamic, number):
     plan = planner.plan(planned, blocks)
     # A corpus that is one stretch has the orders of former versions.
     seed = [planner.seed, epoch, *([0, stretch] if stretch else [])]
-    return plan, np.random.default_rng(seed).permutation(len(plan))
+    return plan, np.random.default_rng(seed).permutation(len(plan)).astype("uint32")

@@ -350,6 +350,7 @@ def test_a_run_of_an_older_version_goes_on(tmp_path, monkeypatch, checkpoint):
         values = parse_flags("pretrain", pretrain, command)
         with pretrain.begin_run(values, tmp_path / "run") as settings:
             assert settings["max_predictions"] == values.max_predictions == 20
+            assert settings["shuffle_blocks"] is values.shuffle_blocks is None
             assert values.dropout == (None if checkpoint else 0.1)
     values = parse_flags("pretrain", pretrain, [*command, "--max_predictions=30"])
     with pytest.raises(ValueError, match="--max_predictions was 20 and is 30"):

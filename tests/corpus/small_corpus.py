@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 from small_texts import VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
@@ -33,6 +34,27 @@ def write_jsonl(path, documents, key="text"):
 def tokenize_in_memory(documents, tokenizer):
     """The `TokenCorpus` that a corpus on disk must equal."""
     return TokenCorpus.from_documents([tokenizer.tokenize(document) for document in documents])
+
+
+class DividedCorpus(TokenCorpus):
+    """The documents of another corpus in shards, each up to one of `ends`."""
+
+    def __init__(self, corpus, ends):
+        self._corpus = corpus
+        self._bounds = [0, *ends]
+        starts = corpus.document_starts[self._bounds]
+        super().__init__(np.diff(self._bounds), np.diff(starts))
+
+    def count_sentences(self, shard):
+        first, end = self._bounds[shard : shard + 2]
+        return np.diff(self._corpus.document_starts[first : end + 1])
+
+    def read_lengths(self, shard):
+        first, end = self._corpus.document_starts[self._bounds[shard : shard + 2]]
+        return self._corpus.sentence_lengths[first:end], self.count_sentences(shard)
+
+    def tokens(self, document):
+        return self._corpus.tokens(document)
 
 
 def check_same_corpus(corpus, expected):
