@@ -40,7 +40,7 @@ SENTENCES_PER_SHARD = 300_000
 #: Of the logarithm of the sentences of a document: its mean and its standard deviation.
 LONG, SHORT = (3.3, 1.0), (1.2, 0.8)
 
-BATCHES_TIMED = 200
+BATCHES_TIMED = 100
 STRETCHES_MIXED, ROWS_MIXED = 4, 200 * BATCH_SIZE
 
 COLUMNS = {

@@ -194,15 +194,29 @@ def read_manifest(path: PathLike) -> dict[str, Any]:
         raise _damaged(file, error) from None
 
 
-def read_tokenizer(path: PathLike) -> TextTokenizer:
+def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
     """The tokenizer that a corpus was prepared with, such as a `WordPieceTokenizer`.
+
+    Args:
+        path: str or path of the folder.
+        others: folders of corpora that are mixed with it.
 
     Raises:
         FileNotFoundError: if there is no finished corpus.
-        ValueError: if its vocabulary has changed.
+        ValueError: if the vocabulary of a corpus has changed, or the others were prepared with
+            another tokenizer.
     """
     manifest = read_manifest(path)
     files = _find_vocabulary(Path(path).expanduser(), manifest)
+    for other in others:
+        other_manifest = read_manifest(other)
+        for name in ("tokenizer_class", "tokenizer", "vocabulary_sha256"):
+            if other_manifest.get(name) != manifest.get(name):
+                raise ValueError(
+                    f"{other} was prepared with another tokenizer than {path}: its {name} is "
+                    f"{other_manifest.get(name)}, wanted {manifest.get(name)}. Prepare it again "
+                    "with the tokenizer of the first."
+                )
     return tokenizer_class_of(manifest)(*files, **manifest["tokenizer"])
 
 

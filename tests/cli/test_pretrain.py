@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 
@@ -144,6 +145,30 @@ def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path, mode):
     assert ["mlm acc" in line, "nsp acc" in line] == [True, mode == "sop"]
     config = json.loads((tmp_path / "run" / "model" / "config.json").read_text())
     assert config["config"]["num_layers"] == 1
+
+
+def test_corpora_are_mixed(run, corpus, tmp_path):
+    copy, other = tmp_path / "copy", tmp_path / "other"
+    shutil.copytree(corpus, copy)
+    arguments = ["--output", tmp_path / "run", *SETTINGS, *MODEL, *STEPS, "--held_out=0.3"]
+    status, out, err = run("pretrain", "--corpus", f"{corpus}=0.75,{copy}=0.25", *arguments)
+    assert status == 0, err
+    assert "120 documents" in out and (tmp_path / "run/model").exists()
+
+    shutil.copytree(corpus, other)
+    manifest = json.loads((other / "manifest.json").read_text())
+    manifest["tokenizer"]["lowercase"] = not manifest["tokenizer"]["lowercase"]
+    (other / "manifest.json").write_text(json.dumps(manifest))
+    arguments[1] = tmp_path / "failed"
+    for shares, wanted, message in (
+        (f"{corpus}=0.75,{copy}=0.5", 2, "sum is 1.25; the shares must be over 0"),
+        (f"{corpus}=0.95,{copy}=0.05", 1, "Use a batch of at least 20 rows"),
+        (f"{corpus}=0.75,{copy / 'none'}=0.25", 1, "none holds no finished corpus"),
+        (f"{corpus}=0.75,{other}=0.25", 1, "other was prepared with another tokenizer than"),
+    ):
+        status, _, err = run("pretrain", "--corpus", shares, *arguments)
+        assert status == wanted and message in err
+    assert not (tmp_path / "failed").exists()
 
 
 def test_sigterm(run, corpus, tmp_path, monkeypatch):
