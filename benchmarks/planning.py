@@ -6,11 +6,12 @@ The corpora are simulated. A few shards are written, with random lengths and ran
 folder of a corpus has many links to each of them. So every shard is opened, checked and read as in
 a real corpus, but from the memory of the system. The documents of the first half of a corpus are
 long, and those of its second half are short. A fiftieth of the documents is held out. "CPU" is the
-time of the processor until the first batch, for a machine that does other work, too.
+time of the processor, for a machine that does other work, too: until the first batch, and for
+batches that one thread makes.
 
 Side "blocks" shuffles 8 blocks of a million sentences together, which is the default. Side "whole"
 shuffles the whole corpus, as former versions did. It takes 1 billion tokens only, since its memory
-grows with the corpus. Each side makes batches on one thread, and then goes on to its next plan.
+grows with the corpus. Each side makes some batches, and then goes on to its next plan.
 
 The tables of mixing look at batches of the first stretches, and compare them with rows drawn from
 the whole corpus.
@@ -45,7 +46,7 @@ STRETCHES_MIXED, ROWS_MIXED = 4, 200 * BATCH_SIZE
 
 COLUMNS = {
     **dict.fromkeys(("open, s", "hold out, s", "plan, s", "first batch, s", "CPU, s"), "{:.1f}"),
-    "batches/s": "{:.0f}",
+    "batches/s of CPU": "{:.1f}",
     **dict.fromkeys(("memory, GB", "after imports"), "{:.2f}"),
 }
 
@@ -126,10 +127,10 @@ def measure(folder, shuffle_blocks):
     batches[0]
     times.append(time.perf_counter())
     processor = time.process_time() - processor
-    begin = time.perf_counter()
+    begin = time.process_time()
     for index in range(1, 1 + BATCHES_TIMED):
         batches[index]
-    rate = BATCHES_TIMED / (time.perf_counter() - begin)
+    rate = BATCHES_TIMED / (time.process_time() - begin)
     # The second half of a stretch makes the plan of the next stretch.
     stretches = -(-training.num_blocks // (shuffle_blocks or training.num_blocks))
     for share in (0.6, 1.1):
@@ -208,6 +209,8 @@ def describe_rows(documents, corpus):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--billions", type=float, nargs="+", default=[1, 10, 100])
+    explanation = "file of finished runs, so that a benchmark that was killed goes on"
+    parser.add_argument("--finished", type=Path, help=explanation)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parse_flags(parser)
     if options.child:
@@ -226,9 +229,10 @@ def main():
         command = [*sys.argv, "--folder", folder]
         sides = [(f"blocks {size:g}", "torch") for size in options.billions]
         sides.insert(1, (f"whole {options.billions[0]:g}", "torch"))
-        measured = run_in_turn(command, sides, [[]] * options.rounds)
+        keep = {"finished": options.finished}
+        measured = run_in_turn(command, sides, [[]] * options.rounds, **keep)
         mixed_size = sorted(options.billions)[(len(options.billions) - 1) // 2]
-        mixing = run_in_turn(command, [(f"mixing {mixed_size:g}", "torch")], [[]])
+        mixing = run_in_turn(command, [(f"mixing {mixed_size:g}", "torch")], [[]], **keep)
     print(f"# Plans of large corpora\n\n{describe_run(measured, options.rounds)}\n")
     print("Sides are named with the billions of tokens of their corpus.\n")
     print(f"{format_columns(measured, COLUMNS)}\n")

@@ -1,15 +1,16 @@
 """Reads a corpus that `prepare_corpus` wrote."""
 
 import collections
+import contextlib
 import io
 import json
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.corpus.corpus_folder import CorpusFolder
 from keras_bert_suite.corpus.preparation_plan import (
     MANIFEST_FILE,
     PLAN_FILE,
@@ -17,7 +18,7 @@ from keras_bert_suite.corpus.preparation_plan import (
     tokenizer_class_of,
 )
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.corpus.token_shards import describe_file, is_intact, shard_path
+from keras_bert_suite.corpus.token_shards import describe_content, is_intact, shard_name
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
@@ -34,19 +35,26 @@ CACHE_BYTES = 256 << 20
 class ShardedCorpus(TokenCorpus):
     """A `TokenCorpus` on disk. Threads may share it. A pickled copy opens the files again.
 
+    A shard of a remote file system is copied to the temporary folder of this machine when its first
+    document is read, and its checksum is compared. The disk is freed when the shard is closed.
+
     Args:
-        path: str or path, the folder.
+        path: str or path, the folder, see `CorpusFolder`.
 
     Attributes:
         manifest: dict.
     """
 
     def __init__(self, path: PathLike) -> None:
-        self.path = Path(path).expanduser().absolute()
-        self.manifest = read_manifest(self.path)
+        self._folder = CorpusFolder(path)
+        self.manifest = read_manifest(path)
         shards = self.manifest["shards"]
-        for number in range(len(shards)):
-            _check_sizes(self.path, number, self.manifest)
+        sizes = self._folder.list_sizes()
+        for number, shard in enumerate(shards):
+            for kind, described in shard["files"].items():
+                file = shard_name(number, kind)
+                if sizes.get(file) != described["bytes"]:
+                    raise _damaged(self._folder, file, _explain(self._folder, file, described))
         super().__init__(
             *([shard[name] for shard in shards] for name in ("documents", "sentences"))
         )
@@ -57,7 +65,7 @@ class ShardedCorpus(TokenCorpus):
         self._lock = threading.Lock()
 
     def __reduce__(self):
-        return type(self), (self.path,)
+        return type(self), (self._folder.path,)
 
     def count_sentences(self, shard: int) -> np.ndarray:
         return self._open_lengths(shard)["document_sentences"]
@@ -88,12 +96,12 @@ class ShardedCorpus(TokenCorpus):
         try:
             data = reader.read([record])[0]
         except RuntimeError as error:
-            raise _damaged(shard_path(self.path, shard, "tokens"), error) from None
+            raise _damaged(self._folder, shard_name(shard, "tokens"), error) from None
         tokens = np.frombuffer(data, self._dtype)
         wanted = int(document_tokens[record])
         if len(tokens) != wanted:
             reason = f"document {document} has {len(tokens)} tokens, wanted {wanted}"
-            raise _damaged(shard_path(self.path, shard, "tokens"), reason)
+            raise _damaged(self._folder, shard_name(shard, "tokens"), reason)
         return tokens
 
     def _open_shard(self, shard):
@@ -109,13 +117,17 @@ class ShardedCorpus(TokenCorpus):
     def _open_tokens(self, shard):
         from array_record.python.array_record_module import ArrayRecordReader
 
-        path = shard_path(self.path, shard, "tokens")
-        reader = ArrayRecordReader(str(path), READER_OPTIONS, file_reader_buffer_size=1 << 16)
-        wanted = self.manifest["shards"][shard]["documents"]
-        # The reader opens a missing file, or a file that is cut short, without an error. It has no
-        # records then.
-        if reader.num_records() != wanted:
-            raise _damaged(path, f"it has {reader.num_records()} documents, wanted {wanted}")
+        file = shard_name(shard, "tokens")
+        summary = self.manifest["shards"][shard]
+        with self._folder.copy(file) as path:
+            if self._folder.is_remote and not is_intact(path, summary["files"]["tokens"]):
+                raise _damaged(self._folder, file, "its copy has another SHA-256")
+            reader = ArrayRecordReader(str(path), READER_OPTIONS, file_reader_buffer_size=1 << 16)
+            # The reader opens a missing file, or a file that is cut short, without an error. It has
+            # no records then.
+            found, wanted = reader.num_records(), summary["documents"]
+        if found != wanted:
+            raise _damaged(self._folder, file, f"it has {found} documents, wanted {wanted}")
         return reader
 
     def _sum_lengths(self, shard):
@@ -126,18 +138,20 @@ class ShardedCorpus(TokenCorpus):
 
     def _open_lengths(self, shard):
         """Checks the lengths of a shard. An array is unpacked when it is taken from the result."""
-        path = shard_path(self.path, shard, "lengths")
+        file = shard_name(shard, "lengths")
         described = self.manifest["shards"][shard]["files"]["lengths"]
-        if not is_intact(path, described):
-            raise _damaged(path, _explain(path, described))
-        return np.load(io.BytesIO(path.read_bytes()))
+        content = self._folder.read(file)
+        if describe_content(content) != described:
+            raise _damaged(self._folder, file, _explain(self._folder, file, described))
+        return np.load(io.BytesIO(content))
 
 
 def open_corpus(path: PathLike, verify: bool = False) -> TokenCorpus:
     """Opens a prepared corpus.
 
     Args:
-        path: str or path of the folder.
+        path: str or path of the folder. "s3://bucket/shards" and "gs://bucket/shards" are read
+            through fsspec, with the packages s3fs and gcsfs.
         verify: bool, whether to read all files and compare checksums, as `verify_corpus` does.
             Sizes are always compared. The checksum of the lengths of a shard is compared each time
             they are read.
@@ -161,14 +175,13 @@ def verify_corpus(path: PathLike) -> None:
         FileNotFoundError: if there is no finished corpus.
         ValueError: if a file is damaged or missing, naming the first.
     """
-    path = Path(path).expanduser()
-    manifest = read_manifest(path)
+    folder, manifest = CorpusFolder(path), read_manifest(path)
     for number, summary in enumerate(manifest["shards"]):
         for kind, description in summary["files"].items():
-            file = shard_path(path, number, kind)
-            if not is_intact(file, description):
-                raise _damaged(file, _explain(file, description))
-    _find_vocabulary(path, manifest)
+            file = shard_name(number, kind)
+            if not folder.exists(file) or folder.describe(file) != description:
+                raise _damaged(folder, file, _explain(folder, file, description))
+    _check_vocabulary(folder, manifest)
 
 
 def read_manifest(path: PathLike) -> dict[str, Any]:
@@ -178,9 +191,9 @@ def read_manifest(path: PathLike) -> dict[str, Any]:
         FileNotFoundError: if there is no manifest.
         ValueError: if the manifest is not JSON.
     """
-    file = Path(path) / MANIFEST_FILE
-    if not file.exists():
-        unfinished = (Path(path) / PLAN_FILE).exists()
+    folder = CorpusFolder(path)
+    if not folder.exists(MANIFEST_FILE):
+        unfinished = folder.exists(PLAN_FILE)
         raise FileNotFoundError(
             f"{path} holds a corpus that is not finished. Prepare it again with the same "
             "arguments: it goes on where it stopped."
@@ -189,9 +202,9 @@ def read_manifest(path: PathLike) -> dict[str, Any]:
             "with prepare_corpus, or keras-bert prepare."
         )
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return json.loads(folder.read(MANIFEST_FILE))
     except ValueError as error:
-        raise _damaged(file, error) from None
+        raise _damaged(folder, MANIFEST_FILE, error) from None
 
 
 def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
@@ -207,7 +220,6 @@ def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
             another tokenizer.
     """
     manifest = read_manifest(path)
-    files = _find_vocabulary(Path(path).expanduser(), manifest)
     for other in others:
         other_manifest = read_manifest(other)
         for name in ("tokenizer_class", "tokenizer", "vocabulary_sha256"):
@@ -217,40 +229,35 @@ def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
                     f"{other_manifest.get(name)}, wanted {manifest.get(name)}. Prepare it again "
                     "with the tokenizer of the first."
                 )
-    return tokenizer_class_of(manifest)(*files, **manifest["tokenizer"])
+    folder, cls = CorpusFolder(path), tokenizer_class_of(manifest)
+    _check_vocabulary(folder, manifest)
+    with contextlib.ExitStack() as stack:
+        files = [stack.enter_context(folder.copy(name)) for name in cls.asset_names]
+        return cls(*files, **manifest["tokenizer"])
 
 
-def _find_vocabulary(path, manifest):
-    """The paths of the files of the tokenizer, which are intact."""
-    files = [path / name for name in tokenizer_class_of(manifest).asset_names]
-    missing = [file for file in files if not file.is_file()]
-    if missing:
-        raise _damaged(missing[0], "it is missing")
+def _check_vocabulary(folder, manifest):
+    """Raises unless the files of the tokenizer are intact."""
+    names = tokenizer_class_of(manifest).asset_names
+    for name in names:
+        if not folder.exists(name):
+            raise _damaged(folder, name, "it is missing")
     wanted = manifest["vocabulary_sha256"]
-    if hash_vocabulary(file.read_bytes() for file in files) != wanted:
-        raise _damaged(" or ".join(map(str, files)), f"its SHA-256 is not {wanted}")
-    return files
+    if hash_vocabulary(folder.read(name) for name in names) != wanted:
+        raise _damaged(folder, " or ".join(names), f"its SHA-256 is not {wanted}")
 
 
-def _check_sizes(path, number, manifest):
-    """Raises unless each file of a shard has the size that the manifest says."""
-    for kind, described in manifest["shards"][number]["files"].items():
-        file = shard_path(path, number, kind)
-        if not file.is_file() or file.stat().st_size != described["bytes"]:
-            raise _damaged(file, _explain(file, described))
-
-
-def _explain(file, wanted):
+def _explain(folder, file, wanted):
     """How a file differs from its description."""
-    if not file.is_file():
+    if not folder.exists(file):
         return "it is missing"
-    found = describe_file(file)
+    found = folder.describe(file)
     what = "bytes" if found["bytes"] != wanted["bytes"] else "sha256"
     return f"its {what} are {found[what]}, wanted {wanted[what]}"
 
 
-def _damaged(file, reason):
+def _damaged(folder, file, reason):
     return ValueError(
-        f"{file} is damaged: {reason}. Restore the file, or prepare the corpus again with the same "
-        "arguments: it replaces damaged shards and keeps the others."
+        f"{folder.name(file)} is damaged: {reason}. Restore the file, or prepare the corpus again "
+        "with the same arguments: it replaces damaged shards and keeps the others."
     )

@@ -150,9 +150,14 @@ class ShardWriter:
 SUFFIXES = {"tokens": ".array_record", "lengths": ".npz", "summary": ".json"}
 
 
+def shard_name(number, kind):
+    """The name of a file of a shard; `kind` is a key of `SUFFIXES`."""
+    return f"shard-{number:05d}{SUFFIXES[kind]}"
+
+
 def shard_path(folder, number, kind):
     """`pathlib.Path` of a file of a shard; `kind` is a key of `SUFFIXES`."""
-    return Path(folder) / f"shard-{number:05d}{SUFFIXES[kind]}"
+    return Path(folder) / shard_name(number, kind)
 
 
 def token_dtype(tokenizer):
@@ -171,6 +176,11 @@ def describe_file(path):
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"bytes": os.path.getsize(path), "sha256": digest}
+
+
+def describe_content(content):
+    """The same of the bytes of a file."""
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def is_intact(path, description):

@@ -216,7 +216,8 @@ def _check_pairs(corpus, blocks, labels, mode):
         mode: a key of `PAIR_MODES`.
     """
     starts = [corpus.read_block(block).document_starts for block in blocks]
-    single = np.mean(np.concatenate([np.diff(of_block) for of_block in starts]) == 1)
+    num_sentences = np.concatenate([np.diff(of_block) for of_block in starts])
+    single = (num_sentences == 1).mean()
     remedy = (
         "Use mode='full_sentences' or mode='doc_sentences', or prepare the corpus again with "
         "several sentences in a document. In format 'sentences' each line is a sentence, and a "
@@ -225,7 +226,7 @@ def _check_pairs(corpus, blocks, labels, mode):
     if single == 1:
         raise ValueError(
             f"mode={mode!r} makes pairs of the sentences of a document, and each of the "
-            f"{corpus.num_documents:,} documents has a single sentence. Every second text would "
+            f"{len(num_sentences):,} documents has a single sentence. Every second text would "
             "be a random one, and next-sentence accuracy 1.0 without any learning. " + remedy
         )
     # In mode "relations", the label 2 is no random text.

@@ -147,6 +147,7 @@ def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path, mode):
     assert config["config"]["num_layers"] == 1
 
 
+@pytest.mark.broad
 def test_corpora_are_mixed(run, corpus, tmp_path):
     copy, other = tmp_path / "copy", tmp_path / "other"
     shutil.copytree(corpus, copy)
