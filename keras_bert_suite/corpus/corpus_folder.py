@@ -66,7 +66,7 @@ class CorpusFolder:
         """The size and the SHA-256 of a file, as `describe_file` describes them."""
         with self._files.open(self._join(file), "rb") as opened:
             digest = hashlib.file_digest(opened, "sha256").hexdigest()
-            return {"bytes": opened.tell(), "sha256": digest}
+        return {"bytes": self._files.size(self._join(file)), "sha256": digest}
 
     @contextlib.contextmanager
     def copy(self, file: str) -> Iterator[Path]:

@@ -139,8 +139,8 @@ def test_s3(prepared, tmp_path, monkeypatch):
     )
     server = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     try:
-        endpoint = f"http://127.0.0.1:{server.stdout.readline().strip()}"
-        monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+        port = next(line for line in server.stdout if line.strip().isdigit()).strip()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{port}")
         files = fsspec.filesystem("s3")
         files.mkdir("corpora")
         upload(prepared, files, "corpora/shards")
