@@ -70,7 +70,7 @@ def leave_mixture(backbone: BertBackbone) -> BertBackbone:
     return _copy(backbone, pattern, MIXTURE_SEGMENTS[pattern])
 
 
-def _copy(backbone, pattern, rows):
+def _copy(backbone: BertBackbone, pattern: str, rows: tuple[int, ...] | None) -> BertBackbone:
     """A copy with another pattern, and with the given rows of the table of segments.
 
     Args:
