@@ -22,6 +22,7 @@ from keras_bert_suite.checkpoints.load_weights import (
     may_have_next_sentence,
 )
 from keras_bert_suite.checkpoints.model_types.table import check_backbone
+from keras_bert_suite.checkpoints.sealed_preset import SealedPreset
 from keras_bert_suite.checkpoints.tokenizer_files.kinds import (
     read_folder_tokenizer,
     read_json_tokenizer,
@@ -32,6 +33,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
 )
 
 __all__ = [
+    "SealedPreset",
     "check_backbone",
     "check_vocabulary",
     "classifier_arguments",

@@ -11,6 +11,7 @@ from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import find
 from keras_bert_suite.checkpoints.keras_hub.reader import KerasHubCheckpoint, is_keras_hub_preset
 from keras_bert_suite.checkpoints.load_weights import spelled_shapes, transformed_shape
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
+from keras_bert_suite.files.checksums import check_checksums
 from keras_bert_suite.files.messages import list_directory, list_names, shorten
 
 _FORMATS = (
@@ -104,6 +105,7 @@ def is_keras_preset(path):
 
 
 def _open_directory(path):
+    check_checksums(path)
     config_path = path / "config.json"
     has_weights = any((path / name).is_file() for name, _ in WEIGHT_FILES)
     prefixes = sorted(file.with_suffix("") for file in path.glob("*.index"))

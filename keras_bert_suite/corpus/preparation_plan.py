@@ -10,7 +10,12 @@ from pathlib import Path
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import find_files, plan_slices
 from keras_bert_suite.corpus.token_shards import ShardWriter, token_dtype
-from keras_bert_suite.files.atomic_file import ASIDE, atomic_file, write_json
+from keras_bert_suite.files.atomic_file import (
+    ASIDE,
+    atomic_file,
+    write_json,
+    write_sealed_json,
+)
 from keras_bert_suite.files.folder_lock import LOCK_FILE, lock_folder
 from keras_bert_suite.tokenizers import TOKENIZERS, WordPieceTokenizer
 
@@ -78,7 +83,7 @@ class CorpusPlan:
                 f"{self.writer.options.format!r}.{left_out} Check the files and `format`."
             )
         manifest = {**self.description, **counts, "shards": summaries}
-        write_json(self.output / MANIFEST_FILE, manifest)
+        write_sealed_json(self.output / MANIFEST_FILE, manifest)
         return manifest
 
     def _remove_shards(self):

@@ -1,7 +1,6 @@
 """Reads a corpus that `prepare_corpus` wrote."""
 
 import collections
-import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from keras_bert_suite.corpus.preparation_plan import (
 )
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.corpus.token_shards import describe_file, is_intact, shard_path
+from keras_bert_suite.files.atomic_file import read_sealed_json
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
@@ -170,7 +170,7 @@ def read_manifest(path: PathLike) -> dict[str, Any]:
             "with prepare_corpus, or keras-bert prepare."
         )
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return read_sealed_json(file)
     except ValueError as error:
         raise _damaged(file, error) from None
 

@@ -1,12 +1,16 @@
 """Files that are there whole or not at all."""
 
 import contextlib
+import hashlib
 import json
 import os
 import uuid
 
 #: Ends the names of files being written; they begin with a dot.
 ASIDE = ".tmp"
+
+#: The key of the checksum in a sealed JSON file.
+SEAL = "sha256"
 
 
 @contextlib.contextmanager
@@ -35,6 +39,41 @@ def write_json(path, value):
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     with atomic_file(path) as aside:
         aside.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_sealed_json(path, value):
+    """Writes a JSON object as `write_json` does, with its checksum under the key "sha256"."""
+    write_json(path, {**value, SEAL: _seal(value)})
+
+
+def read_sealed_json(path):
+    """Reads what `write_sealed_json` has written. Files of older versions have no checksum.
+
+    Args:
+        path: `pathlib.Path`.
+
+    Returns:
+        dict, without the checksum.
+
+    Raises:
+        ValueError: if the file is no JSON object, or does not have its checksum.
+    """
+    try:
+        value = json.loads(path.read_bytes())
+    except RecursionError:
+        raise ValueError("its brackets are nested too deep") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"it must hold a JSON object, got {type(value).__name__}")
+    found = value.pop(SEAL, None)
+    if found is not None and found != _seal(value):
+        raise ValueError(f"its content does not have the checksum under {SEAL!r}")
+    return value
+
+
+def _seal(value):
+    """The SHA-256 of the content of JSON, in hexadecimal. White space does not count."""
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def _flush(path):

@@ -45,7 +45,7 @@ _NO_TOKENS = dict.fromkeys(("start_token_id", "end_token_id", "pad_token_id"), -
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
+class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPreprocessor):
     """Tokenizes one or several texts of each row, and packs them as BERT reads them.
 
     A row is `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` and so on, for RoBERTa

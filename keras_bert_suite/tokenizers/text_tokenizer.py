@@ -18,7 +18,7 @@ from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, decode_t
 SPECIAL_TOKENS = ("unknown_token", "start_token", "end_token", "pad_token", "mask_token")
 
 
-class TextTokenizer(Tokenizer):
+class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     """A tokenizer with two engines of one behaviour: for Python text, and for TensorFlow graphs.
 
     Other rooms do not know how tokenizers differ. They ask the tokenizer: `packing_arguments` (the
