@@ -294,12 +294,12 @@ def make_saved_model(folder, bench):
 
 #: Name -> (share of the flips, function of a folder and a `Bench` that makes a `Target`).
 FLIPPED = {
-    "training checkpoints": (0.25, make_checkpoints),
-    "shards": (0.2, make_shards),
+    "training checkpoints": (0.3, make_checkpoints),
+    "shards": (0.22, make_shards),
     "shards, prepared again": (0.05, make_preparation),
     "presets": (0.15, make_preset),
     ".keras files": (0.05, make_archive),
-    "tokenizers": (0.1, make_tokenizers),
+    "tokenizers": (0.03, make_tokenizers),
     "run settings": (0.1, make_settings),
     "TensorFlow 1 checkpoints": (0.05, make_google),
     "SavedModels": (0.05, make_saved_model),

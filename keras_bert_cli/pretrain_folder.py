@@ -14,7 +14,7 @@ from .run_settings import (
     remove_empty,
     write_settings,
 )
-from .standalone import folder_lock
+from .standalone import folder_lock, messages
 
 #: The flags that runs of older versions do not name, with the values that these runs had.
 FORMER_VALUES = {
@@ -37,6 +37,12 @@ def read_run(output):
         dict of the run's flags, and `finished`, the steps of its model; empty if there is no run.
     """
     settings = read_settings(output)
+    with messages.reading(output / FILE_NAME):
+        return _complete(output, settings)
+
+
+def _complete(output, settings):
+    """The settings of a run, with those that an older version did not write."""
     if settings:
         settings["report_every"] = find_report_every(settings["steps"], settings["report_every"])
         settings.setdefault("finished", settings["steps"] if (output / "model").exists() else 0)

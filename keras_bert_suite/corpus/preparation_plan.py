@@ -3,7 +3,6 @@
 import contextlib
 import dataclasses
 import hashlib
-import json
 import os
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from keras_bert_suite.corpus.token_shards import ShardWriter, token_dtype
 from keras_bert_suite.files.atomic_file import (
     ASIDE,
     atomic_file,
+    parse_json,
     write_json,
     write_sealed_json,
 )
@@ -181,7 +181,7 @@ def _check_same(output, description):
     """Raises unless the folder has the corpus of `description`, finished or not."""
     file = output / PLAN_FILE
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = parse_json(file.read_bytes())
     except ValueError as error:
         raise ValueError(
             f"{file} is damaged: {error}. Restore it, or write to another folder."

@@ -1,4 +1,7 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and JSON with a checksum.
+
+The command line loads this file before Keras is imported, so it imports the standard library only.
+"""
 
 import contextlib
 import hashlib
@@ -58,15 +61,30 @@ def read_sealed_json(path):
     Raises:
         ValueError: if the file is no JSON object, or does not have its checksum.
     """
-    try:
-        value = json.loads(path.read_bytes())
-    except RecursionError:
-        raise ValueError("its brackets are nested too deep") from None
-    if not isinstance(value, dict):
-        raise ValueError(f"it must hold a JSON object, got {type(value).__name__}")
+    value = parse_json(path.read_bytes())
     found = value.pop(SEAL, None)
     if found is not None and found != _seal(value):
         raise ValueError(f"its content does not have the checksum under {SEAL!r}")
+    return value
+
+
+def parse_json(data, kind=dict):
+    """The object or the array in JSON.
+
+    Args:
+        data: bytes of UTF-8, or str.
+        kind: dict or list.
+
+    Raises:
+        ValueError: if it is not JSON, or another kind of value.
+    """
+    try:
+        value = json.loads(data if isinstance(data, str) else data.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("its brackets are nested too deep") from None
+    if not isinstance(value, kind):
+        wanted = "object" if kind is dict else "array"
+        raise ValueError(f"it must hold a JSON {wanted}, got {type(value).__name__}")
     return value
 
 

@@ -16,6 +16,7 @@ from keras_hub.src.utils.preset_utils import (
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
+from keras_bert_suite.files.messages import reading
 from keras_bert_suite.models import BertBackbone, ModernBertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing.length_advice import LengthAdvice, advise_length
 from keras_bert_suite.preprocessing.packing import (
@@ -380,12 +381,17 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
         Raises:
             ValueError: if the vocabulary has another size than the model.
         """
-        config = checkpoint.tokenizer_config
-        tokenizer = TOKENIZERS[checkpoint.tokenizer_class](**config)
+        with reading(checkpoint.path):
+            config = checkpoint.tokenizer_config
+            tokenizer = TOKENIZERS[checkpoint.tokenizer_class](**config)
         if lowercase is not None:
             tokenizer = tokenizer.with_lowercase(lowercase)
         sizes = checkpoint.backbone_config
-        checkpoints.check_vocabulary(tokenizer.vocabulary_size(), sizes["vocabulary_size"])
+        checkpoints.check_vocabulary(
+            tokenizer.vocabulary_size(),
+            sizes["vocabulary_size"],
+            f"The tokenizer in {checkpoint.path}",
+        )
         length = sequence_length or checkpoint.sequence_length or sizes["max_sequence_length"]
         return cls(tokenizer, sequence_length=length, **kwargs)
 

@@ -13,7 +13,6 @@ checkpoints/
 """
 
 import dataclasses
-import json
 import pathlib
 import shutil
 import uuid
@@ -23,8 +22,9 @@ import keras
 
 from keras_bert_suite.annotations import Arrays
 from keras_bert_suite.files.atomic_directory import atomic_directory
-from keras_bert_suite.files.atomic_file import write_json
+from keras_bert_suite.files.atomic_file import parse_json, write_json
 from keras_bert_suite.files.checksums import CHECKSUMS, describe_checksums, write_checksums
+from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.files.safetensors_file import write_safetensors
 from keras_bert_suite.training.progress import Progress
 
@@ -95,17 +95,22 @@ def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | 
         return path, progress
     if damages:
         raise ValueError(
-            f"No checkpoint in {directory} is valid: {'; '.join(damages)}. To train from the "
-            "start, move the directory away or choose another."
+            f"No checkpoint in {directory} is valid: {list_names(damages, '; ', 400)}. To train "
+            "from the start, move the directory away or choose another."
         )
     return None
 
 
 def read_arrays(path: pathlib.Path) -> Arrays:
-    """Reads the arrays of a checkpoint that `find_checkpoint` has found, by name."""
+    """Reads the arrays of a checkpoint that `find_checkpoint` has found, by name.
+
+    Raises:
+        ValueError: if they cannot be read, although their checksum is right.
+    """
     from safetensors.numpy import load_file
 
-    return load_file(path / VARIABLES)
+    with reading(path / VARIABLES):
+        return load_file(path / VARIABLES)
 
 
 def _read_progress(path: pathlib.Path) -> Progress:
@@ -119,10 +124,11 @@ def _read_progress(path: pathlib.Path) -> Progress:
         if line not in wanted:
             size = (path / name).stat().st_size
             raise ValueError(f"{name}, {size:,} bytes, does not have the sha256 in {CHECKSUMS}")
-    manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    if manifest["format"] != FORMAT:
-        raise ValueError(f"{MANIFEST} has format {manifest['format']}, wanted {FORMAT}")
-    return Progress(**manifest["progress"])
+    with reading(path / MANIFEST):
+        manifest = parse_json((path / MANIFEST).read_bytes())
+        if manifest["format"] != FORMAT:
+            raise ValueError(f"{MANIFEST} has format {manifest['format']}, wanted {FORMAT}")
+        return Progress(**manifest["progress"])
 
 
 def _list_checkpoints(directory: pathlib.Path) -> list[pathlib.Path]:

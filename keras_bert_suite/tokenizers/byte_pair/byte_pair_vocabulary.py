@@ -5,6 +5,7 @@ import json
 import os
 import warnings
 
+from keras_bert_suite.files.atomic_file import parse_json
 from keras_bert_suite.files.messages import list_names, shorten
 
 #: The first character of pieces that begin with a space.
@@ -156,8 +157,8 @@ def _read_merges(path):
 
 def _read_ids(path):
     try:
-        return json.loads(_read_text(path))
-    except json.JSONDecodeError as error:
+        return parse_json(_read_text(path))
+    except ValueError as error:
         raise ValueError(
             f"{os.fspath(path)} is not JSON ({error}). Wanted a vocab.json, an object of pieces "
             "and their ids. A vocab.txt belongs to WordPieceTokenizer."
