@@ -4,6 +4,8 @@ A flip is found if an error is raised, or a warning comes and an older state is 
 effect if the result is that of the intact files. Every other result is silent: wrong without an
 error. Half of the flips fall anywhere in the files, so most of them in weights; the other half fall
 in a file that is drawn first, so that small files get their share.
+
+    python benchmarks/fault_flips.py saved_models/sentiment/1 200     # what TensorFlow finds alone
 """
 
 import dataclasses
@@ -12,6 +14,7 @@ import os
 import random
 import shutil
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Callable
@@ -304,3 +307,44 @@ FLIPPED = {
     "TensorFlow 1 checkpoints": (0.05, make_google),
     "SavedModels": (0.05, make_saved_model),
 }
+
+
+def ask_tensorflow(path, number):
+    """Flips bits of a SavedModel that TensorFlow reads alone, and counts what comes of them.
+
+    Args:
+        path: `pathlib.Path` of a version.
+        number: int.
+
+    Returns:
+        dict, name of a file -> {"found", "harmless" or "silent" -> count}.
+    """
+    import tensorflow as tf
+
+    from keras_bert_cli.ask_saved_model import load_text_ops
+
+    load_text_ops(tf)
+    (path / "SHA256SUMS").unlink()
+
+    def read():
+        model = tf.saved_model.load(str(path))
+        outputs = model.signatures["serving_default"](text=tf.constant(TEXTS))
+        return {name: value.numpy().tobytes() for name, value in outputs.items()}
+
+    wanted, counts = read(), {}
+    for file, offset, bit in draw_flips(path, number, random.Random(0)):
+        byte = flip(file, offset, bit)
+        try:
+            outcome = "harmless" if read() == wanted else "silent"
+        except Exception:
+            outcome = "found"
+        put_byte(file, offset, byte)
+        row = counts.setdefault(file.relative_to(path).as_posix(), {})
+        row[outcome] = row.get(outcome, 0) + 1
+    return counts
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as scratch:
+        version = shutil.copytree(sys.argv[1], Path(scratch) / "1")
+        print(json.dumps(ask_tensorflow(version, int(sys.argv[2])), indent=2))

@@ -28,7 +28,7 @@ def read_settings(folder):
         return atomic_file.read_sealed_json(file)
     except ValueError as error:
         raise ValueError(
-            f"{file} is damaged: {error}. Restore it, or move {folder} away to begin anew."
+            f"{file} {error}. It is damaged: restore it, or move {folder} away to begin anew."
         ) from None
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from keras_bert_suite.files.atomic_file import parse_json
+from keras_bert_suite.checkpoints.model_types.config_values import read_json
 from keras_bert_suite.files.messages import damaged, list_names, reading, shorten
 
 _SAFETENSORS_DTYPES = {
@@ -149,8 +149,9 @@ class ShardedFiles:
     """
 
     def __init__(self, index_path, open_file):
+        index = read_json(index_path)
         try:
-            weight_map = parse_json(index_path.read_bytes())["weight_map"]
+            weight_map = index["weight_map"]
             names = sorted(set(weight_map.values()))
             strangers = [name for name in names if Path(name).name != name or len(name) > 255]
             if strangers:

@@ -184,7 +184,7 @@ def _check_same(output, description):
         found = parse_json(file.read_bytes())
     except ValueError as error:
         raise ValueError(
-            f"{file} is damaged: {error}. Restore it, or write to another folder."
+            f"{file} is damaged: it {error}. Restore it, or write to another folder."
         ) from None
     found["tokenizer_class"] = tokenizer_class_of(found).__name__
     for key, wanted in description.items():

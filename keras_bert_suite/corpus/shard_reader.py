@@ -175,7 +175,7 @@ def read_manifest(path: PathLike) -> dict[str, Any]:
     try:
         return read_sealed_json(file)
     except ValueError as error:
-        raise _damaged(file, error) from None
+        raise _damaged(file, f"it {error}") from None
 
 
 def read_tokenizer(path: PathLike) -> TextTokenizer:

@@ -59,12 +59,13 @@ def read_sealed_json(path):
         dict, without the checksum.
 
     Raises:
-        ValueError: if the file is no JSON object, or does not have its checksum.
+        ValueError: if the file is no JSON object, or does not have its checksum. The message
+            follows the name of the file.
     """
     value = parse_json(path.read_bytes())
     found = value.pop(SEAL, None)
     if found is not None and found != _seal(value):
-        raise ValueError(f"its content does not have the checksum under {SEAL!r}")
+        raise ValueError(f"does not have the checksum under {SEAL!r}")
     return value
 
 
@@ -76,15 +77,18 @@ def parse_json(data, kind=dict):
         kind: dict or list.
 
     Raises:
-        ValueError: if it is not JSON, or another kind of value.
+        ValueError: if it is not JSON, or another kind of value. The message follows the name of
+            the file.
     """
     try:
         value = json.loads(data if isinstance(data, str) else data.decode("utf-8"))
     except RecursionError:
-        raise ValueError("its brackets are nested too deep") from None
+        raise ValueError("is not JSON (its brackets are nested too deep)") from None
+    except ValueError as error:  # JSONDecodeError, UnicodeDecodeError, or too many digits
+        raise ValueError(f"is not JSON ({error})") from error
     if not isinstance(value, kind):
         wanted = "object" if kind is dict else "array"
-        raise ValueError(f"it must hold a JSON {wanted}, got {type(value).__name__}")
+        raise ValueError(f"must hold a JSON {wanted}, got {type(value).__name__}")
     return value
 
 

@@ -105,7 +105,7 @@ def test_two_runs_on_one_folder(run, corpus, tmp_path, monkeypatch):
         content = (output / "settings.json").read_text()
         (output / "settings.json").write_text(content.replace('"finished": 0', '"finished": 6'))
         status, _, err = run(*arguments)
-        assert status == 1 and "settings.json is damaged: its content does not have" in err
+        assert status == 1 and "settings.json does not have the checksum under" in err
 
 
 @pytest.mark.broad

@@ -17,9 +17,7 @@ def read_json(path, kind=dict):
     try:
         return parse_json(path.read_bytes(), kind)
     except ValueError as error:
-        raise ValueError(
-            f"{path} is not JSON of the right form ({error}). Download the checkpoint again."
-        ) from error
+        raise ValueError(f"{path} {error}. Download the checkpoint again.") from error
 
 
 class ConfigValues:

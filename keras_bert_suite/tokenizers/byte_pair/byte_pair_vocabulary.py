@@ -156,11 +156,12 @@ def _read_merges(path):
 
 
 def _read_ids(path):
+    text = _read_text(path)
     try:
-        return parse_json(_read_text(path))
+        return parse_json(text)
     except ValueError as error:
         raise ValueError(
-            f"{os.fspath(path)} is not JSON ({error}). Wanted a vocab.json, an object of pieces "
+            f"{os.fspath(path)} {error}. Wanted a vocab.json, an object of pieces "
             "and their ids. A vocab.txt belongs to WordPieceTokenizer."
         ) from error
 
