@@ -1,7 +1,6 @@
 """Reads a corpus that `prepare_corpus` wrote."""
 
 import collections
-import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,9 @@ from keras_bert_suite.corpus.preparation_plan import (
 )
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.corpus.token_shards import describe_file, is_intact, shard_path
+from keras_bert_suite.files.atomic_file import read_sealed_json
+from keras_bert_suite.files.messages import reading
+from keras_bert_suite.files.npz_file import read_integers
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
@@ -43,16 +45,17 @@ class ShardedCorpus(TokenCorpus):
     def __init__(self, path: PathLike) -> None:
         self.path = Path(path).expanduser().absolute()
         self.manifest = read_manifest(self.path)
-        shards = range(len(self.manifest["shards"]))
-        loaded = [_load_lengths(self.path, number, self.manifest) for number in shards]
-        sentences, documents = zip(*loaded, strict=True)
+        with reading(self.path / MANIFEST_FILE):
+            shards = range(len(self.manifest["shards"]))
+            loaded = [_load_lengths(self.path, number, self.manifest) for number in shards]
+            sentences, documents = zip(*loaded, strict=True)
+            self._dtype = np.dtype(self.manifest["token_dtype"]).newbyteorder("<")
         super().__init__(
             np.concatenate(sentences).astype("int32"),
             np.cumsum(np.concatenate([[0], *documents]), dtype="int64"),
             self._read_document,
         )
         self._shard_starts = np.cumsum([0, *map(len, documents)])
-        self._dtype = np.dtype(self.manifest["token_dtype"]).newbyteorder("<")
         self._readers: collections.OrderedDict[int, Any] = collections.OrderedDict()
         self._cache: collections.OrderedDict[Any, np.ndarray] = collections.OrderedDict()
         self._cached_bytes = 0
@@ -84,9 +87,9 @@ class ShardedCorpus(TokenCorpus):
         record = int(document - self._shard_starts[shard])
         try:
             data = self._reader(shard).read([record])[0]
-        except RuntimeError as error:
+            tokens = np.frombuffer(data, self._dtype)
+        except (RuntimeError, ValueError) as error:
             raise _damaged(shard_path(self.path, shard, "tokens"), error) from None
-        tokens = np.frombuffer(data, self._dtype)
         wanted = int(self.sentences(document).sum())
         if len(tokens) != wanted:
             reason = f"document {document} has {len(tokens)} tokens, wanted {wanted}"
@@ -170,9 +173,9 @@ def read_manifest(path: PathLike) -> dict[str, Any]:
             "with prepare_corpus, or keras-bert prepare."
         )
     try:
-        return json.loads(file.read_text(encoding="utf-8"))
+        return read_sealed_json(file)
     except ValueError as error:
-        raise _damaged(file, error) from None
+        raise _damaged(file, f"it {error}") from None
 
 
 def read_tokenizer(path: PathLike) -> TextTokenizer:
@@ -183,8 +186,9 @@ def read_tokenizer(path: PathLike) -> TextTokenizer:
         ValueError: if its vocabulary has changed.
     """
     manifest = read_manifest(path)
-    files = _find_vocabulary(Path(path).expanduser(), manifest)
-    return tokenizer_class_of(manifest)(*files, **manifest["tokenizer"])
+    with reading(Path(path) / MANIFEST_FILE):
+        files = _find_vocabulary(Path(path).expanduser(), manifest)
+        return tokenizer_class_of(manifest)(*files, **manifest["tokenizer"])
 
 
 def _find_vocabulary(path, manifest):
@@ -208,8 +212,11 @@ def _load_lengths(path, number, manifest):
     tokens = shard_path(path, number, "tokens")
     if not tokens.is_file() or tokens.stat().st_size != described["tokens"]["bytes"]:
         raise _damaged(tokens, _explain(tokens, described["tokens"]))
-    with np.load(file) as arrays:
-        return arrays["sentence_lengths"], arrays["document_sentences"]
+    sentences, documents = read_integers(file, ("sentence_lengths", "document_sentences"))
+    wanted = manifest["shards"][number]["documents"]
+    if len(documents) != wanted or documents.sum(dtype="uint64") != len(sentences):
+        raise _damaged(file, f"it has {len(documents)} documents, wanted {wanted}, all of them")
+    return sentences, documents
 
 
 def _explain(file, wanted):
