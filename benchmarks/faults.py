@@ -2,7 +2,7 @@
 
     python benchmarks/faults.py                               # 500 kills, 10,000 flips; an hour
     python benchmarks/faults.py --parts kills --kills 50
-    python benchmarks/faults.py --parts flips --flips 1000
+    python benchmarks/faults.py --parts flips --flips 1000 --into presets "run settings"
 
 The parts:
 
@@ -80,6 +80,7 @@ def main():
     """
     parser = argparse.ArgumentParser()
     parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
+    parser.add_argument("--into", nargs="+", help="only what has these names in the table")
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--flips", type=int, default=10_000)
     parser.add_argument("--disturbed", type=int, default=20, help="runs of each other part")
@@ -91,7 +92,7 @@ def main():
         write_corpus(Path(folder))
         bench = disturbances.Bench(Path(folder), options.seed)
         for part, fault, name, work in list_works(options):
-            if part not in options.parts:
+            if part not in options.parts or options.into and name not in options.into:
                 continue
             begin = time.monotonic()
             counts = work(bench)

@@ -84,8 +84,7 @@ class SavedTask(SealedPreset):
             ValueError: if the `.keras` file is damaged.
         """
         archive = getattr(store, "archive", None)
-        damaged = archive and archive.testzip()
-        if damaged:
+        if archive is not None and (damaged := archive.testzip()):
             raise ValueError(
                 f"{damaged} in {archive.filename} does not have its checksum. The file is damaged: "
                 "restore it, or write it again."
