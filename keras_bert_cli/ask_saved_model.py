@@ -9,6 +9,8 @@ import importlib.util
 import sys
 from pathlib import Path
 
+from keras_bert_cli.standalone import checksums
+
 
 class SavedModel:
     """A SavedModel that takes texts.
@@ -18,6 +20,9 @@ class SavedModel:
     Args:
         path: str or path of a folder that `export_saved_model` wrote.
 
+    Raises:
+        ValueError: if a file does not have its checksum.
+
     Attributes:
         output_names: list of str, the outputs of `serving_default`.
         labels_words: bool, whether it answers with entities, and not with a label for each text.
@@ -26,6 +31,7 @@ class SavedModel:
     def __init__(self, path):
         import tensorflow as tf
 
+        checksums.check_checksums(path)
         load_text_ops(tf)
         self._path = path
         # The signature does not keep the model's variables alive; this does.

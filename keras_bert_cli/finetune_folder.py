@@ -6,19 +6,21 @@ import shutil
 from .run_settings import (
     FILE_NAME,
     check_settings,
+    holds_files,
     list_missing,
     read_settings,
     remove_empty,
     write_settings,
 )
+from .standalone import folder_lock
 
 
 @contextlib.contextmanager
 def claim_folder(folder, settings, idle_flags=()):
     """Keeps the checkpoints of a run until its result is written.
 
-    If the block raises and a checkpoint has been written, the folder stays. `drop_folder` removes
-    it.
+    The folder is locked while the block runs, so that no second run writes to it. If the block
+    raises and a checkpoint has been written, the folder stays. `drop_folder` removes it.
 
     Args:
         folder: `pathlib.Path`.
@@ -30,6 +32,7 @@ def claim_folder(folder, settings, idle_flags=()):
     Raises:
         ValueError: if the folder holds a run with other settings.
         FileExistsError: if the folder holds other files.
+        BlockingIOError: if another process has the folder.
     """
     made = list_missing(folder)
     before = read_settings(folder)
@@ -37,20 +40,24 @@ def claim_folder(folder, settings, idle_flags=()):
         advice = "Give it the same flags to go on, or delete the folder to begin anew."
         before = {name: value for name, value in before.items() if name not in idle_flags}
         check_settings(folder, before, settings, advice)
-    elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    elif folder.exists() and (not folder.is_dir() or holds_files(folder)):
         raise FileExistsError(
             f"{folder} is no folder of checkpoints of keras-bert finetune. Choose another place "
             "with --checkpoint_dir."
         )
-    else:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_settings(folder, settings)
+    folder.mkdir(parents=True, exist_ok=True)
     try:
-        yield
+        with folder_lock.lock_folder(folder):
+            if not before:
+                write_settings(folder, settings)
+            try:
+                yield
+            except BaseException:
+                if not any(folder.glob("checkpoints/*")):
+                    drop_folder(folder)
+                raise
     except BaseException:
-        if not any(folder.glob("checkpoints/*")):
-            drop_folder(folder)
-            remove_empty(made[1:])
+        remove_empty([folder, *made[1:]])
         raise
 
 

@@ -7,6 +7,8 @@ import os
 import zipfile
 from pathlib import Path
 
+from .standalone import messages
+
 #: A folder with any of these files is a model: a checkpoint, a preset or a SavedModel.
 MODEL_FILES = (
     "config.json",
@@ -109,7 +111,15 @@ def read_saved_task(path):
 
     Returns:
         `SavedTask`, or None if there is no such file, or a backbone without a head.
+
+    Raises:
+        ValueError: if the file is damaged.
     """
+    with messages.reading(path):
+        return _read_saved_task(path)
+
+
+def _read_saved_task(path):
     if path.endswith(".keras"):
         content = _read_archive(path, "config.json")
     else:
@@ -133,8 +143,9 @@ def find_input_names(path):
         path: as for `check_model`.
     """
     saved = read_saved_task(path)
-    names = saved.config.get("input_names") if saved else None
-    return tuple(names) if names else None
+    with messages.reading(path):
+        names = saved.config.get("input_names") if saved else None
+        return tuple(names) if names else None
 
 
 def find_class(path):

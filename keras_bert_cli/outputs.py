@@ -17,7 +17,7 @@ TOKENIZER_FILES = (
 #: The files of a preset, which those of KerasHub have too.
 PRESET_FILES = (
     *("config.json", "metadata.json", "task.json", "preprocessor.json", "tokenizer.json"),
-    *("*.weights.h5", "*.weights.json", "assets/*", "assets/*/*"),
+    *("*.weights.h5", "*.weights.json", "assets/*", "assets/*/*", "SHA256SUMS"),
 )
 
 #: The kinds of folder that commands write, and the files a folder of that kind may hold.
@@ -26,7 +26,7 @@ FOLDERS = {
     "keras_hub": PRESET_FILES,
     "saved_model": (
         *("saved_model.pb", "fingerprint.pb", "keras_metadata.pb", "batching_params.pbtxt"),
-        *("assets/*", "assets.extra/*", "variables/variables.*"),
+        *("assets/*", "assets.extra/*", "variables/variables.*", "SHA256SUMS"),
     ),
     "onnx": (*("model.onnx", *TOKENIZER_FILES, "packing.json", "label_names.txt"),),
     "openvino": (*("model.xml", "model.bin", *TOKENIZER_FILES, "packing.json", "label_names.txt"),),

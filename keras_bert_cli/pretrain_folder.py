@@ -8,11 +8,13 @@ from .new_models import MODEL_FLAGS
 from .run_settings import (
     FILE_NAME,
     check_settings,
+    holds_files,
     list_missing,
     read_settings,
     remove_empty,
     write_settings,
 )
+from .standalone import folder_lock, messages
 
 #: The flags that runs of older versions do not name, with the values that these runs had.
 FORMER_VALUES = {
@@ -36,6 +38,12 @@ def read_run(output):
         dict of the run's flags, and `finished`, the steps of its model; empty if there is no run.
     """
     settings = read_settings(output)
+    with messages.reading(output / FILE_NAME):
+        return _complete(output, settings)
+
+
+def _complete(output, settings):
+    """The settings of a run, with those that an older version did not write."""
     if settings:
         settings["report_every"] = find_report_every(settings["steps"], settings["report_every"])
         settings.setdefault("finished", settings["steps"] if (output / "model").exists() else 0)
@@ -62,8 +70,9 @@ def keep_defaults(values, before):
 def claim_folder(output, before, settings):
     """Writes the settings of a new run, or compares them with the run in the folder.
 
-    If the block raises, and there is neither a checkpoint nor a model, the files of the run are
-    removed. So a command with other settings can take their place.
+    The folder is locked while the block runs, so that no second run writes to it. If the block
+    raises, and there is neither a checkpoint nor a model, the files of the run are removed. So a
+    command with other settings can take their place.
 
     Args:
         output: `pathlib.Path`.
@@ -76,9 +85,29 @@ def claim_folder(output, before, settings):
     Raises:
         ValueError: if the folder holds a run with other settings.
         FileExistsError: if the folder holds other files.
+        BlockingIOError: if another process has the folder.
     """
     settings = {**settings, "finished": before.get("finished", 0)}
     made = list_missing(output)
+    _check_run(output, before, settings)
+    output.mkdir(parents=True, exist_ok=True)
+    try:
+        with folder_lock.lock_folder(output):
+            if settings != before:
+                write_settings(output, settings)
+            try:
+                yield settings
+            except BaseException:
+                if not any(output.glob("checkpoints/*")) and not (output / "model").exists():
+                    drop_run(output)
+                raise
+    except BaseException:
+        remove_empty(made)
+        raise
+
+
+def _check_run(output, before, settings):
+    """Raises unless a folder is new, or holds the run with these settings."""
     if before:
         steps = max(before["steps"], settings["steps"])
         advice = (
@@ -88,21 +117,10 @@ def claim_folder(output, before, settings):
         # The folder may have been moved.
         before_moved = {**before, "steps": steps, "output": settings["output"]}
         check_settings(output, before_moved, settings, advice)
-    else:
-        if output.exists() and any(output.iterdir()):
-            raise FileExistsError(
-                f"{output} holds files, but no run of keras-bert pretrain. Choose another path."
-            )
-        output.mkdir(parents=True, exist_ok=True)
-    if settings != before:
-        write_settings(output, settings)
-    try:
-        yield settings
-    except BaseException:
-        if not any(output.glob("checkpoints/*")) and not (output / "model").exists():
-            drop_run(output)
-            remove_empty(made)
-        raise
+    elif holds_files(output):
+        raise FileExistsError(
+            f"{output} holds files, but no run of keras-bert pretrain. Choose another path."
+        )
 
 
 def drop_run(output):

@@ -2,10 +2,9 @@
 
 import contextlib
 import hashlib
-import json
 import signal
 
-from .standalone import atomic_file
+from .standalone import atomic_file, folder_lock
 
 FILE_NAME = "settings.json"
 
@@ -18,9 +17,19 @@ def read_settings(folder):
 
     Returns:
         dict of flag name -> value; empty if the folder holds no run.
+
+    Raises:
+        ValueError: if the file is damaged.
     """
     file = folder / FILE_NAME
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    if not file.is_file():
+        return {}
+    try:
+        return atomic_file.read_sealed_json(file)
+    except ValueError as error:
+        raise ValueError(
+            f"{file} {error}. It is damaged: restore it, or move {folder} away to begin anew."
+        ) from None
 
 
 def write_settings(folder, settings):
@@ -30,7 +39,7 @@ def write_settings(folder, settings):
         folder: `pathlib.Path`.
         settings: dict of flag name -> value that JSON can hold.
     """
-    atomic_file.write_json(folder / FILE_NAME, settings)
+    atomic_file.write_sealed_json(folder / FILE_NAME, settings)
 
 
 def check_settings(folder, before, now, advice):
@@ -59,6 +68,15 @@ def find_digest(path):
     """The SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def holds_files(folder):
+    """Whether a folder holds anything but what a run leaves that is killed as it begins."""
+    return folder.exists() and any(
+        path.name != folder_lock.LOCK_FILE
+        and not (path.name.startswith(f".{FILE_NAME}.") and path.suffix == atomic_file.ASIDE)
+        for path in folder.iterdir()
+    )
 
 
 def list_missing(folder):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .model_paths import find_class
 from .outputs import check_output, write_output
-from .standalone import versions
+from .standalone import messages, versions
 
 #: The tasks that can be opened to be evaluated, exported or asked, and the heads of a checkpoint
 #: that each of them keeps.
@@ -39,11 +39,17 @@ def open_task(path, wanted=None):
 
     Raises:
         FileNotFoundError: if there is nothing at `path`.
-        ValueError: if the model there is not such a task.
+        ValueError: if the model there is not such a task, or its files are damaged.
     """
+    with messages.reading(path):
+        return _open_task(path, wanted)
+
+
+def _open_task(path, wanted):
     import keras
 
     import keras_bert_suite as kbs
+    from keras_bert_suite.checkpoints import check_archive
 
     found = find_task(path)
     if found == "Pretrainer":
@@ -65,6 +71,7 @@ def open_task(path, wanted=None):
             f"{path} is damaged, or was not written by Keras: it is not a zip archive. Write it "
             "again, or pass another model."
         )
+    check_archive(path)
     try:
         task = keras.saving.load_model(path, compile=False)
     except TypeError as error:

@@ -21,6 +21,9 @@ def _load(file):
 
 
 atomic_file = _load("files/atomic_file.py")
+checksums = _load("files/checksums.py")
+folder_lock = _load("files/folder_lock.py")
+messages = _load("files/messages.py")
 conll = _load("data/conll.py")
 glue = _load("data/glue.py")
 score_counts = _load("data/score_counts.py")

@@ -13,6 +13,7 @@ from keras_bert_suite.checkpoints.hugging_face.sentence_transformers_writer impo
 )
 from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
 from keras_bert_suite.checkpoints.keras_hub.writer import save_keras_hub
+from keras_bert_suite.checkpoints.keras_sizes import check_archive
 from keras_bert_suite.checkpoints.load_weights import (
     count_sentence_relations,
     find_heads,
@@ -22,6 +23,7 @@ from keras_bert_suite.checkpoints.load_weights import (
     may_have_next_sentence,
 )
 from keras_bert_suite.checkpoints.model_types.table import check_backbone
+from keras_bert_suite.checkpoints.sealed_preset import SealedPreset
 from keras_bert_suite.checkpoints.tokenizer_files.kinds import (
     read_folder_tokenizer,
     read_json_tokenizer,
@@ -32,6 +34,8 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
 )
 
 __all__ = [
+    "SealedPreset",
+    "check_archive",
     "check_backbone",
     "check_vocabulary",
     "classifier_arguments",

@@ -9,9 +9,11 @@ from keras_bert_suite.checkpoints.google_tf1.reader import GoogleCheckpoint
 from keras_bert_suite.checkpoints.hugging_face.reader import WEIGHT_FILES, HuggingFaceCheckpoint
 from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import find_encoder
 from keras_bert_suite.checkpoints.keras_hub.reader import KerasHubCheckpoint, is_keras_hub_preset
+from keras_bert_suite.checkpoints.keras_sizes import check_preset
 from keras_bert_suite.checkpoints.load_weights import spelled_shapes, transformed_shape
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
-from keras_bert_suite.files.messages import list_directory, list_names, shorten
+from keras_bert_suite.files.checksums import check_checksums
+from keras_bert_suite.files.messages import list_directory, list_names, reading, shorten
 
 _FORMATS = (
     "a Hugging Face checkpoint (config.json and model.safetensors), a checkpoint of "
@@ -79,12 +81,11 @@ def open_checkpoint(preset):
         path = _download_from_kaggle(handle)
         return None if path is None else _checked(KerasHubCheckpoint(path))
     path = _download(handle) if separator else Path(name)
-    if not path.is_dir():
-        if not path.with_name(path.name + ".index").is_file():
-            raise _not_a_directory(path)
-        return _checked(GoogleCheckpoint(path))
-    checkpoint = _open_directory(path)
-    return None if checkpoint is None else _checked(checkpoint)
+    if not path.is_dir() and not path.with_name(path.name + ".index").is_file():
+        raise _not_a_directory(path)
+    with reading(path):
+        checkpoint = _open_directory(path) if path.is_dir() else GoogleCheckpoint(path)
+        return None if checkpoint is None else _checked(checkpoint)
 
 
 def preset_name(preset):
@@ -104,12 +105,16 @@ def is_keras_preset(path):
 
 
 def _open_directory(path):
+    check_checksums(path)
     config_path = path / "config.json"
     has_weights = any((path / name).is_file() for name, _ in WEIGHT_FILES)
     prefixes = sorted(file.with_suffix("") for file in path.glob("*.index"))
     if config_path.is_file():
         if is_keras_preset(path):
-            return KerasHubCheckpoint(path) if is_keras_hub_preset(path) else None
+            if is_keras_hub_preset(path):
+                return KerasHubCheckpoint(path)
+            check_preset(path)
+            return None
         if not prefixes or has_weights:
             return HuggingFaceCheckpoint(path)
     elif (path / "modules.json").is_file():

@@ -6,7 +6,8 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from keras_bert_suite.files.messages import damaged, list_names, shorten
+from keras_bert_suite.checkpoints.model_types.config_values import read_json
+from keras_bert_suite.files.messages import damaged, list_names, reading, shorten
 
 _SAFETENSORS_DTYPES = {
     "F64": "float64",
@@ -20,6 +21,9 @@ _SAFETENSORS_DTYPES = {
     "U8": "uint8",
     "BOOL": "bool",
 }
+
+#: What h5py raises for damaged files.
+_HDF5_ERRORS = (OSError, RuntimeError, ValueError, KeyError, TypeError)
 
 
 class SafetensorsFile:
@@ -70,7 +74,8 @@ class SafetensorsFile:
         begin, end = entry["data_offsets"]
         shape, dtype = tuple(entry["shape"]), np.dtype(_SAFETENSORS_DTYPES[entry["dtype"]])
         if begin == end:
-            return np.zeros(shape, dtype)
+            with reading(self.path):
+                return np.zeros(shape, dtype)
         return np.memmap(self.path, dtype, "r", self._data_begin + begin, shape)
 
 
@@ -144,8 +149,9 @@ class ShardedFiles:
     """
 
     def __init__(self, index_path, open_file):
+        index = read_json(index_path)
         try:
-            weight_map = json.loads(index_path.read_text(encoding="utf-8"))["weight_map"]
+            weight_map = index["weight_map"]
             names = sorted(set(weight_map.values()))
             strangers = [name for name in names if Path(name).name != name or len(name) > 255]
             if strangers:
@@ -182,15 +188,17 @@ class HDF5File:
 
     Args:
         path: `pathlib.Path`.
+        content: file object with the content, if `path` is an archive that holds the file.
 
     Raises:
         ValueError: if the file is cut short or damaged, or refers to other files.
     """
 
-    def __init__(self, path):
+    def __init__(self, path, content=None):
         import h5py
 
         self.path = path
+        self._source = path if content is None else content
         self._shapes = {}
 
         def visit(name, item):  # h5py does not call it for links to other files.
@@ -200,9 +208,9 @@ class HDF5File:
                 self._shapes[name] = tuple(item.shape or ())
 
         try:
-            with h5py.File(path, "r") as file:
+            with h5py.File(self._source, "r") as file:
                 file.visititems(visit)
-        except (OSError, RuntimeError, ValueError) as error:  # raised by h5py, or by `visit`
+        except _HDF5_ERRORS as error:  # raised by h5py, or by `visit`
             raise damaged(path, error) from error
 
     def shapes(self):
@@ -214,7 +222,7 @@ class HDF5File:
         import h5py
 
         try:
-            with h5py.File(self.path, "r") as file:
+            with h5py.File(self._source, "r") as file:
                 return file[name][()]
-        except (OSError, RuntimeError, ValueError) as error:
+        except _HDF5_ERRORS as error:
             raise damaged(self.path, f"{shorten(name)}: {error}") from error

@@ -13,8 +13,9 @@ def find_tokenizer(model, tokenizer, kinds):
     Args:
         model: backbone or task.
         tokenizer: the tokenizer that was given, or None.
-        kinds: tuple of str, the classes of the tokenizers that the format holds. A preprocessor may
-            have another one, of KerasHub's, which is not written.
+        kinds: tuple of str, the classes of the tokenizers that the format holds. If a preprocessor
+            has a tokenizer of another class, such as one of KerasHub's, that tokenizer is not
+            written.
     """
     if tokenizer is not None:
         return tokenizer

@@ -1,11 +1,10 @@
 """`prepare_corpus` under Apache Beam, for corpora beyond one machine."""
 
-import json
-
 from keras_bert_suite.corpus.input_files import InputOptions
 from keras_bert_suite.corpus.preparation import SLICE_BYTES
 from keras_bert_suite.corpus.preparation_plan import plan_corpus
 from keras_bert_suite.corpus.token_shards import shard_path
+from keras_bert_suite.files.atomic_file import read_sealed_json
 
 
 def prepare_corpus_with_beam(
@@ -62,4 +61,4 @@ def prepare_corpus_with_beam(
             # The workers return nothing. The summary of a shard is a file beside it.
             spread | "Shards" >> beam.Map(lambda piece: writer.write(piece)[1])  # noqa: B018
         paths = [shard_path(writer.output, piece.number, "summary") for piece in plan.slices]
-        return plan.finish([json.loads(path.read_text(encoding="utf-8")) for path in paths])
+        return plan.finish(list(map(read_sealed_json, paths)))

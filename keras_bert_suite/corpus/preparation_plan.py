@@ -3,14 +3,19 @@
 import contextlib
 import dataclasses
 import hashlib
-import json
 import os
 from pathlib import Path
 
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import find_files, plan_slices
 from keras_bert_suite.corpus.token_shards import ShardWriter, token_dtype
-from keras_bert_suite.files.atomic_file import ASIDE, atomic_file, write_json
+from keras_bert_suite.files.atomic_file import (
+    ASIDE,
+    atomic_file,
+    parse_json,
+    write_json,
+    write_sealed_json,
+)
 from keras_bert_suite.files.folder_lock import LOCK_FILE, lock_folder
 from keras_bert_suite.tokenizers import TOKENIZERS, WordPieceTokenizer
 
@@ -78,7 +83,7 @@ class CorpusPlan:
                 f"{self.writer.options.format!r}.{left_out} Check the files and `format`."
             )
         manifest = {**self.description, **counts, "shards": summaries}
-        write_json(self.output / MANIFEST_FILE, manifest)
+        write_sealed_json(self.output / MANIFEST_FILE, manifest)
         return manifest
 
     def _remove_shards(self):
@@ -182,10 +187,10 @@ def _check_same(output, description):
     """Raises unless the folder has the corpus of `description`, finished or not."""
     file = output / PLAN_FILE
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
+        found = parse_json(file.read_bytes())
     except ValueError as error:
         raise ValueError(
-            f"{file} is damaged: {error}. Restore it, or write to another folder."
+            f"{file} is damaged: it {error}. Restore it, or write to another folder."
         ) from None
     found["tokenizer_class"] = tokenizer_class_of(found).__name__
     for key, wanted in description.items():

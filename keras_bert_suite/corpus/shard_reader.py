@@ -2,8 +2,6 @@
 
 import collections
 import contextlib
-import io
-import json
 import threading
 from typing import Any
 
@@ -19,6 +17,9 @@ from keras_bert_suite.corpus.preparation_plan import (
 )
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.corpus.token_shards import describe_content, is_intact, shard_name
+from keras_bert_suite.files.atomic_file import parse_sealed_json
+from keras_bert_suite.files.messages import reading
+from keras_bert_suite.files.npz_file import read_integers
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
@@ -48,17 +49,13 @@ class ShardedCorpus(TokenCorpus):
     def __init__(self, path: PathLike) -> None:
         self._folder = CorpusFolder(path)
         self.manifest = read_manifest(path)
-        shards = self.manifest["shards"]
-        sizes = self._folder.list_sizes()
-        for number, shard in enumerate(shards):
-            for kind, described in shard["files"].items():
-                file = shard_name(number, kind)
-                if sizes.get(file) != described["bytes"]:
-                    raise _damaged(self._folder, file, _explain(self._folder, file, described))
-        super().__init__(
-            *([shard[name] for shard in shards] for name in ("documents", "sentences"))
-        )
-        self._dtype = np.dtype(self.manifest["token_dtype"]).newbyteorder("<")
+        with reading(self._folder.name(MANIFEST_FILE)):
+            shards = self.manifest["shards"]
+            self._check_sizes(shards)
+            self._dtype = np.dtype(self.manifest["token_dtype"]).newbyteorder("<")
+            super().__init__(
+                *([shard[name] for shard in shards] for name in ("documents", "sentences"))
+            )
         self._open_shards: collections.OrderedDict[int, Any] = collections.OrderedDict()
         self._cache: collections.OrderedDict[Any, np.ndarray] = collections.OrderedDict()
         self._cached_bytes = 0
@@ -67,12 +64,24 @@ class ShardedCorpus(TokenCorpus):
     def __reduce__(self):
         return type(self), (self._folder.path,)
 
+    def _check_sizes(self, shards):
+        sizes = self._folder.list_sizes()
+        for number, shard in enumerate(shards):
+            for kind, described in shard["files"].items():
+                file = shard_name(number, kind)
+                if sizes.get(file) != described["bytes"]:
+                    raise _damaged(self._folder, file, _explain(self._folder, file, described))
+
     def count_sentences(self, shard: int) -> np.ndarray:
-        return self._open_lengths(shard)["document_sentences"]
+        (counts,) = self._read_arrays(shard, ["document_sentences"])
+        return counts
 
     def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
-        arrays = self._open_lengths(shard)
-        return arrays["sentence_lengths"], arrays["document_sentences"]
+        lengths, counts = self._read_arrays(shard, ["sentence_lengths", "document_sentences"])
+        if counts.sum(dtype="uint64") != len(lengths):
+            reason = f"its documents have other than {len(lengths)} sentences"
+            raise _damaged(self._folder, shard_name(shard, "lengths"), reason)
+        return lengths, counts
 
     def tokens(self, document: int) -> np.ndarray:
         with self._lock:
@@ -94,10 +103,9 @@ class ShardedCorpus(TokenCorpus):
         shard, record = self.locate(document)
         reader, document_tokens = self._open_shard(shard)
         try:
-            data = reader.read([record])[0]
-        except RuntimeError as error:
+            tokens = np.frombuffer(reader.read([record])[0], self._dtype)
+        except (RuntimeError, ValueError) as error:
             raise _damaged(self._folder, shard_name(shard, "tokens"), error) from None
-        tokens = np.frombuffer(data, self._dtype)
         wanted = int(document_tokens[record])
         if len(tokens) != wanted:
             reason = f"document {document} has {len(tokens)} tokens, wanted {wanted}"
@@ -136,14 +144,17 @@ class ShardedCorpus(TokenCorpus):
         ends = np.cumsum(counts, dtype="int64")
         return np.diff(tokens_before[np.append(0, ends)]).astype("int32")
 
-    def _open_lengths(self, shard):
-        """Checks the lengths of a shard. An array is unpacked when it is taken from the result."""
-        file = shard_name(shard, "lengths")
-        described = self.manifest["shards"][shard]["files"]["lengths"]
-        content = self._folder.read(file)
+    def _read_arrays(self, shard, names):
+        """Arrays of the lengths of a shard. The last has a number for each document."""
+        file, summary = shard_name(shard, "lengths"), self.manifest["shards"][shard]
+        content, described = self._folder.read(file), summary["files"]["lengths"]
         if describe_content(content) != described:
             raise _damaged(self._folder, file, _explain(self._folder, file, described))
-        return np.load(io.BytesIO(content))
+        arrays = read_integers(self._folder.name(file), content, names)
+        if len(arrays[-1]) != summary["documents"]:
+            reason = f"it has {len(arrays[-1])} documents, wanted {summary['documents']}"
+            raise _damaged(self._folder, file, reason)
+        return arrays
 
 
 def open_corpus(path: PathLike, verify: bool = False) -> TokenCorpus:
@@ -202,9 +213,9 @@ def read_manifest(path: PathLike) -> dict[str, Any]:
             "with prepare_corpus, or keras-bert prepare."
         )
     try:
-        return json.loads(folder.read(MANIFEST_FILE))
+        return parse_sealed_json(folder.read(MANIFEST_FILE))
     except ValueError as error:
-        raise _damaged(folder, MANIFEST_FILE, error) from None
+        raise _damaged(folder, MANIFEST_FILE, f"it {error}") from None
 
 
 def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
@@ -229,9 +240,10 @@ def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
                     f"{other_manifest.get(name)}, wanted {manifest.get(name)}. Prepare it again "
                     "with the tokenizer of the first."
                 )
-    folder, cls = CorpusFolder(path), tokenizer_class_of(manifest)
-    _check_vocabulary(folder, manifest)
-    with contextlib.ExitStack() as stack:
+    folder = CorpusFolder(path)
+    with reading(folder.name(MANIFEST_FILE)), contextlib.ExitStack() as stack:
+        cls = tokenizer_class_of(manifest)
+        _check_vocabulary(folder, manifest)
         files = [stack.enter_context(folder.copy(name)) for name in cls.asset_names]
         return cls(*files, **manifest["tokenizer"])
 

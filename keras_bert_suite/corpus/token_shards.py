@@ -14,7 +14,6 @@ A shard has three files:
 import contextlib
 import hashlib
 import itertools
-import json
 import os
 from pathlib import Path
 
@@ -22,7 +21,11 @@ import numpy as np
 
 from keras_bert_suite.corpus.documents import find_faults, hash_slice, read_documents
 from keras_bert_suite.corpus.faults import Faults
-from keras_bert_suite.files.atomic_file import atomic_file, write_json
+from keras_bert_suite.files.atomic_file import (
+    atomic_file,
+    read_sealed_json,
+    write_sealed_json,
+)
 
 #: On Wikipedia these options take 1.5 bytes a token, and pack 160 MB/s. A group is unpacked as a
 #: whole: with 32 documents in a group, reading one document takes five times as long. Level 17
@@ -74,13 +77,13 @@ class ShardWriter:
             counts = self._write_documents(corpus_slice, tokens, lengths)
             files = {"tokens": describe_file(tokens), "lengths": describe_file(lengths)}
         summary = {"input": source, **counts, "files": files}
-        write_json(paths["summary"], summary)
+        write_sealed_json(paths["summary"], summary)
         return summary, False
 
     def _find_shard(self, corpus_slice, source):
         path = shard_path(self.output, corpus_slice.number, "summary")
         try:
-            summary = json.loads(path.read_text(encoding="utf-8"))
+            summary = read_sealed_json(path)
         except (OSError, ValueError):
             return None
         if summary.get("input") != source:

@@ -15,11 +15,22 @@ import sys
 import threading
 import traceback
 
-#: KerasHub would import TensorFlow where it is installed.
-PROGRAM = (
-    "import sys; sys.modules.update(tensorflow=None, tensorflow_text=None); "
-    f"from {__name__} import serve_calls; serve_calls()"
-)
+#: What the process runs. A thread ends it with its parent, also while it imports Keras: it would
+#: hold the lock of a folder for seconds otherwise. KerasHub would import TensorFlow where it is
+#: installed.
+PROGRAM = f"""
+import os, sys, threading, time
+
+def end_with_parent():
+    while os.getppid() == int(sys.argv[1]):
+        time.sleep(0.1)
+    os._exit(1)
+
+threading.Thread(target=end_with_parent, daemon=True).start()
+sys.modules.update(tensorflow=None, tensorflow_text=None)
+from {__name__} import serve_calls
+serve_calls()
+"""
 
 
 class WorkerProcess:
@@ -32,7 +43,7 @@ class WorkerProcess:
 
     def __init__(self, function, pass_fds=()):
         self._process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM],
+            [sys.executable, "-c", PROGRAM, str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             pass_fds=pass_fds,

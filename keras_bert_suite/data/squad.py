@@ -122,6 +122,10 @@ class _Reader:
             raise ValueError(
                 f"{self._path} is not UTF-8: byte {error.start + 1}. Save the file as UTF-8."
             ) from error
+        except (ValueError, RecursionError) as error:  # too many digits, or brackets in brackets
+            raise ValueError(
+                f"{self._path} is not JSON of SQuAD's form: {error}. Pass another file."
+            ) from None
         return self.find(content, "data", list, str(self._path))
 
     def read_paragraph(self, paragraph, where):

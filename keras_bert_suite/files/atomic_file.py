@@ -1,12 +1,19 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all, and JSON with a checksum.
+
+The command line loads this file before Keras is imported, so it imports the standard library only.
+"""
 
 import contextlib
+import hashlib
 import json
 import os
 import uuid
 
 #: Ends the names of files being written; they begin with a dot.
 ASIDE = ".tmp"
+
+#: The key of the checksum in a sealed JSON file.
+SEAL = "sha256"
 
 
 @contextlib.contextmanager
@@ -35,6 +42,69 @@ def write_json(path, value):
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     with atomic_file(path) as aside:
         aside.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_sealed_json(path, value):
+    """Writes a JSON object as `write_json` does, with its checksum under the key "sha256"."""
+    write_json(path, {**value, SEAL: _seal(value)})
+
+
+def read_sealed_json(path):
+    """Reads what `write_sealed_json` has written, as `parse_sealed_json` does.
+
+    Args:
+        path: `pathlib.Path`.
+    """
+    return parse_sealed_json(path.read_bytes())
+
+
+def parse_sealed_json(content):
+    """Reads the content of a file of `write_sealed_json`. Those of older versions have no checksum.
+
+    Args:
+        content: bytes.
+
+    Returns:
+        dict, without the checksum.
+
+    Raises:
+        ValueError: if the file is no JSON object, or does not have its checksum. The message
+            follows the name of the file.
+    """
+    value = parse_json(content)
+    found = value.pop(SEAL, None)
+    if found is not None and found != _seal(value):
+        raise ValueError(f"does not have the checksum under {SEAL!r}")
+    return value
+
+
+def parse_json(data, kind=dict):
+    """The object or the array in JSON.
+
+    Args:
+        data: bytes of UTF-8, or str.
+        kind: dict or list.
+
+    Raises:
+        ValueError: if it is not JSON, or another kind of value. The message follows the name of
+            the file.
+    """
+    try:
+        value = json.loads(data if isinstance(data, str) else data.decode("utf-8"))
+    except RecursionError:
+        raise ValueError("is not JSON (its brackets are nested too deep)") from None
+    except ValueError as error:  # JSONDecodeError, UnicodeDecodeError, or too many digits
+        raise ValueError(f"is not JSON ({error})") from error
+    if not isinstance(value, kind):
+        wanted = "object" if kind is dict else "array"
+        raise ValueError(f"must hold a JSON {wanted}, got {type(value).__name__}")
+    return value
+
+
+def _seal(value):
+    """The SHA-256 of the content of JSON, in hexadecimal. White space does not count."""
+    text = json.dumps(value, sort_keys=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def _flush(path):

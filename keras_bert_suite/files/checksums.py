@@ -1,4 +1,74 @@
-"""Checksums of files."""
+"""Checksums of files.
+
+The command line loads this file before Keras is imported, so it imports the standard library only.
+"""
+
+import hashlib
+import os
+from pathlib import Path
+
+#: The file of the checksums of a folder. `sha256sum -c SHA256SUMS` checks it, too.
+CHECKSUMS = "SHA256SUMS"
+
+
+def describe_checksums(folder, names):
+    """The checksums of files, as `sha256sum` prints them: a line for each, str.
+
+    Args:
+        folder: `pathlib.Path`.
+        names: iterable of str, the files relative to the folder.
+    """
+    return "".join(f"{_digest(folder / name)}  {name}\n" for name in names)
+
+
+def write_checksums(folder):
+    """Writes `SHA256SUMS` of all files in a folder and below.
+
+    Args:
+        folder: str or path.
+    """
+    folder = Path(folder)
+    files = (path for path in folder.rglob("*") if path.is_file())
+    names = sorted(path.relative_to(folder).as_posix() for path in files)
+    lines = describe_checksums(folder, (name for name in names if name != CHECKSUMS))
+    (folder / CHECKSUMS).write_text(lines, encoding="utf-8", newline="\n")
+
+
+def check_checksums(folder):
+    """Compares the files of a folder with its `SHA256SUMS`, if it has one.
+
+    Files that are not listed, or are missing, are left to the reader of the folder.
+
+    Args:
+        folder: str or path.
+
+    Raises:
+        ValueError: if a file has another checksum, or `SHA256SUMS` cannot be read.
+    """
+    sums = Path(folder) / CHECKSUMS
+    if not sums.is_file():
+        return
+    for number, line in enumerate(sums.read_bytes().splitlines(), 1):
+        wanted, separator, name = os.fsdecode(line).partition("  ")
+        if not separator or os.path.isabs(name) or ".." in Path(name).parts or "\0" in name:
+            raise ValueError(
+                f"{sums}, line {number}: wanted a SHA-256, two spaces and the name of a file in "
+                f"the folder, got {line[:100]!r}. Restore the file, or remove it to read the "
+                "folder without checks."
+            )
+        path = sums.parent / name
+        # An operating system has no names of such a length.
+        if len(name) < 4096 and path.is_file() and _digest(path) != wanted:
+            raise ValueError(
+                f"{sums.parent / name[:200]} does not have its SHA-256 in {sums}. One of them is "
+                "damaged: restore it. If the file was changed on purpose, remove "
+                f"{CHECKSUMS}."
+            )
+
+
+def _digest(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def masked_checksum(data):

@@ -1,12 +1,50 @@
 """Parts of messages about files. They are short, whatever the files hold."""
 
+import contextlib
+from pathlib import Path
+
 #: The most characters of a value or a name, and the most names, that a message shows.
 MAX_CHARACTERS = 120
 MAX_NAMES = 20
 
+#: The most characters of a message.
+MAX_MESSAGE = 1900
+
+
+@contextlib.contextmanager
+def reading(path):
+    """Lets errors name the file that is read in the block, whatever the file holds.
+
+    A reader cannot foresee each value that a damaged or hostile file may hold in place of another.
+    An error that does not name the file, or says more than `MAX_MESSAGE` characters, becomes a
+    ValueError that does. The block must only read: an error about an argument of the user would
+    blame the file.
+
+    Args:
+        path: str or path of a file or folder.
+
+    Raises:
+        ValueError: for every error but ImportError, MemoryError, and OSErrors that name a file.
+    """
+    try:
+        yield
+    except (ImportError, MemoryError, Warning):
+        raise
+    except Exception as error:
+        is_of_system = isinstance(error, OSError) and error.filename is not None
+        is_good = isinstance(error, OSError | ValueError) and str(path) in str(error)
+        if is_of_system or (is_good and len(str(error)) <= MAX_MESSAGE):
+            raise
+        reason = shorten(f"{type(error).__name__}: {error}", MAX_MESSAGE // 3)
+        raise ValueError(
+            f"{shorten(path, MAX_MESSAGE // 2)} cannot be read: {reason}. It is damaged, or was "
+            "not written for this. Restore it, or pass another one."
+        ) from error
+
 
 def damaged(path, reason):
     """A ValueError that names the file, what is wrong with it, and what to do."""
+    path = Path(path)
     return ValueError(
         f"{path} cannot be read: {shorten(reason)}. It is damaged or its download was cut short "
         f"(it has {path.stat().st_size:,} bytes): download it again."

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import grain
-import keras_hub
+import keras
 import numpy as np
 
 
@@ -55,11 +55,11 @@ class MixedBatches(grain.MapDataset):
         batches = [dataset[index] for dataset in self._datasets]
         return tuple(_join_arrays(parts) for parts in zip(*batches, strict=True))
 
-    def check_backbone(self, backbone: keras_hub.models.Backbone) -> None:
-        """Raises a ValueError if a backbone cannot learn from the rows of a dataset."""
+    def check_task(self, task: keras.Model) -> None:
+        """Raises a ValueError if a task cannot learn from the rows of a dataset."""
         for dataset in self._datasets:
-            if hasattr(dataset, "check_backbone"):
-                dataset.check_backbone(backbone)
+            if hasattr(dataset, "check_task"):
+                dataset.check_task(task)
 
 
 def share_rows(batch_size: int, shares: Sequence[float]) -> list[int]:

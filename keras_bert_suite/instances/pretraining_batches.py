@@ -5,7 +5,7 @@ import warnings
 from typing import Any
 
 import grain
-import keras_hub
+import keras
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
@@ -175,13 +175,13 @@ class PretrainingBatches(grain.MapDataset):
         labels = None if plan.labels is None else plan.labels[rows].astype("int32")
         return name_arrays(masked, labels)
 
-    def check_backbone(self, backbone: keras_hub.models.Backbone) -> None:
-        """Raises a ValueError if a backbone cannot learn from the rows of the masker.
+    def check_task(self, task: keras.Model) -> None:
+        """Raises a ValueError if a task cannot learn from the rows of the masker.
 
         `fit` and `evaluate` of a task call it.
         """
-        if hasattr(self._masker, "check_backbone"):
-            self._masker.check_backbone(backbone)
+        if hasattr(self._masker, "check_task"):
+            self._masker.check_task(task)
 
 
 def name_arrays(

@@ -47,14 +47,39 @@ def change_pattern(backbone: BertBackbone, attention_pattern: str) -> BertBackbo
             f"A {type(backbone).__name__} has no attention pattern to change. Use a BertBackbone "
             "of keras_bert_suite."
         )
-    config = {**backbone.get_config(), "attention_pattern": attention_pattern}
     rows = _choose_rows(backbone, attention_pattern)
+    if rows is not None and backbone.num_segments < 2:
+        raise ValueError(
+            f"The mixture of 'unilm' has rows of two segments, and {backbone.name} has "
+            f"num_segments={backbone.num_segments}. Use a backbone with two segments."
+        )
+    return _copy(backbone, attention_pattern, rows)
+
+
+def holds_mixture(backbone: BertBackbone) -> bool:
+    """Whether a backbone has the segments of a mixture of language models.
+
+    A checkpoint of another library has the segments, but it does not name the pattern.
+    """
+    return backbone.num_segments == SEGMENTS_READ["unilm"]
+
+
+def leave_mixture(backbone: BertBackbone) -> BertBackbone:
+    """Copies a backbone with the segments of a mixture, and keeps only those of its own pattern."""
+    pattern = backbone.attention_pattern
+    return _copy(backbone, pattern, MIXTURE_SEGMENTS[pattern])
+
+
+def _copy(backbone: BertBackbone, pattern: str, rows: tuple[int, ...] | None) -> BertBackbone:
+    """A copy with another pattern, and with the given rows of the table of segments.
+
+    Args:
+        backbone: `BertBackbone`.
+        pattern: str.
+        rows: tuple of int, or None for the whole table.
+    """
+    config = {**backbone.get_config(), "attention_pattern": pattern}
     if rows is not None:
-        if backbone.num_segments < 2:
-            raise ValueError(
-                f"The mixture of 'unilm' has rows of two segments, and {backbone.name} has "
-                f"num_segments={backbone.num_segments}. Use a backbone with two segments."
-            )
         config["num_segments"] = len(rows)
     copy = type(backbone).from_config(config)
     values = {v.path: keras.ops.convert_to_numpy(v) for v in backbone.weights}
@@ -69,9 +94,7 @@ def _choose_rows(backbone: BertBackbone, pattern: str) -> tuple[int, ...] | None
     """The rows of the old table that make the new table of segments, or None for all."""
     if pattern == backbone.attention_pattern:
         return None
-    # A checkpoint of another library has the segments of a mixture, but not its pattern.
-    is_mixture = backbone.num_segments == SEGMENTS_READ["unilm"]
     if pattern == "unilm":
-        return None if is_mixture else _FIRST_ROWS
+        return None if holds_mixture(backbone) else _FIRST_ROWS
     # An unknown pattern is reported by the constructor.
-    return MIXTURE_SEGMENTS.get(pattern) if is_mixture else None
+    return MIXTURE_SEGMENTS.get(pattern) if holds_mixture(backbone) else None

@@ -10,7 +10,7 @@ from keras_bert_suite.layers import GLOBAL_ARGUMENT, LAYOUT_ARGUMENT, PackedSequ
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
 
-class TextEncoder(PackedSequences, keras_hub.models.Backbone):
+class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Backbone):
     """A backbone that is read from checkpoints, takes packed rows, and may recompute its blocks.
 
     A subclass builds a functional model, calls `take_layouts` after the constructor of Keras, and

@@ -16,6 +16,7 @@ from keras_hub.src.utils.preset_utils import (
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
+from keras_bert_suite.files.messages import reading
 from keras_bert_suite.models import BertBackbone, ModernBertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing.length_advice import LengthAdvice, advise_length
 from keras_bert_suite.preprocessing.packing import (
@@ -45,7 +46,7 @@ _NO_TOKENS = dict.fromkeys(("start_token_id", "end_token_id", "pad_token_id"), -
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
+class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPreprocessor):
     """Tokenizes one or several texts of each row, and packs them as BERT reads them.
 
     A row is `[CLS] A [SEP]`, `[CLS] A [SEP] B [SEP]` and so on, for RoBERTa
@@ -380,12 +381,17 @@ class SegmentPacker(keras_hub.models.TextClassifierPreprocessor):
         Raises:
             ValueError: if the vocabulary has another size than the model.
         """
-        config = checkpoint.tokenizer_config
-        tokenizer = TOKENIZERS[checkpoint.tokenizer_class](**config)
+        with reading(checkpoint.path):
+            config = checkpoint.tokenizer_config
+            tokenizer = TOKENIZERS[checkpoint.tokenizer_class](**config)
         if lowercase is not None:
             tokenizer = tokenizer.with_lowercase(lowercase)
         sizes = checkpoint.backbone_config
-        checkpoints.check_vocabulary(tokenizer.vocabulary_size(), sizes["vocabulary_size"])
+        checkpoints.check_vocabulary(
+            tokenizer.vocabulary_size(),
+            sizes["vocabulary_size"],
+            f"The tokenizer in {checkpoint.path}",
+        )
         length = sequence_length or checkpoint.sequence_length or sizes["max_sequence_length"]
         return cls(tokenizer, sequence_length=length, **kwargs)
 

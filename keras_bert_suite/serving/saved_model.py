@@ -7,6 +7,7 @@ import keras_hub
 
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.checksums import write_checksums
 from keras_bert_suite.serving.input_names import check_signature_names, choose_input_names
 from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.server_files import write_batching_parameters, write_warmup_requests
@@ -36,7 +37,9 @@ def export_saved_model(
       order of the probabilities;
     - `assets.extra/tf_serving_warmup_requests`: requests that a server answers when it loads the
       version;
-    - `batching_params.pbtxt`: how a server joins requests, if it is started with batching.
+    - `batching_params.pbtxt`: how a server joins requests, if it is started with batching;
+    - `SHA256SUMS`: checksums of the files. TensorFlow does not read it, and it checks the variables
+      only, not the graph or the vocabulary. `sha256sum -c SHA256SUMS` checks a copy.
 
     The version is written beside its place, flushed to disk and then renamed, so a server sees it
     only when it is complete.
@@ -98,6 +101,7 @@ def export_saved_model(
             model_name=model_name or path.absolute().parent.name,
             precision=precision,
         )
+        write_checksums(directory)
     return path
 
 

@@ -155,8 +155,8 @@ class ElectraPretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     def discriminator(self) -> keras.Model:
         """The discriminator with its head, which `save_hugging_face` writes.
 
-        Its inputs are those of the backbone, and its output is float (B, L), logits that are
-        positive for a token that was replaced. It shares the weights of this task.
+        Its inputs are those of the backbone. Its output has a logit for each token, float (B, L). A
+        positive logit says that the token was replaced. It shares the weights of this task.
         """
         scores = self.replaced_tokens(encode_tokens(self.backbone))
         model = keras.Model(self.backbone.input, scores, name="discriminator")

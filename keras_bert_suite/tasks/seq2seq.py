@@ -16,6 +16,7 @@ from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows, leave_tensorflow, read_texts
 from keras_bert_suite.layers import MaskedLMHead
 from keras_bert_suite.models import BertBackbone, change_pattern
+from keras_bert_suite.models.mixture_segments import holds_mixture, leave_mixture
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.preprocessing.target_predictions import find_predictions
@@ -137,6 +138,16 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
                 "a BERT. Load a checkpoint of a BERT."
             )
         return arguments, list_missing_poolers(checkpoint)
+
+    @classmethod
+    def load_checkpoint(cls, checkpoint: Any, load_weights: bool, **arguments: Any) -> Self:
+        task = super().load_checkpoint(checkpoint, load_weights, **arguments)
+        if not holds_mixture(task.backbone):
+            return task
+        del arguments["dtype"], arguments["skip"]
+        copy = cls(leave_mixture(task.backbone), **arguments)
+        copy.masked_lm.set_weights(task.masked_lm.get_weights())
+        return copy
 
     @classmethod
     def preset_classes(cls) -> tuple[type, ...]:

@@ -1,5 +1,6 @@
 """Opens a tokenizer of any kind, from the file or the folder that it is in."""
 
+import contextlib
 import errno
 import os
 from pathlib import Path
@@ -10,7 +11,7 @@ from keras_hub.tokenizers import Tokenizer
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.argument_checks import list_arguments
-from keras_bert_suite.files.messages import list_names
+from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_tokenizer import BytePairTokenizer
 from keras_bert_suite.tokenizers.byte_pair.modern_bert_tokenizer import ModernBertTokenizer
 from keras_bert_suite.tokenizers.sentence_piece.albert_tokenizer import AlbertTokenizer
@@ -58,12 +59,16 @@ def open_tokenizer(path: PathLike, **settings: Any) -> TextTokenizer:
         FileNotFoundError: if there is nothing at `path`, or a folder has no tokenizer.
         ValueError: if the file is none of these, or damaged; or the tokenizer has no such setting.
     """
-    name, arguments = _find_tokenizer(Path(path).expanduser())
-    if name is None:
-        return _open_preset(arguments, settings)
-    cls = TOKENIZERS[name]
-    _check_settings(cls, path, settings)
-    return cls(**{**arguments, **settings})
+    path = Path(path).expanduser()
+    with reading(path):
+        name, arguments = _find_tokenizer(path)
+    if name is not None:
+        _check_settings(TOKENIZERS[name], path, settings)
+    # A wrong setting is no fault of the file.
+    with contextlib.nullcontext() if settings else reading(path):
+        if name is None:
+            return _open_preset(arguments, settings)
+        return TOKENIZERS[name](**{**arguments, **settings})
 
 
 def _find_tokenizer(path):

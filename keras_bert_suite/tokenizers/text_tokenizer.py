@@ -12,13 +12,14 @@ from keras_hub.tokenizers import Tokenizer
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.files.messages import shorten
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, decode_text, is_tf_tensor
 
 #: The arguments that name special tokens.
 SPECIAL_TOKENS = ("unknown_token", "start_token", "end_token", "pad_token", "mask_token")
 
 
-class TextTokenizer(Tokenizer):
+class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     """A tokenizer with two engines of one behaviour: for Python text, and for TensorFlow graphs.
 
     Other rooms do not know how tokenizers differ. They ask the tokenizer: `packing_arguments` (the
@@ -350,7 +351,7 @@ def _check_special_tokens(vocabulary, special_tokens):
     """Raises ValueError if a value of `special_tokens` (argument name -> piece) is absent."""
     missing = {name: piece for name, piece in special_tokens.items() if piece not in vocabulary.ids}
     if missing:
-        wanted = ", ".join(f"{piece!r} ({name})" for name, piece in missing.items())
+        wanted = ", ".join(f"{shorten(repr(piece))} ({name})" for name, piece in missing.items())
         names = " or ".join(f"{name}=..." for name in missing)
         raise ValueError(
             f"The {vocabulary.source} of {len(vocabulary.tokens)} pieces lacks {wanted}. Add the "

@@ -13,8 +13,6 @@ checkpoints/
 """
 
 import dataclasses
-import hashlib
-import json
 import pathlib
 import shutil
 import uuid
@@ -24,12 +22,14 @@ import keras
 
 from keras_bert_suite.annotations import Arrays
 from keras_bert_suite.files.atomic_directory import atomic_directory
-from keras_bert_suite.files.atomic_file import write_json
+from keras_bert_suite.files.atomic_file import parse_json, write_json
+from keras_bert_suite.files.checksums import CHECKSUMS, describe_checksums, write_checksums
+from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.files.safetensors_file import write_safetensors
 from keras_bert_suite.training.progress import Progress
 
 FORMAT = 1
-MANIFEST, VARIABLES, CHECKSUMS = "manifest.json", "variables.safetensors", "SHA256SUMS"
+MANIFEST, VARIABLES = "manifest.json", "variables.safetensors"
 
 
 def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays, keep: int) -> int:
@@ -61,7 +61,7 @@ def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays
     with atomic_directory(path) as folder:
         write_safetensors(folder / VARIABLES, arrays)
         write_json(folder / MANIFEST, manifest)
-        (folder / CHECKSUMS).write_text(_checksums(folder), encoding="utf-8")
+        write_checksums(folder)
     for old in [p for p in _list_checkpoints(directory) if p.name <= path.name][:-keep]:
         _remove(old)
     return progress.batches
@@ -95,17 +95,22 @@ def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | 
         return path, progress
     if damages:
         raise ValueError(
-            f"No checkpoint in {directory} is valid: {'; '.join(damages)}. To train from the "
-            "start, move the directory away or choose another."
+            f"No checkpoint in {directory} is valid: {list_names(damages, '; ', 400)}. To train "
+            "from the start, move the directory away or choose another."
         )
     return None
 
 
 def read_arrays(path: pathlib.Path) -> Arrays:
-    """Reads the arrays of a checkpoint that `find_checkpoint` has found, by name."""
+    """Reads the arrays of a checkpoint that `find_checkpoint` has found, by name.
+
+    Raises:
+        ValueError: if they cannot be read, although their checksum is right.
+    """
     from safetensors.numpy import load_file
 
-    return load_file(path / VARIABLES)
+    with reading(path / VARIABLES):
+        return load_file(path / VARIABLES)
 
 
 def _read_progress(path: pathlib.Path) -> Progress:
@@ -113,25 +118,17 @@ def _read_progress(path: pathlib.Path) -> Progress:
     missing = [name for name in (MANIFEST, VARIABLES, CHECKSUMS) if not (path / name).is_file()]
     if missing:
         raise ValueError(f"{', '.join(missing)} missing")
-    found = _checksums(path).encode().splitlines()
+    found = describe_checksums(path, (MANIFEST, VARIABLES)).encode().splitlines()
     wanted = (path / CHECKSUMS).read_bytes().splitlines()
     for name, line in zip((MANIFEST, VARIABLES), found, strict=True):
         if line not in wanted:
             size = (path / name).stat().st_size
             raise ValueError(f"{name}, {size:,} bytes, does not have the sha256 in {CHECKSUMS}")
-    manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
-    if manifest["format"] != FORMAT:
-        raise ValueError(f"{MANIFEST} has format {manifest['format']}, wanted {FORMAT}")
-    return Progress(**manifest["progress"])
-
-
-def _checksums(folder: pathlib.Path) -> str:
-    """The checksums of the files of a checkpoint, as `sha256sum` prints them."""
-    lines = []
-    for name in (MANIFEST, VARIABLES):
-        with open(folder / name, "rb") as file:
-            lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {name}\n")
-    return "".join(lines)
+    with reading(path / MANIFEST):
+        manifest = parse_json((path / MANIFEST).read_bytes())
+        if manifest["format"] != FORMAT:
+            raise ValueError(f"{MANIFEST} has format {manifest['format']}, wanted {FORMAT}")
+        return Progress(**manifest["progress"])
 
 
 def _list_checkpoints(directory: pathlib.Path) -> list[pathlib.Path]:

@@ -18,7 +18,9 @@ from small_texts import VOCABULARY, WORDS
 from keras_bert_cli import main, pretrain
 from keras_bert_cli.command_flags import parse_flags
 from keras_bert_cli.pretraining_report import PretrainingReport
+from keras_bert_cli.standalone import folder_lock
 from keras_bert_suite import Pretrainer
+from keras_bert_suite.files.atomic_file import read_sealed_json, write_sealed_json
 from keras_bert_suite.training.run_checkpoints import read_arrays
 
 SETTINGS = ("--size=tiny", "--batch_size=4", "--sequence_length=16", "--max_predictions=3")
@@ -79,6 +81,33 @@ def test_a_finished_run_is_left_alone(run, corpus, pretrained):
     status, _, err = run("pretrain", *arguments, *SETTINGS, *MODEL, *STEPS[1:], "--steps=9")
     assert status == 2 and "--report_every=2 does not divide --steps=9; choose --steps=10" in err
     assert {path: path.read_bytes() for path in pretrained.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.backend_free
+def test_two_runs_on_one_folder(run, corpus, tmp_path, monkeypatch):
+    """The second says which folder, and leaves it as it is; killed runs do not hold it."""
+    monkeypatch.setattr(folder_lock, "SECONDS_TO_WAIT", 0)
+    output = tmp_path / "run"
+    output.mkdir()
+    # What a run leaves that is killed as it begins.
+    (output / ".lock").write_text("process 1 on another")
+    (output / ".settings.json.0123.tmp").write_text("{")
+    arguments = ["pretrain", "--corpus", corpus, "--output", output, *SETTINGS, *STEPS]
+    with folder_lock.lock_folder(output):
+        before = list_files(output)
+        status, _, err = run(*arguments)
+        assert status == 1 and err.count("\n") == 1
+        assert f"{output} is being written by another run, process {os.getpid()} on" in err
+        assert "Wait until it ends, or write to another folder." in err
+        assert list_files(output) == before
+    values = parse_flags("pretrain", pretrain, list(map(str, arguments[1:])))
+    with pretrain.begin_run(values, output):
+        assert (output / "settings.json").exists()
+        # A flipped bit in "finished": the run would seem to be done.
+        content = (output / "settings.json").read_text()
+        (output / "settings.json").write_text(content.replace('"finished": 0', '"finished": 6'))
+        status, _, err = run(*arguments)
+        assert status == 1 and "settings.json does not have the checksum under" in err
 
 
 @pytest.mark.broad
@@ -157,9 +186,9 @@ def test_corpora_are_mixed(run, corpus, tmp_path):
     assert "120 documents" in out and (tmp_path / "run/model").exists()
 
     shutil.copytree(corpus, other)
-    manifest = json.loads((other / "manifest.json").read_text())
+    manifest = read_sealed_json(other / "manifest.json")
     manifest["tokenizer"]["lowercase"] = not manifest["tokenizer"]["lowercase"]
-    (other / "manifest.json").write_text(json.dumps(manifest))
+    write_sealed_json(other / "manifest.json", manifest)
     arguments[1] = tmp_path / "failed"
     for shares, wanted, message in (
         (f"{corpus}=0.75,{copy}=0.5", 2, "sum is 1.25; the shares must be over 0"),

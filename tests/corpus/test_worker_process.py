@@ -1,10 +1,13 @@
 """A function in a process of its own."""
 
+import os
 import pickle
+import subprocess
+import sys
 
 import pytest
 
-from keras_bert_suite.corpus.worker_process import WorkerProcess
+from keras_bert_suite.corpus.worker_process import PROGRAM, WorkerProcess
 
 pytestmark = pytest.mark.backend_free
 
@@ -35,3 +38,22 @@ def test_it_ends_in_the_middle_of_its_work():
         worker._process.stdin.close()
         assert worker._process.wait(60) == 0
         worker._process.stdin = None  # `communicate` would flush it
+
+
+def test_it_ends_while_it_imports(tmp_path):
+    """If its parent is killed then. Else it would hold the lock of a folder."""
+    package = tmp_path / "keras_bert_suite"
+    package.mkdir()
+    (package / "__init__.py").write_text("import time\ntime.sleep(600)\n")
+    parent = (
+        "import os, subprocess, sys\n"
+        f"program = {PROGRAM!r}\n"
+        "command = [sys.executable, '-c', program, str(os.getpid())]\n"
+        "subprocess.Popen(command, stdin=subprocess.PIPE, pass_fds=(1,))\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    # The worker has inherited the pipe. Its other end is read until both have ended.
+    subprocess.run(
+        [sys.executable, "-c", parent], env=environment, stdout=subprocess.PIPE, timeout=60
+    )

@@ -87,3 +87,10 @@ def test_write_titles(run):
 def test_choose_endings(run):
     names, lines = run("choose_endings.py")
     assert [line[5:] for line in lines[-3:]] == [f"{names['prompt']} {e}" for e in names["endings"]]
+
+
+@pytest.mark.long
+def test_search_settings(run):
+    names, lines = run("search_settings.py")
+    assert len(names["study"].trials) == 8 and len(names["accuracies"]) == 3
+    assert lines[-2] == f"best of 8 trials {names['study'].best_value:.3f}"

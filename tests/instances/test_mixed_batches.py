@@ -86,9 +86,9 @@ def test_datasets_that_do_not_fit(datasets):
         MixedBatches([datasets[0], pairs])[0]
 
 
-def test_the_backbone_is_checked_for_each_dataset(datasets, monkeypatch):
+def test_the_task_is_checked_for_each_dataset(datasets, monkeypatch):
     checked = []
     for dataset in datasets:
-        monkeypatch.setattr(dataset, "check_backbone", checked.append)
-    MixedBatches(datasets).check_backbone("backbone")
-    assert checked == ["backbone"] * 3
+        monkeypatch.setattr(dataset, "check_task", checked.append)
+    MixedBatches(datasets).check_task("task")
+    assert checked == ["task"] * 3

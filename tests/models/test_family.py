@@ -1,20 +1,15 @@
 """Every kind of model beside transformers: outputs, gradients, checkpoints, heads, packed rows."""
 
-import warnings
-
 import keras
 import numpy as np
 import pytest
-import torch
 import transformers
 from checkers import check_backbone
-from family import LENGTH, MEMBERS, TASKS, RecordedMember, open_task, run_peer
-from gradients import compute_gradients
+from family import LENGTH, MEMBERS, TASKS, RecordedMember, open_task
+from family_parity import compare_encoder, compare_head
 from peer_weights import randomize, to_numpy
-from safetensors.numpy import load_file
 
 from keras_bert_suite import export_saved_model
-from keras_bert_suite.checkpoints import open_checkpoint, save_hugging_face
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
@@ -46,27 +41,6 @@ def living(request):
     return MEMBERS[request.param]
 
 
-def check_same_files(path, other, constants=()):
-    """All tensors are written back, under the same names.
-
-    The pooler is written also where the class of transformers has none.
-    """
-    ours, theirs = (load_file(folder / "model.safetensors") for folder in (path, other))
-    rows = open_checkpoint(other).model_type.names.rows
-    pooler = {theirs for path, theirs, _ in rows if path.startswith("pooler/")}
-    assert ours.keys() ^ theirs.keys() <= {*pooler, *constants}, ours.keys()
-    for name in theirs.keys() - set(constants):
-        np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
-
-
-def check_close(got, expected, seen=None, message=""):
-    """Compares arrays (B, ...), of (B, L, ...) only the tokens that are `seen`."""
-    got, expected = to_numpy(got), expected.detach().numpy()
-    if seen is not None:
-        got, expected = got[seen], expected[seen]
-    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-5, err_msg=message)
-
-
 @of_every_kind("modernbert")
 def test_basics(member):
     """BERT does the same in tests/models/test_bert_backbone.py, on every backend."""
@@ -79,44 +53,9 @@ def test_basics(member):
 
 def test_encoder_equals_transformers(living, tmp_path):
     """Outputs, gradients of every weight, and the files that are written back."""
-    peer = living.save_peer(tmp_path / "peer")
-    backbone = living.backbone.from_preset(tmp_path / "peer")
-    inputs = living.make_inputs()
-    seen = inputs["padding_mask"] == 1
-    theirs = run_peer(peer, inputs)
-    outputs = backbone(inputs)
-    check_close(outputs["sequence_output"], theirs.last_hidden_state, seen)
-    if living.has_pooler:
-        check_close(outputs["pooled_output"], theirs.pooler_output)
-
-    rng = np.random.default_rng(1)
-    weights = 0.1 * rng.standard_normal(theirs.last_hidden_state.shape) * seen[..., None]
-    weighting = {"sequence_output": weights.astype("float32")}
-    total = (theirs.last_hidden_state * torch.from_numpy(weighting["sequence_output"])).sum()
-    if living.has_pooler:
-        weights = 0.1 * rng.standard_normal(theirs.pooler_output.shape)
-        weighting["pooled_output"] = weights.astype("float32")
-        total += (theirs.pooler_output * torch.from_numpy(weighting["pooled_output"])).sum()
-    total.backward()
-    table = open_checkpoint(tmp_path / "peer").name_table
-    expected = {table.spell(name): parameter.grad for name, parameter in peer.named_parameters()}
-    got = compute_gradients(backbone, inputs, weighting)
-    compared = set()
-    for path, gradient in got.items():
-        name, transform = table.their_name(path)
-        if not living.has_pooler and path.startswith("pooler/"):
-            continue
-        compared.add(name)
-        wanted = transform(expected[name].numpy())
-        # The key's bias has no gradient but that of rounding.
-        scale = max(np.abs(wanted).max(), 0.1)
-        np.testing.assert_allclose(gradient, wanted, rtol=0, atol=1e-5 * scale, err_msg=path)
-    assert compared == {name for name, gradient in expected.items() if gradient is not None}
-
-    save_hugging_face(backbone, tmp_path / "again")
-    again = transformers.AutoModel.from_pretrained(tmp_path / "again")
-    assert type(again) is type(peer)
-    check_close(outputs["sequence_output"], run_peer(again, inputs).last_hidden_state, seen)
+    outputs, gradients = compare_encoder(living, tmp_path)
+    for name, difference in {**outputs, **gradients}.items():
+        assert difference <= 1e-5, name
     saved, original = (
         transformers.AutoConfig.from_pretrained(tmp_path / p) for p in ("again", "peer")
     )
@@ -129,34 +68,7 @@ def test_encoder_equals_transformers(living, tmp_path):
 def test_heads_equal_transformers(living, head, tmp_path):
     if head not in living.heads:
         pytest.skip("transformers has no such head for this kind of model")
-    peer = living.save_peer(tmp_path / "peer", head)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*heads? of the pretrainer")
-        task = open_task(head, tmp_path / "peer")
-    assert type(task.backbone) is living.backbone
-    inputs = living.make_inputs()
-    seen = inputs["padding_mask"] == 1
-    if head == "ForMultipleChoice":
-        inputs = living.make_choices(inputs)
-    theirs = run_peer(peer, inputs)
-    if head == "ForQuestionAnswering":
-        got = task(inputs)
-        for i, expected in enumerate((theirs.start_logits, theirs.end_logits)):
-            check_close(got[:, i], expected, seen)
-    elif head in ("ForMaskedLM", "ForPreTraining"):
-        positions = np.tile(np.arange(LENGTH, dtype="int32"), (3, 1))
-        got = task({**inputs, "mask_positions": positions})
-        expected = theirs.logits if head == "ForMaskedLM" else theirs.prediction_logits
-        check_close(got["mlm"], expected, seen)
-        if head == "ForPreTraining":
-            check_close(got["nsp"], theirs.to_tuple()[1])
-    else:
-        got = task(inputs)
-        check_close(got, theirs.logits, seen if head == "ForTokenClassification" else None)
-    save_hugging_face(task, tmp_path / "again")
-    again = getattr(transformers, type(peer).__name__).from_pretrained(tmp_path / "again")
-    assert again.config.architectures == [type(peer).__name__]
-    check_same_files(tmp_path / "again", tmp_path / "peer", living.constants)
+    assert compare_head(living, head, tmp_path) <= 1e-5
 
 
 @of_every_kind()

@@ -11,6 +11,7 @@ from small_texts import VOCABULARY, make_reviews
 from keras_bert_suite import (
     BertBackbone,
     LanguageModelMixture,
+    Pretrainer,
     SegmentPacker,
     TokenMasker,
     WordPieceTokenizer,
@@ -112,6 +113,6 @@ def test_errors():
     sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
     backbone = BertBackbone(30, **sizes, num_segments=6)
     with pytest.raises(ValueError, match="this BertBackbone has attention_pattern='bidirectional'"):
-        one_text.check_backbone(backbone)
+        one_text.check_task(Pretrainer(backbone))
     with pytest.raises(ValueError, match="around a TokenMasker, got a LanguageModelMixture"):
         LanguageModelMixture(one_text)

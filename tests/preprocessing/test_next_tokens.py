@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 from small_texts import VOCABULARY, make_reviews
 
-from keras_bert_suite import BertBackbone, NextTokenTargets, SegmentPacker, WordPieceTokenizer
+from keras_bert_suite import (
+    BertBackbone,
+    ElectraBackbone,
+    ElectraPretrainer,
+    NextTokenTargets,
+    Pretrainer,
+    SegmentPacker,
+    WordPieceTokenizer,
+)
 
 TOKENIZER = WordPieceTokenizer(VOCABULARY)
 OUTPUTS = ("mask_positions", "mask_ids", "mask_weights")
@@ -54,7 +62,17 @@ def test_copies_and_errors():
     with pytest.raises(ValueError, match="keys token_ids and padding_mask, got .'token_ids'"):
         targets({"token_ids": np.zeros((1, 2), "int32")}, [0])
     sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
-    targets.check_backbone(BertBackbone(30, **sizes, attention_pattern="left_to_right"))
     for pattern in ("bidirectional", "right_to_left", "seq2seq"):
+        backbone = BertBackbone(30, **sizes, attention_pattern=pattern)
         with pytest.raises(ValueError, match=f"attention_pattern='{pattern}' a token of this Bert"):
-            targets.check_backbone(BertBackbone(30, **sizes, attention_pattern=pattern))
+            targets.check_task(Pretrainer(backbone, next_sentence=False))
+    backbone = BertBackbone(30, **sizes, attention_pattern="left_to_right")
+    targets.check_task(Pretrainer(backbone, next_sentence=False))
+    electra = ElectraBackbone(30, **sizes, attention_pattern="left_to_right")
+    for task, names in (
+        (Pretrainer(backbone), "this Pretrainer also predicts nsp"),
+        (Pretrainer(backbone, next_sentence=False, span_boundary=True), "also predicts sbo"),
+        (ElectraPretrainer(electra), "this ElectraPretrainer also predicts rtd, token_ids"),
+    ):
+        with pytest.raises(ValueError, match=names):
+            targets.check_task(task)

@@ -163,3 +163,16 @@ def test_bad_arguments(classifier, tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ImportError, match="pip install tensorflow tensorflow-text"):
         check_export()
+
+
+def test_a_damaged_saved_model_is_refused(saved_model, tmp_path):
+    """TensorFlow compares the checksums of variables only."""
+    copy = shutil.copytree(saved_model, tmp_path / "1")
+    names = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
+    lines = (copy / "SHA256SUMS").read_text().splitlines()
+    assert {line.partition("  ")[2] for line in lines} == names - {"SHA256SUMS"}
+    content = bytearray((copy / "saved_model.pb").read_bytes())
+    content[len(content) // 2] ^= 1
+    (copy / "saved_model.pb").write_bytes(content)
+    with pytest.raises(ValueError, match="saved_model.pb does not have its SHA-256"):
+        ask_saved_model.SavedModel(copy)

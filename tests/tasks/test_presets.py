@@ -1,6 +1,10 @@
 """From presets and checkpoints to tasks, and back."""
 
 import contextlib
+import json
+import shutil
+import zipfile
+from types import SimpleNamespace
 
 import keras
 import keras_hub
@@ -48,6 +52,62 @@ def test_paths_need_not_be_strings(preset):
     for cls in (TextClassifier, Pretrainer, BertBackbone, SegmentPacker, WordPieceTokenizer):
         with pytest.warns(UserWarning) if cls is Pretrainer else contextlib.nullcontext():
             assert isinstance(cls.from_preset(preset), cls)
+
+
+@pytest.mark.backend_free
+def test_a_damaged_preset_is_refused(preset, tmp_path):
+    """Whichever of its files has a flipped bit, and whichever class reads it."""
+    copy = shutil.copytree(preset, tmp_path / "copy")
+    lines = (copy / "SHA256SUMS").read_text().splitlines()
+    names = [line.partition("  ")[2] for line in lines]
+    files = [path for path in preset.rglob("*") if path.is_file()]
+    assert {copy / name for name in names} == {
+        copy / path.relative_to(preset) for path in files if path.name != "SHA256SUMS"
+    }
+    for name in names:
+        content = bytearray((copy / name).read_bytes())
+        content[len(content) // 2] ^= 1
+        (copy / name).write_bytes(content)
+        for cls in (TextClassifier, BertBackbone, SegmentPacker, WordPieceTokenizer):
+            with pytest.raises(ValueError, match=f"{name} does not have its SHA-256 in .*SHA256"):
+                cls.from_preset(copy)
+        shutil.copy(preset / name, copy / name)
+    # Parts that are saved later are listed, too.
+    WordPieceTokenizer(VOCABULARY, lowercase=False).save_to_preset(copy)
+    assert not WordPieceTokenizer.from_preset(copy).lowercase
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    "changes", [{"vocabulary_size": 2**31}, {"hidden_dim": 2**40}, {"num_layers": 2**31}]
+)
+def test_a_configuration_that_asks_for_more_memory_than_the_weights(preset, tmp_path, changes):
+    copy = shutil.copytree(preset, tmp_path / "copy")
+    (copy / "SHA256SUMS").unlink()
+    content = json.loads((copy / "config.json").read_text())
+    content["config"] |= changes
+    (copy / "config.json").write_text(json.dumps(content))
+    (name,) = changes
+    with pytest.raises(ValueError, match=f"asks for a larger model than its weights are: .*{name}"):
+        TextClassifier.from_preset(copy)
+
+
+@pytest.mark.backend_free
+def test_a_damaged_archive_is_refused(tmp_path):
+    """Python 3.13 reads an archive that Keras reads piece by piece without its checksum."""
+    task = make_classifier()
+    task.save(tmp_path / "task.keras")
+    content = bytearray((tmp_path / "task.keras").read_bytes())
+    with zipfile.ZipFile(tmp_path / "task.keras") as archive:
+        info = archive.getinfo("model.weights.h5")
+        task.load_own_variables(SimpleNamespace(archive=archive, keys=dict))
+    content[info.header_offset + info.file_size // 2] ^= 1
+    (tmp_path / "task.keras").write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "task.keras") as archive:
+        with pytest.raises(ValueError, match="model.weights.h5 in .*task.keras .* damaged: rest"):
+            task.load_own_variables(SimpleNamespace(archive=archive, keys=dict))
+    with pytest.raises((ValueError, zipfile.BadZipFile)):
+        keras.saving.load_model(tmp_path / "task.keras")
 
 
 @pytest.mark.broad

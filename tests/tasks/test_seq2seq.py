@@ -201,6 +201,22 @@ def test_a_checkpoint_becomes_a_writer(tmp_path):
 
 
 @pytest.mark.backend_free
+def test_a_checkpoint_of_a_mixture_becomes_a_writer(tmp_path):
+    """A source and its target keep the segments 4 and 5, which they had in the mixture."""
+    MEMBERS["bert"].save_peer(tmp_path / "mixture", "ForMaskedLM", type_vocab_size=6)
+    writer = Seq2Seq.from_preset(tmp_path / "mixture", sequence_length=12, max_target_length=4)
+    mixture = MaskedLM.from_preset(tmp_path / "mixture")
+    learned, table = (
+        to_numpy(task.backbone.embeddings.segment_embedding.embeddings)
+        for task in (writer, mixture)
+    )
+    np.testing.assert_array_equal(learned, table[4:])
+    assert (writer.max_target_length, writer.compiled) == (4, True)
+    for ours, theirs in zip(writer.masked_lm.weights, mixture.masked_lm.weights, strict=True):
+        np.testing.assert_array_equal(to_numpy(ours), to_numpy(theirs))
+
+
+@pytest.mark.backend_free
 @pytest.mark.parametrize("kind", ["roberta", "modernbert", "electra"])
 def test_checkpoints_of_other_kinds_are_refused(kind, tmp_path):
     MEMBERS[kind].save_peer(tmp_path / kind)

@@ -21,7 +21,7 @@ from keras_bert_suite.checkpoints.google_tf1.string_table import (
     read_varint,
 )
 from keras_bert_suite.files.checksums import masked_checksum
-from keras_bert_suite.files.messages import damaged, list_names, shorten
+from keras_bert_suite.files.messages import damaged, list_names, reading, shorten
 
 # tensorflow/core/framework/types.proto
 _DTYPES = {
@@ -72,10 +72,10 @@ class TensorBundle:
                 name.decode(errors="backslashreplace"): _parse_entry(value)
                 for name, value in table.items()
             }
-            num_shards = header[1][0]
+            num_shards = _find_number(header, 1)
             if not all(e.shard < num_shards < 100_000 for e in self._entries.values()):
                 raise ValueError(f"it has {num_shards} data files")
-        except (ValueError, IndexError, KeyError, struct.error) as error:
+        except (ValueError, IndexError, KeyError, TypeError, struct.error) as error:
             raise damaged(self.index_path, error) from error
         self._byte_order = ">" if header.get(2, [0])[0] else "<"
         self._shards = [
@@ -116,7 +116,8 @@ class TensorBundle:
         if entry.size != dtype.itemsize * math.prod(entry.shape):
             raise damaged(self.index_path, f"{shorten(name)} is said to have {entry.size} bytes")
         if not entry.size:
-            return np.zeros(entry.shape, dtype)
+            with reading(self.index_path):
+                return np.zeros(entry.shape, dtype)
         data = np.memmap(path, "uint8", "r", entry.offset, (entry.size,))
         if masked_checksum(data) != entry.checksum:
             raise damaged(path, f"the checksum of {shorten(name)} is wrong")
@@ -184,13 +185,20 @@ def _parse_message(data):
 def _parse_entry(data):
     fields = _parse_message(data)
     shape = _parse_message(fields.get(2, [b""])[0])
-    dims = [_parse_message(dim).get(1, [0])[0] for dim in shape.get(2, [])]
     return _Entry(
-        dtype=fields.get(1, [0])[0],
-        shape=tuple(dims),
-        shard=fields.get(3, [0])[0],
-        offset=fields.get(4, [0])[0],
-        size=fields.get(5, [0])[0],
-        checksum=fields.get(6, [0])[0],
+        dtype=_find_number(fields, 1),
+        shape=tuple(_find_number(_parse_message(dim), 1) for dim in shape.get(2, [])),
+        shard=_find_number(fields, 3),
+        offset=_find_number(fields, 4),
+        size=_find_number(fields, 5),
+        checksum=_find_number(fields, 6),
         is_sliced=7 in fields,
     )
+
+
+def _find_number(fields, number):
+    """The int in a field of a message; 0 if it is left out."""
+    value = fields.get(number, [0])[0]
+    if not isinstance(value, int):
+        raise ValueError(f"field {number} of a message is no number")
+    return value

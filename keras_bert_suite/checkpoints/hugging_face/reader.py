@@ -1,5 +1,6 @@
 """Reads Hugging Face's checkpoints."""
 
+import warnings
 from dataclasses import replace
 
 from keras_bert_suite.checkpoints.hugging_face.config import (
@@ -108,10 +109,18 @@ class HuggingFaceCheckpoint:
                 f"'max_seq_length' in {path} must be a positive integer, got "
                 f"{shorten(repr(length))}."
             )
+        longest = self.backbone_config["max_sequence_length"]
+        if length is not None and length > longest:
+            warnings.warn(
+                f"'max_seq_length' in {path} is {shorten(length)}, and the model has {longest} "
+                "positions. Texts are cut to the latter.",
+                stacklevel=2,
+            )
+            return longest
         if length is not None or self.modules_directory is None:
             return length
         # Without that number, it is the length of the tokenizer.
-        path, longest = self.path / CONFIG_FILE, self.backbone_config["max_sequence_length"]
+        path = self.path / CONFIG_FILE
         length = read_json(path).get("model_max_length") if path.is_file() else None
         return min(length, longest) if type(length) is int and length > 0 else None
 

@@ -1,7 +1,6 @@
 """Reads the JSON files of a checkpoint, and checks every value."""
 
-import json
-
+from keras_bert_suite.files.atomic_file import parse_json
 from keras_bert_suite.files.messages import shorten
 
 
@@ -16,17 +15,9 @@ def read_json(path, kind=dict):
         ValueError: if the file is not JSON, or holds another kind of value.
     """
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    # JSONDecodeError and UnicodeDecodeError are ValueErrors.
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not JSON ({error}). Download the checkpoint again.") from error
-    if not isinstance(value, kind):
-        wanted = "object" if kind is dict else "array"
-        raise ValueError(
-            f"{path} must hold a JSON {wanted}, got {type(value).__name__}. Download the "
-            "checkpoint again."
-        )
-    return value
+        return parse_json(path.read_bytes(), kind)
+    except ValueError as error:
+        raise ValueError(f"{path} {error}. Download the checkpoint again.") from error
 
 
 class ConfigValues:

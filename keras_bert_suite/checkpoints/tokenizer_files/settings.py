@@ -55,6 +55,11 @@ def read_special_tokens(config, table):
     for theirs, (ours, usual) in table.items():
         token = config.get(theirs) or usual
         token = token.get("content") if isinstance(token, dict) else token
+        if not isinstance(token, str) or not token:
+            raise ValueError(
+                f"{theirs!r} in {CONFIG_FILE} must be a piece, got {shorten(repr(token))}. "
+                "Download the file again."
+            )
         if token != usual:
             differing[ours] = token
     return differing

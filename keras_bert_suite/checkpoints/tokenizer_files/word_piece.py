@@ -113,7 +113,7 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     return {**arguments, **read_special_tokens(config, SPECIAL_TOKENS)}
 
 
-def check_vocabulary(tokenizer_size, backbone_size):
+def check_vocabulary(tokenizer_size, backbone_size, name="The tokenizer"):
     """Checks that a tokenizer and a backbone belong together, by size.
 
     Every id must have a row. A smaller vocabulary belongs to another model: its ids would be in
@@ -124,6 +124,7 @@ def check_vocabulary(tokenizer_size, backbone_size):
     Args:
         tokenizer_size: int, tokens in the vocabulary.
         backbone_size: int, rows of the token embedding.
+        name: str, the tokenizer in the message.
 
     Raises:
         ValueError: naming both sizes.
@@ -132,7 +133,7 @@ def check_vocabulary(tokenizer_size, backbone_size):
     if backbone_size in [-(-tokenizer_size // multiple) * multiple for multiple in multiples]:
         return
     raise ValueError(
-        f"The tokenizer has a vocabulary of {tokenizer_size} tokens, the backbone has embeddings "
+        f"{name} has a vocabulary of {tokenizer_size} tokens, the backbone has embeddings "
         f"for {backbone_size}. Use the vocabulary that came with the weights; if tokens were "
         "added to or removed from its end on purpose, bring vocab.txt to "
         f"{backbone_size} lines, e.g. with [unused1] and so on."

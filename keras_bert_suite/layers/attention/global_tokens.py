@@ -248,7 +248,7 @@ def check_global_tokens(mask: Any, limit: int) -> None:
 
 
 def _has_values(x: Any) -> bool:
-    """Whether an array or tensor has values, and is not one of a function that is compiled."""
+    """Whether an array or tensor has values. In a function that is compiled it has none."""
     if isinstance(x, np.ndarray):
         return True
     backend = keras.config.backend()

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import keras
-import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Tensor
@@ -162,8 +161,9 @@ up to itself |
         weights.set_shape(row_ids.shape)
         return shifted, weights
 
-    def check_backbone(self, backbone: keras_hub.models.Backbone) -> None:
-        """Raises a ValueError if a backbone does not tell the kinds of rows apart."""
+    def check_task(self, task: keras.Model) -> None:
+        """Raises a ValueError if the backbone of a task does not tell the kinds of rows apart."""
+        backbone = task.backbone
         pattern = getattr(backbone, "attention_pattern", "bidirectional")
         if pattern != "unilm":
             raise ValueError(

@@ -93,14 +93,26 @@ class NextTokenTargets(keras.layers.Layer):
             "mask_weights": cast(predicts, "float32"),
         }
 
-    def check_backbone(self, backbone: keras_hub.models.Backbone) -> None:
-        """Raises a ValueError if the tokens of a backbone see the tokens that they predict."""
+    def check_task(self, task: keras.Model) -> None:
+        """Raises a ValueError if a task cannot learn from these targets.
+
+        Its tokens must not see the tokens that they predict, and its only head must be that for
+        masked tokens.
+        """
+        backbone = task.backbone
         pattern = getattr(backbone, "attention_pattern", "bidirectional")
         if pattern != "left_to_right":
             raise ValueError(
                 "NextTokenTargets asks each token for the next one, and with attention_pattern="
                 f"{pattern!r} a token of this {type(backbone).__name__} may look at it. Build the "
                 "backbone with attention_pattern='left_to_right'."
+            )
+        others = sorted(set(task.output) - {"mlm"})
+        if others:
+            raise ValueError(
+                "NextTokenTargets asks each token for the next one, and this "
+                f"{type(task).__name__} also predicts {', '.join(others)}, for which no token is "
+                "hidden. Use a Pretrainer with next_sentence=False and span_boundary=False."
             )
 
     def get_config(self) -> Config:

@@ -251,7 +251,7 @@ def hold_out(task, data, validation_data, validation_split, batch_size):
 def check_dataset(task, dataset, **given):
     """Checks that a dataset has batches that fit, and comes without arguments that are for rows.
 
-    A dataset may have a method `check_backbone`, as `PretrainingBatches` has.
+    A dataset may have a method `check_task`, as `PretrainingBatches` has.
 
     Args:
         task: `RowTask`.
@@ -272,5 +272,5 @@ def check_dataset(task, dataset, **given):
             f"weights. Drop {', '.join(names)}."
         )
     for source in list_sources(dataset):
-        if hasattr(source, "check_backbone"):
-            source.check_backbone(task.backbone)
+        if hasattr(source, "check_task"):
+            source.check_task(task)

@@ -68,21 +68,25 @@ def load_preset(
             raise ValueError(f"skip={skip!r} is for checkpoints of other libraries, not {preset}.")
         task = _load_keras_preset(cls, preset, load_weights, dtype, kwargs)
     else:
-        arguments, new_parts = cls.arguments_of(checkpoint, kwargs)
-        backbone_cls = BACKBONES[checkpoint.model_type.backbone]
-        if issubclass(cls.backbone_cls, backbone_cls):
-            backbone_cls = cls.backbone_cls
-        backbone = backbone_cls(
-            **{**checkpoint.backbone_config, **cls.backbone_arguments}, dtype=dtype
-        )
-        task = cls(backbone=backbone, **arguments)
-        _choose_global_tokens(task)
-        if load_weights:
-            skip = [skip] if isinstance(skip, str) else skip
-            checkpoints.load_weights(task, checkpoint, skip=[*skip, *new_parts])
+        skip = [skip] if isinstance(skip, str) else skip
+        task = cls.load_checkpoint(checkpoint, load_weights, dtype=dtype, skip=skip, **kwargs)
     task.preprocessor = preprocessor
     if not task.compiled and kwargs.get("compile", True):
         task.compile()
+    return task
+
+
+def load_checkpoint(cls, checkpoint, load_weights, dtype, skip, **kwargs):
+    """See `RowTask.load_checkpoint`."""
+    arguments, new_parts = cls.arguments_of(checkpoint, kwargs)
+    backbone_cls = BACKBONES[checkpoint.model_type.backbone]
+    if issubclass(cls.backbone_cls, backbone_cls):
+        backbone_cls = cls.backbone_cls
+    backbone = backbone_cls(**{**checkpoint.backbone_config, **cls.backbone_arguments}, dtype=dtype)
+    task = cls(backbone=backbone, **arguments)
+    _choose_global_tokens(task)
+    if load_weights:
+        checkpoints.load_weights(task, checkpoint, skip=[*skip, *new_parts])
     return task
 
 

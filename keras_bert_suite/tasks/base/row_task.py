@@ -30,7 +30,7 @@ from keras_bert_suite.tasks.base.input_checks import (
     order_columns,
 )
 from keras_bert_suite.tasks.base.predicting import predict
-from keras_bert_suite.tasks.base.presets import FURTHER_ARGUMENTS, load_preset
+from keras_bert_suite.tasks.base.presets import FURTHER_ARGUMENTS, load_checkpoint, load_preset
 from keras_bert_suite.tasks.base.resuming import find_progress, resume_run
 from keras_bert_suite.tasks.base.saved_task import SavedTask
 from keras_bert_suite.tasks.base.sequence_packing import check_can_pack_sequences
@@ -185,6 +185,26 @@ class RowTask(PackedSequences, SavedTask):
     def preset_classes(cls) -> tuple[type, ...]:
         """The tasks whose presets hold the head of this task."""
         return (cls,)
+
+    @classmethod
+    def load_checkpoint(
+        cls,
+        checkpoint: Any,
+        load_weights: bool,
+        *,
+        dtype: Any = None,
+        skip: Sequence[str] = (),
+        **arguments: Any,
+    ) -> Self:
+        """Builds the task of a checkpoint of another library.
+
+        Args:
+            checkpoint: from `checkpoints.open_checkpoint`.
+            load_weights, dtype: as for `from_preset`.
+            skip: list of regular expressions, as for `from_preset`.
+            **arguments: of the constructor.
+        """
+        return load_checkpoint(cls, checkpoint, load_weights, dtype, skip, **arguments)
 
     @classmethod
     def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:

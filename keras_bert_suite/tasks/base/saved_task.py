@@ -8,6 +8,7 @@ from typing import Any, Self
 import keras
 
 from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.checkpoints import SealedPreset
 from keras_bert_suite.models import TextEncoder
 from keras_bert_suite.models.trainability import (
     read_trainability,
@@ -16,7 +17,7 @@ from keras_bert_suite.models.trainability import (
 )
 
 
-class SavedTask:
+class SavedTask(SealedPreset):
     """A task whose files also hold the frozen layers, which Keras and KerasHub would leave out.
 
     Saving warns of classes that are not registered with Keras, because loading will not find them.
@@ -72,6 +73,23 @@ class SavedTask:
             self.optimizer.build(self.trainable_variables)
         # TensorFlow would still call functions that read the old weights, which stay in memory.
         self.train_function = self.test_function = self.predict_function = None
+
+    def load_own_variables(self, store: Any) -> None:
+        """Loads the weights of no layer, which are few, and checks a `.keras` file first.
+
+        Keras reads the weights in a `.keras` file whole. If their checksum is wrong, it reads them
+        again, piece by piece and without a checksum.
+
+        Raises:
+            ValueError: if the `.keras` file is damaged.
+        """
+        archive = getattr(store, "archive", None)
+        if archive is not None and (damaged := archive.testzip()):
+            raise ValueError(
+                f"{damaged} in {archive.filename} does not have its checksum. The file is damaged: "
+                "restore it, or write it again."
+            )
+        super().load_own_variables(store)
 
     def save_task_weights(self, filepath: PathLike) -> None:
         """Saves the weights of the head. KerasHub would save the optimizer's state, too."""

@@ -5,6 +5,7 @@ import json
 import os
 import warnings
 
+from keras_bert_suite.files.atomic_file import parse_json
 from keras_bert_suite.files.messages import list_names, shorten
 
 #: The first character of pieces that begin with a space.
@@ -155,11 +156,12 @@ def _read_merges(path):
 
 
 def _read_ids(path):
+    text = _read_text(path)
     try:
-        return json.loads(_read_text(path))
-    except json.JSONDecodeError as error:
+        return parse_json(text)
+    except ValueError as error:
         raise ValueError(
-            f"{os.fspath(path)} is not JSON ({error}). Wanted a vocab.json, an object of pieces "
+            f"{os.fspath(path)} {error}. Wanted a vocab.json, an object of pieces "
             "and their ids. A vocab.txt belongs to WordPieceTokenizer."
         ) from error
 

@@ -5,6 +5,7 @@ from typing import Any, Self
 import keras
 
 from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.files.messages import reading
 from keras_bert_suite.models import AlbertBackbone
 from keras_bert_suite.tokenizers.sentence_piece.albert_rules import (
     AlbertCharacters,
@@ -103,7 +104,8 @@ class AlbertTokenizer(SentencePieceTokenizer):
 
         vocabulary = self._checked_vocabulary()
         characters = AlbertCharacters(self.lowercase, self.strip_accents)
-        own_rules = dict(SentencePieceNormalizer(model_proto=vocabulary.content).decompile())
+        with reading(vocabulary.source):
+            own_rules = dict(SentencePieceNormalizer(model_proto=vocabulary.content).decompile())
         rules = compose_rules(own_rules, characters, set("".join(vocabulary.pieces)))
         content = make_content(vocabulary, self.special_tokens, compile_rules(rules.items()))
         processor = SentencePieceProcessor(model_proto=vocabulary.content)

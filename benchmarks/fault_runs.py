@@ -1,0 +1,290 @@
+"""Runs of the command line that are killed, stopped and disturbed; for faults.py.
+
+An import of Keras takes seconds, so one process imports everything and forks a child for each
+attempt. It computes nothing itself, so no thread of the backend is there when it forks.
+
+A pretraining writes a trace: where each attempt begins, and the number and the loss so far of each
+batch, to the bit. The traces and the last checkpoint are compared with those of a run that nothing
+disturbs. A run of `keras-bert prepare` is compared with an undisturbed run by all of its files.
+"""
+
+import contextlib
+import dataclasses
+import hashlib
+import os
+import random
+import signal
+import sys
+import time
+import traceback
+from pathlib import Path
+
+WORDS = "the film was good bad very not a and of it plot acting great awful dull fine".split()
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "##s", ".", ",", "!"]
+
+#: Batches of a pretraining, and batches from one of its checkpoints to the next.
+STEPS, EVERY = 60, 3
+
+
+@dataclasses.dataclass
+class Counts:
+    """What came of the faults of a part. The first four counts of outcomes must be 0.
+
+    Attributes:
+        faults: int, how many were injected.
+        unresumable: int, runs or attempts that failed by themselves, without or after a fault.
+        silent: int, wrong results without an error.
+        skipped, repeated: int, batches that are not, or twice, in the history of the weights.
+        found: int, faults that an error or a warning has named.
+        harmless: int, faults that changed nothing.
+    """
+
+    faults: int = 0
+    unresumable: int = 0
+    silent: int = 0
+    skipped: int = 0
+    repeated: int = 0
+    found: int = 0
+    harmless: int = 0
+
+    @property
+    def bad(self):
+        """int, the outcomes that must not be."""
+        return self.unresumable + self.silent + self.skipped + self.repeated
+
+
+def write_corpus(folder, seed=0):
+    """Writes `corpus.txt`, some documents, and `vocab.txt`."""
+    rng = random.Random(seed)
+    documents = [
+        "\n".join(" ".join(rng.choices(WORDS, k=rng.randint(3, 8))) for _ in range(6))
+        for _ in range(200)
+    ]
+    (folder / "corpus.txt").write_text("\n\n".join(documents) + "\n")
+    (folder / "vocab.txt").write_text("\n".join(PIECES) + "\n")
+
+
+def prepare_command(folder, output, workers=1):
+    """The arguments of `keras-bert prepare` for the corpus of a folder: 14 shards."""
+    inputs = "--input", str(folder / "corpus.txt"), "--vocab", str(folder / "vocab.txt")
+    return ["prepare", *inputs, "--output", str(output), f"--workers={workers}", "--slice_mb=0.003"]
+
+
+def pretrain_command(corpus, output):
+    """The arguments of `keras-bert pretrain` for a model that a process trains in seconds."""
+    sizes = "--size=tiny", "--batch_size=4", "--sequence_length=16", "--max_predictions=3"
+    steps = f"--steps={STEPS}", "--report_every=20", f"--checkpoint_every={EVERY}"
+    return [
+        *("pretrain", "--corpus", str(corpus), "--output", str(output)),
+        *(*sizes, *steps, "--held_out=0.2", "--evaluation_batches=2"),
+    ]
+
+
+def import_everything():
+    """Imports what the commands import, and lets pretrainings write traces."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot  # noqa: F401
+
+    import keras_bert_cli.pretraining_report  # noqa: F401
+    import keras_bert_suite.corpus
+    import keras_bert_suite.instances  # noqa: F401
+    from keras_bert_suite import TrainingCheckpoint
+
+    begin, end = TrainingCheckpoint.on_train_begin, TrainingCheckpoint.on_train_batch_end
+
+    def on_train_begin(self, logs=None):
+        begin(self, logs)
+        _append(self, f"from {self.progress.batches}")
+
+    def on_train_batch_end(self, batch, logs=None):
+        end(self, batch, logs)
+        _append(self, f"{self.progress.batches} {float(logs['loss']).hex()}")
+
+    TrainingCheckpoint.on_train_begin = on_train_begin
+    TrainingCheckpoint.on_train_batch_end = on_train_batch_end
+
+
+def trace_file(output):
+    """`pathlib.Path` of the trace of a run, beside its folder."""
+    return output.with_name(f"{output.name}.trace")
+
+
+def _append(checkpoint, line):
+    with open(trace_file(checkpoint.directory.parent), "ab", buffering=0) as file:
+        file.write(line.encode() + b"\n")
+
+
+def read_trace(output):
+    """[(batches done at the start, {number of a batch: its loss})] of each attempt of a run.
+
+    Raises:
+        ValueError: if the batches of an attempt do not follow one another.
+    """
+    attempts, file = [], trace_file(output)
+    for line in file.read_text().splitlines() if file.exists() else ():
+        number, _, loss = line.partition(" ")
+        if number == "from":
+            attempts.append((int(loss), {}))
+            continue
+        first, losses = attempts[-1]
+        if int(number) != first + len(losses) + 1:
+            raise ValueError(f"{file}: batch {number} after {first + len(losses)}")
+        losses[int(number)] = loss
+    return attempts
+
+
+def fork(command, log, disturb=contextlib.nullcontext):
+    """Runs a command in a child.
+
+    Args:
+        command: list of str, the arguments of `keras-bert`.
+        log: `pathlib.Path` of a file for its output.
+        disturb: function that returns a context manager, in which the child runs the command.
+
+    Returns:
+        int, the process id.
+    """
+    child = os.fork()
+    if child:
+        return child
+    status = 70
+    try:
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(descriptor, 1)
+        os.dup2(descriptor, 2)
+        from keras_bert_cli import main
+
+        with disturb():
+            status = main(command)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def is_running(child):
+    """Whether a child has not ended."""
+    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+
+
+def wait(child):
+    """The exit status of a child; negative for a signal."""
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def kill_later(child, seconds, started=lambda: True):
+    """Sends SIGKILL `seconds` after `started()` is true, if the child has not ended before."""
+    moment = None
+    while is_running(child):
+        if moment is None and started():
+            moment = time.monotonic() + seconds
+        if moment is not None and time.monotonic() >= moment:
+            os.kill(child, signal.SIGKILL)
+            return
+        time.sleep(0.001)
+
+
+class Pretraining:
+    """A run of `keras-bert pretrain`, which is disturbed, and the run that is not.
+
+    Args:
+        corpus: `pathlib.Path`, the prepared corpus.
+        output: `pathlib.Path`, the folder of the run.
+        undisturbed: `Pretraining`, or None for the undisturbed run.
+    """
+
+    def __init__(self, corpus, output, undisturbed=None):
+        self.command = pretrain_command(corpus, output)
+        self.output, self.undisturbed = output, undisturbed
+        self.log = output.with_name(f"{output.name}.log")
+
+    def start(self, disturb=contextlib.nullcontext):
+        """The process id of one more attempt."""
+        return fork(self.command, self.log, disturb)
+
+    def num_lines(self):
+        """int, the lines of the trace."""
+        file = trace_file(self.output)
+        return len(file.read_bytes().splitlines()) if file.exists() else 0
+
+    def finish(self, counts):
+        """Goes on without disturbance to the end, and counts what is wrong."""
+        status = wait(self.start())
+        if status:
+            counts.unresumable += 1
+            print(f"{self.output} ended with {status}:\n{self.log.read_text()}", file=sys.stderr)
+            return
+        self.compare(counts)
+
+    def compare(self, counts):
+        """Counts what differs from the undisturbed run."""
+        wanted = {}
+        for _, losses in read_trace(self.undisturbed.output):
+            wanted |= losses
+        done = 0
+        for first, losses in read_trace(self.output):
+            counts.skipped += max(0, first - done)
+            # At most the checkpoint that was being written is lost, and the one before it.
+            counts.repeated += max(0, done - 2 * EVERY - first)
+            counts.silent += any(wanted[number] != loss for number, loss in losses.items())
+            done = max(done, first + len(losses))
+        counts.skipped += STEPS - done
+        counts.silent += self.read_result() != self.undisturbed.read_result()
+
+    def read_result(self):
+        """The SHA-256 of all variables at the end, and the arrays of the model, as bytes."""
+        import h5py
+
+        content = []
+        with h5py.File(self.output / "model" / "model.weights.h5") as file:
+            file.visititems(
+                lambda name, item: (
+                    content.append((name, item[()].tobytes()))
+                    if isinstance(item, h5py.Dataset)
+                    else None
+                )
+            )
+        last = self.output / "checkpoints" / f"step-{STEPS:08d}" / "variables.safetensors"
+        return hashlib.sha256(last.read_bytes()).hexdigest(), content
+
+
+class Preparation:
+    """A run of `keras-bert prepare`, which is disturbed.
+
+    Args:
+        folder: `pathlib.Path` with the corpus.
+        output: `pathlib.Path`, the folder of the shards.
+        undisturbed: dict from `read_folder`.
+        workers: int.
+    """
+
+    def __init__(self, folder, output, undisturbed, workers=1):
+        self.command = prepare_command(folder, output, workers)
+        self.output, self.undisturbed = output, undisturbed
+        self.log = output.with_name(f"{output.name}.log")
+
+    def start(self, disturb=contextlib.nullcontext):
+        """The process id of one more attempt."""
+        return fork(self.command, self.log, disturb)
+
+    def finish(self, counts):
+        """Goes on without disturbance to the end, and counts what is wrong."""
+        status = wait(self.start())
+        if status:
+            counts.unresumable += 1
+            print(f"{self.output} ended with {status}:\n{self.log.read_text()}", file=sys.stderr)
+        else:
+            counts.silent += read_folder(self.output) != self.undisturbed
+
+
+def read_folder(folder):
+    """dict of name -> content of the files of a folder that are not hidden."""
+    return {
+        path.name: path.read_bytes()
+        for path in sorted(Path(folder).iterdir())
+        if not path.name.startswith(".")
+    }

@@ -1,0 +1,29 @@
+"""Presets with a checksum of each file."""
+
+import contextvars
+from typing import Any
+
+from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.files.checksums import write_checksums
+
+#: Whether an object is being saved that the preset of another object holds.
+_within = contextvars.ContextVar("within", default=False)
+
+
+class SealedPreset:
+    """An object of KerasHub that writes `SHA256SUMS` beside the files of its preset.
+
+    `open_checkpoint` compares the files with it. KerasHub's own `from_preset` does not.
+    """
+
+    def save_to_preset(self, preset_dir: PathLike, *args: Any, **kwargs: Any) -> None:
+        """Saves the object as a preset; see `save_to_preset` of its class in KerasHub."""
+        # A task saves its backbone and its preprocessor by their own `save_to_preset`.
+        is_outermost = not _within.get()
+        token = _within.set(True)
+        try:
+            super().save_to_preset(preset_dir, *args, **kwargs)  # type: ignore[misc]
+        finally:
+            _within.reset(token)
+        if is_outermost:
+            write_checksums(preset_dir)

@@ -1,0 +1,103 @@
+"""Checksums in JSON and beside the files of a folder: every flipped bit is found, or harmless."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from keras_bert_suite.files.atomic_file import parse_json, read_sealed_json, write_sealed_json
+from keras_bert_suite.files.checksums import CHECKSUMS, check_checksums, write_checksums
+
+pytestmark = pytest.mark.backend_free
+
+VALUE = {"steps": 6, "rate": 1e-4, "names": ["é", None], "finished": 0}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "config.json").write_bytes(b'{"dropout": 0.1}')
+    (tmp_path / "assets" / "vocab.txt").write_bytes(b"[PAD]\n[UNK]\n")
+    write_checksums(tmp_path)
+    return tmp_path
+
+
+def flip_each_bit(path):
+    """Yields after each flip of a bit of a file, which is undone afterwards."""
+    content = path.read_bytes()
+    for place in range(len(content)):
+        for bit in range(8):
+            damaged = bytearray(content)
+            damaged[place] ^= 1 << bit
+            path.write_bytes(damaged)
+            yield
+    path.write_bytes(content)
+
+
+def test_sealed_json(tmp_path):
+    path = tmp_path / "settings.json"
+    write_sealed_json(path, VALUE)
+    assert read_sealed_json(path) == VALUE
+    found = 0
+    for _ in flip_each_bit(path):
+        try:
+            value = read_sealed_json(path)
+        except ValueError:
+            found += 1
+        else:
+            # A damaged name of the checksum is one more key. Else only white space has changed.
+            assert {name: value[name] for name in VALUE} == VALUE
+            assert len(value) <= len(VALUE) + 1
+    assert found > 7 * len(path.read_bytes())
+    path.write_text(json.dumps(VALUE))
+    assert read_sealed_json(path) == VALUE, "files of older versions have no checksum"
+
+
+@pytest.mark.parametrize("data", [b"[" * 100_000, b"[]", b"1" * 5000, b"\xff", b'{"a": ', b"null"])
+def test_json_of_strangers(data):
+    with pytest.raises(ValueError) as caught:
+        parse_json(data)
+    assert len(str(caught.value)) < 200
+
+
+def test_each_flipped_bit_of_a_folder_is_found(folder):
+    for name in ("config.json", "assets/vocab.txt"):
+        for _ in flip_each_bit(folder / name):
+            with pytest.raises(ValueError, match=rf"{name} does not have its SHA-256 .* remove"):
+                check_checksums(folder)
+    check_checksums(folder)
+    # A name that has changed stands for a file that is not there: the others are compared.
+    results = {"found": 0, "harmless": 0}
+    for _ in flip_each_bit(folder / CHECKSUMS):
+        try:
+            check_checksums(folder)
+            results["harmless"] += 1
+        except ValueError:
+            results["found"] += 1
+    assert results["found"] > 4 * results["harmless"]
+
+
+@pytest.mark.skipif(shutil.which("sha256sum") is None, reason="needs sha256sum")
+def test_sha256sum_reads_them(folder):
+    command = ["sha256sum", "--check", "--strict", CHECKSUMS]
+    assert subprocess.run(command, cwd=folder, capture_output=True).returncode == 0
+    (folder / "config.json").write_bytes(b'{"dropout": 0.5}')
+    assert subprocess.run(command, cwd=folder, capture_output=True).returncode == 1
+
+
+@pytest.mark.parametrize(
+    "line", [b"00", b"\xff\xfe" * 3000, b"00  ../../etc/passwd", b"00  /etc/passwd", b"00  a\0b"]
+)
+def test_lines_of_strangers(folder, line):
+    (folder / CHECKSUMS).write_bytes(line + b"\n")
+    with pytest.raises(ValueError, match="SHA256SUMS, line 1: wanted a SHA-256") as caught:
+        check_checksums(folder)
+    assert len(str(caught.value)) < 2000
+
+
+def test_missing_files_are_left_to_the_reader(folder):
+    (folder / "config.json").unlink()
+    check_checksums(folder)
+    (folder / CHECKSUMS).write_bytes(b"00  " + b"x" * 10_000)
+    check_checksums(folder)

@@ -1,0 +1,122 @@
+"""Files that a stranger has changed: a few cases of each reader of `hostile_files.py`.
+
+`benchmarks/fuzz.py` tries thousands, in processes with little memory.
+"""
+
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+from hostile_files import READERS, Escape, make_shards, seal_shards, try_case, watch
+
+from keras_bert_suite.corpus import open_corpus
+from keras_bert_suite.files.messages import reading
+from keras_bert_suite.files.npz_file import read_integers
+
+pytestmark = pytest.mark.backend_free
+
+#: Cases of a reader of weight 1.
+CASES = 25
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_no_reader_does_harm(name, tmp_path):
+    reader = READERS[name]
+    valid = tmp_path / "valid"
+    valid.mkdir()
+    reader.make(valid)
+    reader.read(valid)
+    problems = [
+        f"{name} {case}: {problem}"
+        for case in range(max(4, round(CASES * reader.weight)))
+        if (problem := try_case(reader, valid, tmp_path / "case", f"{name} {case}"))
+    ]
+    assert problems == []
+
+
+def test_the_watch_sees_what_no_reader_may_do(tmp_path):
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    with watch(inside):
+        (inside / "file").write_bytes(b"")
+    for harm in (
+        lambda: outside.write_bytes(b""),
+        lambda: (inside / "file").rename(outside),
+        lambda: outside.with_name("folder").mkdir(),
+        lambda: pickle.loads(pickle.dumps(zipfile.ZipFile)),
+    ):
+        with pytest.raises(Escape), watch(inside):
+            harm()
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyError("x"), RecursionError(), ValueError("y" * 9999), OSError("no number"), TypeError()],
+)
+def test_errors_name_the_file(tmp_path, error):
+    with pytest.raises(ValueError) as caught, reading(tmp_path):
+        raise error
+    assert str(tmp_path) in str(caught.value) and len(str(caught.value)) < 2000
+
+
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError(2, "No such file", "z"), ImportError("w"), MemoryError()]
+)
+def test_errors_that_stay(tmp_path, error):
+    with pytest.raises(type(error)) as caught, reading(tmp_path):
+        raise error
+    assert caught.value is error
+    named = ValueError(f"{tmp_path} is empty.")
+    with pytest.raises(ValueError) as caught, reading(tmp_path):
+        raise named
+    assert caught.value is named
+
+
+def write_npz(path, header, data=b""):
+    """Writes an array with a header of its own."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        size = len(header).to_bytes(2, "little")
+        archive.writestr("a.npy", b"\x93NUMPY\x01\x00" + size + header.encode() + data)
+
+
+@pytest.mark.parametrize(
+    "descr, shape",
+    [
+        ("'<u1'", "(1099511627776,)"),  # a terabyte, in a file of 200 bytes
+        ("'<i8'", "(-1,)"),
+        ("'<f8'", "(1,)"),
+        ("'|O'", "(1,)"),
+        ("'<u1'", "()"),
+        ("[('a', '<i8')]", "(1,)"),
+    ],
+)
+def test_arrays_of_strangers(tmp_path, descr, shape):
+    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n"
+    write_npz(tmp_path / "file.npz", header, bytes(8))
+    with pytest.raises(ValueError, match=r"file\.npz cannot be read"):
+        read_integers("file.npz", (tmp_path / "file.npz").read_bytes(), ["a"])
+
+
+def test_arrays_are_those_of_numpy(tmp_path):
+    arrays = {"a": np.arange(300, dtype="uint16"), "b": np.zeros(0, "uint8")}
+    np.savez_compressed(tmp_path / "file.npz", **arrays)
+    for found, wanted in zip(
+        read_integers("file.npz", (tmp_path / "file.npz").read_bytes(), arrays),
+        arrays.values(),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(found, wanted)
+        assert found.dtype == wanted.dtype
+
+
+def test_lengths_that_contradict_each_other(tmp_path):
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    make_shards(folder)
+    lengths = dict(np.load(folder / "shard-00000.npz"))
+    lengths["sentence_lengths"] = lengths["sentence_lengths"][1:]
+    np.savez(folder / "shard-00000.npz", **lengths)
+    seal_shards(folder)
+    with pytest.raises(ValueError, match=r"shard-00000\.npz is damaged: it has"):
+        open_corpus(folder)
