@@ -79,7 +79,7 @@ class ShardedCorpus(TokenCorpus):
     def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
         lengths, counts = self._read_arrays(shard, ["sentence_lengths", "document_sentences"])
         if counts.sum(dtype="uint64") != len(lengths):
-            reason = f"its documents have other than {len(lengths)} sentences"
+            reason = f"it has {len(lengths)} sentences, and other counts of its documents"
             raise _damaged(self._folder, shard_name(shard, "lengths"), reason)
         return lengths, counts
 
