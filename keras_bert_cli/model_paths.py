@@ -71,7 +71,14 @@ def check_corpus(path):
     Raises:
         FileNotFoundError: if there is no corpus, or `keras-bert prepare` has not finished it.
     """
-    if not (Path(path) / "manifest.json").is_file():
+    if "://" in path:
+        import fsspec
+
+        files, root = fsspec.url_to_fs(path)
+        finished = files.isfile(f"{root.rstrip('/')}/manifest.json")
+    else:
+        finished = (Path(path) / "manifest.json").is_file()
+    if not finished:
         raise FileNotFoundError(
             f"{path} holds no finished corpus: there is no manifest.json in it. Make one with "
             "keras-bert prepare; a run that was stopped goes on with the same arguments."

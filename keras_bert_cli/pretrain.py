@@ -20,6 +20,9 @@ Example:
   keras-bert pretrain --corpus shards --checkpoint run/model --sequence_length 512 \\
       --batch_size 8 --steps 2000 --output run512
 
+  # Seven rows of each batch of ten are of the first corpus.
+  keras-bert pretrain --corpus wikipedia=0.7,books=0.3 --batch_size 40 --steps 20000 --output mixed
+
   # 40% of the tokens, all of them hidden (Wettig et al., 2022).
   keras-bert pretrain --corpus shards --masking_rate 0.4 --mask_token_rate 1 \\
       --random_token_rate 0 --steps 20000 --output run40
@@ -36,6 +39,7 @@ from pathlib import Path
 from absl import flags
 
 from .command_flags import UsageError, define_path
+from .corpus_shares import CORPUS_EXPLANATION, read_shares
 from .masker_flags import check_masker_flags, define_masker_flags
 from .model_paths import check_corpus, check_model
 from .new_models import MODEL_FLAGS, check_model_flags, define_model_flags, make_backbone
@@ -68,7 +72,7 @@ def define_flags(values):
     def number(name, default, explanation, upper_bound=None):
         flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
 
-    path("corpus", None, "Folder that keras-bert prepare wrote.")
+    path("corpus", None, CORPUS_EXPLANATION)
     path("output", None, "Folder of the run, new or to go on with.")
     integer("steps", None, "Training steps of the whole run. A step takes one batch.")
     explanation = "What the model learns."
@@ -89,6 +93,11 @@ def define_flags(values):
     number("generator_width", 0.25, explanation, 1)
     explanation = "How often to aim at a shorter sequence."
     number("short_seq_prob", 0.1, explanation, 1)
+    explanation = (
+        "Blocks of a million sentences that are shuffled together; more blocks mix better, and "
+        "take more memory."
+    )
+    integer("shuffle_blocks", 8, explanation)
     choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
     explanation = "Learning rate at its peak."
     number("learning_rate", 1e-4, explanation)
@@ -144,13 +153,15 @@ def pretrain(values, objective, settings, output):
 
     from .pretraining_report import PretrainingReport
 
-    corpus, tokenizer = open_corpus(values.corpus), read_tokenizer(values.corpus)
+    folders = read_shares(values.corpus)
+    corpora, tokenizer = [open_corpus(folder) for folder in folders], read_tokenizer(*folders)
     keras.utils.set_random_seed(values.seed)
     pretrainer = build_pretrainer(values, objective, tokenizer)
-    training, held_out = make_batches(values, objective, corpus, tokenizer)
+    training, held_out = make_batches(values, objective, corpora, tokenizer)
     pretrainer.compile(make_optimizer(values))
+    num_documents = sum(corpus.num_documents for corpus in corpora)
     print(
-        f"{pretrainer.count_params():,} parameters, {corpus.num_documents:,} documents, "
+        f"{pretrainer.count_params():,} parameters, {num_documents:,} documents, "
         f"{len(training):,} batches an epoch, {keras.config.backend()}"
     )
     report = PretrainingReport(
@@ -187,7 +198,8 @@ def begin_run(values, output):
         check_tensorboard()
     if values.checkpoint:
         check_model(values.checkpoint)
-    check_corpus(values.corpus)
+    for folder in read_shares(values.corpus):
+        check_corpus(folder)
     return claim_folder(output, before, {**settings_of(values), "report_every": report_every})
 
 
@@ -306,27 +318,35 @@ def settings_of(values):
     return settings
 
 
-def make_batches(values, objective, corpus, tokenizer):
+def make_batches(values, objective, corpora, tokenizer):
     """(batches to train on, batches to evaluate on or None)."""
     from keras_bert_suite.corpus import hold_out
-    from keras_bert_suite.instances import PretrainingBatches
+    from keras_bert_suite.instances import MixedBatches, PretrainingBatches, share_rows
 
-    masker = objective.make_masker(values, corpus, tokenizer)
+    sizes = share_rows(values.batch_size, list(read_shares(values.corpus).values()))
+    maskers = [objective.make_masker(values, corpus, tokenizer) for corpus in corpora]
 
-    def make(part):
-        return PretrainingBatches(
-            part,
-            masker,
-            sequence_length=values.sequence_length,
-            batch_size=values.batch_size,
-            mode=values.mode,
-            short_seq_prob=values.short_seq_prob,
-            seed=values.seed,
+    def make(parts):
+        return MixedBatches(
+            [
+                PretrainingBatches(
+                    part,
+                    masker,
+                    sequence_length=values.sequence_length,
+                    batch_size=size,
+                    mode=values.mode,
+                    short_seq_prob=values.short_seq_prob,
+                    seed=values.seed,
+                    shuffle_blocks=values.shuffle_blocks,
+                )
+                for part, masker, size in zip(parts, maskers, sizes, strict=True)
+            ]
         )
 
     if not values.held_out:
-        return make(corpus), None
-    training, held_out = map(make, hold_out(corpus, values.held_out, values.seed))
+        return make(corpora), None
+    divided = [hold_out(corpus, values.held_out, values.seed) for corpus in corpora]
+    training, held_out = map(make, zip(*divided, strict=True))
     return training, held_out[: values.evaluation_batches]
 
 

@@ -24,6 +24,7 @@ FORMER_VALUES = {
     "mask_token_rate": 0.8,
     "random_token_rate": 0.1,
     **dict.fromkeys(("ngram_shares", "lexicon", "rarity", "similar_words")),
+    "shuffle_blocks": None,  # the whole corpus
 }
 
 
@@ -60,7 +61,7 @@ def keep_defaults(values, before):
         values: the flags.
         before: dict, which `read_run` has returned.
     """
-    for name in ("max_predictions", "dropout"):
+    for name in ("max_predictions", "dropout", "shuffle_blocks"):
         if name in before and values[name].using_default_value:
             values[name].value = before[name]
 

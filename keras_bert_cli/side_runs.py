@@ -4,6 +4,7 @@ A side is a pair: its name and its Keras backend. Its process gets `--child NAME
 `report`.
 """
 
+import collections
 import json
 import os
 import subprocess
@@ -23,8 +24,8 @@ def run_in_turn(command, sides, rounds, at_once=1, finished=None):
         rounds: list, for each round the list of its further arguments.
         at_once: int, processes that run side by side and share the cores. With more than one,
             measure the seconds of the processor (`time.process_time`), not those of the clock.
-        finished: path of a file, or None. Each run that ends adds a line to it, and a run that
-            has a line there already is not repeated. So a study that was killed goes on.
+        finished: path of a file, or None. Each run that ends adds a line to it, and a line takes
+            the place of one run. So a study that was killed goes on.
 
     Returns:
         dict, side -> dict, name of a figure -> list of its values, one for each round.
@@ -39,12 +40,13 @@ def run_in_turn(command, sides, rounds, at_once=1, finished=None):
     def run(place):
         number, side = place
         key = json.dumps([*side, *map(str, rounds[number])])
-        if key not in known:
-            known[key] = _run(command, side, rounds[number], at_once)
+        if known[key]:
+            figures = known[key].pop(0)
+        else:
+            figures = _run(command, side, rounds[number], at_once)
             if finished:
                 with open(finished, "a") as file:
-                    file.write(json.dumps({"run": key, "figures": known[key]}) + "\n")
-        figures = known[key]
+                    file.write(json.dumps({"run": key, "figures": figures}) + "\n")
         shown = ", ".join(f"{name} {_shorten(figures[name])}" for name in figures)
         print(f"round {number + 1} of {len(rounds)}: {' on '.join(side)}: {shown}", file=sys.stderr)
         return figures
@@ -61,10 +63,12 @@ def run_in_turn(command, sides, rounds, at_once=1, finished=None):
 
 
 def _read_finished(path):
-    if not path or not Path(path).exists():
-        return {}
-    lines = map(json.loads, Path(path).read_text().splitlines())
-    return {line["run"]: line["figures"] for line in lines}
+    """dict of lists. Rounds with the same arguments have a line each."""
+    known = collections.defaultdict(list)
+    if path and Path(path).exists():
+        for line in map(json.loads, Path(path).read_text().splitlines()):
+            known[line["run"]].append(line["figures"])
+    return known
 
 
 def _run(command, side, arguments, at_once):

@@ -1,11 +1,16 @@
 """Divides a corpus into documents to train on and documents to evaluate on."""
 
 import functools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from keras_bert_suite.argument_checks import check_share
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
+
+#: Shards whose drawn documents are kept in memory. The blocks that `PretrainingBatches` shuffles
+#: together have fewer shards.
+SHARDS_KEPT = 256
 
 
 def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCorpus, TokenCorpus]:
@@ -26,23 +31,73 @@ def hold_out(corpus: TokenCorpus, share: float, seed: int = 0) -> tuple[TokenCor
         ValueError: if `share` is out of its range, or either part has no document.
     """
     check_share("share", share, positive=True)
-    held = np.random.default_rng(seed).random(corpus.num_documents) < share
-    if held.all() or not held.any():
+
+    def count_held(shard):
+        documents = draw_documents(*corpus.documents_of(shard), share, seed, held=True)
+        return len(documents), corpus.count_sentences(shard)[documents].sum()
+
+    with ThreadPoolExecutor() as threads:
+        held = np.array(list(threads.map(count_held, range(corpus.num_shards))))
+    if held[:, 0].sum() in (0, corpus.num_documents):
         raise ValueError(
-            f"share={share} holds {held.sum()} of {len(held)} documents out, but both parts need "
-            "at least one document. Use another share or seed, or split very long documents."
+            f"share={share} holds {held[:, 0].sum()} of {corpus.num_documents} documents out, but "
+            "both parts need at least one document. Use another share or seed, or split very long "
+            "documents."
         )
-    return select_documents(corpus, ~held), select_documents(corpus, held)
+    trained = np.stack([corpus.shard_documents, corpus.shard_sentences], axis=1) - held
+    return (
+        CorpusPart(corpus, share, seed, False, *trained.T),
+        CorpusPart(corpus, share, seed, True, *held.T),
+    )
 
 
-def select_documents(corpus: TokenCorpus, chosen: np.ndarray) -> TokenCorpus:
-    """The corpus of the documents where `chosen`, bool (D,), is true."""
-    num_sentences = np.diff(corpus.document_starts)
-    lengths = corpus.sentence_lengths[np.repeat(chosen, num_sentences)]
-    starts = np.append(0, np.cumsum(num_sentences[chosen]))
-    read_tokens = functools.partial(_read_selected, corpus, np.flatnonzero(chosen))
-    return TokenCorpus(lengths, starts, read_tokens)
+class CorpusPart(TokenCorpus):
+    """One of the two parts of a corpus. It has the shards of the corpus, with fewer documents.
+
+    Args:
+        corpus, share, seed: as for `hold_out`.
+        held: bool, whether it is the part that is held out.
+        shard_documents, shard_sentences: as for `TokenCorpus`.
+    """
+
+    def __init__(
+        self,
+        corpus: TokenCorpus,
+        share: float,
+        seed: int,
+        held: bool,
+        shard_documents: np.ndarray,
+        shard_sentences: np.ndarray,
+    ) -> None:
+        super().__init__(shard_documents, shard_sentences)
+        self._corpus = corpus
+        self._drawing = share, seed, held
+
+    def count_sentences(self, shard: int) -> np.ndarray:
+        return self._corpus.count_sentences(shard)[self._find_documents(shard)]
+
+    def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
+        lengths, counts = self._corpus.read_lengths(shard)
+        chosen = np.zeros(len(counts), bool)
+        chosen[self._find_documents(shard)] = True
+        return lengths[np.repeat(chosen, counts)], counts[chosen]
+
+    def tokens(self, document: int) -> np.ndarray:
+        shard, number = self.locate(document)
+        first, _ = self._corpus.documents_of(shard)
+        return self._corpus.tokens(first + int(self._find_documents(shard)[number]))
+
+    def _find_documents(self, shard):
+        return draw_documents(*self._corpus.documents_of(shard), *self._drawing)
 
 
-def _read_selected(corpus: TokenCorpus, documents: np.ndarray, document: int) -> np.ndarray:
-    return corpus.tokens(int(documents[document]))
+@functools.lru_cache(SHARDS_KEPT)
+def draw_documents(first: int, end: int, share: float, seed: int, held: bool) -> np.ndarray:
+    """The documents of a part among the documents `first` to `end` - 1 of a corpus.
+
+    Returns:
+        int32 array, sorted, counted from `first`.
+    """
+    # A document takes one number.
+    rng = np.random.Generator(np.random.PCG64(seed).advance(first))
+    return np.flatnonzero((rng.random(end - first) < share) == held).astype("int32")

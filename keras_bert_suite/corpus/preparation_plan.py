@@ -123,11 +123,17 @@ def plan_corpus(inputs, tokenizer, output, slice_bytes, options):
         `CorpusPlan`.
 
     Raises:
-        ValueError: if the folder holds a corpus made in another way, naming the difference.
+        ValueError: if the folder is not of this machine, or holds a corpus made in another way,
+            naming the difference.
         FileExistsError: if the folder holds other files.
         BlockingIOError: if another run writes to the folder.
         FileNotFoundError: if there is no input.
     """
+    if "://" in os.fspath(output):
+        raise ValueError(
+            f"A corpus is written to a folder of this machine, got {output}. Copy the finished "
+            "folder there; `open_corpus` reads it."
+        )
     folder, names = find_files(inputs)
     output = Path(output).expanduser().absolute()
     vocabulary = tokenizer.asset_contents()

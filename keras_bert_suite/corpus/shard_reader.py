@@ -1,13 +1,14 @@
 """Reads a corpus that `prepare_corpus` wrote."""
 
 import collections
+import contextlib
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.corpus.corpus_folder import CorpusFolder
 from keras_bert_suite.corpus.preparation_plan import (
     MANIFEST_FILE,
     PLAN_FILE,
@@ -15,8 +16,8 @@ from keras_bert_suite.corpus.preparation_plan import (
     tokenizer_class_of,
 )
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.corpus.token_shards import describe_file, is_intact, shard_path
-from keras_bert_suite.files.atomic_file import read_sealed_json
+from keras_bert_suite.corpus.token_shards import describe_content, is_intact, shard_name
+from keras_bert_suite.files.atomic_file import parse_sealed_json
 from keras_bert_suite.files.messages import reading
 from keras_bert_suite.files.npz_file import read_integers
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
@@ -35,36 +36,54 @@ CACHE_BYTES = 256 << 20
 class ShardedCorpus(TokenCorpus):
     """A `TokenCorpus` on disk. Threads may share it. A pickled copy opens the files again.
 
+    A shard of a remote file system is copied to the temporary folder of this machine when its first
+    document is read, and its checksum is compared. The disk is freed when the shard is closed.
+
     Args:
-        path: str or path, the folder.
+        path: str or path, the folder, see `CorpusFolder`.
 
     Attributes:
         manifest: dict.
     """
 
     def __init__(self, path: PathLike) -> None:
-        self.path = Path(path).expanduser().absolute()
-        self.manifest = read_manifest(self.path)
-        with reading(self.path / MANIFEST_FILE):
-            shards = range(len(self.manifest["shards"]))
-            loaded = [_load_lengths(self.path, number, self.manifest) for number in shards]
-            sentences, documents = zip(*loaded, strict=True)
+        self._folder = CorpusFolder(path)
+        self.manifest = read_manifest(path)
+        with reading(self._folder.name(MANIFEST_FILE)):
+            shards = self.manifest["shards"]
+            self._check_sizes(shards)
             self._dtype = np.dtype(self.manifest["token_dtype"]).newbyteorder("<")
-        super().__init__(
-            np.concatenate(sentences).astype("int32"),
-            np.cumsum(np.concatenate([[0], *documents]), dtype="int64"),
-            self._read_document,
-        )
-        self._shard_starts = np.cumsum([0, *map(len, documents)])
-        self._readers: collections.OrderedDict[int, Any] = collections.OrderedDict()
+            super().__init__(
+                *([shard[name] for shard in shards] for name in ("documents", "sentences"))
+            )
+        self._open_shards: collections.OrderedDict[int, Any] = collections.OrderedDict()
         self._cache: collections.OrderedDict[Any, np.ndarray] = collections.OrderedDict()
         self._cached_bytes = 0
         self._lock = threading.Lock()
 
     def __reduce__(self):
-        return type(self), (self.path,)
+        return type(self), (self._folder.path,)
 
-    def _read_document(self, document):
+    def _check_sizes(self, shards):
+        sizes = self._folder.list_sizes()
+        for number, shard in enumerate(shards):
+            for kind, described in shard["files"].items():
+                file = shard_name(number, kind)
+                if sizes.get(file) != described["bytes"]:
+                    raise _damaged(self._folder, file, _explain(self._folder, file, described))
+
+    def count_sentences(self, shard: int) -> np.ndarray:
+        (counts,) = self._read_arrays(shard, ["document_sentences"])
+        return counts
+
+    def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
+        lengths, counts = self._read_arrays(shard, ["sentence_lengths", "document_sentences"])
+        if counts.sum(dtype="uint64") != len(lengths):
+            reason = f"it has {len(lengths)} sentences, and other counts of its documents"
+            raise _damaged(self._folder, shard_name(shard, "lengths"), reason)
+        return lengths, counts
+
+    def tokens(self, document: int) -> np.ndarray:
         with self._lock:
             tokens = self._cache.get(document)
             if tokens is not None:
@@ -81,50 +100,72 @@ class ShardedCorpus(TokenCorpus):
 
     def _unpack_document(self, document):
         """The tokens of a document as they are stored."""
-        if not 0 <= document < self.num_documents:
-            raise IndexError(f"document {document} of a corpus of {self.num_documents:,}")
-        shard = int(np.searchsorted(self._shard_starts, document, side="right")) - 1
-        record = int(document - self._shard_starts[shard])
+        shard, record = self.locate(document)
+        reader, document_tokens = self._open_shard(shard)
         try:
-            data = self._reader(shard).read([record])[0]
-            tokens = np.frombuffer(data, self._dtype)
+            tokens = np.frombuffer(reader.read([record])[0], self._dtype)
         except (RuntimeError, ValueError) as error:
-            raise _damaged(shard_path(self.path, shard, "tokens"), error) from None
-        wanted = int(self.sentences(document).sum())
+            raise _damaged(self._folder, shard_name(shard, "tokens"), error) from None
+        wanted = int(document_tokens[record])
         if len(tokens) != wanted:
             reason = f"document {document} has {len(tokens)} tokens, wanted {wanted}"
-            raise _damaged(shard_path(self.path, shard, "tokens"), reason)
+            raise _damaged(self._folder, shard_name(shard, "tokens"), reason)
         return tokens
 
-    def _reader(self, shard):
+    def _open_shard(self, shard):
+        """The reader of a shard, and how many tokens each of its documents has."""
         with self._lock:
-            if shard not in self._readers:
-                self._readers[shard] = self._open(shard)
-                if len(self._readers) > MAX_OPEN_SHARDS:
-                    self._readers.popitem(last=False)
-            self._readers.move_to_end(shard)
-            return self._readers[shard]
+            if shard not in self._open_shards:
+                self._open_shards[shard] = self._open_tokens(shard), self._sum_lengths(shard)
+                if len(self._open_shards) > MAX_OPEN_SHARDS:
+                    self._open_shards.popitem(last=False)
+            self._open_shards.move_to_end(shard)
+            return self._open_shards[shard]
 
-    def _open(self, shard):
+    def _open_tokens(self, shard):
         from array_record.python.array_record_module import ArrayRecordReader
 
-        path = shard_path(self.path, shard, "tokens")
-        reader = ArrayRecordReader(str(path), READER_OPTIONS, file_reader_buffer_size=1 << 16)
-        wanted = self.manifest["shards"][shard]["documents"]
-        # The reader opens a missing file, or a file that is cut short, without an error. It has no
-        # records then.
-        if reader.num_records() != wanted:
-            raise _damaged(path, f"it has {reader.num_records()} documents, wanted {wanted}")
+        file = shard_name(shard, "tokens")
+        summary = self.manifest["shards"][shard]
+        with self._folder.copy(file) as path:
+            if self._folder.is_remote and not is_intact(path, summary["files"]["tokens"]):
+                raise _damaged(self._folder, file, "its copy has another SHA-256")
+            reader = ArrayRecordReader(str(path), READER_OPTIONS, file_reader_buffer_size=1 << 16)
+            # The reader opens a missing file, or a file that is cut short, without an error. It has
+            # no records then.
+            found, wanted = reader.num_records(), summary["documents"]
+        if found != wanted:
+            raise _damaged(self._folder, file, f"it has {found} documents, wanted {wanted}")
         return reader
+
+    def _sum_lengths(self, shard):
+        lengths, counts = self.read_lengths(shard)
+        tokens_before = np.append(0, np.cumsum(lengths, dtype="int64"))
+        ends = np.cumsum(counts, dtype="int64")
+        return np.diff(tokens_before[np.append(0, ends)]).astype("int32")
+
+    def _read_arrays(self, shard, names):
+        """Arrays of the lengths of a shard. The last has a number for each document."""
+        file, summary = shard_name(shard, "lengths"), self.manifest["shards"][shard]
+        content, described = self._folder.read(file), summary["files"]["lengths"]
+        if describe_content(content) != described:
+            raise _damaged(self._folder, file, _explain(self._folder, file, described))
+        arrays = read_integers(self._folder.name(file), content, names)
+        if len(arrays[-1]) != summary["documents"]:
+            reason = f"it has {len(arrays[-1])} documents, wanted {summary['documents']}"
+            raise _damaged(self._folder, file, reason)
+        return arrays
 
 
 def open_corpus(path: PathLike, verify: bool = False) -> TokenCorpus:
     """Opens a prepared corpus.
 
     Args:
-        path: str or path of the folder.
+        path: str or path of the folder. "s3://bucket/shards" and "gs://bucket/shards" are read
+            through fsspec, with the packages s3fs and gcsfs.
         verify: bool, whether to read all files and compare checksums, as `verify_corpus` does.
-            Sizes, and the checksums of the lengths, are always compared.
+            Sizes are always compared. The checksum of the lengths of a shard is compared each time
+            they are read.
 
     Returns:
         `ShardedCorpus`.
@@ -145,14 +186,13 @@ def verify_corpus(path: PathLike) -> None:
         FileNotFoundError: if there is no finished corpus.
         ValueError: if a file is damaged or missing, naming the first.
     """
-    path = Path(path).expanduser()
-    manifest = read_manifest(path)
+    folder, manifest = CorpusFolder(path), read_manifest(path)
     for number, summary in enumerate(manifest["shards"]):
         for kind, description in summary["files"].items():
-            file = shard_path(path, number, kind)
-            if not is_intact(file, description):
-                raise _damaged(file, _explain(file, description))
-    _find_vocabulary(path, manifest)
+            file = shard_name(number, kind)
+            if not folder.exists(file) or folder.describe(file) != description:
+                raise _damaged(folder, file, _explain(folder, file, description))
+    _check_vocabulary(folder, manifest)
 
 
 def read_manifest(path: PathLike) -> dict[str, Any]:
@@ -162,9 +202,9 @@ def read_manifest(path: PathLike) -> dict[str, Any]:
         FileNotFoundError: if there is no manifest.
         ValueError: if the manifest is not JSON.
     """
-    file = Path(path) / MANIFEST_FILE
-    if not file.exists():
-        unfinished = (Path(path) / PLAN_FILE).exists()
+    folder = CorpusFolder(path)
+    if not folder.exists(MANIFEST_FILE):
+        unfinished = folder.exists(PLAN_FILE)
         raise FileNotFoundError(
             f"{path} holds a corpus that is not finished. Prepare it again with the same "
             "arguments: it goes on where it stopped."
@@ -173,63 +213,63 @@ def read_manifest(path: PathLike) -> dict[str, Any]:
             "with prepare_corpus, or keras-bert prepare."
         )
     try:
-        return read_sealed_json(file)
+        return parse_sealed_json(folder.read(MANIFEST_FILE))
     except ValueError as error:
-        raise _damaged(file, f"it {error}") from None
+        raise _damaged(folder, MANIFEST_FILE, f"it {error}") from None
 
 
-def read_tokenizer(path: PathLike) -> TextTokenizer:
+def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
     """The tokenizer that a corpus was prepared with, such as a `WordPieceTokenizer`.
+
+    Args:
+        path: str or path of the folder.
+        others: folders of corpora that are mixed with it.
 
     Raises:
         FileNotFoundError: if there is no finished corpus.
-        ValueError: if its vocabulary has changed.
+        ValueError: if the vocabulary of a corpus has changed, or the others were prepared with
+            another tokenizer.
     """
     manifest = read_manifest(path)
-    with reading(Path(path) / MANIFEST_FILE):
-        files = _find_vocabulary(Path(path).expanduser(), manifest)
-        return tokenizer_class_of(manifest)(*files, **manifest["tokenizer"])
+    for other in others:
+        other_manifest = read_manifest(other)
+        for name in ("tokenizer_class", "tokenizer", "vocabulary_sha256"):
+            if other_manifest.get(name) != manifest.get(name):
+                raise ValueError(
+                    f"{other} was prepared with another tokenizer than {path}: its {name} is "
+                    f"{other_manifest.get(name)}, wanted {manifest.get(name)}. Prepare it again "
+                    "with the tokenizer of the first."
+                )
+    folder = CorpusFolder(path)
+    with reading(folder.name(MANIFEST_FILE)), contextlib.ExitStack() as stack:
+        cls = tokenizer_class_of(manifest)
+        _check_vocabulary(folder, manifest)
+        files = [stack.enter_context(folder.copy(name)) for name in cls.asset_names]
+        return cls(*files, **manifest["tokenizer"])
 
 
-def _find_vocabulary(path, manifest):
-    """The paths of the files of the tokenizer, which are intact."""
-    files = [path / name for name in tokenizer_class_of(manifest).asset_names]
-    missing = [file for file in files if not file.is_file()]
-    if missing:
-        raise _damaged(missing[0], "it is missing")
+def _check_vocabulary(folder, manifest):
+    """Raises unless the files of the tokenizer are intact."""
+    names = tokenizer_class_of(manifest).asset_names
+    for name in names:
+        if not folder.exists(name):
+            raise _damaged(folder, name, "it is missing")
     wanted = manifest["vocabulary_sha256"]
-    if hash_vocabulary(file.read_bytes() for file in files) != wanted:
-        raise _damaged(" or ".join(map(str, files)), f"its SHA-256 is not {wanted}")
-    return files
+    if hash_vocabulary(folder.read(name) for name in names) != wanted:
+        raise _damaged(folder, " or ".join(names), f"its SHA-256 is not {wanted}")
 
 
-def _load_lengths(path, number, manifest):
-    """Checks the files of a shard, and returns (sentence_lengths, document_sentences)."""
-    described = manifest["shards"][number]["files"]
-    file = shard_path(path, number, "lengths")
-    if not is_intact(file, described["lengths"]):
-        raise _damaged(file, _explain(file, described["lengths"]))
-    tokens = shard_path(path, number, "tokens")
-    if not tokens.is_file() or tokens.stat().st_size != described["tokens"]["bytes"]:
-        raise _damaged(tokens, _explain(tokens, described["tokens"]))
-    sentences, documents = read_integers(file, ("sentence_lengths", "document_sentences"))
-    wanted = manifest["shards"][number]["documents"]
-    if len(documents) != wanted or documents.sum(dtype="uint64") != len(sentences):
-        raise _damaged(file, f"it has {len(documents)} documents, wanted {wanted}, all of them")
-    return sentences, documents
-
-
-def _explain(file, wanted):
+def _explain(folder, file, wanted):
     """How a file differs from its description."""
-    if not file.is_file():
+    if not folder.exists(file):
         return "it is missing"
-    found = describe_file(file)
+    found = folder.describe(file)
     what = "bytes" if found["bytes"] != wanted["bytes"] else "sha256"
     return f"its {what} are {found[what]}, wanted {wanted[what]}"
 
 
-def _damaged(file, reason):
+def _damaged(folder, file, reason):
     return ValueError(
-        f"{file} is damaged: {reason}. Restore the file, or prepare the corpus again with the same "
-        "arguments: it replaces damaged shards and keeps the others."
+        f"{folder.name(file)} is damaged: {reason}. Restore the file, or prepare the corpus again "
+        "with the same arguments: it replaces damaged shards and keeps the others."
     )

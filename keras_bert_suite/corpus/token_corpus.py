@@ -1,23 +1,46 @@
 """A tokenized corpus: documents of sentences of token ids."""
 
+import abc
+import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+#: A block has the documents that begin within so many consecutive sentences.
+SENTENCES_PER_BLOCK = 1 << 20
 
 
-class TokenCorpus:
+@dataclasses.dataclass(frozen=True)
+class CorpusBlock:
+    """The lengths of consecutive documents of a corpus. D documents, S sentences.
+
+    Attributes:
+        first_document: int, the number of the first document in the corpus.
+        document_starts: int64 (D + 1,), the first sentence of each document, counted from the
+            first sentence of the block, then S.
+        sentence_lengths: (S,), how many tokens each sentence has.
+    """
+
+    first_document: int
+    document_starts: np.ndarray
+    sentence_lengths: np.ndarray
+
+
+class TokenCorpus(abc.ABC):
     """The documents that pretraining instances are cut from.
 
-    Lengths are in memory. Tokens are read when they are needed. D documents, S sentences.
+    A corpus is stored in shards of whole documents. Only the counts of the shards are in memory.
+    Lengths and tokens are read when they are needed. A document has at least one sentence, and a
+    sentence at least one token.
+
+    A corpus is read block by block. Block k has the documents whose first sentence is one of the
+    `SENTENCES_PER_BLOCK` sentences from sentence k * `SENTENCES_PER_BLOCK` on. So the blocks of a
+    corpus do not depend on its shards.
 
     Args:
-        sentence_lengths: int32 (S,), how many tokens each sentence has, at least 1, document
-            after document.
-        document_starts: int64 (D + 1,), the first sentence of each document, then S. A
-            document has at least one sentence.
-        read_tokens: function from a document, int in [0, D), to the int32 ids of its
-            sentences one after the other.
+        shard_documents, shard_sentences: int, one number for each shard: how many documents
+            and sentences it has.
 
     Example:
     ```python
@@ -27,18 +50,15 @@ class TokenCorpus:
     ```
     """
 
-    def __init__(
-        self,
-        sentence_lengths: np.ndarray,
-        document_starts: np.ndarray,
-        read_tokens: Callable[[int], np.ndarray],
-    ) -> None:
-        self.sentence_lengths = sentence_lengths
-        self.document_starts = document_starts
-        self._read_tokens = read_tokens
+    def __init__(self, shard_documents: ArrayLike, shard_sentences: ArrayLike) -> None:
+        self.shard_documents = np.asarray(shard_documents, "int64")
+        self.shard_sentences = np.asarray(shard_sentences, "int64")
+        # The documents, and the sentences, before each shard; then all of them.
+        self._documents_before = np.append(0, np.cumsum(self.shard_documents))
+        self._sentences_before = np.append(0, np.cumsum(self.shard_sentences))
 
-    @classmethod
-    def from_documents(cls, documents: Iterable[Sequence[Sequence[int]]]) -> Self:
+    @staticmethod
+    def from_documents(documents: Iterable[Sequence[Sequence[int]]]) -> "MemoryCorpus":
         """Makes a corpus in memory. A document is a list of sentences, a sentence a list of ids.
 
         Empty sentences are left out, and so are documents that have empty sentences only.
@@ -48,21 +68,89 @@ class TokenCorpus:
         lengths = [len(sentence) for document in documents for sentence in document]
         tokens = [np.concatenate(document).astype("int32") for document in documents]
         starts = np.cumsum([0, *map(len, documents)])
-        return cls(np.array(lengths, "int32"), starts, tokens.__getitem__)
+        return MemoryCorpus(np.array(lengths, "int32"), starts, tokens.__getitem__)
+
+    @abc.abstractmethod
+    def count_sentences(self, shard: int) -> np.ndarray:
+        """int (D,), how many sentences each document of a shard has."""
+
+    @abc.abstractmethod
+    def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
+        """The lengths of the sentences of a shard, (S,), and the result of `count_sentences`."""
+
+    @abc.abstractmethod
+    def tokens(self, document: int) -> np.ndarray:
+        """int32, the ids of a document's sentences one after the other."""
+
+    @property
+    def num_shards(self) -> int:
+        """int."""
+        return len(self._documents_before) - 1
 
     @property
     def num_documents(self) -> int:
-        """int, D."""
-        return len(self.document_starts) - 1
+        """int."""
+        return int(self._documents_before[-1])
+
+    @property
+    def num_sentences(self) -> int:
+        """int."""
+        return int(self._sentences_before[-1])
+
+    @property
+    def num_blocks(self) -> int:
+        """int."""
+        return -(-self.num_sentences // SENTENCES_PER_BLOCK)
+
+    @property
+    def block_sentences(self) -> np.ndarray:
+        """int64 (K,), how many sentences each block reaches over."""
+        starts = np.arange(self.num_blocks + 1) * SENTENCES_PER_BLOCK
+        return np.diff(np.minimum(starts, self.num_sentences))
+
+    def documents_of(self, shard: int) -> tuple[int, int]:
+        """The number of the first document of a shard, and of the first document after it."""
+        first, end = self._documents_before[shard : shard + 2].tolist()
+        return first, end
+
+    def locate(self, document: int) -> tuple[int, int]:
+        """The shard of a document, and the number of the document in the shard.
+
+        Raises:
+            IndexError: if there is no such document.
+        """
+        if not 0 <= document < self.num_documents:
+            raise IndexError(f"document {document} of a corpus of {self.num_documents:,}")
+        shard = int(np.searchsorted(self._documents_before, document, side="right")) - 1
+        return shard, int(document - self._documents_before[shard])
 
     def sentences(self, document: int) -> np.ndarray:
         """int32, the lengths of a document's sentences."""
-        first, end = self.document_starts[document : document + 2]
-        return self.sentence_lengths[first:end]
+        shard, number = self.locate(document)
+        lengths, counts = self.read_lengths(shard)
+        end = int(counts[: number + 1].sum())
+        return lengths[end - int(counts[number]) : end].astype("int32")
 
-    def tokens(self, document: int) -> np.ndarray:
-        """int32, the ids of a document's sentences one after the other."""
-        return self._read_tokens(document)
+    def read_block(self, block: int) -> CorpusBlock:
+        """Reads the lengths of the documents of a block.
+
+        Args:
+            block: int from 0 to `num_blocks` - 1.
+        """
+        # The documents of the block begin with one of these sentences.
+        reach = np.array([block, block + 1]) * SENTENCES_PER_BLOCK
+        first_shard = int(np.searchsorted(self._sentences_before, reach[0], side="right")) - 1
+        end_shard = int(np.searchsorted(self._sentences_before[:-1], reach[1]))
+        documents, counts, lengths = [], [], []
+        for shard in range(first_shard, end_shard):
+            shard_lengths, shard_counts = self.read_lengths(shard)
+            starts = np.append(0, np.cumsum(shard_counts, dtype="int64"))
+            first, end = np.searchsorted(starts[:-1], reach - self._sentences_before[shard])
+            documents.append(int(self._documents_before[shard] + first))
+            counts.append(shard_counts[first:end])
+            lengths.append(shard_lengths[starts[first] : starts[end]])
+        document_starts = np.append(0, np.cumsum(np.concatenate(counts), dtype="int64"))
+        return CorpusBlock(documents[0], document_starts, np.concatenate(lengths))
 
     def count_tokens(self, vocabulary_size: int) -> np.ndarray:
         """Counts each id in the whole corpus, which it reads once. int64 (V,)."""
@@ -76,3 +164,33 @@ class TokenCorpus:
                 counts += np.bincount(np.concatenate(group), minlength=vocabulary_size)
                 group, size = [], 0
         return counts
+
+
+class MemoryCorpus(TokenCorpus):
+    """A corpus of a single shard, whose lengths are in memory. D documents, S sentences.
+
+    Args:
+        sentence_lengths: int32 (S,), how many tokens each sentence has, document after document.
+        document_starts: int64 (D + 1,), the first sentence of each document, then S.
+        read_tokens: function from a document, int in [0, D), to the int32 ids of its sentences.
+    """
+
+    def __init__(
+        self,
+        sentence_lengths: np.ndarray,
+        document_starts: np.ndarray,
+        read_tokens: Callable[[int], np.ndarray],
+    ) -> None:
+        super().__init__([len(document_starts) - 1], [len(sentence_lengths)])
+        self.sentence_lengths = sentence_lengths
+        self.document_starts = document_starts
+        self._read_tokens = read_tokens
+
+    def count_sentences(self, shard: int) -> np.ndarray:
+        return np.diff(self.document_starts)
+
+    def read_lengths(self, shard: int) -> tuple[np.ndarray, np.ndarray]:
+        return self.sentence_lengths, self.count_sentences(shard)
+
+    def tokens(self, document: int) -> np.ndarray:
+        return self._read_tokens(document)

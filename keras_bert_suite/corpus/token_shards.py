@@ -5,8 +5,8 @@ A shard has three files:
 - `shard-00000.array_record` has a record for each document, its token ids one after the other:
   little-endian uint16, or uint32 if the vocabulary is too large. Grain reads records at random.
 - `shard-00000.npz` has two arrays: `sentence_lengths` (S,), the number of tokens of each sentence,
-  and `document_sentences` (D,), the number of sentences of each document. An epoch is planned from
-  these arrays without reading a token.
+  and `document_sentences` (D,), the number of sentences of each document. Instances are planned
+  from these arrays without reading a token.
 - `shard-00000.json` has counts and checksums. It is written last. Without it a shard is not
   finished.
 """
@@ -153,9 +153,14 @@ class ShardWriter:
 SUFFIXES = {"tokens": ".array_record", "lengths": ".npz", "summary": ".json"}
 
 
+def shard_name(number, kind):
+    """The name of a file of a shard; `kind` is a key of `SUFFIXES`."""
+    return f"shard-{number:05d}{SUFFIXES[kind]}"
+
+
 def shard_path(folder, number, kind):
     """`pathlib.Path` of a file of a shard; `kind` is a key of `SUFFIXES`."""
-    return Path(folder) / f"shard-{number:05d}{SUFFIXES[kind]}"
+    return Path(folder) / shard_name(number, kind)
 
 
 def token_dtype(tokenizer):
@@ -174,6 +179,11 @@ def describe_file(path):
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     return {"bytes": os.path.getsize(path), "sha256": digest}
+
+
+def describe_content(content):
+    """The same of the bytes of a file."""
+    return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def is_intact(path, description):

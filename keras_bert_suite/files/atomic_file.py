@@ -50,10 +50,19 @@ def write_sealed_json(path, value):
 
 
 def read_sealed_json(path):
-    """Reads what `write_sealed_json` has written. Files of older versions have no checksum.
+    """Reads what `write_sealed_json` has written, as `parse_sealed_json` does.
 
     Args:
         path: `pathlib.Path`.
+    """
+    return parse_sealed_json(path.read_bytes())
+
+
+def parse_sealed_json(content):
+    """Reads the content of a file of `write_sealed_json`. Those of older versions have no checksum.
+
+    Args:
+        content: bytes.
 
     Returns:
         dict, without the checksum.
@@ -62,7 +71,7 @@ def read_sealed_json(path):
         ValueError: if the file is no JSON object, or does not have its checksum. The message
             follows the name of the file.
     """
-    value = parse_json(path.read_bytes())
+    value = parse_json(content)
     found = value.pop(SEAL, None)
     if found is not None and found != _seal(value):
         raise ValueError(f"does not have the checksum under {SEAL!r}")

@@ -1,5 +1,6 @@
 """Reads .npz files of strangers."""
 
+import io
 import math
 import zipfile
 
@@ -11,11 +12,12 @@ from keras_bert_suite.files.messages import damaged, reading
 _MOST_SHRINKING = 1032
 
 
-def read_integers(path, names):
+def read_integers(path, content, names):
     """Reads arrays of integers with one axis. Their sizes are checked before memory is taken.
 
     Args:
-        path: `pathlib.Path`.
+        path: str or path of the file, for messages.
+        content: bytes of the file.
         names: iterable of str.
 
     Returns:
@@ -24,8 +26,8 @@ def read_integers(path, names):
     Raises:
         ValueError: if the file is damaged, or an array is missing or is of another kind.
     """
-    size = path.stat().st_size
-    with reading(path), zipfile.ZipFile(path) as archive:
+    with reading(path), zipfile.ZipFile(io.BytesIO(content)) as archive:
+        size = len(content)
         return [_read(path, archive, archive.getinfo(f"{name}.npy"), size) for name in names]
 
 

@@ -1,6 +1,13 @@
 """Makes pretraining batches of a corpus: plans instances, packs and masks them."""
 
 from keras_bert_suite.instances.google_examples import GoogleExamples, write_google_examples
+from keras_bert_suite.instances.mixed_batches import MixedBatches, share_rows
 from keras_bert_suite.instances.pretraining_batches import PretrainingBatches
 
-__all__ = ["GoogleExamples", "PretrainingBatches", "write_google_examples"]
+__all__ = [
+    "GoogleExamples",
+    "MixedBatches",
+    "PretrainingBatches",
+    "share_rows",
+    "write_google_examples",
+]

@@ -1,4 +1,4 @@
-"""Plans the token ranges of the pretraining instances of an epoch.
+"""Plans the token ranges of pretraining instances.
 
 A plan needs only the lengths of the sentences. No token is read. D documents, S sentences, N
 instances.
@@ -18,23 +18,24 @@ from keras_bert_suite.preprocessing.packing import count_places, count_special_t
 
 MODES = (*PAIR_MODES, *ROW_MODES)
 
-#: About how many sentences are planned at once. Such a part of the corpus is called a slice here,
-#: and has a random generator of its own.
-SENTENCES_PER_SLICE = 1 << 20
-
 
 @dataclasses.dataclass(frozen=True)
 class InstancePlan:
-    """The instances of one epoch, in the order of the corpus.
+    """The instances of some documents in one epoch, in the order of the documents.
 
     Attributes:
+        documents: int64 (D,), the number of each document in the corpus.
+        document_begins: int64 (D + 1,), the tokens before each document, counted from the first
+            token of the first document; then all tokens.
         starts: int64 (N, 2), (N, 1) without pairs; the number of the first token of each
-            segment, counted from the first token of the corpus.
+            segment, counted in the same way.
         lengths: int32 (N, 2) or (N, 1), how many tokens each segment has, at least 1.
         labels: int8 (N,), 0 if the second segment of a pair follows the first, 1 if not, and 2 if
             it is the text before the first in mode "relations"; None without pairs.
     """
 
+    documents: np.ndarray
+    document_begins: np.ndarray
     starts: np.ndarray
     lengths: np.ndarray
     labels: np.ndarray | None
@@ -44,7 +45,12 @@ class InstancePlan:
 
 
 class InstancePlanner:
-    """Plans the instances of any epoch, as a pure function of (seed, epoch).
+    """Plans the instances of blocks of a corpus, as a pure function of (seed, epoch, blocks).
+
+    Each block has a random generator of its own. The blocks that are planned together exchange
+    random second texts, which are drawn from all of their documents. So a second text is as far
+    away as in the whole corpus if the blocks were drawn from the whole corpus, and no lengths but
+    those of the blocks are needed.
 
     Modes:
         "pairs": Google's `create_pretraining_data.py`. A gathering is consecutive sentences of a
@@ -75,7 +81,7 @@ class InstancePlanner:
     at least one sentence, but a sentence that is longer than a row is divided.
 
     Google's code tries ten times to find another document for a random B, and then takes the same
-    document. This class always takes another document, unless the corpus has a single document.
+    document. This class always takes another document, unless the blocks have a single document.
 
     Args:
         corpus: `TokenCorpus`.
@@ -110,48 +116,60 @@ class InstancePlanner:
         self.short_seq_prob = short_seq_prob
         self.seed = seed
         self._budget = count_places(sequence_length, num_segments, num_separators)
-        self._document_starts = np.asarray(corpus.document_starts)
-        # int64 (S + 1,): the tokens before each sentence.
-        self._tokens_before = np.zeros(len(corpus.sentence_lengths) + 1, "int64")
-        np.cumsum(corpus.sentence_lengths, out=self._tokens_before[1:])
+        self.corpus = corpus
 
-    def plan(self, epoch):
-        """Plans an epoch.
+    def plan(self, epoch, blocks=None):
+        """Plans some blocks together.
 
         Args:
             epoch: int, not negative.
+            blocks: sorted sequence of int, the blocks of the corpus; None for all blocks.
 
         Returns:
             `InstancePlan`.
         """
-        plan_slice = plan_pairs if self.mode in PAIR_MODES else plan_rows
-        parts = []
-        for number, documents in enumerate(self._cut_documents(), start=1):
-            # Slices are counted from 1. NumPy pads a seed with zeros, so slice 0 would have the
-            # seed [seed, epoch], which orders the instances.
-            rng = np.random.default_rng([self.seed, epoch, number])
-            parts.append(
-                plan_slice(
-                    rng,
-                    self._tokens_before,
-                    self._document_starts,
-                    documents,
-                    self._budget,
-                    self.short_seq_prob,
-                    self.mode,
-                )
-            )
-        starts, lengths, *labels = zip(*parts, strict=True)
-        return InstancePlan(
-            np.concatenate(starts),
-            np.concatenate(lengths).astype("int32"),
-            np.concatenate(labels[0]) if labels else None,
-        )
+        if blocks is None:
+            blocks = range(self.corpus.num_blocks)
+        documents, document_begins, parts = self._plan_blocks(epoch, blocks)
+        starts, lengths, *labels = map(np.concatenate, zip(*parts, strict=True))
+        return InstancePlan(documents, document_begins, starts, lengths, *(labels or [None]))
 
-    def _cut_documents(self):
-        """Yields `(first, end)`, the documents of each slice."""
-        sentences = np.arange(0, self._document_starts[-1], SENTENCES_PER_SLICE)
-        firsts = np.unique(np.searchsorted(self._document_starts, sentences))
-        num_documents = len(self._document_starts) - 1
-        firsts = firsts[firsts < num_documents].tolist()
-        return zip(firsts, [*firsts[1:], num_documents], strict=True)
+    def _plan_blocks(self, epoch, numbers):
+        """`documents` and `document_begins` of a plan, and a list of its other arrays by block."""
+        blocks = [self.corpus.read_block(number) for number in numbers]
+        documents, document_starts, tokens_before = _join(blocks)
+        plan_block = plan_pairs if self.mode in PAIR_MODES else plan_rows
+        parts, first = [], 0
+        for number, block in zip(numbers, blocks, strict=True):
+            end = first + len(block.document_starts) - 1
+            # Blocks are counted from 1 here. NumPy pads a seed with zeros, so block 0 would have
+            # the seed [seed, epoch], which orders the instances.
+            rng = np.random.default_rng([self.seed, epoch, int(number) + 1])
+            lengths = tokens_before, document_starts, (first, end)
+            planned = plan_block(rng, *lengths, self._budget, self.short_seq_prob, self.mode)
+            parts.append((planned[0], planned[1].astype("int32"), *planned[2:]))
+            first = end
+        return documents, tokens_before[document_starts], parts
+
+    def count(self, block):
+        """Counts the instances of a block in epoch 0."""
+        return len(self.plan(0, [block]))
+
+
+def _join(blocks):
+    """Joins the lengths of `CorpusBlock`s as if their documents followed each other.
+
+    Returns:
+        int64 (D,), the numbers of the documents in the corpus; int64 (D + 1,), the first sentence
+        of each document, then S; int64 (S + 1,), the tokens before each sentence, then all tokens.
+    """
+    counts = [np.diff(block.document_starts) for block in blocks]
+    numbers = [
+        block.first_document + np.arange(len(of_block))
+        for block, of_block in zip(blocks, counts, strict=True)
+    ]
+    lengths = np.concatenate([block.sentence_lengths for block in blocks])
+    tokens_before = np.zeros(len(lengths) + 1, "int64")
+    np.cumsum(lengths, dtype="int64", out=tokens_before[1:])
+    document_starts = np.append(0, np.cumsum(np.concatenate(counts)))
+    return np.concatenate(numbers), document_starts, tokens_before

@@ -98,7 +98,11 @@ def _draw_next(rng, tokens_before, document_starts, begins, targets):
         documents = others + (others >= documents)
     document_ends = document_starts[documents + 1]
     first = rng.integers(document_starts[documents], document_ends)
-    ends = np.searchsorted(tokens_before, tokens_before[first] + np.maximum(targets, 1))
+    wanted = tokens_before[first] + np.maximum(targets, 1)
+    ends = np.empty_like(first)
+    # In the order of the sentences: each search then finds the memory that it reads in a cache.
+    order = np.argsort(first)
+    ends[order] = np.searchsorted(tokens_before, wanted[order])
     return first, np.minimum(ends, document_ends)
 
 
@@ -113,7 +117,7 @@ def plan_rows(rng, tokens_before, document_starts, documents, budget, short_seq_
     # A piece is a sentence, or a part of a sentence that is longer than a row.
     num_pieces = -(-lengths // budget)
     piece_ends = np.cumsum(num_pieces)
-    pieces = np.full(piece_ends[-1], budget)
+    pieces = np.full(num_pieces.sum(), budget)
     pieces[piece_ends - 1] = lengths - (num_pieces - 1) * budget
     document_begins = np.append(0, piece_ends)[bounds - bounds[0]]
     # The [SEP] between two documents is counted with the piece after it.

@@ -10,14 +10,22 @@ import numpy as np
 
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.instances.epoch_plans import EpochPlans
+from keras_bert_suite.instances.epoch_stretches import (
+    EpochStretches,
+    count_instances,
+    divide_blocks,
+)
 from keras_bert_suite.instances.instance_planner import PAIR_MODES, InstancePlanner
+from keras_bert_suite.instances.stretch_plans import StretchPlans
 from keras_bert_suite.instances.token_ranges import TokenRanges
 from keras_bert_suite.preprocessing.masking.language_model_mixture import LanguageModelMixture
 from keras_bert_suite.preprocessing.masking.next_tokens import NextTokenTargets
 from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
 from keras_bert_suite.preprocessing.masking.token_shuffler import TokenShuffler
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
+
+#: The blocks that are shuffled together: up to 8 million sentences, some 200 million tokens.
+SHUFFLE_BLOCKS = 8
 
 #: The class warns if the share of random pairs is at least this large. For documents of two or
 #: three short sentences the share is two thirds.
@@ -42,9 +50,16 @@ class PretrainingBatches(grain.MapDataset):
     With a masker of `dynamic=False` every epoch has the same instances and masks, in another order.
     `evaluate` always begins at element 0, so it always sees the same batches.
 
-    The instances of an epoch are planned before its first batch. From the middle of the epoch on, a
-    thread plans the next epoch. The two plans take 33 bytes for each instance, and the corpus takes
-    8 bytes for each sentence.
+    An epoch is a sequence of stretches. A stretch has the instances of up to `shuffle_blocks`
+    blocks of a million sentences in a shuffled order. The blocks are drawn from equal parts of the
+    corpus, so a batch mixes documents of the whole corpus. A corpus of up to `shuffle_blocks`
+    blocks is one stretch. The plan of a stretch is made before its first batch. From the middle of
+    a stretch on, a thread plans the next. The two plans take 29 bytes for each instance of a
+    stretch. Lengths of sentences are read for a plan, and not kept.
+
+    If there are several stretches, each of them has a fixed number of batches, and leaves instances
+    out or visits some again, as said above for an epoch. Of a corpus of more than 32 blocks, the
+    instances are counted in 32 of them only, and estimated for the others.
 
     Args:
         corpus: `TokenCorpus`.
@@ -57,6 +72,8 @@ class PretrainingBatches(grain.MapDataset):
         short_seq_prob: float, how often to aim at a random shorter length.
         seed: int, not negative, the seed of the instances and of their order. The masker has a seed
             of its own for the masks.
+        shuffle_blocks: int, the most blocks of the corpus that are shuffled together. A block takes
+            some 40 MB. None shuffles the whole corpus, and gives the batches of former versions.
 
     Raises:
         ValueError: if an argument is out of its range, an epoch does not fill a batch, or `mode`
@@ -81,35 +98,45 @@ class PretrainingBatches(grain.MapDataset):
         mode: str = "pairs",
         short_seq_prob: float = 0.1,
         seed: int = 0,
+        shuffle_blocks: int | None = SHUFFLE_BLOCKS,
     ) -> None:
         super().__init__()
         check_integer("batch_size", batch_size, at_least=1)
+        if shuffle_blocks is not None:
+            check_integer("shuffle_blocks", shuffle_blocks, at_least=1)
         tokenizer = masker.tokenizer
         planner = InstancePlanner(
             corpus, sequence_length, mode, short_seq_prob, seed, tokenizer.num_separators
         )
+        self._corpus = corpus
         self._masker = masker
         self._batch_size = batch_size
-        self._ranges = TokenRanges(corpus, tokenizer.end_token_id)
         self._packing: dict[str, Any] = {
             **tokenizer.packing_arguments,
             "sequence_length": sequence_length,
             "allowed_lengths": (sequence_length,),
         }
-        self._plans = EpochPlans(functools.partial(_plan_epoch, planner, seed, masker.dynamic))
+        num_stretches = -(-corpus.num_blocks // (shuffle_blocks or corpus.num_blocks))
+        plan_stretch = functools.partial(_plan_stretch, planner, num_stretches, masker.dynamic)
+        self._plans = StretchPlans(plan_stretch)
         first_plan, _ = self._plans(0)
-        if mode in PAIR_MODES:
-            _check_pairs(corpus, first_plan.labels, mode)
-        num_instances = len(first_plan)
-        self._num_batches = num_instances // batch_size
-        if not self._num_batches:
+        if num_stretches == 1:
+            block_counts = np.array([len(first_plan)])
+        else:
+            block_counts = count_instances(planner, corpus.block_sentences)
+        self._stretches = EpochStretches(block_counts, num_stretches, batch_size, seed)
+        self._num_stretches = num_stretches
+        if not len(self):
             raise ValueError(
-                f"batch_size={batch_size} is more than the {num_instances} instances of an epoch. "
-                f"Use a batch of at most {num_instances}, or a larger corpus."
+                f"batch_size={batch_size} is more than the {block_counts.sum()} instances of an "
+                f"epoch. Use a batch of at most {block_counts.sum()}, or a larger corpus."
             )
+        if mode in PAIR_MODES:
+            first_blocks = divide_blocks(corpus.num_blocks, num_stretches, seed, 0)[0]
+            _check_pairs(corpus, first_blocks, first_plan.labels, mode)
 
     def __len__(self) -> int:
-        return self._num_batches
+        return self._stretches.num_batches
 
     def __getitem__(self, index: Any) -> Any:
         """One batch.
@@ -125,18 +152,26 @@ class PretrainingBatches(grain.MapDataset):
         """
         if isinstance(index, slice):
             return self.slice(index)
-        epoch, batch = divmod(index, self._num_batches)
-        plan, order = self._plans(epoch)
-        if 2 * batch >= self._num_batches:
-            self._plans.prepare(epoch + 1)
+        epoch, place = divmod(index, len(self))
+        # With static masks all epochs have the stretches of epoch 0.
+        division = epoch if self._masker.dynamic else 0
+        stretch, batch, num_batches = self._stretches.locate(division, place)
+        number = epoch * self._num_stretches + stretch
+        plan, order = self._plans(number)
+        if 2 * batch >= num_batches:
+            self._plans.prepare(number + 1)
         places = np.arange(batch * self._batch_size, (batch + 1) * self._batch_size)
         rows = order[places % len(order)]
+        ranges = TokenRanges(
+            self._corpus, plan.documents, plan.document_begins, self._masker.tokenizer.end_token_id
+        )
         segments = [
-            self._ranges.read(starts, lengths)
+            ranges.read(starts, lengths)
             for starts, lengths in zip(plan.starts[rows].T, plan.lengths[rows].T, strict=True)
         ]
         packed = pack_segments(NUMPY, segments, **self._packing)
-        masked = self._masker(packed, row_ids=rows, epoch=epoch)
+        # No two rows of an epoch have the same number, since a stretch has less than 2**32 rows.
+        masked = self._masker(packed, row_ids=(stretch << 32) + rows.astype("int64"), epoch=epoch)
         labels = None if plan.labels is None else plan.labels[rows].astype("int32")
         return name_arrays(masked, labels)
 
@@ -171,15 +206,18 @@ def name_arrays(
     return x, y, sample_weight
 
 
-def _check_pairs(corpus, labels, mode):
+def _check_pairs(corpus, blocks, labels, mode):
     """Raises or warns if a model that always gives the same answer predicts next sentences well.
 
     Args:
         corpus: `TokenCorpus`.
-        labels: int8 (N,), the labels of `InstancePlan`.
+        blocks: sequence of int, the blocks that were planned.
+        labels: int8 (N,), the labels of their `InstancePlan`.
         mode: a key of `PAIR_MODES`.
     """
-    single = (np.diff(corpus.document_starts) == 1).mean()
+    starts = [corpus.read_block(block).document_starts for block in blocks]
+    num_sentences = np.concatenate([np.diff(of_block) for of_block in starts])
+    single = (num_sentences == 1).mean()
     remedy = (
         "Use mode='full_sentences' or mode='doc_sentences', or prepare the corpus again with "
         "several sentences in a document. In format 'sentences' each line is a sentence, and a "
@@ -188,7 +226,7 @@ def _check_pairs(corpus, labels, mode):
     if single == 1:
         raise ValueError(
             f"mode={mode!r} makes pairs of the sentences of a document, and each of the "
-            f"{corpus.num_documents:,} documents has a single sentence. Every second text would "
+            f"{len(num_sentences):,} documents has a single sentence. Every second text would "
             "be a random one, and next-sentence accuracy 1.0 without any learning. " + remedy
         )
     # In mode "relations", the label 2 is no random text.
@@ -203,7 +241,19 @@ def _check_pairs(corpus, labels, mode):
         )
 
 
-def _plan_epoch(planner, seed, dynamic, epoch):
-    """The `InstancePlan` of an epoch, and the order in which to visit its instances."""
-    plan = planner.plan(epoch if dynamic else 0)
-    return plan, np.random.default_rng([seed, epoch]).permutation(len(plan))
+def _plan_stretch(planner, num_stretches, dynamic, number):
+    """The `InstancePlan` of a stretch, and the order in which to visit its instances.
+
+    Args:
+        planner: `InstancePlanner`.
+        num_stretches: int, the stretches of an epoch.
+        dynamic: bool, whether epochs have different instances.
+        number: int, of the stretch, counted from the first stretch of epoch 0.
+    """
+    epoch, stretch = divmod(number, num_stretches)
+    planned = epoch if dynamic else 0
+    blocks = divide_blocks(planner.corpus.num_blocks, num_stretches, planner.seed, planned)[stretch]
+    plan = planner.plan(planned, blocks)
+    # A corpus that is one stretch has the orders of former versions.
+    seed = [planner.seed, epoch, *([0, stretch] if stretch else [])]
+    return plan, np.random.default_rng(seed).permutation(len(plan)).astype("uint32")

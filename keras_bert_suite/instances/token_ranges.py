@@ -4,18 +4,20 @@ import numpy as np
 
 
 class TokenRanges:
-    """Reads tokens of a corpus by their number, counted from the first token of the corpus.
+    """Reads tokens of some documents by their number, counted from the first of these tokens.
 
     Args:
         corpus: `TokenCorpus`.
+        documents: int64 (D,), the number of each document in the corpus.
+        document_begins: int64 (D + 1,), the tokens before each document, then all tokens.
         separator_id: int, the id to put between the tokens of two documents.
     """
 
-    def __init__(self, corpus, separator_id):
+    def __init__(self, corpus, documents, document_begins, separator_id):
         self._corpus = corpus
+        self._documents = documents
+        self._document_begins = document_begins
         self._separator = np.array([separator_id], "int32")
-        tokens_before = np.append(0, np.cumsum(corpus.sentence_lengths, dtype="int64"))
-        self._document_begins = tokens_before[corpus.document_starts]
 
     def read(self, starts, lengths):
         """Reads B ranges.
@@ -40,13 +42,16 @@ class TokenRanges:
             lengths.tolist(),
             strict=True,
         ):
-            tokens = self._corpus.tokens(document)[begin : begin + length]
+            tokens = self._read(document)[begin : begin + length]
             while document < last:
                 length -= len(tokens)
                 document += 1
                 pieces += tokens, self._separator
-                tokens = self._corpus.tokens(document)[:length]
+                tokens = self._read(document)[:length]
             pieces.append(tokens)
         lengths = (lengths + last_documents - documents).astype("int32")
         ends = np.cumsum(lengths, dtype="int32")
         return np.concatenate(pieces), ends - lengths, lengths
+
+    def _read(self, document):
+        return self._corpus.tokens(int(self._documents[document]))

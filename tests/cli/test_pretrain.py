@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 
@@ -19,6 +20,7 @@ from keras_bert_cli.command_flags import parse_flags
 from keras_bert_cli.pretraining_report import PretrainingReport
 from keras_bert_cli.standalone import folder_lock
 from keras_bert_suite import Pretrainer
+from keras_bert_suite.files.atomic_file import read_sealed_json, write_sealed_json
 from keras_bert_suite.training.run_checkpoints import read_arrays
 
 SETTINGS = ("--size=tiny", "--batch_size=4", "--sequence_length=16", "--max_predictions=3")
@@ -172,6 +174,31 @@ def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path, mode):
     assert ["mlm acc" in line, "nsp acc" in line] == [True, mode == "sop"]
     config = json.loads((tmp_path / "run" / "model" / "config.json").read_text())
     assert config["config"]["num_layers"] == 1
+
+
+@pytest.mark.broad
+def test_corpora_are_mixed(run, corpus, tmp_path):
+    copy, other = tmp_path / "copy", tmp_path / "other"
+    shutil.copytree(corpus, copy)
+    arguments = ["--output", tmp_path / "run", *SETTINGS, *MODEL, *STEPS, "--held_out=0.3"]
+    status, out, err = run("pretrain", "--corpus", f"{corpus}=0.75,{copy}=0.25", *arguments)
+    assert status == 0, err
+    assert "120 documents" in out and (tmp_path / "run/model").exists()
+
+    shutil.copytree(corpus, other)
+    manifest = read_sealed_json(other / "manifest.json")
+    manifest["tokenizer"]["lowercase"] = not manifest["tokenizer"]["lowercase"]
+    write_sealed_json(other / "manifest.json", manifest)
+    arguments[1] = tmp_path / "failed"
+    for shares, wanted, message in (
+        (f"{corpus}=0.75,{copy}=0.5", 2, "sum is 1.25; the shares must be over 0"),
+        (f"{corpus}=0.95,{copy}=0.05", 1, "Use a batch of at least 20 rows"),
+        (f"{corpus}=0.75,{copy / 'none'}=0.25", 1, "none holds no finished corpus"),
+        (f"{corpus}=0.75,{other}=0.25", 1, "other was prepared with another tokenizer than"),
+    ):
+        status, _, err = run("pretrain", "--corpus", shares, *arguments)
+        assert status == wanted and message in err
+    assert not (tmp_path / "failed").exists()
 
 
 def test_sigterm(run, corpus, tmp_path, monkeypatch):
@@ -378,6 +405,7 @@ def test_a_run_of_an_older_version_goes_on(tmp_path, monkeypatch, checkpoint):
         values = parse_flags("pretrain", pretrain, command)
         with pretrain.begin_run(values, tmp_path / "run") as settings:
             assert settings["max_predictions"] == values.max_predictions == 20
+            assert settings["shuffle_blocks"] is values.shuffle_blocks is None
             assert values.dropout == (None if checkpoint else 0.1)
     values = parse_flags("pretrain", pretrain, [*command, "--max_predictions=30"])
     with pytest.raises(ValueError, match="--max_predictions was 20 and is 30"):

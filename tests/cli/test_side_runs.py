@@ -44,6 +44,14 @@ def test_sides_take_turns(command, capsys):
     assert "round 2 of 3: peer on torch: speed 1" in capsys.readouterr().err
 
 
+def test_equal_rounds_are_measured_each_and_not_again(command, tmp_path):
+    sides, finished = [("ours", "jax")], tmp_path / "finished"
+    for rounds in ([[3]], [[3], [3], [1]]):
+        measured = side_runs.run_in_turn(command, sides, rounds, finished=finished)
+    assert command[1].read_text() == "ours 3\nours 3\nours 1\n"
+    assert measured["ours", "jax"]["speed"] == [3, 3, 1]
+
+
 def test_a_side_that_fails_is_named(command):
     with pytest.raises(RuntimeError) as caught:
         side_runs.run_in_turn(command, [("broken", "jax")], [[1]])

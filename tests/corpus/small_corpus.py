@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 from small_texts import VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
@@ -35,14 +36,36 @@ def tokenize_in_memory(documents, tokenizer):
     return TokenCorpus.from_documents([tokenizer.tokenize(document) for document in documents])
 
 
+class DividedCorpus(TokenCorpus):
+    """The documents of another corpus in shards, each up to one of `ends`."""
+
+    def __init__(self, corpus, ends):
+        self._corpus = corpus
+        self._bounds = [0, *ends]
+        starts = corpus.document_starts[self._bounds]
+        super().__init__(np.diff(self._bounds), np.diff(starts))
+
+    def count_sentences(self, shard):
+        first, end = self._bounds[shard : shard + 2]
+        return np.diff(self._corpus.document_starts[first : end + 1])
+
+    def read_lengths(self, shard):
+        first, end = self._corpus.document_starts[self._bounds[shard : shard + 2]]
+        return self._corpus.sentence_lengths[first:end], self.count_sentences(shard)
+
+    def tokens(self, document):
+        return self._corpus.tokens(document)
+
+
 def check_same_corpus(corpus, expected):
-    assert corpus.sentence_lengths.tolist() == expected.sentence_lengths.tolist()
-    assert corpus.document_starts.tolist() == expected.document_starts.tolist()
-    assert corpus.sentence_lengths.dtype == "int32" and corpus.document_starts.dtype == "int64"
+    assert corpus.num_documents == expected.num_documents
+    assert corpus.num_sentences == expected.num_sentences
     for document in range(expected.num_documents):
-        tokens = corpus.tokens(document)
-        assert tokens.dtype == "int32"
-        assert tokens.tolist() == expected.tokens(document).tolist()
+        for found, wanted in (
+            (corpus.tokens(document), expected.tokens(document)),
+            (corpus.sentences(document), expected.sentences(document)),
+        ):
+            assert found.dtype == "int32" and found.tolist() == wanted.tolist()
 
 
 def read_folder(folder):

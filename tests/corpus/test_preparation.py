@@ -73,7 +73,7 @@ def test_tokens_and_boundaries(prepared):
     manifest = corpus.manifest
     assert len(manifest["shards"]) > 5
     assert manifest["documents"] == 120
-    assert manifest["sentences"] == sum(map(len, DOCUMENTS)) == len(corpus.sentence_lengths)
+    assert manifest["sentences"] == sum(map(len, DOCUMENTS)) == corpus.num_sentences
     tokens = np.concatenate([corpus.tokens(document) for document in range(120)])
     assert manifest["tokens"] == len(tokens)
     assert 0 < manifest["unknown_tokens"] == (tokens == 1).sum()
@@ -397,7 +397,7 @@ def test_long_sentences(tmp_path):
     text = "good film " * 50_000
     (tmp_path / "a.txt").write_text(text)
     prepare_corpus(tmp_path / "a.txt", make_tokenizer(), tmp_path / "out")
-    assert open_corpus(tmp_path / "out").sentence_lengths.tolist() == [100_000]
+    assert open_corpus(tmp_path / "out").sentences(0).tolist() == [100_000]
 
 
 def test_a_corpus_knows_its_tokenizer(corpus, tmp_path):

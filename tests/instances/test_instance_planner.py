@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from keras_bert_suite.corpus import token_corpus
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.instances import instance_planner as instance_plans
 from keras_bert_suite.instances.instance_planner import MODES, InstancePlanner
 
 pytestmark = pytest.mark.backend_free
@@ -218,7 +218,7 @@ def test_a_plan_is_a_function_of_seed_and_epoch(mode, monkeypatch):
     def same(a, b):
         return all(np.array_equal(a.__dict__[name], b.__dict__[name]) for name in a.__dict__)
 
-    monkeypatch.setattr(instance_plans, "SENTENCES_PER_SLICE", 100)
+    monkeypatch.setattr(token_corpus, "SENTENCES_PER_BLOCK", 100)
     corpus = random_corpus()
     planner = InstancePlanner(corpus, 32, mode, seed=5)
     third = planner.plan(3)
@@ -229,11 +229,46 @@ def test_a_plan_is_a_function_of_seed_and_epoch(mode, monkeypatch):
     assert not same(InstancePlanner(corpus, 32, mode, seed=6).plan(3), third)
 
 
-def test_slices_leave_no_document_out_and_divide_none(monkeypatch):
-    monkeypatch.setattr(instance_plans, "SENTENCES_PER_SLICE", 4)
+def test_blocks_leave_no_document_out_and_divide_none(monkeypatch):
+    monkeypatch.setattr(token_corpus, "SENTENCES_PER_BLOCK", 4)
     corpus = make_corpus([1] * 30, [1], [1] * 9)
     rows = spans(InstancePlanner(corpus, 52, DOC, short_seq_prob=0).plan(0))
     assert rows == [[(0, 30)], [(30, 31)], [(31, 40)]]
+
+
+def test_blocks_are_planned_together_or_alone(monkeypatch):
+    """The blocks that are planned together exchange random second texts, and nothing else."""
+    monkeypatch.setattr(token_corpus, "SENTENCES_PER_BLOCK", 100)
+    planner = InstancePlanner(random_corpus(longest_sentence=2), 32)
+
+    def find_documents(plan):
+        """The documents of the segments, as they are numbered in the corpus."""
+        places = np.searchsorted(plan.document_begins, plan.starts, side="right") - 1
+        return plan.documents[places]
+
+    alone = {block: planner.plan(2, [block]) for block in (1, 3, 4)}
+    together = planner.plan(2, list(alone))
+    documents = find_documents(together)
+    wanted = np.concatenate([find_documents(plan) for plan in alone.values()])
+    labels = np.concatenate([plan.labels for plan in alone.values()])
+    np.testing.assert_array_equal(together.labels, labels)
+    np.testing.assert_array_equal(documents[:, 0], wanted[:, 0])
+    np.testing.assert_array_equal(documents[labels == 0], wanted[labels == 0])
+    # A random second text is of another document, which may be of another block.
+    assert (documents[labels == 1, 0] != documents[labels == 1, 1]).all()
+    blocks = np.array([document in alone[1].documents for document in range(60)])[documents]
+    assert (blocks[:, 0] != blocks[:, 1]).any()
+    assert [planner.count(block) for block in alone] == [
+        len(planner.plan(0, [block])) for block in alone
+    ]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_block_may_have_no_document(mode, monkeypatch):
+    monkeypatch.setattr(token_corpus, "SENTENCES_PER_BLOCK", 4)
+    planner = InstancePlanner(make_corpus([1] * 10, [1] * 3), 32, mode)
+    assert planner.count(1) == len(planner.plan(0, [1])) == 0
+    assert len(planner.plan(0, [0, 1])) == len(planner.plan(0, [0])) > 0
 
 
 def test_a_corpus_of_one_document_is_its_own_random_next():

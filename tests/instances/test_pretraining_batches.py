@@ -1,4 +1,5 @@
 import pickle
+import tracemalloc
 import warnings
 
 import grain
@@ -7,9 +8,12 @@ import pytest
 from small_texts import VOCABULARY, make_reviews
 
 from keras_bert_suite import TokenMasker, WordPieceTokenizer
+from keras_bert_suite.corpus import token_corpus
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
+from keras_bert_suite.instances import epoch_stretches
 from keras_bert_suite.instances.instance_planner import MODES, InstancePlanner
-from keras_bert_suite.instances.pretraining_batches import PretrainingBatches
+from keras_bert_suite.instances.instance_ranges import plan_rows
+from keras_bert_suite.instances.pretraining_batches import SHUFFLE_BLOCKS, PretrainingBatches
 
 pytestmark = pytest.mark.backend_free
 
@@ -80,13 +84,21 @@ def test_rows_of_sentences_have_no_labels_and_separators_between_documents():
     assert rows == [[CLS, 6, 7, 8, SEP], [CLS, 9, SEP], [CLS, 10, SEP]]
 
 
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of 20 sentences, so that `make_corpus` has 9 blocks."""
+    monkeypatch.setattr(token_corpus, "SENTENCES_PER_BLOCK", 20)
+
+
+@pytest.mark.parametrize("shuffle_blocks", [None, 2])
 @pytest.mark.parametrize("mode", MODES)
-def test_batches_are_a_function_of_their_index(mode):
-    batches = make_batches(mode=mode, seed=3)
+def test_batches_are_a_function_of_their_index(mode, shuffle_blocks, small_blocks):
+    arguments = {"mode": mode, "seed": 3, "batch_size": 4, "shuffle_blocks": shuffle_blocks}
+    batches = make_batches(**arguments)
     expected = [batches[i] for i in range(2 * len(batches))]
     assert not np.array_equal(expected[0][0]["token_ids"], expected[len(batches)][0]["token_ids"])
     # In another process, asked for the last one first.
-    copy = pickle.loads(pickle.dumps(make_batches(mode=mode, seed=3)))
+    copy = pickle.loads(pickle.dumps(make_batches(**arguments)))
     for i in reversed(range(len(expected))):
         assert_same(copy[i], expected[i])
     # On eight threads.
@@ -95,14 +107,15 @@ def test_batches_are_a_function_of_their_index(mode):
         assert_same(batch, other)
 
 
-def test_a_resume_in_mid_epoch_goes_on_where_it_stopped():
-    batches = make_batches()
+@pytest.mark.parametrize("shuffle_blocks", [None, 2])
+def test_a_resume_in_mid_epoch_goes_on_where_it_stopped(shuffle_blocks, small_blocks):
+    batches = make_batches(shuffle_blocks=shuffle_blocks)
     expected = [batches[i] for i in range(2 * len(batches))]
     iterator = iter(batches.repeat(2).to_iter_dataset())
     for _ in range(len(batches) + 2):
         next(iterator)
     state = iterator.get_state()
-    resumed = iter(make_batches().repeat(2).to_iter_dataset())
+    resumed = iter(make_batches(shuffle_blocks=shuffle_blocks).repeat(2).to_iter_dataset())
     resumed.set_state(state)
     for batch, other in zip(resumed, expected[len(batches) + 2 :], strict=True):
         assert_same(batch, other)
@@ -124,6 +137,77 @@ def test_an_epoch_visits_its_instances_once():
         assert sorted(rows) == sorted(wanted)
 
 
+@pytest.mark.parametrize("shuffle_blocks", [1, 4, None])
+def test_stretches_visit_their_instances_once(shuffle_blocks, small_blocks):
+    # Blocks of 20 documents, and one instance a document, so that every epoch has as many.
+    corpus = TokenCorpus.from_documents([[[5 + d % 20] * (1 + d // 20)] for d in range(200)])
+    batches = make_batches(
+        corpus, mode="doc_sentences", batch_size=5, short_seq_prob=0, shuffle_blocks=shuffle_blocks
+    )
+    assert len(batches) == 40
+    orders = []
+    for epoch in range(3):
+        rows = [row for i in range(40) for row in unmask(batches[40 * epoch + i])]
+        assert sorted(rows) == sorted([CLS, *corpus.tokens(d), SEP] for d in range(200))
+        blocks = [len(row) - 3 for row in rows]
+        orders.append(rows)
+        if shuffle_blocks:
+            # The blocks of a stretch are mixed, and come in no other stretch.
+            for part in (set(blocks[:20]), set(blocks[-20:])):
+                assert len(part) == 1 if shuffle_blocks == 1 else 1 < len(part) <= 4
+        else:
+            assert len(set(blocks[:40])) > 7
+    assert orders[0] != orders[1] != orders[2]
+
+
+def test_later_epochs_of_stretches_have_other_instances_and_equally_many_batches(small_blocks):
+    batches = make_batches(batch_size=4, shuffle_blocks=3)
+    for epoch in range(4):
+        rows = [
+            row for i in range(len(batches)) for row in unmask(batches[epoch * len(batches) + i])
+        ]
+        assert len(rows) == 4 * len(batches)
+        # A stretch that has fewer instances than in epoch 0 visits some of them again.
+        assert len({*map(tuple, rows)}) > 0.8 * len(rows)
+
+
+def test_no_two_rows_have_the_same_masks(small_blocks):
+    # All rows have the same tokens, so equal masks would be equal random numbers.
+    corpus = TokenCorpus.from_documents([[[6] * 20]] * 100)
+    masker = TokenMasker(TOKENIZER, max_predictions=4)
+    arguments = {"mode": "doc_sentences", "short_seq_prob": 0, "shuffle_blocks": 1}
+    batches = make_batches(corpus, masker, batch_size=10, **arguments)
+    positions = np.concatenate([batches[i][0]["mask_positions"] for i in range(10)])
+    different = len(np.unique(positions, axis=0))
+    assert different > 90  # Of 1,330 positions, 100 draws have some 96 different ones.
+
+
+def test_batches_are_those_of_former_versions(small_blocks):
+    """A corpus that is shuffled as a whole: the plan of all slices, in one order."""
+    corpus = make_corpus()
+    batches = make_batches(corpus, seed=2, batch_size=1, mode="doc_sentences")
+    assert corpus.num_blocks > SHUFFLE_BLOCKS
+    tokens = np.concatenate([corpus.tokens(d) for d in range(corpus.num_documents)])
+    tokens_before = np.append(0, np.cumsum(corpus.sentence_lengths))
+    firsts = np.searchsorted(corpus.document_starts, np.arange(0, corpus.num_sentences, 20))
+    for epoch in range(2):
+        ranges = []
+        for number, documents in enumerate(zip(firsts, [*firsts[1:], 30], strict=True), start=1):
+            rng = np.random.default_rng([2, epoch, number])
+            lengths = tokens_before, corpus.document_starts, documents
+            ranges.append(plan_rows(rng, *lengths, 22, 0.1, "doc_sentences"))
+        starts, lengths = map(np.concatenate, zip(*ranges, strict=True))
+        whole = make_batches(
+            corpus, seed=2, batch_size=1, mode="doc_sentences", shuffle_blocks=None
+        )
+        order = np.random.default_rng([2, epoch]).permutation(len(starts))
+        for batch, row in enumerate(order[: len(whole)].tolist()):
+            (start,), (length,) = starts[row], lengths[row]
+            wanted = [CLS, *tokens[start : start + length], SEP]
+            assert unmask(whole[epoch * len(whole) + batch]) == [wanted]
+    assert unmask(batches[0]) != unmask(whole[0])
+
+
 def test_epochs_with_fewer_instances_begin_again():
     corpus = make_corpus(num_documents=4)
     batches = make_batches(corpus, batch_size=1, short_seq_prob=0.5)
@@ -135,9 +219,12 @@ def test_epochs_with_fewer_instances_begin_again():
     assert_same(batches[after], batches[first])
 
 
-def test_static_masks_are_those_of_an_instance():
+@pytest.mark.parametrize("shuffle_blocks", [None, 2])
+def test_static_masks_are_those_of_an_instance(shuffle_blocks, small_blocks):
     masker = TokenMasker(TOKENIZER, max_predictions=4, dynamic=False)
-    batches = make_batches(make_corpus(sentences=8), masker, batch_size=1)
+    batches = make_batches(
+        make_corpus(sentences=8), masker, batch_size=1, shuffle_blocks=shuffle_blocks
+    )
 
     def rows(epoch):
         return [
@@ -194,3 +281,34 @@ def test_sentences_that_fill_a_row_make_no_pairs():
     with pytest.warns(UserWarning, match="100% do not follow .* 0% .* a sentence that fills a row"):
         make_batches(corpus, short_seq_prob=0)
     make_batches(corpus, mode="full_sentences")
+
+
+class LengthsOnDemand(TokenCorpus):
+    """A corpus whose lengths are drawn when they are read: 4 sentences a document."""
+
+    def __init__(self, num_shards):
+        super().__init__([1024] * num_shards, [4096] * num_shards)
+
+    def count_sentences(self, shard):
+        return np.full(1024, 4, "uint8")
+
+    def read_lengths(self, shard):
+        lengths = np.random.default_rng(shard).integers(1, 12, 4096, "uint8")
+        return lengths, self.count_sentences(shard)
+
+    def tokens(self, document):
+        return np.full(44, 6, "int32")
+
+
+def test_memory_does_not_grow_with_the_corpus(monkeypatch):
+    monkeypatch.setattr(token_corpus, "SENTENCES_PER_BLOCK", 4096)
+    monkeypatch.setattr(epoch_stretches, "BLOCKS_COUNTED", 4)
+    peaks = []
+    for num_shards in (32, 640):
+        tracemalloc.start()
+        batches = make_batches(LengthsOnDemand(num_shards), shuffle_blocks=4)
+        for index in range(0, 2 * len(batches), len(batches) // 3):
+            batches[index]
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert 1e5 < peaks[0] and peaks[1] < 1.2 * peaks[0]

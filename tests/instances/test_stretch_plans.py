@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from keras_bert_suite.instances.epoch_plans import EPOCHS_KEPT, EpochPlans
+from keras_bert_suite.instances.stretch_plans import PLANS_KEPT, StretchPlans
 
 pytestmark = pytest.mark.backend_free
 
@@ -12,12 +12,12 @@ pytestmark = pytest.mark.backend_free
 def test_a_plan_is_made_once_for_all_threads():
     made, go = [], threading.Event()
 
-    def make(epoch):
+    def make(stretch):
         go.wait()
-        made.append(epoch)
-        return [epoch]
+        made.append(stretch)
+        return [stretch]
 
-    plans = EpochPlans(make)
+    plans = StretchPlans(make)
     with ThreadPoolExecutor(8) as pool:
         waiting = [pool.submit(plans, 0) for _ in range(8)]
         go.set()
@@ -29,10 +29,10 @@ def test_a_plan_is_made_once_for_all_threads():
 
 def test_old_plans_are_dropped():
     made = []
-    plans = EpochPlans(made.append)
-    for epoch in range(4):
-        plans(epoch)
-    plans(4 - EPOCHS_KEPT)
+    plans = StretchPlans(made.append)
+    for stretch in range(4):
+        plans(stretch)
+    plans(4 - PLANS_KEPT)
     assert made == [0, 1, 2, 3]
     plans(0)
     assert made == [0, 1, 2, 3, 0]
@@ -40,7 +40,7 @@ def test_old_plans_are_dropped():
 
 def test_errors_reach_whoever_asks():
     known = {}
-    plans = EpochPlans(known.__getitem__)
+    plans = StretchPlans(known.__getitem__)
     for _ in range(2):
         with pytest.raises(KeyError):
             plans(0)
@@ -49,6 +49,6 @@ def test_errors_reach_whoever_asks():
 
 
 def test_a_copy_makes_its_own_plans():
-    plans = EpochPlans(str)
+    plans = StretchPlans(str)
     plans(0)
     assert pickle.loads(pickle.dumps(plans))(7) == "7"

@@ -1,0 +1,102 @@
+"""Divides an epoch into stretches: parts with the instances of a few blocks of the corpus."""
+
+import functools
+
+import numpy as np
+
+#: Blocks that are counted to find how many instances a corpus has. A block of a million sentences
+#: takes a third of a second.
+BLOCKS_COUNTED = 32
+
+
+@functools.lru_cache(8)
+def divide_blocks(num_blocks, num_stretches, seed, epoch):
+    """Divides the blocks of a corpus among the T stretches of an epoch.
+
+    The corpus is cut into parts of T consecutive blocks. Each stretch gets one block of each part,
+    by chance. So each stretch has blocks of the whole corpus, also if the corpus has different
+    kinds of text one after the other.
+
+    Args:
+        num_blocks, num_stretches: int, at most as many stretches as blocks.
+        seed, epoch: int, not negative.
+
+    Returns:
+        list of int64 arrays, the blocks of each stretch, sorted. If the last part of the corpus has
+        less than T blocks, some stretches have one block less.
+    """
+    # The seeds of the instances and of their order have fewer words.
+    rng = np.random.default_rng([seed, epoch, 0, 0, 1])
+    num_parts = -(-num_blocks // num_stretches)
+    parts = np.arange(num_parts * num_stretches).reshape(num_parts, num_stretches)
+    return [blocks[blocks < num_blocks] for blocks in rng.permuted(parts, axis=1).T]
+
+
+class EpochStretches:
+    """Says in which stretch of an epoch a batch is.
+
+    The batches of an epoch are shared among its stretches in proportion to their instances, in
+    whole batches.
+
+    Args:
+        block_counts: int64 (K,), how many instances each block has.
+        num_stretches: int T.
+        batch_size: int.
+        seed: int, not negative.
+
+    Attributes:
+        num_batches: int, the batches of an epoch. All epochs have equally many.
+    """
+
+    def __init__(self, block_counts, num_stretches, batch_size, seed):
+        self._block_counts = block_counts
+        self._division = len(block_counts), num_stretches, seed
+        self._batch_size = batch_size
+        self._latest = None, None
+        self.num_batches = int(block_counts.sum()) // batch_size
+
+    def locate(self, epoch, batch):
+        """Finds a batch.
+
+        Args:
+            epoch: int, not negative.
+            batch: int from 0 to `num_batches` - 1.
+
+        Returns:
+            three ints: the number of the stretch in the epoch, the number of the batch in the
+            stretch, and how many batches the stretch has.
+        """
+        ends = self._end_stretches(epoch)
+        stretch = int(np.searchsorted(ends[1:], batch, side="right"))
+        first, end = ends[stretch : stretch + 2].tolist()
+        return stretch, batch - first, end - first
+
+    def _end_stretches(self, epoch):
+        """int64 (T + 1,), the batches before each stretch, then `num_batches`."""
+        known, ends = self._latest
+        if known != epoch:
+            stretches = divide_blocks(*self._division, epoch)
+            counts = [0, *(self._block_counts[blocks].sum() for blocks in stretches)]
+            ends = np.cumsum(counts) // self._batch_size
+            self._latest = epoch, ends  # One assignment, since threads share this object.
+        return ends
+
+
+def count_instances(planner, block_sentences):
+    """Counts the instances that each block has in epoch 0.
+
+    If there are more than `BLOCKS_COUNTED` blocks, as many are counted, at equal distances. The
+    instances of the other blocks are interpolated, in proportion to their sentences.
+
+    Args:
+        planner: `InstancePlanner`.
+        block_sentences: int64 (K,), how many sentences each block has.
+
+    Returns:
+        int64 (K,).
+    """
+    num_blocks = len(block_sentences)
+    counted = np.linspace(0, num_blocks - 1, min(num_blocks, BLOCKS_COUNTED)).astype("int64")
+    counts = np.array([planner.count(block) for block in counted.tolist()])
+    shares = np.interp(np.arange(num_blocks), counted, counts / block_sentences[counted])
+    return np.rint(shares * block_sentences).astype("int64")

@@ -1,0 +1,108 @@
+"""Mixes batches of several corpora, row by row."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import grain
+import keras
+import numpy as np
+
+
+class MixedBatches(grain.MapDataset):
+    """A Grain dataset of batches whose rows come from several datasets of batches.
+
+    Element i has the rows of element i of each dataset, one dataset after the other. So it is a
+    pure function of i if the elements of the datasets are, and each dataset goes on at its own
+    place after a resume. The share of a dataset is its share of the rows.
+
+    An epoch of the mixture is as long as the longest epoch of a dataset. The other datasets begin
+    their next epochs meanwhile.
+
+    Args:
+        datasets: `PretrainingBatches` with the same masker, mode and sequence length. `share_rows`
+            finds their batch sizes.
+
+    Raises:
+        ValueError: if there is no dataset. Reading an element raises it if the datasets have
+            different arrays.
+
+    Example:
+    ```python
+    sizes = share_rows(256, [0.7, 0.3])  # [179, 77]
+    batches = MixedBatches(
+        [
+            PretrainingBatches(corpus, masker, sequence_length=128, batch_size=size)
+            for corpus, size in zip([wikipedia, books], sizes)
+        ]
+    )
+    ```
+    """
+
+    def __init__(self, datasets: Sequence[grain.MapDataset]) -> None:
+        if not datasets:
+            raise ValueError("A mixture needs at least one dataset, got none.")
+        super().__init__(datasets)
+        self._datasets = tuple(datasets)
+
+    def __len__(self) -> int:
+        return max(map(len, self._datasets))
+
+    def __getitem__(self, index: Any) -> Any:
+        """One batch, with the arrays of `PretrainingBatches`."""
+        if isinstance(index, slice):
+            return self.slice(index)
+        batches = [dataset[index] for dataset in self._datasets]
+        return tuple(_join_arrays(parts) for parts in zip(*batches, strict=True))
+
+    def check_task(self, task: keras.Model) -> None:
+        """Raises a ValueError if a task cannot learn from the rows of a dataset."""
+        for dataset in self._datasets:
+            if hasattr(dataset, "check_task"):
+                dataset.check_task(task)
+
+
+def share_rows(batch_size: int, shares: Sequence[float]) -> list[int]:
+    """Divides the rows of a batch.
+
+    >>> share_rows(32, [0.7, 0.2, 0.1])
+    [23, 6, 3]
+
+    Args:
+        batch_size: int.
+        shares: floats over 0, whose sum is 1.
+
+    Returns:
+        list of int, at least 1, whose sum is `batch_size`. Each differs from its share of
+        `batch_size` by less than 1.
+
+    Raises:
+        ValueError: if the sum of `shares` is not 1, or a share is too small for a row.
+    """
+    if not all(0 < share <= 1 for share in shares) or not math.isclose(sum(shares), 1):
+        raise ValueError(
+            f"Shares must be over 0 and their sum must be 1, got {', '.join(map(str, shares))} "
+            f"with the sum {sum(shares):g}."
+        )
+    exact = batch_size * np.asarray(shares)
+    rows = np.floor(exact + 1e-9).astype(int)
+    # The largest remainders get the rows that are left.
+    rows[np.argsort(rows - exact, kind="stable")[: batch_size - rows.sum()]] += 1
+    if not rows.all():
+        raise ValueError(
+            f"A share of {min(shares)} is less than a row of a batch of {batch_size}. Use a batch "
+            f"of at least {math.ceil(1 / min(shares))} rows, or a larger share."
+        )
+    return rows.tolist()
+
+
+def _join_arrays(parts):
+    """Joins dicts of arrays along their rows."""
+    names = [sorted(part) for part in parts]
+    if any(of_part != names[0] for of_part in names):
+        raise ValueError(
+            "The datasets of a mixture must have the same arrays, got "
+            f"{' and '.join(', '.join(of_part) for of_part in names)}. Give them the same masker "
+            "and mode."
+        )
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,0 +1,76 @@
+"""Stretches share the blocks and the batches of an epoch among them."""
+
+import numpy as np
+import pytest
+
+from keras_bert_suite.instances import epoch_stretches
+from keras_bert_suite.instances.epoch_stretches import (
+    EpochStretches,
+    count_instances,
+    divide_blocks,
+)
+
+pytestmark = pytest.mark.backend_free
+
+
+@pytest.mark.parametrize(("num_blocks", "num_stretches"), [(1, 1), (7, 1), (7, 3), (64, 8)])
+def test_an_epoch_visits_each_block_once(num_blocks, num_stretches):
+    for epoch in range(3):
+        stretches = divide_blocks(num_blocks, num_stretches, 5, epoch)
+        assert len(stretches) == num_stretches
+        assert sorted(np.concatenate(stretches)) == list(range(num_blocks))
+        assert all((np.diff(blocks) > 0).all() for blocks in stretches)
+        for blocks in stretches:
+            parts = blocks // num_stretches
+            assert parts[: num_blocks // num_stretches].tolist() == [
+                *range(num_blocks // num_stretches)
+            ]
+            assert len(set(parts)) == len(parts)
+
+
+def test_the_order_of_blocks_is_drawn_for_each_seed_and_epoch():
+    divisions = [
+        tuple(map(tuple, divide_blocks(40, 8, seed, epoch))) for seed in (0, 1) for epoch in (0, 1)
+    ]
+    assert len(set(divisions)) == 4
+    # Blocks of two parts may meet. In 400 epochs of 8 stretches they meet 50 times.
+    met = 0
+    for epoch in range(400):
+        met += any({3, 12} <= {*blocks.tolist()} for blocks in divide_blocks(40, 8, 0, epoch))
+    assert 25 < met < 80
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 300])
+def test_batches_are_shared_in_proportion_to_instances(batch_size):
+    counts = np.random.default_rng(0).integers(0, 100, 20)
+    stretches = EpochStretches(counts, 6, batch_size, seed=3)
+    assert stretches.num_batches == counts.sum() // batch_size
+    for epoch in (0, 4, 0):
+        found = [stretches.locate(epoch, batch) for batch in range(stretches.num_batches)]
+        for number, blocks in enumerate(divide_blocks(20, 6, 3, epoch)):
+            of_stretch = [(batch, size) for stretch, batch, size in found if stretch == number]
+            assert of_stretch == [(batch, len(of_stretch)) for batch in range(len(of_stretch))]
+            assert abs(len(of_stretch) - counts[blocks].sum() / batch_size) < 1
+
+
+class Counter:
+    """A planner whose block k has 10 k + 5 instances, and that remembers the blocks."""
+
+    def __init__(self):
+        self.counted = []
+
+    def count(self, block):
+        self.counted.append(block)
+        return 10 * block + 5
+
+
+def test_some_blocks_of_a_large_corpus_are_counted(monkeypatch):
+    monkeypatch.setattr(epoch_stretches, "BLOCKS_COUNTED", 5)
+    sentences = np.full(5, 1000)
+    assert count_instances(Counter(), sentences).tolist() == [5, 15, 25, 35, 45]
+    planner, sentences = Counter(), np.append(np.full(80, 1000), 400)
+    counts = count_instances(planner, sentences)
+    assert planner.counted == [0, 20, 40, 60, 80] and counts.dtype == "int64"
+    # The last block has the share of its sentences, so blocks before it get a share like its own.
+    assert counts[:61].tolist() == [10 * block + 5 for block in range(61)]
+    assert counts[80] == 805
