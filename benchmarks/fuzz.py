@@ -2,14 +2,15 @@
 
     python benchmarks/fuzz.py                                  # 100,000 cases, half an hour
     python benchmarks/fuzz.py --readers "TensorFlow 1" HDF5 --cases 1000
-    python benchmarks/fuzz.py --readers HDF5 --case 17         # one case, with its traceback
+    python benchmarks/fuzz.py --readers HDF5 --case 17         # one case
 
-The readers and the changes are in `tests/hostile_files.py`. A child reads the files, one case after
-the other, and writes down which one before it begins. So a crash of the interpreter is counted, and
-the next child goes on behind it. The child has --memory MB more than it needs to read the valid
-files, which have some kilobytes. What no reader may do: crash, ask for more memory, take more than
-ten seconds, write outside of the folder, unpickle, raise another error than a ValueError or an
-OSError, or raise one whose message has 2,000 characters or names no file.
+The changes are in `tests/hostile_files.py`, the readers in `tests/hostile_readers.py`. A child
+reads the files, one case after the other, and writes down which one before it begins. So a crash
+of the interpreter is counted, and the next child goes on behind it. The child has --memory MB
+more than it needs to read the valid files, which have some kilobytes. What no reader may do:
+crash, ask for more memory, take more than ten seconds, write outside of the folder, start a
+process, unpickle, raise another error than a ValueError or an OSError, or raise one whose message
+has 2,000 characters or names no file.
 """
 
 import argparse
@@ -30,7 +31,8 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
-from hostile_files import READERS, try_case
+from hostile_files import try_case
+from hostile_readers import READERS
 
 from keras_bert_cli.result_tables import describe_run, format_table
 

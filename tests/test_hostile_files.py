@@ -1,4 +1,4 @@
-"""Files that a stranger has changed: a few cases of each reader of `hostile_files.py`.
+"""Files that a stranger has changed: a few cases of each reader of `hostile_readers.py`.
 
 `benchmarks/fuzz.py` tries thousands, in processes with little memory.
 """
@@ -8,7 +8,8 @@ import zipfile
 
 import numpy as np
 import pytest
-from hostile_files import READERS, Escape, make_shards, seal_shards, try_case, watch
+from hostile_files import Escape, try_case, watch
+from hostile_readers import READERS, make_shards, seal_shards
 
 from keras_bert_suite.corpus import open_corpus
 from keras_bert_suite.files.messages import reading

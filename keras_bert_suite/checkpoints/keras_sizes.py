@@ -40,7 +40,7 @@ def check_preset(path):
             _check_object(read_json(path / name), path / name)
     files = {file.name: HDF5File(file) for file in path.glob("*.weights.h5")}
     if _WEIGHTS in files:
-        config = read_json(path / "config.json")["config"]
+        config = read_json(path / "config.json").get("config", {})
         _check_sizes(config, files[_WEIGHTS].shapes(), path / "config.json")
 
 
@@ -62,7 +62,7 @@ def check_archive(path):
 
 def _check_object(content, path):
     """Raises ValueError unless JSON describes an object of Keras."""
-    name, config = content.get("registered_name"), content.get("config")
+    name, config = content.get("registered_name"), content.get("config", {})
     if not isinstance(name, str) or not isinstance(config, dict):
         raise ValueError(
             f"{path} describes no object of Keras: wanted a str 'registered_name' and an object "

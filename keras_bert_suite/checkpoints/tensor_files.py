@@ -6,7 +6,7 @@ from pathlib import Path
 import ml_dtypes
 import numpy as np
 
-from keras_bert_suite.checkpoints.model_types.config_values import read_json
+from keras_bert_suite.files.atomic_file import parse_json
 from keras_bert_suite.files.messages import damaged, list_names, reading, shorten
 
 _SAFETENSORS_DTYPES = {
@@ -149,7 +149,10 @@ class ShardedFiles:
     """
 
     def __init__(self, index_path, open_file):
-        index = read_json(index_path)
+        try:
+            index = parse_json(index_path.read_bytes())
+        except ValueError as error:
+            raise damaged(index_path, f"it {error}") from error
         try:
             weight_map = index["weight_map"]
             names = sorted(set(weight_map.values()))

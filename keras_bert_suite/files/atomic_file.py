@@ -83,7 +83,7 @@ def parse_json(data, kind=dict):
 
     Args:
         data: bytes of UTF-8, or str.
-        kind: dict or list.
+        kind: dict, list, or object for any value.
 
     Raises:
         ValueError: if it is not JSON, or another kind of value. The message follows the name of

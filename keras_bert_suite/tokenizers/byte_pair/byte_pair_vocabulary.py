@@ -158,7 +158,7 @@ def _read_merges(path):
 def _read_ids(path):
     text = _read_text(path)
     try:
-        return parse_json(text)
+        return parse_json(text, object)  # `_check_ids` says more of what it should be.
     except ValueError as error:
         raise ValueError(
             f"{os.fspath(path)} {error}. Wanted a vocab.json, an object of pieces "
