@@ -17,9 +17,10 @@ ALLOWED = {
     "argument_checks": set(),
     "length_plot": set(),
     "files": set(),
+    "replicas": {"files"},
     "layers": set(),
     "checkpoints": {"files"},
-    "training": {"files"},
+    "training": {"files", "replicas"},
     "models": {"layers", "checkpoints", "argument_checks"},
     # KerasHub has a tokenizer and a preprocessor name the class of their backbone.
     "tokenizers": {"models", "checkpoints", "files", "argument_checks"},
@@ -28,11 +29,11 @@ ALLOWED = {
         *("files", "argument_checks", "length_plot"),
     },
     "corpus": {"tokenizers", "files", "argument_checks"},
-    "data": {"tokenizers"},
+    "data": {"tokenizers", "replicas"},
     "instances": {"corpus", "preprocessing", "data", "files", "argument_checks"},
     "tasks": {
         *("layers", "models", "tokenizers", "preprocessing", "data"),
-        *("training", "checkpoints", "argument_checks"),
+        *("training", "replicas", "checkpoints", "argument_checks"),
     },
     "serving": {"models", "preprocessing", "data", "tasks", "checkpoints", "files"},
     "__init__": {
@@ -57,6 +58,7 @@ TENSORFLOW = {
     "layers/dropout.py": "draws random bits under that backend",
     "layers/attention/grouped_layout.py": "cuts arrays by the operation whose gradient joins them",
     "layers/recompute.py": "calls TensorFlow's own recomputation under that backend",
+    "replicas/sums.py": "sums over the devices of a strategy, under that backend",
     "tasks/base/half_precision.py": "asks TensorFlow for its devices under that backend",
     "training/cross_entropy.py": "writes a gradient of its own under that backend",
     "training/fused_updates.py": "calls TensorFlow's own optimizer kernel under that backend",

@@ -17,12 +17,13 @@ from keras_bert_suite.data.input_dataset import (
     unpack_batch,
 )
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.replicas import Group, find_group, take_share
 from keras_bert_suite.tasks.base.input_checks import (
     check_held_out,
     check_packed,
     check_preprocessor,
 )
-from keras_bert_suite.tasks.base.sequence_packing import with_sequence_layout
+from keras_bert_suite.tasks.base.sequence_packing import choose_layout
 from keras_bert_suite.tasks.base.text_packing import measure_rows
 
 DEFAULT_BATCH_SIZE = 32
@@ -35,12 +36,16 @@ class BatchSource:
     Attributes:
         dataset: `RowBatches`, or the dataset of the user.
         preprocess: function(x, y, sample_weight).
+        lay_out: function that gives a preprocessed batch a layout of packed rows, or None.
+        group: `Group`. This process takes its share of each batch.
         in_graph: bool, whether `preprocess` can be part of a graph of TensorFlow.
         fixed_labels: bool, whether the labels of all batches differ only in the number of rows.
     """
 
     dataset: object
     preprocess: Callable
+    lay_out: Callable | None = None
+    group: Group = Group()
     in_graph: bool = True
     fixed_labels: bool = False
 
@@ -49,11 +54,19 @@ class BatchSource:
         """int, the number of batches of an epoch; None if the dataset does not know it."""
         return num_batches(self.dataset)
 
+    def prepare(self, x, y=None, sample_weight=None):
+        """Preprocesses a whole batch, and takes the share of this process.
+
+        The whole batch decides on its padding. A layout of packed rows is of the share alone.
+        """
+        batch = take_share(self.preprocess(x, y, sample_weight), self.group)
+        return batch if self.lay_out is None else self.lay_out(batch)
+
     def preprocessed(self, total=None, first=0, shuffle=False):
         """The dataset that Keras' own `fit` takes. Arguments: as for `preprocess_batches`."""
         return preprocess_batches(
             self.dataset,
-            self.preprocess,
+            self.prepare,
             total,
             first,
             shuffle,
@@ -74,7 +87,7 @@ class BatchSource:
         batches = choose_batches(self.dataset, total, first)
         if total is not None and first < total:
             batches = batches[: total - first]
-        return batches.map(lambda batch: self.preprocess(*unpack_batch(batch)))
+        return batches.map(lambda batch: self.prepare(*unpack_batch(batch)))
 
 
 def training_source(
@@ -91,21 +104,20 @@ def training_source(
     Returns:
         `BatchSource`.
     """
+    lay_out = choose_layout(task.backbone) if sequence_packing else None
     if not isinstance(data, Rows):
         preprocess = weighted(task, task.preprocess_training_samples, class_weight)
         in_graph = task.preprocesses_in_graphs and not sequence_packing
-        if sequence_packing:
-            preprocess = with_sequence_layout(task.backbone, preprocess)
-        return BatchSource(data, preprocess, in_graph, task.has_fixed_labels)
+        return BatchSource(data, preprocess, lay_out, find_group(), in_graph, task.has_fixed_labels)
     preprocess = weighted(task, task.preprocess_training, class_weight, given=data.weights)
-    if sequence_packing:
-        preprocess = with_sequence_layout(task.backbone, preprocess)
     windows = task.cut_windows(data)
     # Packed rows have no padding, so any rows may share a batch.
     by_length = shuffle and not sequence_packing
     lengths = measure_rows(task.preprocessor, windows) if by_length else None
     batches = training_batches(windows, choose_size(batch_size), shuffle, seed, lengths)
-    return BatchSource(batches, preprocess, fixed_labels=task.has_fixed_labels)
+    return BatchSource(
+        batches, preprocess, lay_out, find_group(), fixed_labels=task.has_fixed_labels
+    )
 
 
 def evaluation_source(task, data, batch_size=None, by_length=True):
@@ -119,12 +131,22 @@ def evaluation_source(task, data, batch_size=None, by_length=True):
         `BatchSource`.
     """
     if not isinstance(data, Rows):
-        preprocess, in_graph = task.preprocess_training_samples, task.preprocesses_in_graphs
-        return BatchSource(data, preprocess, in_graph, task.has_fixed_labels)
+        return BatchSource(
+            data,
+            task.preprocess_training_samples,
+            group=find_group(),
+            in_graph=task.preprocesses_in_graphs,
+            fixed_labels=task.has_fixed_labels,
+        )
     windows = task.cut_windows(data)
     lengths = measure_rows(task.preprocessor, windows) if by_length else None
     batches, _ = evaluation_batches(windows, choose_size(batch_size), lengths)
-    return BatchSource(batches, task.preprocess_training, fixed_labels=task.has_fixed_labels)
+    return BatchSource(
+        batches,
+        task.preprocess_training,
+        group=find_group(),
+        fixed_labels=task.has_fixed_labels,
+    )
 
 
 def choose_size(batch_size):

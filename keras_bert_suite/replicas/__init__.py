@@ -1,0 +1,12 @@
+"""Replicas: copies of a model that share each batch.
+
+The engines are those of the backends: `torch.distributed`, `tf.distribute`, and
+`keras.distribution` under JAX. This room says which rows of a batch a replica takes, and sums over
+the replicas. Without replicas its functions return their arguments.
+"""
+
+from keras_bert_suite.replicas.groups import Group, count_replicas, find_group
+from keras_bert_suite.replicas.shares import take_share
+from keras_bert_suite.replicas.sums import sum_over_replicas
+
+__all__ = ["Group", "count_replicas", "find_group", "sum_over_replicas", "take_share"]
