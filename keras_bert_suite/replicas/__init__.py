@@ -5,8 +5,28 @@ The engines are those of the backends: `torch.distributed`, `tf.distribute`, and
 the replicas. Without replicas its functions return their arguments.
 """
 
-from keras_bert_suite.replicas.groups import Group, count_replicas, find_group
+from keras_bert_suite.replicas.gathers import gather_rows
+from keras_bert_suite.replicas.groups import (
+    Group,
+    count_replicas,
+    find_group,
+    find_groups,
+    find_replica,
+    in_scope_of_model,
+    take_first_share,
+)
 from keras_bert_suite.replicas.shares import take_share
 from keras_bert_suite.replicas.sums import sum_over_replicas
 
-__all__ = ["Group", "count_replicas", "find_group", "sum_over_replicas", "take_share"]
+__all__ = [
+    "Group",
+    "count_replicas",
+    "find_group",
+    "find_groups",
+    "find_replica",
+    "gather_rows",
+    "in_scope_of_model",
+    "sum_over_replicas",
+    "take_first_share",
+    "take_share",
+]

@@ -1,7 +1,11 @@
 """Finds out which processes and which devices share each batch."""
 
+import contextlib
 import dataclasses
+import functools
 import sys
+from collections.abc import Callable
+from typing import Any
 
 import keras
 
@@ -33,7 +37,9 @@ def find_group() -> Group:
     """
     if keras.config.backend() == "torch":
         processes = find_torch_processes()
-        return Group() if processes is None else Group(processes.get_rank(), _world_size(processes))
+        if processes is None:
+            return Group()
+        return Group(processes.get_rank(), processes.get_world_size())
     if keras.config.backend() == "jax" and keras.distribution.distribution() is not None:
         import jax
 
@@ -51,7 +57,7 @@ def count_replicas() -> int:
     backend = keras.config.backend()
     if backend == "torch":
         processes = find_torch_processes()
-        return 1 if processes is None else _world_size(processes)
+        return 1 if processes is None else processes.get_world_size()
     if backend == "jax":
         distribution = keras.distribution.distribution()
         if distribution is None:
@@ -63,15 +69,64 @@ def count_replicas() -> int:
     return 1 if tensorflow is None else tensorflow.distribute.get_strategy().num_replicas_in_sync
 
 
+def find_replica() -> Any:
+    """int or int32 scalar tensor, the number of this replica within a step under TensorFlow.
+
+    It is 0 outside of the steps of a strategy.
+    """
+    import tensorflow as tf
+
+    context = tf.distribute.get_replica_context()
+    return 0 if context is None else context.replica_id_in_sync_group
+
+
+def find_groups() -> tuple[Group, ...]:
+    """The replicas that take their rows from this process, one after the other.
+
+    It is one replica, but under TensorFlow each device of the strategy.
+    """
+    if keras.config.backend() != "tensorflow":
+        return (find_group(),)
+    count = count_replicas()
+    return tuple(Group(index, count) for index in range(count))
+
+
+def take_first_share(batches: Any) -> Any:
+    """The batch of the first replica, of nested arrays that may be values of several replicas."""
+
+    def take(x: Any) -> Any:
+        values = getattr(x, "values", None)
+        return values[0] if isinstance(values, tuple) else x
+
+    return keras.tree.map_structure(take, batches)
+
+
+def in_scope_of_model(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a method of a model run in the scope of the strategy in which the model was made.
+
+    It changes nothing but under TensorFlow, where other scopes have other variables.
+    """
+
+    @functools.wraps(method)
+    def call(model: Any, *args: Any, **kwargs: Any) -> Any:
+        strategy = getattr(model, "distribute_strategy", None)
+        has_scope = strategy is not None and strategy.num_replicas_in_sync > 1
+        with strategy.scope() if has_scope else contextlib.nullcontext():
+            return method(model, *args, **kwargs)
+
+    return call
+
+
 def find_torch_processes():
-    """The module `torch.distributed` if it has several processes to talk to, otherwise None."""
+    """The module `torch.distributed` if it has several processes to talk to, otherwise None.
+
+    It is None under other backends.
+    """
+    if keras.config.backend() != "torch":
+        return None
     import torch
 
     processes = torch.distributed
     if not processes.is_available() or not processes.is_initialized():
         return None
-    return processes if _world_size(processes) > 1 else None
-
-
-def _world_size(processes) -> int:
-    return processes.get_world_size()
+    return processes if processes.get_world_size() > 1 else None

@@ -36,7 +36,8 @@ def take_share(batch: Any, group: Group) -> Any:
             f"{sorted(sizes)} entries. Make batches in which each row has the same number of "
             "entries."
         )
-    first, last = (num_rows * (group.index + i) // group.count for i in (0, 1))
+    # The first replicas have a row more.
+    first, last = (-(-num_rows * (group.index + i) // group.count) for i in (0, 1))
 
     def cut(array: Any) -> Any:
         if array is None:

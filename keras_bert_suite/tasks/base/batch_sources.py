@@ -13,11 +13,12 @@ from keras_bert_suite.data.input_dataset import (
     list_sources,
     num_batches,
     preprocess_batches,
+    replica_batches,
     training_batches,
     unpack_batch,
 )
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.replicas import Group, find_group, take_share
+from keras_bert_suite.replicas import Group, find_groups, take_share
 from keras_bert_suite.tasks.base.input_checks import (
     check_held_out,
     check_packed,
@@ -37,7 +38,7 @@ class BatchSource:
         dataset: `RowBatches`, or the dataset of the user.
         preprocess: function(x, y, sample_weight).
         lay_out: function that gives a preprocessed batch a layout of packed rows, or None.
-        group: `Group`. This process takes its share of each batch.
+        groups: the replicas that take their rows from this process, see `find_groups`.
         in_graph: bool, whether `preprocess` can be part of a graph of TensorFlow.
         fixed_labels: bool, whether the labels of all batches differ only in the number of rows.
     """
@@ -45,7 +46,7 @@ class BatchSource:
     dataset: object
     preprocess: Callable
     lay_out: Callable | None = None
-    group: Group = Group()
+    groups: tuple[Group, ...] = (Group(),)
     in_graph: bool = True
     fixed_labels: bool = False
 
@@ -55,22 +56,31 @@ class BatchSource:
         return num_batches(self.dataset)
 
     def prepare(self, x, y=None, sample_weight=None):
-        """Preprocesses a whole batch, and takes the share of this process.
+        """Preprocesses a whole batch, and cuts it into the shares of `groups`.
 
-        The whole batch decides on its padding. A layout of packed rows is of the share alone.
+        The whole batch decides on its padding. A layout of packed rows is of a share alone.
+
+        Returns:
+            list of batches.
         """
-        batch = take_share(self.preprocess(x, y, sample_weight), self.group)
-        return batch if self.lay_out is None else self.lay_out(batch)
+        batch = self.preprocess(x, y, sample_weight)
+        shares = [take_share(batch, group) for group in self.groups]
+        return shares if self.lay_out is None else [self.lay_out(share) for share in shares]
 
     def preprocessed(self, total=None, first=0, shuffle=False):
         """The dataset that Keras' own `fit` takes. Arguments: as for `preprocess_batches`."""
+        if len(self.groups) > 1:
+            return replica_batches(
+                self.dataset, self.prepare, total, first, shuffle, self.fixed_labels
+            )
         return preprocess_batches(
             self.dataset,
-            self.prepare,
+            lambda *batch: self.prepare(*batch)[0],
             total,
             first,
             shuffle,
-            self.in_graph,
+            # A batch is cut outside of a graph, which does not know the number of its rows.
+            self.in_graph and self.groups[0].count == 1,
             self.fixed_labels,
         )
 
@@ -87,7 +97,7 @@ class BatchSource:
         batches = choose_batches(self.dataset, total, first)
         if total is not None and first < total:
             batches = batches[: total - first]
-        return batches.map(lambda batch: self.prepare(*unpack_batch(batch)))
+        return batches.map(lambda batch: self.prepare(*unpack_batch(batch))[0])
 
 
 def training_source(
@@ -108,7 +118,9 @@ def training_source(
     if not isinstance(data, Rows):
         preprocess = weighted(task, task.preprocess_training_samples, class_weight)
         in_graph = task.preprocesses_in_graphs and not sequence_packing
-        return BatchSource(data, preprocess, lay_out, find_group(), in_graph, task.has_fixed_labels)
+        return BatchSource(
+            data, preprocess, lay_out, find_groups(), in_graph, task.has_fixed_labels
+        )
     preprocess = weighted(task, task.preprocess_training, class_weight, given=data.weights)
     windows = task.cut_windows(data)
     # Packed rows have no padding, so any rows may share a batch.
@@ -116,7 +128,7 @@ def training_source(
     lengths = measure_rows(task.preprocessor, windows) if by_length else None
     batches = training_batches(windows, choose_size(batch_size), shuffle, seed, lengths)
     return BatchSource(
-        batches, preprocess, lay_out, find_group(), fixed_labels=task.has_fixed_labels
+        batches, preprocess, lay_out, find_groups(), fixed_labels=task.has_fixed_labels
     )
 
 
@@ -134,7 +146,7 @@ def evaluation_source(task, data, batch_size=None, by_length=True):
         return BatchSource(
             data,
             task.preprocess_training_samples,
-            group=find_group(),
+            groups=find_groups(),
             in_graph=task.preprocesses_in_graphs,
             fixed_labels=task.has_fixed_labels,
         )
@@ -144,7 +156,7 @@ def evaluation_source(task, data, batch_size=None, by_length=True):
     return BatchSource(
         batches,
         task.preprocess_training,
-        group=find_group(),
+        groups=find_groups(),
         fixed_labels=task.has_fixed_labels,
     )
 
