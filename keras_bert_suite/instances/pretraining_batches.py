@@ -111,6 +111,11 @@ class PretrainingBatches(grain.MapDataset):
     def __len__(self) -> int:
         return self._num_batches
 
+    @property
+    def batch_size(self) -> int:
+        """int, the rows of a batch."""
+        return self._batch_size
+
     def __getitem__(self, index: Any) -> Any:
         """One batch.
 

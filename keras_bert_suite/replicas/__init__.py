@@ -9,6 +9,7 @@ from keras_bert_suite.replicas.gathers import gather_rows
 from keras_bert_suite.replicas.groups import (
     Group,
     count_replicas,
+    drop_copies,
     find_group,
     find_groups,
     find_replica,
@@ -21,6 +22,7 @@ from keras_bert_suite.replicas.sums import sum_over_replicas
 __all__ = [
     "Group",
     "count_replicas",
+    "drop_copies",
     "find_group",
     "find_groups",
     "find_replica",

@@ -91,6 +91,26 @@ def find_groups() -> tuple[Group, ...]:
     return tuple(Group(index, count) for index in range(count))
 
 
+def drop_copies(model: Any, outputs: Any) -> Any:
+    """The outputs of `predict_on_batch` for one copy of the batch.
+
+    Under a strategy of TensorFlow, Keras gives the whole batch to each device, and joins the
+    outputs.
+
+    Args:
+        model: `keras.Model`.
+        outputs: nested arrays (n B, ...), of n devices.
+
+    Returns:
+        nested arrays (B, ...).
+    """
+    strategy = getattr(model, "distribute_strategy", None)
+    count = 1 if strategy is None else strategy.num_replicas_in_sync
+    if count == 1:
+        return outputs
+    return keras.tree.map_structure(lambda array: array[: len(array) // count], outputs)
+
+
 def take_first_share(batches: Any) -> Any:
     """The batch of the first replica, of nested arrays that may be values of several replicas."""
 

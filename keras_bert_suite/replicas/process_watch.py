@@ -4,6 +4,8 @@ import contextlib
 import datetime
 import itertools
 import json
+import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -22,6 +24,9 @@ PATIENCE = 60.0
 #: The same after a collective has failed: one of the processes has ended.
 PATIENCE_AFTER_FAILURE = 5.0
 
+#: Seconds for a collective to fail, once the process group was aborted.
+GRACE = 5.0
+
 #: Numbers the watches of a process. All processes make theirs at the same places.
 _numbers = itertools.count()
 
@@ -37,7 +42,8 @@ class ProcessWatch:
     its name. If it stops, or fails without ending, they wait for the timeout of the process group.
     So a thread of each process writes its place to PyTorch's store every second, and reads the
     places of the others. When a process has failed, or is silent for too long, the thread aborts
-    the process group, and a collective that waits fails at once.
+    the process group. If a collective still waits after that, the thread prints the error and ends
+    this process.
 
     Attributes:
         place: str, what this process does.
@@ -103,9 +109,19 @@ class ProcessWatch:
                 )
             if self._lost is not None:
                 self._has_lost.set()
-                with contextlib.suppress(Exception):
-                    torch.distributed.distributed_c10d._abort_process_group()
+                self._leave_collective()
                 return
+
+    def _leave_collective(self) -> None:
+        """Ends the collective that this process may wait in, or else the process."""
+        import torch
+
+        with contextlib.suppress(Exception):
+            torch.distributed.distributed_c10d._abort_process_group()
+        # NCCL fails then. Gloo goes on waiting, and nothing else can end it.
+        if not self._ended.wait(GRACE):
+            print(f"LostProcessError: {self._lost}", file=sys.stderr, flush=True)
+            os._exit(1)
 
     def _look(self, store: Any, others: dict[int, "_Sign"]) -> str | None:
         """Reads the signs of the others. Returns a text about a process that was lost, or None."""

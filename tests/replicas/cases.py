@@ -4,7 +4,7 @@ import contextlib
 
 import keras
 import numpy as np
-from small_tasks import make_task
+from small_tasks import make_task, predict, predicted_columns
 
 from keras_bert_suite import AdamW, CoSENT, InBatchNegatives
 
@@ -45,8 +45,8 @@ def run_case(name, seed=0, scope=contextlib.nullcontext):
         scope: function without arguments, the scope in which the task is made and compiled.
 
     Returns:
-        dict of name -> array: the losses and metrics of each epoch and of an evaluation, all
-        weights, and the variables of the optimizer, which have the gradients.
+        dict of name -> array: the losses and metrics of each epoch and its validation, the answers
+        for all rows, all weights, and the variables of the optimizer, which sum the gradients.
     """
     kind, optimizer, settings = CASES[name]
     keras.utils.set_random_seed(seed)
@@ -75,7 +75,11 @@ def run_case(name, seed=0, scope=contextlib.nullcontext):
         validation_data=tuple(part for part in rows.values() if part is not None),
         verbose=0,
     ).history
-    found = {f"log {key}": np.array(values) for key, values in history.items()}
+    # Whether a span is an answer depends on the sign of a score, which may be rounding.
+    rows = [] if kind == "spans" else predicted_columns(task, x)
+    answers = predict(task, x=rows, batch_size=BATCH_SIZE) if len(rows) else []
+    found = {f"answers {i}": np.array(a) for i, a in enumerate(keras.tree.flatten(answers))}
+    found |= {f"log {key}": np.array(values) for key, values in history.items()}
     variables = {"weight": task.variables, "optimizer": task.optimizer.variables}
     for group, members in variables.items():
         for number, variable in enumerate(members):

@@ -24,7 +24,7 @@ def run_steps(rank, folder, names):
     folder = Path(folder)
     for name in names.split(","):
         yield name, run_case(name, seed=rank)
-    yield "other data", catch(lambda: fit(texts=[*FIRST[:-1], f"text of {rank}"]))
+    yield "other data", catch(lambda: fit(texts=[*FIRST[:-1], FIRST[rank]]))
     yield "other arguments", catch(lambda: fit(epochs=EPOCHS + rank))
     yield "other model", catch(lambda: fit(global_clipnorm=1.0 + rank))
     yield "uneven batch", catch(lambda: fit(batch_size=3))

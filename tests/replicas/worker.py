@@ -2,6 +2,7 @@
 
 import datetime
 import importlib
+import os
 import pickle
 import sys
 from pathlib import Path
@@ -13,6 +14,9 @@ def main():
     """Calls the function, which yields (name, result), and writes all results so far to OUT."""
     rank, count, port, out, module, function, *arguments = sys.argv[1:]
     sys.path[0] = str(FOLDER.parent)
+    if os.environ["KERAS_BACKEND"] != "tensorflow":
+        # KerasHub imports TensorFlow where it is, which takes most of the time of the imports.
+        sys.modules.update(tensorflow=None, tensorflow_text=None)
     if int(count) > 1:
         join_processes(int(rank), int(count), port)
     found = {}

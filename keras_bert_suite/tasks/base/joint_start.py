@@ -7,7 +7,7 @@ import grain
 import keras
 import numpy as np
 
-from keras_bert_suite.data.input_dataset import unpack_batch
+from keras_bert_suite.data.input_dataset import list_sources, unpack_batch
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import count_replicas, find_group, find_groups
 from keras_bert_suite.replicas.processes import copy_from_leader, exchange
@@ -17,22 +17,37 @@ from keras_bert_suite.training import separate_generators
 COMPARED_BATCHES = 4
 
 
-def check_batch_size(batch_size, data):
-    """Checks that replicas can share the batches of rows in memory evenly.
+def check_data(data, batch_size, shuffle):
+    """Checks that replicas can share the batches of a `fit`.
 
     Args:
-        batch_size: int, the rows of a whole batch.
-        data: `Rows`, or a dataset, which has batches already.
+        data: `Rows`, or a dataset. A dataset may have a `batch_size`, as `PretrainingBatches` has.
+        batch_size: int, the rows of a whole batch of `Rows`.
+        shuffle: bool, whether a `keras.utils.PyDataset` is shuffled.
 
     Raises:
-        ValueError: if the number of replicas does not divide `batch_size`.
+        ValueError: if the number of replicas does not divide the size of a batch, or if each
+            process would shuffle the batches in another way.
     """
     num_replicas = count_replicas()
-    if isinstance(data, Rows) and batch_size % num_replicas and batch_size < len(data):
-        near = max(batch_size // num_replicas, 1) * num_replicas
+    if num_replicas == 1:
+        return
+    if isinstance(data, Rows):
+        sizes = [batch_size] if batch_size < len(data) else []
+    else:
+        sizes = [getattr(source, "batch_size", None) for source in list_sources(data)]
+    for size in sizes:
+        if isinstance(size, int) and size % num_replicas:
+            near = max(size // num_replicas, 1) * num_replicas
+            raise ValueError(
+                f"batch_size={size} is the size of a whole batch, and {num_replicas} replicas "
+                f"cannot share it evenly. Pass a multiple of {num_replicas}, such as {near}."
+            )
+    if isinstance(data, keras.utils.PyDataset) and shuffle and find_group().count > 1:
         raise ValueError(
-            f"batch_size={batch_size} is the size of a whole batch, and {num_replicas} replicas "
-            f"cannot share it evenly. Pass a multiple of {num_replicas}, such as {near}."
+            f"Each of the {find_group().count} processes would shuffle the batches of "
+            f"{type(data).__name__} in another way. Pass shuffle=False and shuffle within the "
+            "dataset by a common seed, or pass a grain.MapDataset."
         )
 
 

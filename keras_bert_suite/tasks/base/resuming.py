@@ -19,15 +19,14 @@ def find_progress(optimizer, checkpoint):
     Returns:
         `Progress`.
     """
-    progress = Progress(
+    own = Progress(
         first_step=int(keras.ops.convert_to_numpy(getattr(optimizer, "iterations", 0))),
         # `keras.utils.set_random_seed` sets this generator.
         seed=int(np.random.randint(2**31)),
     )
     # All processes take the order of rows, and the place in the data, from the first process.
-    return run_on_leader(
-        lambda: progress if checkpoint is None else checkpoint.find_progress(progress)
-    )
+    progress = run_on_leader(lambda: own)
+    return progress if checkpoint is None else checkpoint.find_progress(progress)
 
 
 @contextlib.contextmanager

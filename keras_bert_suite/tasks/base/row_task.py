@@ -14,6 +14,7 @@ from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
 from keras_bert_suite.replicas import (
     count_replicas,
+    drop_copies,
     find_group,
     find_groups,
     in_scope_of_model,
@@ -39,7 +40,7 @@ from keras_bert_suite.tasks.base.input_checks import (
     default_names,
     order_columns,
 )
-from keras_bert_suite.tasks.base.joint_start import check_batch_size, check_strategy, start_jointly
+from keras_bert_suite.tasks.base.joint_start import check_data, check_strategy, start_jointly
 from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.base.presets import FURTHER_ARGUMENTS, load_preset
 from keras_bert_suite.tasks.base.resuming import find_progress, resume_run
@@ -309,7 +310,7 @@ class RowTask(PackedSequences, SavedTask):
             data, held_out = hold_out(
                 self, data, validation_data, validation_split, validation_batch_size
             )
-            check_batch_size(choose_size(batch_size), data)
+            check_data(data, choose_size(batch_size), shuffle)
             training = training_source(
                 self, data, batch_size, shuffle, progress.seed, class_weight, sequence_packing
             )
@@ -439,7 +440,8 @@ class RowTask(PackedSequences, SavedTask):
 
     def predict_on_batch(self, x: Inputs) -> Any:
         """The outputs for one batch of rows, as for `fit`; see `keras.Model.predict_on_batch`."""
-        return keras.Model.predict_on_batch(self, self._prepare_batch(self.preprocess, x)[0])
+        outputs = keras.Model.predict_on_batch(self, self._prepare_batch(self.preprocess, x)[0])
+        return drop_copies(self, outputs)
 
     def get_metrics_result(self) -> dict[str, Tensor]:
         """dict of the metrics, over the rows of all replicas."""
