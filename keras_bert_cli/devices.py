@@ -212,10 +212,10 @@ def _use_torch(devices):
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
     # Messages between processes go beside the GPU.
     torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if is_gpu else "gloo")
-    silence = contextlib.nullcontext()
-    if torch.distributed.get_rank() > 0:
-        silence = contextlib.redirect_stdout(open(os.devnull, "w"))  # noqa: SIM115
-    with silence:
+    with contextlib.ExitStack() as stack:
+        if torch.distributed.get_rank() > 0:
+            nowhere = stack.enter_context(open(os.devnull, "w"))
+            stack.enter_context(contextlib.redirect_stdout(nowhere))
         yield
     torch.distributed.destroy_process_group()
 

@@ -53,7 +53,7 @@ def _torch_gather() -> Any:
             return gathered
 
         @staticmethod
-        def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
             gradient = gradient.clone(memory_format=torch.contiguous_format)
             torch.distributed.all_reduce(gradient)
             first, last = context.place

@@ -129,7 +129,7 @@ def in_scope_of_model(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def call(model: Any, *args: Any, **kwargs: Any) -> Any:
-        strategy = getattr(model, "distribute_strategy", None)
+        strategy: Any = getattr(model, "distribute_strategy", None)
         has_scope = strategy is not None and strategy.num_replicas_in_sync > 1
         with strategy.scope() if has_scope else contextlib.nullcontext():
             return method(model, *args, **kwargs)

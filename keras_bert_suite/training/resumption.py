@@ -73,7 +73,7 @@ def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]
     """
     # Under TensorFlow, Keras would otherwise make the metrics' variables during the first step.
     model._symbolic_build(data_batch=take_first_share(next(iter(batches))))
-    arrays: Arrays = {}
+    arrays: dict[str, Any] = {}
 
     def read() -> Arrays:
         arrays.update(update_names(model, read_arrays(path)))

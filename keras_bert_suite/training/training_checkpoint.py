@@ -219,7 +219,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self._writer.wait()
-        if self.progress.batches != self._writer.saved:
+        # Only the first process knows whether its last checkpoint was written.
+        if is_true_anywhere(self.progress.batches != self._writer.saved):
             self._save()
             self._writer.wait()
         if self._writer.failure is not None:
