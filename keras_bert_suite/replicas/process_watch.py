@@ -116,6 +116,9 @@ class ProcessWatch:
         """Ends the collective that this process may wait in, or else the process."""
         import torch
 
+        # This process may be about to fail by itself, for the same reason.
+        if self._ended.wait(GRACE):
+            return
         with contextlib.suppress(Exception):
             torch.distributed.distributed_c10d._abort_process_group()
         # NCCL fails then. Gloo goes on waiting, and nothing else can end it.
