@@ -129,9 +129,9 @@ def in_scope_of_model(method: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(method)
     def call(model: Any, *args: Any, **kwargs: Any) -> Any:
-        strategy: Any = getattr(model, "distribute_strategy", None)
-        has_scope = strategy is not None and strategy.num_replicas_in_sync > 1
-        with strategy.scope() if has_scope else contextlib.nullcontext():
+        strategy = getattr(model, "distribute_strategy", None)
+        alone = strategy is None or strategy.num_replicas_in_sync == 1
+        with contextlib.nullcontext() if alone else strategy.scope():
             return method(model, *args, **kwargs)
 
     return call
