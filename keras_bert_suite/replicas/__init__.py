@@ -13,11 +13,13 @@ from keras_bert_suite.replicas.groups import (
     find_group,
     find_groups,
     find_replica,
+    has_joint_variables,
     in_scope_of_model,
     take_first_share,
 )
 from keras_bert_suite.replicas.shares import take_share
 from keras_bert_suite.replicas.sums import sum_over_replicas
+from keras_bert_suite.replicas.whole_batches import join_rows, split_rows, whole_batches
 
 __all__ = [
     "Group",
@@ -27,8 +29,12 @@ __all__ = [
     "find_groups",
     "find_replica",
     "gather_rows",
+    "has_joint_variables",
     "in_scope_of_model",
+    "join_rows",
+    "split_rows",
     "sum_over_replicas",
     "take_first_share",
     "take_share",
+    "whole_batches",
 ]

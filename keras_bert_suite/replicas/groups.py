@@ -47,6 +47,14 @@ def find_group() -> Group:
     return Group()
 
 
+def has_joint_variables() -> bool:
+    """Whether several processes hold the variables together, and not a copy each. So it is in JAX.
+
+    Then each process writes and reads its part of the variables.
+    """
+    return keras.config.backend() == "jax" and find_group().count > 1
+
+
 def count_replicas() -> int:
     """int, the replicas that share each batch; 1 without any distribution.
 
@@ -83,8 +91,11 @@ def find_replica() -> Any:
 def find_groups() -> tuple[Group, ...]:
     """The replicas that take their rows from this process, one after the other.
 
-    It is one replica, but under TensorFlow each device of the strategy.
+    It is one replica, but under TensorFlow each device of the strategy. Under JAX a process hands
+    over whole batches, see `whole_batches`.
     """
+    if keras.config.backend() == "jax":
+        return (Group(),)
     if keras.config.backend() != "tensorflow":
         return (find_group(),)
     count = count_replicas()

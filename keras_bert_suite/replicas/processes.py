@@ -2,12 +2,18 @@
 
 import contextlib
 import functools
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 
-from keras_bert_suite.replicas.groups import find_group, find_torch_processes
+from keras_bert_suite.replicas.groups import (
+    find_group,
+    find_torch_processes,
+    has_joint_variables,
+)
 
 
 def exchange(value: Any) -> list[Any]:
@@ -19,12 +25,26 @@ def exchange(value: Any) -> list[Any]:
     Returns:
         list. Without other processes it holds `value` alone.
     """
+    if has_joint_variables():
+        return _exchange_jax(value)
     processes = find_torch_processes()
     if processes is None:
         return [value]
     values = [None] * processes.get_world_size()
     processes.all_gather_object(values, value, group=control_group())
     return values
+
+
+def _exchange_jax(value: Any) -> list[Any]:
+    """The pickled values go round as rows of bytes, which JAX wants of one length."""
+    from jax.experimental.multihost_utils import process_allgather
+
+    own = np.frombuffer(pickle.dumps(value), np.uint8)
+    sizes = process_allgather(np.array(len(own)))
+    row = np.zeros(sizes.max(), np.uint8)
+    row[: len(own)] = own
+    rows = process_allgather(row)
+    return [pickle.loads(r[:size].tobytes()) for r, size in zip(rows, sizes, strict=True)]
 
 
 def run_on_leader(function: Callable[[], Any]) -> Any:
@@ -45,7 +65,11 @@ def run_on_leader(function: Callable[[], Any]) -> Any:
 
 
 def copy_from_leader(variables: Sequence[keras.Variable]) -> None:
-    """Gives the variables of all processes the values of the leading process."""
+    """Gives the variables of all processes the values of the leading process.
+
+    Under JAX they have them: it makes one variable of the values of all processes, and raises an
+    error if these differ.
+    """
     processes = find_torch_processes()
     if processes is None:
         return
@@ -106,7 +130,10 @@ def _make_control_group(world: Any) -> Any:
 
 
 def is_true_anywhere(flag: bool) -> bool:
-    """Whether a flag is set in any process. All processes call this at the same place."""
+    """Whether a flag is set in any process. All processes call this at the same place.
+
+    Under JAX the flags are set in all processes at once, see `SigtermFlag.check`.
+    """
     processes = find_torch_processes()
     if processes is None:
         return flag

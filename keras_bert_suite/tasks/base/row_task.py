@@ -19,6 +19,7 @@ from keras_bert_suite.replicas import (
     find_groups,
     in_scope_of_model,
     take_first_share,
+    whole_batches,
 )
 from keras_bert_suite.replicas.process_watch import ProcessWatch
 from keras_bert_suite.replicas.processes import summed_variables
@@ -46,6 +47,7 @@ from keras_bert_suite.tasks.base.presets import FURTHER_ARGUMENTS, load_preset
 from keras_bert_suite.tasks.base.resuming import find_progress, resume_run
 from keras_bert_suite.tasks.base.saved_task import SavedTask
 from keras_bert_suite.tasks.base.sequence_packing import check_can_pack_sequences
+from keras_bert_suite.tasks.base.split_steps import SplitSteps
 from keras_bert_suite.tasks.base.text_packing import pack_texts
 from keras_bert_suite.training import (
     WholeEpochs,
@@ -62,7 +64,7 @@ from keras_bert_suite.training import (
 )
 
 
-class RowTask(PackedSequences, SavedTask):
+class RowTask(SplitSteps, PackedSequences, SavedTask):
     """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
 
     Rows in memory are batched with rows of similar length, in a fresh order each epoch. `fit`
@@ -243,6 +245,7 @@ class RowTask(PackedSequences, SavedTask):
             self.predict_function: Any = compile_forward(self)
         return self.predict_function
 
+    @whole_batches()
     @in_scope_of_model
     def fit(
         self,
@@ -363,6 +366,7 @@ class RowTask(PackedSequences, SavedTask):
                     **kwargs,
                 )
 
+    @whole_batches()
     @in_scope_of_model
     def evaluate(
         self,
@@ -397,6 +401,7 @@ class RowTask(PackedSequences, SavedTask):
             return {}  # Means over some of the batches.
         return logs
 
+    @whole_batches()
     @in_scope_of_model
     def predict(
         self,
@@ -414,6 +419,7 @@ class RowTask(PackedSequences, SavedTask):
         """
         return predict(self, x, batch_size, steps, self.decode, **kwargs)
 
+    @whole_batches()
     @in_scope_of_model
     def train_on_batch(
         self,
@@ -430,6 +436,7 @@ class RowTask(PackedSequences, SavedTask):
         self._build_optimizer()
         return keras.Model.train_on_batch(self, x, y, weight, **kwargs)
 
+    @whole_batches()
     @in_scope_of_model
     def test_on_batch(
         self, x: Inputs, y: Labels = None, sample_weight: Labels = None, **kwargs: Any
@@ -438,6 +445,7 @@ class RowTask(PackedSequences, SavedTask):
         batch = self._prepare_batch(self.preprocess_training, x, y, sample_weight, labelled=True)
         return keras.Model.test_on_batch(self, *batch, **kwargs)
 
+    @whole_batches()
     def predict_on_batch(self, x: Inputs) -> Any:
         """The outputs for one batch of rows, as for `fit`; see `keras.Model.predict_on_batch`."""
         outputs = keras.Model.predict_on_batch(self, self._prepare_batch(self.preprocess, x)[0])
