@@ -102,14 +102,20 @@ def copy_variables(model: keras.Model) -> Arrays:
     for name, variable in named_variables(model).items():
         dtype = keras.backend.standardize_dtype(variable.dtype)
         array = np.array(ops.convert_to_numpy(variable), dtype, order="C")
-        if name.startswith("model/") and not np.isfinite(array).all():
-            raise FloatingPointError(
-                f"{variable.path} holds values that are not finite. Nothing was saved, and the "
-                "last checkpoint is intact. Train with `AdamW` or `Lamb` of keras_bert_suite, "
-                "which skip steps that are not finite, or lower the learning rate."
-            )
+        if name.startswith("model/"):
+            check_finite(array, variable.path)
         arrays[name] = array
     return arrays
+
+
+def check_finite(array: np.ndarray, path: str) -> None:
+    """Raises FloatingPointError if a weight, or a piece of it, is not finite."""
+    if not np.isfinite(array).all():
+        raise FloatingPointError(
+            f"{path} holds values that are not finite. Nothing was saved, and the last checkpoint "
+            "is intact. Train with `AdamW` or `Lamb` of keras_bert_suite, which skip steps that "
+            "are not finite, or lower the learning rate."
+        )
 
 
 def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None:

@@ -8,7 +8,7 @@ import grain
 import keras
 
 from keras_bert_suite.annotations import Arrays
-from keras_bert_suite.replicas import take_first_share
+from keras_bert_suite.replicas import has_joint_variables, take_first_share
 from keras_bert_suite.replicas.processes import copy_from_leader, run_on_leader
 from keras_bert_suite.training.model_variables import assign_variables, update_names
 from keras_bert_suite.training.progress import Progress
@@ -69,7 +69,8 @@ def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]
     Returns:
         dict of name -> array, all arrays of the checkpoint. If processes share the run, the leading
         process alone reads the checkpoint. The others get the variables from it, and these arrays
-        are the states of their generators.
+        are the states of their generators. Under JAX every process reads it, for its part of the
+        variables.
     """
     # Under TensorFlow, Keras would otherwise make the metrics' variables during the first step.
     model._symbolic_build(data_batch=take_first_share(next(iter(batches))))
@@ -80,6 +81,6 @@ def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]
         assign_variables(model, arrays, path)
         return {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
 
-    generators = run_on_leader(read)
+    generators = read() if has_joint_variables() else run_on_leader(read)
     copy_from_leader([*model.variables, *model.optimizer.variables])
     return arrays or generators

@@ -62,6 +62,8 @@ def separate_generators() -> None:
 
     Users seed all processes alike. Then all replicas would drop the same places of their rows.
     """
+    if keras.config.backend() != "torch":
+        return
     if find_group().leads:
         copy_generators()
         return

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -9,20 +10,22 @@ from typing import Any
 import keras
 
 from keras_bert_suite.annotations import Arrays, PathLike
-from keras_bert_suite.replicas import find_group
+from keras_bert_suite.replicas import find_group, has_joint_variables
 from keras_bert_suite.replicas.processes import (
     is_true_anywhere,
     run_on_leader,
     summed_variables,
 )
 from keras_bert_suite.training.checkpoint_writer import CheckpointWriter
+from keras_bert_suite.training.joint_checkpoints import JointCheckpoints
 from keras_bert_suite.training.model_variables import copy_variables, named_variables
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.resumption import check_resumable, restore_model
-from keras_bert_suite.training.run_checkpoints import find_checkpoint
+from keras_bert_suite.training.run_checkpoints import find_checkpoint, write_checkpoint
 from keras_bert_suite.training.sigterm import SigtermFlag
 from keras_bert_suite.training.step_watchdog import StepWatchdog
 from keras_bert_suite.training.torch_generators import copy_generators, restore_generators
+from keras_bert_suite.training.variable_pieces import cut_pieces
 
 
 class TrainingCheckpoint(keras.callbacks.Callback):
@@ -45,7 +48,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     loss or a gradient was not finite.
 
     If processes share the run, the first process writes and reads the checkpoints, and hands the
-    state to the others. So a run may go on with another number of processes. SIGTERM in any process
+    state to the others. Under JAX each process writes a piece, see `joint_checkpoints.py`, and they
+    share the folder. So a run may go on with another number of processes. SIGTERM in any process
     ends the training of all of them after the same batch.
 
     The callback does not restore the state of other callbacks. A checkpoint of one backend can be
@@ -148,13 +152,17 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         if self._path is not None:
             self._generators = arrays = restore_model(model, self._path, batches)
             # The metrics of the first process are those of all.
-            if done % steps_per_epoch and find_group().leads:
+            if done % steps_per_epoch and (find_group().leads or has_joint_variables()):
                 self._metrics = {n: a for n, a in arrays.items() if n.startswith("metrics/")}
         self.progress = dataclasses.replace(self.progress, steps_per_epoch=steps_per_epoch)
         self._initial_epoch = initial_epoch
         self.terminated = False
         self._watchdog = StepWatchdog(model, self.progress.first_step, self.max_skipped, done)
-        writer = CheckpointWriter(self.directory, self.keep, self.asynchronous, saved=done)
+        write = write_checkpoint
+        if has_joint_variables():
+            attempt = run_on_leader(lambda: uuid.uuid4().hex)
+            write = JointCheckpoints(find_group(), attempt).write
+        writer = CheckpointWriter(self.directory, self.keep, self.asynchronous, done, write)
         with self._sigterm.listen(), writer as self._writer:
             try:
                 yield
@@ -201,7 +209,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         before, now = self.progress.batches, self._epoch_begin + batch + 1
         self.progress = dataclasses.replace(self.progress, batches=now)
         self._watchdog.check(now)
-        self.terminated = is_true_anywhere(self._sigterm.received)
+        self.terminated = self._sigterm.check(now)
         if self.terminated or now // self.every > before // self.every:
             self._save()
         # Keras does not know that a resumed epoch is shorter.
@@ -229,6 +237,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def _save(self) -> None:
         # The variables are copied only when the previous copy is on the disk.
         self._writer.wait()
+        if has_joint_variables():
+            self._writer.write(self.progress, cut_pieces(self.model))
+            return
         # After a validation the checkpoint holds the random states from before the validation.
         random_states = self._generators or copy_generators()
         with summed_variables(self.model.metrics_variables):
