@@ -156,6 +156,10 @@ INTERNAL = {
         {"AutocastScope": ["dtype"]},
         "Cached gradients under a mixed policy would be computed from rounded weights.",
     ),
+    "keras.src.distribution.distribution_lib": (
+        {"Distribution": ["device_mesh", "batch_dim_name", "auto_shard_dataset"]},
+        "Under JAX, several devices must divide the rows of every batch, also of the last.",
+    ),
     "keras.src.utils.naming": (
         {"to_snake_case": ["name"]},
         "A training with an unnamed layer does not go on in a process that has built such a layer.",
