@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -158,7 +158,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._initial_epoch = initial_epoch
         self.terminated = False
         self._watchdog = StepWatchdog(model, self.progress.first_step, self.max_skipped, done)
-        write = write_checkpoint
+        write: Callable[..., int] = write_checkpoint
         if has_joint_variables():
             attempt = run_on_leader(lambda: uuid.uuid4().hex)
             write = JointCheckpoints(find_group(), attempt).write

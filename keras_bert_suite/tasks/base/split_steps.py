@@ -14,17 +14,17 @@ class SplitSteps:
     def train_step(self, *arguments: Any) -> Any:
         """See `keras.Model.train_step`."""
         *state, batch = arguments
-        return super().train_step(*state, split_rows(batch))
+        return super().train_step(*state, split_rows(batch))  # type: ignore[misc]
 
     def test_step(self, *arguments: Any) -> Any:
         """See `keras.Model.test_step`."""
         *state, batch = arguments
-        return super().test_step(*state, split_rows(batch))
+        return super().test_step(*state, split_rows(batch))  # type: ignore[misc]
 
     def predict_step(self, *arguments: Any) -> Any:
         """See `keras.Model.predict_step`."""
         *state, batch = arguments
-        result = super().predict_step(*state, split_rows(batch))
+        result = super().predict_step(*state, split_rows(batch))  # type: ignore[misc]
         if not state:
             return result
         outputs, state = result
