@@ -12,6 +12,7 @@ from keras import ops
 from keras.src.utils.naming import to_snake_case
 
 from keras_bert_suite.annotations import Arrays
+from keras_bert_suite.replicas import has_joint_variables
 
 #: Each `fit` writes these variables before its first step.
 _OF_A_FIT = re.compile(r"(^|/)schedule_numbers$")
@@ -149,7 +150,23 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
             "from, or choose another directory."
         )
     for name, variable in variables.items():
-        variable.assign(arrays[name].astype(keras.backend.standardize_dtype(variable.dtype)))
+        assign_value(variable, arrays[name])
+
+
+def assign_value(variable: keras.Variable, array: np.ndarray) -> None:
+    """Gives a variable the value that `copy_variables` has copied.
+
+    If processes of JAX hold the variable together, each places its parts. `assign` would compare
+    whole values among them, and NaN in a metric is not equal to itself.
+    """
+    array = array.astype(keras.backend.standardize_dtype(variable.dtype))
+    if not has_joint_variables():
+        variable.assign(array)
+        return
+    import jax
+
+    sharding = variable.value.sharding
+    variable.assign(jax.make_array_from_callback(array.shape, sharding, lambda i: array[i]))
 
 
 def _kind(shape: Sequence[int], dtype: Any) -> str:

@@ -18,7 +18,11 @@ from keras_bert_suite.replicas.processes import (
 )
 from keras_bert_suite.training.checkpoint_writer import CheckpointWriter
 from keras_bert_suite.training.joint_checkpoints import JointCheckpoints
-from keras_bert_suite.training.model_variables import copy_variables, named_variables
+from keras_bert_suite.training.model_variables import (
+    assign_value,
+    copy_variables,
+    named_variables,
+)
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.resumption import check_resumable, restore_model
 from keras_bert_suite.training.run_checkpoints import find_checkpoint, write_checkpoint
@@ -185,7 +189,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         # Keras has just reset the metrics.
         variables = named_variables(self.model) if self._metrics else {}
         for name, array in self._metrics.items():
-            variables[name].assign(array)
+            assign_value(variables[name], array)
         self._metrics = {}
         self._epoch_begin = self.progress.batches
         steps_per_epoch = self.progress.steps_per_epoch
