@@ -127,9 +127,9 @@ def test_a_variable_with_a_hole_is_refused(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-def test_kills(tmp_path):
+@pytest.mark.parametrize("num_kills", [12, pytest.param(300, marks=pytest.mark.long)])
+def test_kills(tmp_path, num_kills):
     """One, two or three writers, of which one is killed at a random moment, again and again."""
-    num_kills = 25
     process = subprocess.run(
         [sys.executable, str(SCRIPT), str(tmp_path), str(num_kills)],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
