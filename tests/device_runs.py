@@ -121,6 +121,9 @@ def train(num_batches, arguments):
     )
     task.fit(Batches(), steps_per_epoch=num_batches, verbose=0, callbacks=[note])
     arrays["losses"] = np.array(losses)
+    if num_batches == STEPS:
+        arrays["evaluated"] = np.array(task.evaluate(Batches(), verbose=0))
+        arrays["predicted"] = task.predict(Batches().map(lambda batch: batch[0]), verbose=0)["mlm"]
     variables = named_variables(task)
     arrays |= {name: np.asarray(v) for name, v in variables.items()}
     arrays["parts"] = json.dumps(
