@@ -1,4 +1,4 @@
-"""Runs a script of the tests under JAX, in a process of its own."""
+"""Runs a script of the tests in a process of its own, without TensorFlow."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def start(script, *arguments, num_devices, **environment):
-    """Starts a script under JAX on a CPU.
+    """Starts a script on a CPU, under JAX if KERAS_BACKEND does not say otherwise.
 
     Args:
         script: path in the folder of the tests.

@@ -3,9 +3,9 @@
     python killed_writers.py DIRECTORY NUM_KILLS
 
 Each attempt goes on from the newest checkpoint with another number of processes, and one process is
-killed, at a random moment. The others are killed a moment later, as JAX does it. In between the
-checkpoint is read: all its numbers must be of one step. Prints how many attempts began at a later
-step than the one before, and the last step.
+killed, at a random moment after the start or, just as often, after the next checkpoint. The others
+are killed a moment later, as JAX does it. In between the checkpoint is read: all its numbers must
+be of one step. Prints how many attempts left a later checkpoint, and for how many this was awaited.
 """
 
 import os
@@ -70,18 +70,30 @@ def start(*arguments):
         os._exit(1)
 
 
+def wait_for_next(directory):
+    """Waits until a checkpoint is completed."""
+    before = set(directory.glob("step-*"))
+    deadline = time.monotonic() + 60
+    while set(directory.glob("step-*")) <= before:
+        assert time.monotonic() < deadline, "no checkpoint within a minute"
+        time.sleep(0.001)
+
+
 def main():
     directory, num_kills = Path(sys.argv[1]), int(sys.argv[2])
     # A damaged checkpoint would be passed over with a warning. There must be none.
     warnings.simplefilter("error")
     rng = random.Random(0)
-    step = num_forward = 0
+    step = num_forward = num_waited = 0
     for attempt in range(num_kills):
         count = rng.choice([1, 2, 3])
         children = [
             start(directory, step, Group(i, count), f"attempt-{attempt}") for i in range(count)
         ]
-        time.sleep(rng.uniform(0, 0.1))
+        if rng.random() < 0.5:
+            num_waited += 1
+            wait_for_next(directory)
+        time.sleep(rng.uniform(0, 0.05))
         rng.shuffle(children)
         for child in children:
             os.kill(child, signal.SIGKILL)
@@ -92,7 +104,7 @@ def main():
         assert step >= before
         num_forward += step > before
         assert not list(directory.glob(".*.tmp"))
-    print(num_forward, step)
+    print(num_forward, num_waited)
 
 
 if __name__ == "__main__":
