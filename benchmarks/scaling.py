@@ -1,299 +1,255 @@
-"""Projects the pretraining of BERT-large to many devices, by formulas and stated speeds.
+"""Projects the pretraining of a BERT-large to many devices, and writes docs/scaling.md.
 
     python benchmarks/scaling.py > docs/scaling.md
-    python benchmarks/scaling.py --gpu_tflops 355 --tpu_tflops 80
 
-Nothing is measured here. `--gpu_tflops` and `--tpu_tflops` are what one device reaches in training;
-measure yours with `keras-bert benchmark --size large`, and pass it.
+Nothing is measured here. The speed of one device and the speeds of links are stated figures of
+others, with their sources. Give your own: `--share` is what one of your devices reaches of its
+peak, as `keras-bert benchmark` reports it.
 """
 
 import argparse
 import dataclasses
 
+from keras_bert_cli.machine_figures import count_operations
 from keras_bert_cli.result_tables import format_table
 
-#: BERT-large with its heads for masked tokens and for pairs.
-LAYERS, HIDDEN, HEADS, VOCABULARY, POSITIONS = 24, 1024, 16, 30522, 512
-#: You et al., 2020, LAMB (https://arxiv.org/abs/1904.00962), table 1, as in
-#: NVIDIA/DeepLearningExamples: (tokens of a row, predictions of a row, rows of a step, steps).
-PHASES = [(128, 20, 65536, 7038), (512, 80, 32768, 1563)]
-#: Rows that a device computes at once, the most of these that fit.
-ROWS_AT_ONCE = (512, 256, 128, 64, 32, 16, 8, 4, 2, 1)
+LAYERS, HIDDEN, INNER, VOCABULARY, LENGTH, PREDICTIONS = 24, 1024, 4096, 30522, 512, 76
 
-FORMULAS = [
-    [
-        "operations of a row of L tokens and P predictions",
-        "3 (24 (24 H^2 L + 4 H L^2) + 2 P (H^2 + H V)): forward once, backward twice",
-    ],
-    ["weights, gradients, moments", "16 bytes a parameter: each float32, and two moments"],
-    [
-        "activations of n rows",
-        "24 n L H (10 + 24 / m) bytes if layers are split over m devices: [Korthikanti et al., "
-        "2022](https://arxiv.org/abs/2205.05198), equation 2, without the matrix of attention, "
-        "which a fused kernel does not keep; 4 n P V / m bytes of logits",
-    ],
-    [
-        "rows at once",
-        "the largest power of two for which 90% of the memory is enough; the rest is accumulated",
-    ],
-    [
-        "sum of gradients",
-        "by rings, float32: 2 (d - 1) / d x 4 bytes x parameters on the d devices of a host, then "
-        "2 (h - 1) / h x the part of a device between h hosts",
-    ],
-    [
-        "sum of activations",
-        "two sums forward and two backward in each layer, bfloat16: [Shoeybi et al., 2019]"
-        "(https://arxiv.org/abs/1909.08053), section 3",
-    ],
-]
-LINKS = [
-    ["NVLink, inside of a host of 8 H200", "450", "NVIDIA H200: 900 GB/s in both directions"],
-    ["InfiniBand, between hosts", "50", "NVIDIA DGX H200: 400 Gb/s for each GPU"],
-    [
-        "ICI of a TPU v5e",
-        "200",
-        "[Google Cloud](https://cloud.google.com/tpu/docs/v5e): 1,600 Gb/s a chip; 51.2 TB/s in an "
-        "all-reduce of 256 chips",
-    ],
-]
+#: Weights of a BERT-large with its head for masked tokens.
+WEIGHTS = 336_000_000
+
+#: Rows of 512 tokens in the pretraining of Devlin et al., 2018: 1,000,000 steps of 256. With 3.3
+#: billion words of Wikipedia and books they are 40 epochs.
+ROWS = 256_000_000
+
+#: The largest batch of rows of 512 tokens of You et al., 2020, with which LAMB kept the scores.
+LARGEST_BATCH = 32768
+
+#: Bytes a weight: float32 weight, gradient and two moments, and the bfloat16 copy for the products.
+STATE_BYTES = 4 * 4 + 2
+
+#: Bytes of a gradient that devices exchange, and of a hidden state.
+GRADIENT_BYTES, HIDDEN_BYTES = 4, 2
+
+#: The share of the bfloat16 peak that the record of MLPerf reaches, with products in FP8.
+RECORD_SHARE = 0.52
+
+#: The share of its stated speed that a link reaches.
+LINK_SHARE = 0.8
 
 
 @dataclasses.dataclass(frozen=True)
-class Cluster:
-    """Devices, and the links between them.
-
-    Attributes:
-        title: str.
-        devices: int.
-        tflops: float, reached by one device in training, TFLOP/s.
-        memory: float, of one device, GB.
-        host_devices: int, devices that `inner` connects.
-        inner: float, GB/s that a device sends to the others of its host in an all-reduce.
-        outer: float, GB/s that a device sends to other hosts. It is 0 if `inner` connects all.
-    """
-
-    title: str
-    devices: int
-    tflops: float
-    memory: float
-    host_devices: int
-    inner: float
-    outer: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Step:
-    """What a step costs a device.
-
-    Attributes:
-        memory: float, GB.
-        computing: float, seconds.
-        gradients: float, seconds to sum the gradients.
-        activations: float, seconds to sum the activations of split layers.
-        gigabytes: float, sent by a device.
-    """
-
-    memory: float
-    computing: float
-    gradients: float
-    activations: float
-    gigabytes: float
-
-    @property
-    def seconds(self):
-        """float, if nothing is sent while the device computes."""
-        return self.computing + self.gradients + self.activations
-
-    @property
-    def hidden_seconds(self):
-        """float, if gradients are sent during the backward pass, two thirds of the computing."""
-        return self.computing / 3 + max(2 * self.computing / 3, self.gradients) + self.activations
-
-
-def count_parameters():
-    """int: embeddings, layers, pooler, and the heads, whose table is that of the embeddings."""
-    embeddings = (VOCABULARY + POSITIONS + 2) * HIDDEN + 2 * HIDDEN
-    attention = 4 * (HIDDEN * HIDDEN + HIDDEN) + 2 * HIDDEN
-    feedforward = 2 * 4 * HIDDEN * HIDDEN + 4 * HIDDEN + HIDDEN + 2 * HIDDEN
-    pooler = HIDDEN * HIDDEN + HIDDEN
-    heads = HIDDEN * HIDDEN + HIDDEN + 2 * HIDDEN + VOCABULARY + 2 * HIDDEN + 2
-    return embeddings + LAYERS * (attention + feedforward) + pooler + heads
-
-
-def count_operations(length, predictions):
-    """float, the operations of a row in training: three times those of the forward pass."""
-    layers = LAYERS * (2 * 12 * HIDDEN**2 * length + 2 * 2 * HIDDEN * length**2)
-    head = 2 * predictions * (HIDDEN**2 + HIDDEN * VOCABULARY)
-    return 3.0 * (layers + head)
-
-
-def plan_step(cluster, split, length, predictions, rows):
-    """The `Step` of a device, if each layer is split over `split` devices; None if none fits.
+class Device:
+    """An accelerator, by the figures of its maker.
 
     Args:
-        cluster: `Cluster`.
-        split: int, devices that share the layers.
-        length, predictions, rows: of a phase.
+        peak: float, operations/s of dense bfloat16 products.
+        memory: float, bytes.
+        near: float, bytes/s that it sends to the devices of its host or pod.
+        far: float, bytes/s that it sends to other hosts.
+        group: int, the devices that the near links join.
     """
-    replicas = cluster.devices // split
-    if cluster.devices % split or rows < replicas:
-        return None
-    share = rows / replicas
-    weights = count_parameters() / split
-    state = 16 * weights / 1e9
-    fitting = []
-    for at_once in ROWS_AT_ONCE:
-        # Korthikanti et al., 2022, https://arxiv.org/abs/2205.05198, equation 2, without the
-        # matrix of attention, which a fused kernel does not keep.
-        held = LAYERS * length * at_once * HIDDEN * (10 + 24 / split)
-        logits = at_once * predictions * VOCABULARY * 4 / split
-        if at_once <= share and state + (held + logits) / 1e9 <= 0.9 * cluster.memory:
-            fitting.append((at_once, state + (held + logits) / 1e9))
-    if not fitting:
-        return None
-    _, memory = fitting[0]
-    computing = share * count_operations(length, predictions) / split / (cluster.tflops * 1e12)
-    gradient_bytes, gradients = sum_over_devices(cluster, 4 * weights, replicas, split)
-    # Two sums forward and two backward in a layer, of bfloat16.
-    sent = 4 * LAYERS * share * length * HIDDEN * 2
-    activation_bytes = 2 * (split - 1) / split * sent
-    activations = activation_bytes / (cluster.inner * 1e9)
-    return Step(
-        memory, computing, gradients, activations, (gradient_bytes + activation_bytes) / 1e9
-    )
+
+    name: str
+    peak: float
+    memory: float
+    near: float
+    far: float
+    group: int
 
 
-def sum_over_devices(cluster, size, replicas, split):
-    """(bytes that a device sends, seconds) of the sum of arrays of `size` bytes by rings.
+H200 = Device("H200", 989e12, 141e9, 450e9, 50e9, 8)
+V5E = Device("v5e", 197e12, 16e9, 200e9, 6.4e12 / 8 / 256, 256)
 
-    The devices of a host first sum their parts, then each sends its part to the other hosts.
-    """
-    if replicas == 1:
-        return 0.0, 0.0
-    inside = min(replicas, max(1, cluster.host_devices // split))
-    hosts = replicas // inside if cluster.outer else 1
-    inside = inside if cluster.outer else replicas
-    inner = 2 * (inside - 1) / inside * size
-    outer = 2 * (hosts - 1) / hosts * size / inside
-    seconds = inner / (cluster.inner * 1e9) + (outer / (cluster.outer * 1e9) if outer else 0.0)
-    return inner + outer, seconds
+#: (device, number, rows a device, devices that share the weights).
+SETTINGS = [
+    (H200, 1, 64, 1),
+    (H200, 8, 64, 1),
+    (H200, 64, 64, 1),
+    (H200, 512, 64, 1),
+    (H200, 8, 64, 2),
+    (H200, 8, 64, 8),
+    (H200, 64, 64, 8),
+    (H200, 512, 64, 8),
+    (V5E, 256, 8, 1),
+    (V5E, 256, 8, 4),
+]
 
 
-def format_row(cluster, split):
-    """The cells of a table: both phases with one way to split, or None if it does not fit."""
-    plans = [
-        (plan_step(cluster, split, length, predictions, rows), steps)
-        for length, predictions, rows, steps in PHASES
-    ]
-    if any(step is None for step, _ in plans):
-        return None
-    hours, hidden, computing = (
-        sum(getattr(step, name) * steps for step, steps in plans) / 3600
-        for name in ("seconds", "hidden_seconds", "computing")
-    )
-    first, second = (step for step, _ in plans)
-    ways = [f"data {cluster.devices // split}"] + ([f"model {split}"] if split > 1 else [])
+def compute_seconds(device, rows, sharers, share):
+    """The seconds of a step without exchanges, for `rows` rows for each device."""
+    dense = count_operations(LAYERS, HIDDEN, INNER, [LENGTH])
+    head = PREDICTIONS * 2 * HIDDEN * (HIDDEN + VOCABULARY)
+    # Devices that share the weights work on the rows of all of them, each on its part.
+    return 3 * (dense + head) * rows / (share * device.peak)
+
+
+def sum_seconds(device, num_bytes, number):
+    """The seconds of an all-reduce over `number` devices: first near links, then far ones."""
+    near = min(number, device.group)
+    hosts = number // near
+    seconds = 2 * (near - 1) / near * num_bytes / (LINK_SHARE * device.near)
+    return seconds + 2 * (hosts - 1) / hosts * num_bytes / near / (LINK_SHARE * device.far)
+
+
+def gradient_bytes(sharers):
+    """The bytes that each device adds up with the other replicas in a step."""
+    return WEIGHTS * GRADIENT_BYTES / sharers
+
+
+def hidden_bytes(rows, sharers):
+    """The bytes that the sharers of the weights add up in a step, forward and backward."""
+    if sharers == 1:
+        return 0
+    sums = 4 * LAYERS + 2  # Two of each block and one of the embeddings, and as many backward.
+    return sums * rows * sharers * LENGTH * HIDDEN * HIDDEN_BYTES
+
+
+def exchange_seconds(device, number, rows, sharers):
+    """(seconds for gradients, seconds for hidden states) of a step."""
+    replicas = number // sharers
+    # The sharers are neighbours, so a replica has far links if the sharers fill the near ones.
+    spread = dataclasses.replace(device, group=max(device.group // sharers, 1))
+    gradients = sum_seconds(spread, gradient_bytes(sharers), replicas)
+    return gradients, sum_seconds(device, hidden_bytes(rows, sharers), sharers)
+
+
+def needed_memory(rows, sharers, remat):
+    """The bytes of a device: state, and activations of Korthikanti et al., 2022, table 2."""
+    tokens = rows * sharers * LENGTH
+    factor = 2 if remat else 10 + 24 / sharers
+    activations = tokens * HIDDEN * factor * LAYERS
+    logits = rows * sharers * PREDICTIONS * VOCABULARY * 4 / sharers
+    return WEIGHTS * STATE_BYTES / sharers + activations + logits
+
+
+def efficiencies(device, number, rows, sharers, share):
+    """(the share of a step that computes if gradients wait for it, and if they go beside it)."""
+    compute = compute_seconds(device, rows, sharers, share)
+    gradients, hidden = exchange_seconds(device, number, rows, sharers)
+    # The backward pass, two thirds of a step, may hide the gradients.
+    hidden_part = max(gradients - compute * 2 / 3, 0)
+    return compute / (compute + gradients + hidden), compute / (compute + hidden_part + hidden)
+
+
+def describe_setting(device, number, rows, sharers, share):
+    """The cells of a row of the table."""
+    compute = compute_seconds(device, rows, sharers, share)
+    worst, best = efficiencies(device, number, rows, sharers, share)
+    speeds = [rows * number / compute * efficiency for efficiency in (worst, best)]
+    hours = [ROWS / speed / 3600 for speed in speeds]
+    exchanged = gradient_bytes(sharers) * (number > sharers) + hidden_bytes(rows, sharers)
+    memory = [needed_memory(rows, sharers, remat) / 1e9 for remat in (False, True)]
+    fits = "" if memory[0] * 1e9 < device.memory else ", needs remat"
     return [
-        cluster.title,
-        " x ".join(ways),
-        f"{max(first.memory, second.memory):.0f}",
-        f"{first.gigabytes:.1f} / {second.gigabytes:.1f}",
-        f"{first.seconds:.2f} / {second.seconds:.2f}",
-        f"{computing / hours:.0%} to {computing / hidden:.0%}",
-        f"{hidden:.1f} to {hours:.1f}",
+        f"{number} x {device.name}",
+        f"{number // sharers} x {sharers}",
+        f"{rows * number:,}",
+        f"{memory[0]:.0f} / {memory[1]:.0f}{fits}",
+        f"{exchanged / 1e9:.2f}",
+        f"{worst:.0%} to {best:.0%}",
+        f"{speeds[0]:,.0f} to {speeds[1]:,.0f}",
+        f"{hours[0]:,.1f} to {hours[1]:,.1f}",
     ]
 
 
-def find_limit(cluster, length, predictions, rows):
-    """int, the first power of two of devices at which sending takes as long as computing."""
-    for exponent in range(3, 17):
-        larger = dataclasses.replace(cluster, devices=2**exponent)
-        step = plan_step(larger, 1, length, predictions, rows)
-        if step is None:
-            return None
-        if step.gradients >= step.computing:
-            return larger.devices
-    return None
+def find_end(device, batch, share, least=0.5):
+    """The most devices, a power of two, that compute half of the time on a batch of this size."""
+    number = 1
+    while number < batch:
+        rows = batch / (2 * number)
+        if efficiencies(device, 2 * number, rows, 1, share)[1] < least:
+            break
+        number *= 2
+    return number
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--gpu_tflops", type=float, default=0.45 * 790, help="of an H200")
-    parser.add_argument("--tpu_tflops", type=float, default=0.45 * 197, help="of a TPU v5e")
-    options = parser.parse_args()
-    hopper = {"tflops": options.gpu_tflops, "memory": 141, "host_devices": 8, "inner": 450}
-    clusters = [Cluster(f"{n} H200", n, **hopper, outer=50 if n > 8 else 0) for n in (8, 64, 512)]
-    clusters.append(Cluster("256 TPU v5e", 256, options.tpu_tflops, 16, 256, 200, 0))
-    rows = [format_row(cluster, split) for cluster in clusters for split in (1, 2, 4, 8)]
-    columns = [
-        "devices",
-        "split",
-        "memory, GB",
-        "sent in a step, GB",
-        "seconds of a step",
-        "efficiency",
-        "hours",
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--share", type=float, default=0.31, help="of the peak of one device")
+    share = parser.parse_args().share
+    headings = [
+        *("devices", "data x model", "batch", "GB a device, without / with remat"),
+        *("GB summed a step", "efficiency", "rows/s", "hours"),
     ]
-    total = sum(rows * steps * count_operations(length, p) for length, p, rows, steps in PHASES)
-    tokens = sum(length * rows * steps for length, _, rows, steps in PHASES)
-    eight = clusters[0]
-    mlperf = 8 * eight.tflops * 1e12 / count_operations(512, 76) * 2
-    print(f"""# BERT-large on many devices
+    table = format_table(headings, [describe_setting(*row, share) for row in SETTINGS])
+    ends = format_table(
+        ["batch", "H200", "v5e"],
+        [
+            [f"{batch:,}", *(f"{find_end(device, batch, share):,}" for device in (H200, V5E))]
+            for batch in (256, 4096, LARGEST_BATCH)
+        ],
+    )
+    single = LENGTH and 1 / compute_seconds(H200, 1, 1, share)
+    eight = describe_setting(H200, 8, 64, 1, share)[6]
+    as_record = describe_setting(H200, 8, 64, 1, RECORD_SHARE)[6]
+    print(TEXT.format(**globals(), **locals(), percent=f"{share:.0%}"))
 
-    python benchmarks/scaling.py > docs/scaling.md
 
-This page is a projection by formulas. It shows where a split of the work can pay, before anyone
-rents machines. **No figure on this page was measured.** A device is taken to reach
-{options.gpu_tflops:.0f} TFLOP/s (H200) or {options.tpu_tflops:.0f} TFLOP/s (TPU v5e) in bfloat16.
-The defaults are 45% of 790 TFLOP/s, which a large matrix product reaches on an H200, and 45% of the
-197 TFLOP/s of the specification of a TPU v5e. Measure yours with `keras-bert benchmark --size
-large`, and pass it as `--gpu_tflops` or `--tpu_tflops`.
+TEXT = """# Scaling, projected
 
-The training is that of LAMB (You et al., 2020): 7,038 steps of 65,536 rows of 128 tokens, then
-1,563 steps of 32,768 rows of 512 tokens. These are {tokens / 1e9:.0f} billion tokens and
-{total / 1e18:,.0f} x 10^18 operations. Wikipedia and BookCorpus have 3.3 billion words, so about
-4.3 billion tokens, which the training passes {tokens / 4.3e9:.0f} times. BERT-large has
-{count_parameters() / 1e6:.0f} million parameters.
+This page is the output of `python benchmarks/scaling.py`. It is arithmetic on stated figures. No \
+part of it was measured on several accelerators. It says which division of devices is worth a \
+try, and where more devices stop to help.
 
-In the table, two figures with a stroke are the steps of 128 and of 512 tokens. An efficiency is the
-computing as a share of the step: first if nothing is sent while the device computes, then if the
-gradients are sent during the backward pass. The hours have the same two cases.
+The case: a BERT-large on rows of 512 tokens, {ROWS:,} rows in all. These are the 1,000,000 steps \
+of 256 rows of Devlin et al., 40 epochs of a text of the size of Wikipedia and books. Batches \
+above 256 rows take as many rows in fewer steps. Whether the model becomes as good is another \
+question.
 
-{format_table(columns, [row for row in rows if row])}
+{table}
+
+"data x model" is the number of replicas, and of devices that share the weights of one replica. \
+The lower efficiency is that of a step in which the sum of gradients waits for the backward pass. \
+At the higher one it goes on beside the backward pass. What the sharers of weights sum always \
+waits.
 
 ## Where it stops
 
-With these large steps, data parallelism alone loses little, and to split layers loses more:
-BERT-large fits on every one of these devices. A split of the layers helps only where a step has
-fewer rows than there are devices. In steps of 512 tokens, the sum of gradients takes as long as the
-computing with {_describe_limit(clusters[1])} H200 and 50 GB/s between hosts. With steps of 256
-rows, which Devlin et al. had, this point is at {_describe_limit(clusters[1], rows=256)} devices.
+The most devices (a power of two) that compute at least half of the time, with data parallel \
+alone and gradients beside the backward pass:
 
-Not in the formulas: the time that a device waits for the slowest, data that come late, smaller
-matrix products when a device has few rows, and the latency of a message. All of them lower the
-efficiency of the largest clusters most.
+{ends}
 
-## Beside a record
+A fixed batch has fewer rows for each device with each doubling, and the sum of gradients stays \
+as long. The share of the peak falls too when a device has few rows, which these numbers leave \
+out. Beyond this point a larger batch helps, up to the {LARGEST_BATCH:,} rows with which LAMB was \
+shown to keep the scores. To share the weights does not help a model of this size: it saves \
+memory, but each block waits for four sums of hidden states. It is for models whose state does \
+not fit a device.
 
-MLPerf Training v4.0, BERT-large, 512 tokens, 8 H200: 7,970 to 8,125 rows/s, in FP8, with kernels
-written for it. Two texts share a packed row there. The same formulas give {mlperf:,.0f} texts/s for
-8 H200 at {options.gpu_tflops:.0f} TFLOP/s in bfloat16, two texts a row. The record corresponds to
-{8000 / mlperf * options.gpu_tflops:.0f} TFLOP/s a device.
+## Held against a record
 
-## Formulas
+MLPerf Training v4.0 has a BERT-large on 8 x H200 at about 8,000 sequences/s. Its sequences have \
+some 255 tokens on average, two of them share a row of 512, and its products are in FP8. The \
+projection has {eight} full rows/s on 8 x H200 in bfloat16, which with two sequences a row is \
+twice as many sequences/s. The record reaches {RECORD_SHARE:.0%} of the bfloat16 peak, by FP8, \
+and this page assumes {percent}. With the share of the record, the projection has {as_record} \
+full rows/s, twice as many sequences/s: the record, within a few percent.
 
-H is 1,024 and V is 30,522.
+## Formulas and sources
 
-{format_table(["what", "formula"], FORMULAS)}
-
-{format_table(["link", "GB/s that a device sends", "source"], LINKS)}""")
-
-
-def _describe_limit(cluster, rows=PHASES[1][2]):
-    length, predictions, _, _ = PHASES[1]
-    limit = find_limit(cluster, length, predictions, rows)
-    return "no number of" if limit is None else f"{limit:,}"
+- Operations of a step: three times the products of the dense layers and of attention, \
+`count_operations`, and of the head for {PREDICTIONS} masked tokens.
+- One device reaches {percent} of its bfloat16 peak, {single:,.0f} rows/s on an H200. It is what \
+NVIDIA's DeepLearningExamples report for BERT-large in TensorFlow on an A100: 96.5 rows of 512 \
+tokens/s are 97 of 312 TFLOP/s. `--share` takes the figure of your device.
+- H200: 989 TFLOP/s dense bfloat16, 141 GB, NVLink 450 GB/s in each direction (NVIDIA's data \
+sheet); between hosts 400 Gb/s for each GPU, 50 GB/s (DGX H200). v5e: 197 TFLOP/s, 16 GB, four \
+links with 1,600 Gb/s together, 200 GB/s, 256 chips in a torus, and 6.4 Tb/s between pods \
+(cloud.google.com/tpu/docs/v5e). Links reach {LINK_SHARE:.0%} of that, an assumption.
+- A sum over n devices sends 2 (n - 1) / n times its bytes through each link (ring). Over several \
+hosts it is done within the hosts first, so that each GPU sends its share of the bytes to other \
+hosts.
+- Data parallel sums the gradients, {WEIGHTS:,} weights in float32. Model parallel sums a hidden \
+state in bfloat16 twice in each block, forward and backward, and once for the embeddings (Shoeybi \
+et al., 2019). The program that XLA makes of our layouts has as many sums; a test counts them.
+- Memory: {STATE_BYTES} bytes a weight; activations of a layer 34 bytes for each hidden number \
+without attention scores, which a fused kernel does not keep, 10 + 24 / t with t devices that \
+share the weights, and 2 with `remat=True` (Korthikanti et al., 2022, \
+https://arxiv.org/abs/2205.05198, table 2); logits of masked tokens in float32.
+- {LARGEST_BATCH:,} rows: You et al., 2020 (https://arxiv.org/abs/1904.00962).
+- MLPerf: https://mlcommons.org/benchmarks/training/, closed division, v4.0."""
 
 
 if __name__ == "__main__":

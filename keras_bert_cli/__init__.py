@@ -28,6 +28,7 @@ from . import (
 )
 from .backend import choose_backend, keep_compiled_steps
 from .command_flags import UsageError, format_command_help, format_overview, parse_flags
+from .devices import needs_processes, run_processes
 from .log_noise import hide_log_noise
 
 COMMANDS = {
@@ -91,7 +92,7 @@ def _main(arguments):
     if flags.version:
         print(find_version())
         return 0
-    return _run(command, flags)
+    return _run(command, flags, arguments)
 
 
 def find_version():
@@ -117,8 +118,10 @@ def find_command(name):
     raise UsageError(f"unknown command {name!r}; {hint}")
 
 
-def _run(command, flags):
+def _run(command, flags, arguments):
     try:
+        if needs_processes(flags):
+            return run_processes(flags.devices, arguments)
         choose_backend(flags.backend)
         keep_compiled_steps()
         with hide_log_noise(enabled=not flags.traceback):

@@ -47,6 +47,7 @@ from pathlib import Path
 from absl import flags
 
 from .command_flags import DTYPES, define_path
+from .devices import define_devices_flag, is_leader, use_devices
 from .finetune_folder import claim_folder, drop_folder
 from .kinds import (
     define_kind_flags,
@@ -67,7 +68,7 @@ REQUIRED = ("checkpoint", "train", "output")
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
     *("dev", "test", "output", "export", "overwrite", "checkpoint_dir", "checkpoint_every"),
-    *("backend", "traceback", "help", "version"),
+    *("devices", "backend", "traceback", "help", "version"),
 )
 
 
@@ -117,6 +118,7 @@ def define_flags(values):
     integer("checkpoint_every", 500, "Steps from one checkpoint to the next; 0 for none.", 0)
     integer("seed", 0, "Seed of the new layer, the order of the texts and the dropout.", 0)
     flags.DEFINE_enum("dtype", "float32", DTYPES, "Precision.", flag_values=values)
+    define_devices_flag(values)
 
 
 def run(values):
@@ -142,14 +144,16 @@ def run(values):
         data.check(examples, arguments, source=values.train)
     state = find_state_folder(values)
     claimed = contextlib.nullcontext()
-    if state is not None:
+    if state is not None and is_leader(values):
         idle_flags = list_idle_flags(data)
         claimed = claim_folder(state, settings_of(values, idle_flags), idle_flags)
-    with claimed:
+    with claimed, use_devices(values):
         dev = held_out.get("dev")
         task = train_task(values, data, train, dev, arguments, state)
         if task is None:
             return report_stop()
+        if not is_leader(values):
+            return None
         if line := data.complete(task, dev):
             print(line)
         if "test" in held_out:
@@ -223,7 +227,7 @@ def train_task(values, data, train, dev, arguments, state):
         **data.find_compile_arguments(),
     )
     print(data.introduce(train, arguments))
-    log = EpochLog(state and state / "epochs.json")
+    log = EpochLog(state / "epochs.json" if state and is_leader(values) else None)
     # The scores come before the log that shows them.
     callbacks, checkpoints = [*data.callbacks(dev), log], None
     if state is not None:

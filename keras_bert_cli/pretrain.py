@@ -27,12 +27,16 @@ Example:
   keras-bert pretrain --corpus shards --masking_rate 0.4 --mask_token_rate 1 \\
       --random_token_rate 0 --steps 20000 --output run40
 
+  # All GPUs of this machine share each batch of 256 sequences.
+  keras-bert pretrain --corpus shards --batch_size 256 --steps 20000 --devices all --output run
+
   # A small ELECTRA. Its discriminator is fine-tuned, and its generator fills masks.
   keras-bert pretrain --corpus shards --objective replaced_tokens --size small --steps 20000 \\
       --output electra
   keras-bert finetune --checkpoint electra/model --train train.tsv --output classifier
 """
 
+import contextlib
 import importlib.util
 from pathlib import Path
 
@@ -40,6 +44,7 @@ from absl import flags
 
 from .command_flags import UsageError, define_path
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
+from .devices import define_devices_flag, is_leader, use_devices
 from .masker_flags import check_masker_flags, define_masker_flags
 from .model_paths import check_corpus, check_model
 from .new_models import MODEL_FLAGS, check_model_flags, define_model_flags, make_backbone
@@ -52,7 +57,7 @@ REQUIRED = ("corpus", "output", "steps")
 
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
-    *("keep", "checkpoint_every", "tensorboard", "sequence_packing"),
+    *("keep", "checkpoint_every", "tensorboard", "sequence_packing", "devices"),
     *("backend", "traceback", "help", "version"),
 )
 
@@ -114,6 +119,7 @@ def define_flags(values):
     integer("checkpoint_every", 1000, "Steps from one checkpoint to the next.")
     integer("keep", 3, "Checkpoints to keep.")
     integer("seed", 0, "Seed of weights, dropout, instances and masks.", 0)
+    define_devices_flag(values)
     explanation = "Also log for TensorBoard; needs the packages tensorflow and tensorboard."
     flags.DEFINE_boolean("tensorboard", False, explanation, flag_values=values)
     for name in values:
@@ -132,7 +138,8 @@ def run(values):
         if settings["finished"] == values.steps:
             print(f"{output} is finished: {values.steps} steps, the model is {output / 'model'}")
             return None
-        return pretrain(values, objective, settings, output)
+        with use_devices(values):
+            return pretrain(values, objective, settings, output)
 
 
 def pretrain(values, objective, settings, output):
@@ -172,6 +179,8 @@ def pretrain(values, objective, settings, output):
     )
     if not train(values, pretrainer, training, held_out, report):
         return report_stop()
+    if not is_leader(values):
+        return None
     report.plot()
     # The model of a shorter run is replaced.
     write_output(output / "model", pretrainer.save_to_preset, overwrite=True, kind="preset")
@@ -200,7 +209,10 @@ def begin_run(values, output):
         check_model(values.checkpoint)
     for folder in read_shares(values.corpus):
         check_corpus(folder)
-    return claim_folder(output, before, {**settings_of(values), "report_every": report_every})
+    settings = {**settings_of(values), "report_every": report_every}
+    if not is_leader(values):
+        return contextlib.nullcontext({**settings, "finished": before.get("finished", 0)})
+    return claim_folder(output, before, settings)
 
 
 def build_pretrainer(values, objective, tokenizer):
@@ -269,8 +281,8 @@ def train(values, pretrainer, training, held_out, report):
     checkpoints = kbs.TrainingCheckpoint(
         output / "checkpoints", every=values.checkpoint_every, keep=values.keep
     )
-    callbacks = [report, checkpoints]
-    if values.tensorboard:
+    callbacks = [report, checkpoints] if is_leader(values) else [checkpoints]
+    if values.tensorboard and is_leader(values):
         callbacks.append(keras.callbacks.TensorBoard(output / "tensorboard"))
     try:
         pretrainer.fit(

@@ -46,6 +46,11 @@ METHODS = {
         ["self", "names"],
         "The layout of packed rows does not reach the embeddings and the attention mask.",
     ),
+    "_aggregate_additional_loss": (
+        [keras.Model],
+        ["self", "loss"],
+        "Replicas under PyTorch add the penalties of layers as often as there are replicas.",
+    ),
     "_symbolic_build": (
         [keras.Model],
         ["self", "iterator", "data_batch"],
@@ -71,10 +76,25 @@ ATTRIBUTES = {
     "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
     "_inbound_nodes": "The outputs of all layers of a backbone are not found.",
     "_compile_loss": "The same for the losses of each output.",
+    "_flat_losses": "The losses of replicas are means of their own rows, and not of the batch.",
     "_compile_metrics": "Metrics of `compile` do not count in `fit_on_features`, and `compile` "
     "without metrics keeps earlier ones.",
     "_user_metrics": "The same.",
     "_user_weighted_metrics": "The same for weighted metrics.",
+}
+
+#: Private methods of TensorFlow's optimizers and models: name -> (class, parameters, what breaks).
+TENSORFLOW = {
+    "_all_reduce_sum_gradients": (
+        keras.optimizers.Optimizer,
+        ["self", "grads_and_vars"],
+        "Gradients that were summed before they were clipped are summed again.",
+    ),
+    "_maybe_symbolic_build": (
+        keras.Model,
+        ["self", "iterator", "data_batch"],
+        "A `fit` under a strategy fails if the first batch has shares of different sizes.",
+    ),
 }
 
 #: Private arguments: name -> (function, what breaks).
@@ -90,6 +110,12 @@ TORCH = {
     "_fused_adamw_": ("torch", "AdamW's update under PyTorch."),
     "_foreach_norm": ("torch", "Clipping under PyTorch."),
     "_foreach_mul_": ("torch", "Clipping under PyTorch."),
+    "_foreach_copy_": ("torch", "The sum of gradients over processes."),
+    "_get_default_store": ("torch.distributed.distributed_c10d", "A lost process is not named."),
+    "_abort_process_group": (
+        "torch.distributed.distributed_c10d",
+        "The others wait for a stopped process until the timeout of the process group.",
+    ),
     "_linear_pointwise": ("torch.ops.mkldnn", "Products on processors of AMD are slow again."),
 }
 
@@ -130,14 +156,18 @@ INTERNAL = {
         {"AutocastScope": ["dtype"]},
         "Cached gradients under a mixed policy would be computed from rounded weights.",
     ),
+    "keras.src.distribution.distribution_lib": (
+        {"Distribution": ["device_mesh", "batch_dim_name", "auto_shard_dataset"]},
+        "Under JAX, several devices must divide the rows of every batch, also of the last.",
+    ),
     "keras.src.utils.naming": (
         {"to_snake_case": ["name"]},
         "A training with an unnamed layer does not go on in a process that has built such a layer.",
     ),
 }
 
-#: Public in spite of its name: `os._exit`.
-DOCUMENTED = {"_exit"}
+#: Public in spite of their names: `os._exit`, and `_replace` of named tuples.
+DOCUMENTED = {"_exit", "_replace"}
 
 PRIVATE = re.compile(r"_[a-z]\w*")
 
@@ -184,7 +214,7 @@ def is_ours(cls):
 @pytest.mark.backend_free
 def test_the_lists_are_complete():
     listed = {*METHODS, *ATTRIBUTES, *ARGUMENTS, *TORCH, *DOCUMENTED}
-    assert {*list_names(), *list_overrides()} == listed
+    assert {*list_names(), *list_overrides(), *TENSORFLOW} == {*listed, *TENSORFLOW}
 
 
 @pytest.mark.backend_free
@@ -243,6 +273,19 @@ def test_keras_calls_the_methods_that_are_overridden():
         assert calls[-2:] == ["_clip_gradients", "_backend_update_step"]
 
 
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="methods under TensorFlow")
+@pytest.mark.parametrize("name", TENSORFLOW)
+def test_methods_under_tensorflow(name):
+    cls, parameters, breaks = TENSORFLOW[name]
+    assert list(inspect.signature(getattr(cls, name)).parameters) == parameters, breaks
+
+
+@pytest.mark.skipif(keras.config.backend() != "torch", reason="the trainer of PyTorch")
+def test_keras_does_not_sum_the_gradients_of_processes():
+    """Keras 3.16 does. Then `sum_before_clipping` and `share_loss` must leave it to Keras."""
+    assert not hasattr(keras.Sequential([keras.layers.Dense(1)]), "ddp_model")
+
+
 def test_attributes_of_an_optimizer():
     schedule = keras.optimizers.schedules.ExponentialDecay(1.0, 1, 0.5)
     optimizer = keras.optimizers.SGD(schedule)
@@ -268,6 +311,8 @@ def test_attributes_of_a_model():
     x = np.ones((2, 1), "float32")
     model._compile_loss.build(x, model(x))
     assert isinstance(model._compile_loss.metrics, list), ATTRIBUTES["_compile_loss"]
+    (entry,) = model._compile_loss._flat_losses
+    assert entry._replace(loss=None).loss is None, ATTRIBUTES["_flat_losses"]
     assert model._compile_metrics is None, ATTRIBUTES["_compile_metrics"]
     model.compile(metrics=["mae"], weighted_metrics=["mse"])
     given = model._compile_metrics
@@ -287,7 +332,12 @@ def test_arguments(name):
 def test_functions_of_pytorch(name):
     torch = pytest.importorskip("torch")
     place, breaks = TORCH[name]
-    assert hasattr({"torch": torch, "torch.ops.mkldnn": torch.ops.mkldnn}[place], name), breaks
+    places = {
+        "torch": torch,
+        "torch.ops.mkldnn": torch.ops.mkldnn,
+        "torch.distributed.distributed_c10d": torch.distributed.distributed_c10d,
+    }
+    assert hasattr(places[place], name), breaks
 
 
 @pytest.mark.backend_free

@@ -132,12 +132,39 @@ def preprocess_batches(
         from keras_bert_suite.data.tensorflow_input import map_tensorflow_dataset
 
         return map_tensorflow_dataset(dataset, preprocess_samples)
+    dataset = _map_batches(dataset, preprocess_samples, total, first, shuffle)
+    if keras.config.backend() != "tensorflow":
+        return dataset
+    from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
+
+    return to_tensorflow_dataset(dataset, fixed_labels)
+
+
+def replica_batches(dataset, prepare, total=None, first=0, shuffle=False, fixed_labels=False):
+    """Maps `prepare(x, y, sample_weight)` over a dataset of batches, for TensorFlow's strategies.
+
+    Args:
+        dataset, total, first, shuffle, fixed_labels: as for `preprocess_batches`.
+        prepare: function from a batch to a list with a batch for each replica of the strategy in
+            whose scope this function is called.
+
+    Returns:
+        `tf.distribute.DistributedDataset`.
+    """
+    from keras_bert_suite.data.tensorflow_input import distribute_shares
+
+    shares = _map_batches(dataset, prepare, total, first, shuffle)
+    return distribute_shares(shares, fixed_labels)
+
+
+def _map_batches(dataset, function, total, first, shuffle):
+    """Maps a function over the batches of any dataset, by threads that read ahead if possible."""
 
     def preprocess(batch):
-        return preprocess_samples(*unpack_batch(batch))
+        return function(*unpack_batch(batch))
 
     if isinstance(dataset, grain.MapDataset):
-        dataset = (
+        return (
             choose_batches(dataset, total, first)
             .map(preprocess)
             .to_iter_dataset(
@@ -146,18 +173,12 @@ def preprocess_batches(
                 )
             )
         )
-    elif hasattr(dataset, "__next__"):
+    if hasattr(dataset, "__next__"):
         # Keras takes generators, which must yield tuples, and no other iterators.
         batches = map(preprocess, dataset)
-        dataset = (batch if isinstance(batch, tuple) else (batch,) for batch in batches)
-    else:
-        repeat, source = total is not None, dataset
-        dataset = Passes(lambda: map(preprocess, read_batches(source, repeat, shuffle)))
-    if keras.config.backend() != "tensorflow":
-        return dataset
-    from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
-
-    return to_tensorflow_dataset(dataset, fixed_labels)
+        return (batch if isinstance(batch, (list, tuple)) else (batch,) for batch in batches)
+    repeat, source = total is not None, dataset
+    return Passes(lambda: map(preprocess, read_batches(source, repeat, shuffle)))
 
 
 def choose_batches(dataset, total=None, first=0):

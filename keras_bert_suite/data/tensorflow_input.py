@@ -13,6 +13,38 @@ def map_tensorflow_dataset(dataset, preprocess_samples):
     return batches.prefetch(tf.data.AUTOTUNE)
 
 
+def distribute_shares(batches, fixed_labels=False):
+    """Makes a dataset whose elements are split over the replicas of the strategy in scope.
+
+    TensorFlow would split batches itself, but only arrays with the same number of rows.
+
+    Args:
+        batches: iterable of lists with a batch of nested arrays for each replica.
+        fixed_labels: as for `to_tensorflow_dataset`.
+
+    Returns:
+        `tf.distribute.DistributedDataset`.
+    """
+    import tensorflow as tf
+
+    shares = to_tensorflow_dataset(_Shares(batches), fixed_labels)
+    # Of a dataset made so, each replica takes the next element.
+    strategy = tf.distribute.get_strategy()
+    distributed = strategy.distribute_datasets_from_function(lambda context: shares)
+    distributed.shares = shares  # It refers to its source weakly.
+    return distributed
+
+
+class _Shares:
+    """The shares of all batches, one after the other."""
+
+    def __init__(self, batches):
+        self._batches = batches
+
+    def __iter__(self):
+        return itertools.chain.from_iterable(self._batches)
+
+
 def to_tensorflow_dataset(dataset, fixed_labels=False):
     """Wraps a Grain dataset or a generator of arrays in a `tf.data.Dataset` without fixed lengths.
 

@@ -50,7 +50,7 @@ def atomic_directory(path):
             for parent in made:
                 parent.rmdir()
         raise
-    _flush_entry(path.parent)
+    flush_entry(path.parent)
 
 
 def _check_absent(path):
@@ -63,11 +63,12 @@ def _check_absent(path):
 def _flush(directory):
     for folder, _, files in os.walk(directory):
         for name in files:
-            _flush_entry(os.path.join(folder, name))
-        _flush_entry(folder)
+            flush_entry(os.path.join(folder, name))
+        flush_entry(folder)
 
 
-def _flush_entry(path):
+def flush_entry(path):
+    """Brings a file, or the names in a folder, to the disk."""
     if os.name == "nt" and os.path.isdir(path):
         return  # Windows does not open directories.
     descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)

@@ -45,6 +45,12 @@ class MixedBatches(grain.MapDataset):
         super().__init__(datasets)
         self._datasets = tuple(datasets)
 
+    @property
+    def batch_size(self) -> int | None:
+        """int, the rows of a batch; None if a dataset does not know its own."""
+        sizes = [getattr(dataset, "batch_size", None) for dataset in self._datasets]
+        return None if None in sizes else sum(sizes)
+
     def __len__(self) -> int:
         return max(map(len, self._datasets))
 

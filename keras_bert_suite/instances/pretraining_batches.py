@@ -138,6 +138,11 @@ class PretrainingBatches(grain.MapDataset):
     def __len__(self) -> int:
         return self._stretches.num_batches
 
+    @property
+    def batch_size(self) -> int:
+        """int, the rows of a batch."""
+        return self._batch_size
+
     def __getitem__(self, index: Any) -> Any:
         """One batch.
 

@@ -5,6 +5,7 @@ import math
 import keras
 
 from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.replicas import count_replicas, find_replica
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -63,9 +64,13 @@ def _tensorflow_dropout(x: Tensor, rate: float, seed: Tensor) -> Tensor:
     """Draws 16 random bits for each element, four elements at once."""
     import tensorflow as tf
 
+    # The replicas of a strategy have the same state. Their rows must not lose the same elements.
+    seed = tf.cast(seed, tf.int32)
+    if count_replicas() > 1:
+        seed += tf.stack([0, find_replica() * 2**16])
     size = tf.size(x)
     draws = tf.random.stateless_uniform(
-        [(size + 3) // 4], tf.cast(seed, tf.int32), minval=None, maxval=None, dtype=tf.int64
+        [(size + 3) // 4], seed, minval=None, maxval=None, dtype=tf.int64
     )
     bits = tf.reshape(tf.reshape(tf.bitcast(draws, tf.int16), [-1])[:size], tf.shape(x))
     keep = _count_kept(rate)

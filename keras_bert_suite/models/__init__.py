@@ -11,6 +11,7 @@ from keras_bert_suite.models.electra_backbone import ElectraBackbone
 from keras_bert_suite.models.ernie_backbone import ErnieBackbone
 from keras_bert_suite.models.longformer_backbone import LongformerBackbone
 from keras_bert_suite.models.mixture_segments import change_pattern
+from keras_bert_suite.models.model_parallel import ModelParallel
 from keras_bert_suite.models.modern_bert_backbone import ModernBertBackbone
 from keras_bert_suite.models.nezha_backbone import NezhaBackbone
 from keras_bert_suite.models.roberta_backbone import RobertaBackbone
@@ -43,6 +44,7 @@ __all__ = [
     "ElectraBackbone",
     "ErnieBackbone",
     "LongformerBackbone",
+    "ModelParallel",
     "ModernBertBackbone",
     "NezhaBackbone",
     "RoFormerBackbone",

@@ -2,12 +2,14 @@
 
 from typing import Any, Self
 
+import keras
 import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
 from keras_bert_suite.layers import GLOBAL_ARGUMENT, LAYOUT_ARGUMENT, PackedSequences
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
+from keras_bert_suite.models.weight_layouts import make_layout_map
 
 
 class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Backbone):
@@ -33,6 +35,37 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
     def remat(self, value: bool) -> None:
         for block in self.transformer_layers:
             block.remat = value
+
+    @staticmethod
+    def get_layout_map(
+        device_mesh: keras.distribution.DeviceMesh,
+        model_parallel_dim_name: str = "model",
+        data_parallel_dim_name: str = "batch",
+    ) -> keras.distribution.LayoutMap:
+        """The layout of the weights of this model, and of every task on it, for `ModelParallel`.
+
+        Attention and feed-forward networks are split as in Megatron, and the token embedding by
+        rows of the vocabulary. Norms, other embeddings and heads are whole on each device. The
+        moments of an optimizer lie as their weights.
+
+        A rule for a single path goes before the others:
+        `layout_map["embeddings/token_embedding/embeddings"] = (None, "model")`.
+
+        Args:
+            device_mesh: `keras.distribution.DeviceMesh`.
+            model_parallel_dim_name: str, the axis of the mesh over which weights are split.
+            data_parallel_dim_name: str, the axis of the mesh over which batches are split.
+
+        Returns:
+            `keras.distribution.LayoutMap`, to which rules may be added for layers of your own.
+
+        Raises:
+            ValueError: if the mesh lacks one of the axes.
+
+        Source: Shoeybi et al., 2019 (https://arxiv.org/abs/1909.08053). Name and arguments are
+        those of KerasHub's backbones.
+        """
+        return make_layout_map(device_mesh, model_parallel_dim_name, data_parallel_dim_name)
 
     @classmethod
     def from_preset(

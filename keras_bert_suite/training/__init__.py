@@ -10,6 +10,7 @@ from keras_bert_suite.training.embedding_losses import (
     Triplet,
 )
 from keras_bert_suite.training.gradient_cache import encode_in_parts
+from keras_bert_suite.training.gradient_sums import sum_before_clipping
 from keras_bert_suite.training.keras_losses import is_loss_of_keras, read_loss, take_class_ids
 from keras_bert_suite.training.lamb import Lamb
 from keras_bert_suite.training.losses import (
@@ -34,9 +35,11 @@ from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.schedule_lengths import lay_schedule, lay_schedule_without_end
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 from keras_bert_suite.training.span_loss import SpanLoss
+from keras_bert_suite.training.torch_generators import separate_generators
 from keras_bert_suite.training.training_checkpoint import (
     TrainingCheckpoint,
     find_training_checkpoint,
+    list_callbacks,
 )
 from keras_bert_suite.training.whole_epochs import WholeEpochs
 
@@ -72,7 +75,10 @@ __all__ = [
     "is_loss_of_keras",
     "lay_schedule",
     "lay_schedule_without_end",
+    "list_callbacks",
     "read_loss",
+    "separate_generators",
+    "sum_before_clipping",
     "take_class_ids",
     "track_finite_losses",
 ]

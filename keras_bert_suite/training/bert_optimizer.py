@@ -10,6 +10,7 @@ from keras.initializers import Constant
 
 from keras_bert_suite.annotations import Config, LearningRate, Tensor
 from keras_bert_suite.training.fused_updates import CLIP_BY_GLOBAL_NORM, sum_slices
+from keras_bert_suite.training.gradient_sums import sum_before_clipping
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 
 #: Regular expressions for `variable.path`. Keras' own optimizers search `variable.name`, where
@@ -88,6 +89,9 @@ class BertOptimizer(keras.optimizers.Optimizer):
         if self.built:
             return
         super().build(variables)
+        if keras.config.backend() == "tensorflow":
+            # Under a strategy, Keras' own models too must clip and judge what all replicas have.
+            sum_before_clipping(self)
         self._momentums, self._velocities = self.add_optimizer_variables(
             variables, ["momentum", "velocity"]
         )

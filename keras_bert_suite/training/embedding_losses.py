@@ -6,6 +6,8 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
+from keras_bert_suite.replicas import count_replicas, gather_rows
+from keras_bert_suite.training.loss_shares import mean_over_rows
 
 
 class EmbeddingLoss(keras.losses.Loss):
@@ -24,6 +26,8 @@ class EmbeddingLoss(keras.losses.Loss):
     num_texts: tuple[int, int | None] = (2, 2)
     #: Whether each row has a score.
     takes_scores = False
+    #: The loss is the share of a replica in the loss of the batch, see `share_loss`.
+    is_shared = True
 
     def __init__(self, name: str, dtype: Dtype | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
@@ -66,9 +70,9 @@ class EmbeddingLoss(keras.losses.Loss):
         # Keras would also convert the numbers of texts to floats.
         losses = self.call(y_true, ops.cast(y_pred, "float32"))
         if sample_weight is None:
-            return ops.mean(losses)
+            return mean_over_rows(losses)
         # Keras' "sum_over_batch_size" divides by the number of rows, and not by the weights.
-        return ops.mean(losses * ops.cast(sample_weight, losses.dtype))
+        return mean_over_rows(losses * ops.cast(sample_weight, losses.dtype))
 
     def get_config(self) -> Config:
         config = super().get_config()
@@ -88,7 +92,8 @@ class InBatchNegatives(EmbeddingLoss):
     A row of one text is its own positive. The encoder sees the text twice, with two dropout masks.
     This is SimCSE without labels; rows with hard negatives are SimCSE with labels.
 
-    A text of another row is no negative if it equals the row's own anchor or positive.
+    A text of another row is no negative if it equals the row's own anchor or positive. If replicas
+    share a batch, the anchors of a replica look among the texts of all replicas.
 
     Args:
         temperature: float above 0.
@@ -113,12 +118,13 @@ class InBatchNegatives(EmbeddingLoss):
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B,), the losses of rows of at least two texts."""
-        anchors, candidates = y_pred[:, 0], _list_candidates(y_pred)
+        anchors, (all_texts, first) = y_pred[:, 0], gather_rows(y_pred)
+        candidates = _list_candidates(all_texts)
         cosines = ops.matmul(normalize(anchors), ops.transpose(normalize(candidates)))
         # The positives of all rows come first.
-        own = ops.arange(ops.shape(anchors)[0], dtype="int32")
+        own = ops.arange(ops.shape(anchors)[0], dtype="int32") + first
         is_own = own[:, None] == ops.arange(ops.shape(candidates)[0], dtype="int32")[None, :]
-        texts = _list_candidates(y_true[:, :, None])[:, 0][None, :]
+        texts = _list_candidates(gather_rows(y_true)[0][:, :, None])[:, 0][None, :]
         is_equal = ops.logical_or(texts == y_true[:, :1], texts == y_true[:, 1:2])
         is_left_out = ops.logical_and(is_equal, ops.logical_not(is_own))
         logits = ops.where(is_left_out, -1e9, cosines / self.temperature)
@@ -193,16 +199,20 @@ class CoSENT(EmbeddingLoss):
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
     ) -> Tensor:
         y_pred = ops.cast(y_pred, "float32")
-        cosines = _cosines(y_pred[:, 0], y_pred[:, 1]) * self.scale
+        cosines, _ = gather_rows(_cosines(y_pred[:, 0], y_pred[:, 1]) * self.scale)
+        y_true, _ = gather_rows(y_true)
         terms = cosines[None, :] - cosines[:, None]
         if sample_weight is not None:
-            weights = ops.cast(sample_weight, "float32")
+            weights, _ = gather_rows(ops.cast(sample_weight, "float32"))
             # The logarithm of 0 would have no gradient.
             terms = terms + ops.log(ops.maximum(weights[:, None] * weights[None, :], 1e-30))
         terms = ops.where(y_true[:, None] > y_true[None, :], terms, -1e9)
         # The 0 is the logarithm of the 1 in the sum.
         terms = ops.concatenate([ops.zeros((1,)), ops.reshape(terms, (-1,))])
-        return ops.logsumexp(terms)
+        loss = ops.logsumexp(terms)
+        # Each replica has the loss of the whole batch, and the sum over them shall be this loss.
+        is_whole = keras.config.backend() == "jax" or count_replicas() == 1
+        return loss if is_whole else loss / count_replicas()
 
     def get_config(self) -> Config:
         return {**super().get_config(), "scale": self.scale}

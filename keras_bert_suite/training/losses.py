@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
+from keras_bert_suite.replicas import sum_over_replicas
 from keras_bert_suite.training.cross_entropy import sparse_cross_entropy
 
 
@@ -13,6 +14,9 @@ class TokenMeanLoss(keras.losses.Loss):
     The loss is sum(w l) / (sum(w) + 1e-5), in float32 under every policy. The term 1e-5 makes the
     loss of a batch without such tokens 0. A subclass computes the losses l of the tokens in `call`.
 
+    If replicas share a batch, sum(w) is that of the whole batch, and the sum of the losses of all
+    replicas is the loss of the batch.
+
     Args:
         name: str.
         reduction: "sum_over_batch_size", Keras' name of the mean. Other values are refused.
@@ -21,6 +25,9 @@ class TokenMeanLoss(keras.losses.Loss):
     Raises:
         ValueError: if `reduction` has another value.
     """
+
+    #: The loss is the share of a replica in the loss of the batch, see `share_loss`.
+    is_shared = True
 
     def __init__(
         self, name: str, reduction: str = "sum_over_batch_size", dtype: Dtype | None = None
@@ -40,7 +47,7 @@ class TokenMeanLoss(keras.losses.Loss):
         weights = ops.ones_like(losses)
         if sample_weight is not None:
             weights = ops.cast(sample_weight, losses.dtype)
-        return ops.sum(weights * losses) / (ops.sum(weights) + 1e-5)
+        return ops.sum(weights * losses) / (sum_over_replicas(ops.sum(weights)) + 1e-5)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

@@ -4,6 +4,8 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Dtype, Tensor
+from keras_bert_suite.replicas import count_replicas, sum_over_replicas
+from keras_bert_suite.training.loss_shares import share_loss
 from keras_bert_suite.training.losses import is_one_hot
 
 
@@ -152,10 +154,15 @@ class FiniteMean(keras.metrics.Mean):
 
     Our optimizers skip a step whose loss is not finite. With the plain mean, a single such batch
     would make the loss of the whole epoch NaN.
+
+    If replicas share a batch, `values` is the share of this replica in the loss of the batch. All
+    replicas count the loss of the batch, each with the number of its own rows.
     """
 
     def update_state(self, values: Tensor, sample_weight: Tensor | None = None) -> None:
-        values = ops.convert_to_tensor(values, self.dtype)
+        values = sum_over_replicas(ops.convert_to_tensor(values, self.dtype))
+        if keras.config.backend() == "tensorflow" and count_replicas() > 1:
+            values = values / count_replicas()  # Keras has multiplied the share by it.
         finite = ops.isfinite(values)
         weights = ops.cast(finite, self.dtype)
         if sample_weight is not None:
@@ -174,6 +181,8 @@ def forget_metrics(model: keras.Model) -> None:
 def track_finite_losses(model: keras.Model) -> None:
     """Makes each logged loss of a model the mean over the batches with a finite loss.
 
+    It also makes each loss the share of a replica in the loss of a batch, see `share_loss`.
+
     Args:
         model: `keras.Model`, just compiled.
     """
@@ -184,6 +193,9 @@ def track_finite_losses(model: keras.Model) -> None:
 
     def build_with_finite_means(y_true: Tensor, y_pred: Tensor) -> None:
         build(y_true, y_pred)
+        losses._flat_losses = [
+            entry._replace(loss=share_loss(entry.loss)) for entry in losses._flat_losses
+        ]
         # A model of several outputs has a metric for each output.
         losses.metrics[:] = [FiniteMean(name=metric.name) for metric in losses.metrics]
 

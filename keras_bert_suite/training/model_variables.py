@@ -12,6 +12,7 @@ from keras import ops
 from keras.src.utils.naming import to_snake_case
 
 from keras_bert_suite.annotations import Arrays
+from keras_bert_suite.replicas import has_joint_variables
 
 #: Each `fit` writes these variables before its first step.
 _OF_A_FIT = re.compile(r"(^|/)schedule_numbers$")
@@ -102,14 +103,20 @@ def copy_variables(model: keras.Model) -> Arrays:
     for name, variable in named_variables(model).items():
         dtype = keras.backend.standardize_dtype(variable.dtype)
         array = np.array(ops.convert_to_numpy(variable), dtype, order="C")
-        if name.startswith("model/") and not np.isfinite(array).all():
-            raise FloatingPointError(
-                f"{variable.path} holds values that are not finite. Nothing was saved, and the "
-                "last checkpoint is intact. Train with `AdamW` or `Lamb` of keras_bert_suite, "
-                "which skip steps that are not finite, or lower the learning rate."
-            )
+        if name.startswith("model/"):
+            check_finite(array, variable.path)
         arrays[name] = array
     return arrays
+
+
+def check_finite(array: np.ndarray, path: str) -> None:
+    """Raises FloatingPointError if a weight, or a piece of it, is not finite."""
+    if not np.isfinite(array).all():
+        raise FloatingPointError(
+            f"{path} holds values that are not finite. Nothing was saved, and the last checkpoint "
+            "is intact. Train with `AdamW` or `Lamb` of keras_bert_suite, which skip steps that "
+            "are not finite, or lower the learning rate."
+        )
 
 
 def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None:
@@ -143,7 +150,23 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
             "from, or choose another directory."
         )
     for name, variable in variables.items():
-        variable.assign(arrays[name].astype(keras.backend.standardize_dtype(variable.dtype)))
+        assign_value(variable, arrays[name])
+
+
+def assign_value(variable: keras.Variable, array: np.ndarray) -> None:
+    """Gives a variable the value that `copy_variables` has copied.
+
+    If processes of JAX hold the variable together, each places its parts. `assign` would compare
+    whole values among them, and NaN in a metric is not equal to itself.
+    """
+    array = array.astype(keras.backend.standardize_dtype(variable.dtype))
+    if not has_joint_variables():
+        variable.assign(array)
+        return
+    import jax
+
+    sharding = variable.value.sharding
+    variable.assign(jax.make_array_from_callback(array.shape, sharding, lambda i: array[i]))
 
 
 def _kind(shape: Sequence[int], dtype: Any) -> str:

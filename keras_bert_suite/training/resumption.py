@@ -8,9 +8,12 @@ import grain
 import keras
 
 from keras_bert_suite.annotations import Arrays
+from keras_bert_suite.replicas import has_joint_variables, take_first_share
+from keras_bert_suite.replicas.processes import copy_from_leader, run_on_leader
 from keras_bert_suite.training.model_variables import assign_variables, update_names
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.run_checkpoints import read_arrays
+from keras_bert_suite.training.torch_generators import PREFIX
 
 
 def check_resumable(
@@ -64,10 +67,20 @@ def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]
         batches: iterable of the batches to come. The first batch serves to build the metrics.
 
     Returns:
-        dict of name -> array, all arrays of the checkpoint.
+        dict of name -> array, all arrays of the checkpoint. If processes share the run, the leading
+        process alone reads the checkpoint. The others get the variables from it, and these arrays
+        are the states of their generators. Under JAX every process reads it, for its part of the
+        variables.
     """
     # Under TensorFlow, Keras would otherwise make the metrics' variables during the first step.
-    model._symbolic_build(data_batch=next(iter(batches)))
-    arrays = update_names(model, read_arrays(path))
-    assign_variables(model, arrays, path)
-    return arrays
+    model._symbolic_build(data_batch=take_first_share(next(iter(batches))))
+    arrays: dict[str, Any] = {}
+
+    def read() -> Arrays:
+        arrays.update(update_names(model, read_arrays(path)))
+        assign_variables(model, arrays, path)
+        return {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
+
+    generators = read() if has_joint_variables() else run_on_leader(read)
+    copy_from_leader([*model.variables, *model.optimizer.variables])
+    return arrays or generators

@@ -10,6 +10,9 @@ checkpoints/
     variables.safetensors   weights, random states, optimizer, metrics
   step-00002000/
 ```
+
+Several processes of JAX that share a run write several files of variables, see
+`joint_checkpoints.py`.
 """
 
 import dataclasses
@@ -17,6 +20,7 @@ import pathlib
 import shutil
 import uuid
 import warnings
+from typing import Any
 
 import keras
 
@@ -27,8 +31,10 @@ from keras_bert_suite.files.checksums import CHECKSUMS, describe_checksums, writ
 from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.files.safetensors_file import write_safetensors
 from keras_bert_suite.training.progress import Progress
+from keras_bert_suite.training.variable_pieces import Pieces, join_pieces, read_shapes
 
-FORMAT = 1
+#: The formats of checkpoints with one file of variables, and with a piece of each process.
+FORMAT, JOINT_FORMAT = 1, 2
 MANIFEST, VARIABLES = "manifest.json", "variables.safetensors"
 
 
@@ -48,23 +54,37 @@ def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays
         OSError: if the checkpoint could not be written, for example on a full disk. Earlier
             checkpoints are intact.
     """
-    path = directory / f"step-{progress.batches:08d}"
+    path = locate(directory, progress)
     if path.exists():
         # The checkpoint at `path` is damaged: the run has resumed from an older checkpoint.
-        _remove(path)
-    manifest = {
-        "format": FORMAT,
+        remove_checkpoint(path)
+    with atomic_directory(path) as folder:
+        write_safetensors(folder / VARIABLES, arrays)
+        write_json(folder / MANIFEST, describe_run(progress, FORMAT))
+        write_checksums(folder)
+    remove_oldest(directory, path, keep)
+    return progress.batches
+
+
+def locate(directory: pathlib.Path, progress: Progress) -> pathlib.Path:
+    """The path of the checkpoint of this progress."""
+    return directory / f"step-{progress.batches:08d}"
+
+
+def describe_run(progress: Progress, format_: int) -> dict[str, Any]:
+    """The content of a manifest."""
+    return {
+        "format": format_,
         "progress": dataclasses.asdict(progress),
         "backend": keras.config.backend(),
         "keras": keras.__version__,
     }
-    with atomic_directory(path) as folder:
-        write_safetensors(folder / VARIABLES, arrays)
-        write_json(folder / MANIFEST, manifest)
-        write_checksums(folder)
-    for old in [p for p in _list_checkpoints(directory) if p.name <= path.name][:-keep]:
-        _remove(old)
-    return progress.batches
+
+
+def remove_oldest(directory: pathlib.Path, newest: pathlib.Path, keep: int) -> None:
+    """Removes the checkpoints before `newest`, all but `keep` of them with `newest` counted."""
+    for old in [p for p in _list_checkpoints(directory) if p.name <= newest.name][:-keep]:
+        remove_checkpoint(old)
 
 
 def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | None:
@@ -109,26 +129,54 @@ def read_arrays(path: pathlib.Path) -> Arrays:
     """
     from safetensors.numpy import load_file
 
-    with reading(path / VARIABLES):
-        return load_file(path / VARIABLES)
+    pieces = _list_pieces(path)
+    with reading(path):
+        if not pieces:
+            return load_file(path / VARIABLES)
+        return join_pieces((_read_piece(path / name) for name in pieces), path)
+
+
+def read_manifest(path: pathlib.Path) -> dict[str, Any]:
+    """The manifest of a checkpoint. Raises OSError or ValueError if there is none."""
+    with reading(path / MANIFEST):
+        return parse_json((path / MANIFEST).read_bytes())
 
 
 def _read_progress(path: pathlib.Path) -> Progress:
     """The `Progress` of a checkpoint. Raises OSError or ValueError if the checkpoint is damaged."""
-    missing = [name for name in (MANIFEST, VARIABLES, CHECKSUMS) if not (path / name).is_file()]
+    names = [MANIFEST, *(_list_pieces(path) or [VARIABLES])]
+    missing = [name for name in (*names, CHECKSUMS) if not (path / name).is_file()]
     if missing:
         raise ValueError(f"{', '.join(missing)} missing")
-    found = describe_checksums(path, (MANIFEST, VARIABLES)).encode().splitlines()
     wanted = (path / CHECKSUMS).read_bytes().splitlines()
-    for name, line in zip((MANIFEST, VARIABLES), found, strict=True):
-        if line not in wanted:
+    for name in names:
+        if describe_checksums(path, [name]).encode().rstrip() not in wanted:
             size = (path / name).stat().st_size
             raise ValueError(f"{name}, {size:,} bytes, does not have the sha256 in {CHECKSUMS}")
+    manifest = read_manifest(path)
     with reading(path / MANIFEST):
-        manifest = parse_json((path / MANIFEST).read_bytes())
-        if manifest["format"] != FORMAT:
-            raise ValueError(f"{MANIFEST} has format {manifest['format']}, wanted {FORMAT}")
+        if manifest["format"] not in (FORMAT, JOINT_FORMAT):
+            raise ValueError(
+                f"{MANIFEST} has format {manifest['format']}, wanted {FORMAT} or {JOINT_FORMAT}"
+            )
+        absent = set(manifest.get("pieces", ())) - set(names)
+        if absent:
+            raise ValueError(f"{', '.join(sorted(absent))} missing")
         return Progress(**manifest["progress"])
+
+
+def _list_pieces(path: pathlib.Path) -> list[str]:
+    """The names of the pieces in a checkpoint; none if one file has all variables."""
+    return sorted(piece.name for piece in path.glob("piece-*.safetensors"))
+
+
+def _read_piece(path: pathlib.Path) -> Pieces:
+    from safetensors import safe_open
+    from safetensors.numpy import load_file
+
+    with safe_open(path, framework="numpy") as file:
+        shapes = read_shapes(file.metadata())
+    return Pieces(load_file(path), shapes)
 
 
 def _list_checkpoints(directory: pathlib.Path) -> list[pathlib.Path]:
@@ -136,7 +184,7 @@ def _list_checkpoints(directory: pathlib.Path) -> list[pathlib.Path]:
     return sorted(path for path in directory.glob("step-" + "[0-9]" * 8) if path.is_dir())
 
 
-def _remove(path: pathlib.Path) -> None:
+def remove_checkpoint(path: pathlib.Path) -> None:
     """Removes a checkpoint. It is renamed first, so that a kill leaves no damaged checkpoint."""
     hidden = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     path.rename(hidden)

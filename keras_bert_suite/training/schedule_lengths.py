@@ -70,7 +70,7 @@ def lay_schedule_without_end(model: keras.Model) -> None:
     optimizer, schedule = _find_schedule(model)
     if schedule is None or schedule.total_steps is not None or schedule.is_endless:
         return
-    schedule.span(int(optimizer.iterations), math.inf)
+    schedule.span(int(keras.ops.convert_to_numpy(optimizer.iterations)), math.inf)
     _hand_over(model, optimizer)
 
 

@@ -5,9 +5,15 @@ import signal
 import threading
 from collections.abc import Iterator
 
+from keras_bert_suite.replicas import has_joint_variables
+from keras_bert_suite.replicas.processes import is_true_anywhere
+
 
 class SigtermFlag:
     """Notes that SIGTERM has come. The signal does not end the process.
+
+    Processes of JAX that share a run are at different batches when one of them gets the signal. JAX
+    handles the signal for them, and finds a batch after which all of them can stop.
 
     Attributes:
         received: bool, whether the signal has come within the block of `listen`.
@@ -22,8 +28,9 @@ class SigtermFlag:
 
         In another thread the block runs too, but the handling of the signal does not change.
         """
-        if threading.current_thread() is not threading.main_thread():
+        if has_joint_variables() or threading.current_thread() is not threading.main_thread():
             yield
+            self.received = False
             return
         former = signal.signal(signal.SIGTERM, self._note)
         try:
@@ -31,6 +38,19 @@ class SigtermFlag:
         finally:
             signal.signal(signal.SIGTERM, former or signal.SIG_DFL)
             self.received = False
+
+    def check(self, batch: int) -> bool:
+        """Whether the training ends after a batch. All processes get the same answer.
+
+        Args:
+            batch: int, the number of the batch in the run. All processes ask after each batch.
+        """
+        if not has_joint_variables():
+            return is_true_anywhere(self.received)
+        from jax.experimental import multihost_utils
+
+        self.received = multihost_utils.reached_preemption_sync_point(batch)
+        return self.received
 
     def _note(self, *_: object) -> None:
         self.received = True

@@ -26,7 +26,7 @@ class StepWatchdog:
         self._batches_per_step = self._optimizer.gradient_accumulation_steps or 1
         self._first_step = first_step
         self._max_batches = max_skipped * self._batches_per_step
-        self._batches_then, self._steps_then = batches, int(self._optimizer.iterations)
+        self._batches_then, self._steps_then = batches, _read(self._optimizer.iterations)
         self.skipped = 0
 
     def count(self, batches: int) -> int:
@@ -42,11 +42,11 @@ class StepWatchdog:
         if keras.config.backend() == "jax":
             self._model.jax_state_sync()
         # The optimizer does not count the batches of a skipped step.
-        counted = int(self._optimizer._iterations) - self._first_step * self._batches_per_step
+        counted = _read(self._optimizer._iterations) - self._first_step * self._batches_per_step
         # A loss scale drops a single batch, and the step of this batch then takes one more batch.
         # So the number of dropped batches need not be a multiple of the batches of a step.
         self.skipped = math.ceil((batches - counted) / self._batches_per_step)
-        return int(self._optimizer.iterations)
+        return _read(self._optimizer.iterations)
 
     def check(self, batches: int) -> None:
         """Checks that one of the last `max_skipped` steps was taken.
@@ -86,3 +86,8 @@ def _lowers_loss_scale(optimizer: keras.optimizers.Optimizer) -> bool:
     if not isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         return False
     return float(keras.ops.convert_to_numpy(optimizer.dynamic_scale)) >= 1
+
+
+def _read(counter: keras.Variable) -> int:
+    """The value of a counter, which may have a copy on each device."""
+    return int(keras.ops.convert_to_numpy(counter))

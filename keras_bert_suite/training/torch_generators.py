@@ -1,41 +1,84 @@
-"""Copies and restores the states of PyTorch's own random generators.
+"""Copies and restores the states of PyTorch's own random generators, in all processes.
 
 Under the PyTorch backend, Keras' dropout draws from these generators, unless its layer has a seed.
 PyTorch's attention kernel and each new iterator of a `DataLoader` draw from them too.
 """
 
+import hashlib
+
 import keras
 
 from keras_bert_suite.annotations import Arrays
+from keras_bert_suite.replicas import find_group
+from keras_bert_suite.replicas.processes import exchange
 
 PREFIX = "torch_generators/"
 
 
 def copy_generators() -> Arrays:
-    """dict of name -> uint8 array; empty under other backends."""
+    """The states of the generators of all processes. All processes call this at the same place.
+
+    Returns:
+        dict of name -> uint8 array; empty under other backends. The names of the first process have
+        no number, so that a run may go on with another number of processes.
+    """
     if keras.config.backend() != "torch":
         return {}
-    import torch
-
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states |= {f"cuda:{i}": state for i, state in enumerate(torch.cuda.get_rng_state_all())}
-    return {PREFIX + device: state.numpy().copy() for device, state in states.items()}
+    return {
+        _prefix(process) + device: state
+        for process, states in enumerate(exchange(_copy_own()))
+        for device, state in states.items()
+    }
 
 
 def restore_generators(arrays: Arrays) -> None:
-    """Sets the generators to the state that `copy_generators` has copied.
+    """Sets the generators to the states that `copy_generators` has copied.
+
+    A process without a state of its own takes one that follows from the first process's state, and
+    differs from it.
 
     Args:
         arrays: dict of name -> array. Names of other things, and of GPUs that this machine lacks,
             are ignored.
     """
-    if keras.config.backend() != "torch":
+    if keras.config.backend() != "torch" or PREFIX + "cpu" not in arrays:
         return
     import torch
 
-    if PREFIX + "cpu" in arrays:
-        torch.set_rng_state(torch.from_numpy(arrays[PREFIX + "cpu"]))
+    process = find_group().index
+    if _prefix(process) + "cpu" not in arrays:
+        digest = hashlib.sha256(arrays[PREFIX + "cpu"].tobytes() + str(process).encode()).digest()
+        torch.manual_seed(int.from_bytes(digest[:7], "little"))
+        return
+    torch.set_rng_state(torch.from_numpy(arrays[_prefix(process) + "cpu"]))
     for i in range(torch.cuda.device_count()):
-        if f"{PREFIX}cuda:{i}" in arrays:
-            torch.cuda.set_rng_state(torch.from_numpy(arrays[f"{PREFIX}cuda:{i}"]), i)
+        state = arrays.get(f"{_prefix(process)}cuda:{i}")
+        if state is not None:
+            torch.cuda.set_rng_state(torch.from_numpy(state), i)
+
+
+def separate_generators() -> None:
+    """Gives each process random numbers of its own. The first process keeps its states.
+
+    Users seed all processes alike. Then all replicas would drop the same places of their rows.
+    """
+    if keras.config.backend() != "torch":
+        return
+    if find_group().leads:
+        copy_generators()
+        return
+    restore_generators({PREFIX + "cpu": copy_generators()[PREFIX + "cpu"]})
+
+
+def _copy_own() -> Arrays:
+    """dict of device -> uint8 array, the states of this process."""
+    import torch
+
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states |= {f"cuda:{i}": state for i, state in enumerate(torch.cuda.get_rng_state_all())}
+    return {device: state.numpy().copy() for device, state in states.items()}
+
+
+def _prefix(process: int) -> str:
+    return PREFIX if process == 0 else f"{PREFIX}process-{process}/"

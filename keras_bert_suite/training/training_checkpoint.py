@@ -2,21 +2,34 @@
 
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator
+import uuid
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import keras
 
 from keras_bert_suite.annotations import Arrays, PathLike
+from keras_bert_suite.replicas import find_group, has_joint_variables
+from keras_bert_suite.replicas.processes import (
+    is_true_anywhere,
+    run_on_leader,
+    summed_variables,
+)
 from keras_bert_suite.training.checkpoint_writer import CheckpointWriter
-from keras_bert_suite.training.model_variables import copy_variables, named_variables
+from keras_bert_suite.training.joint_checkpoints import JointCheckpoints
+from keras_bert_suite.training.model_variables import (
+    assign_value,
+    copy_variables,
+    named_variables,
+)
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.resumption import check_resumable, restore_model
-from keras_bert_suite.training.run_checkpoints import find_checkpoint
+from keras_bert_suite.training.run_checkpoints import find_checkpoint, write_checkpoint
 from keras_bert_suite.training.sigterm import SigtermFlag
 from keras_bert_suite.training.step_watchdog import StepWatchdog
 from keras_bert_suite.training.torch_generators import copy_generators, restore_generators
+from keras_bert_suite.training.variable_pieces import cut_pieces
 
 
 class TrainingCheckpoint(keras.callbacks.Callback):
@@ -37,6 +50,11 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     The epoch's log `skipped_steps` counts the steps that the optimizer has skipped, because the
     loss or a gradient was not finite.
+
+    If processes share the run, the first process writes and reads the checkpoints, and hands the
+    state to the others. Under JAX each process writes a piece, see `joint_checkpoints.py`, and they
+    share the folder. So a run may go on with another number of processes. SIGTERM in any process
+    ends the training of all of them after the same batch.
 
     The callback does not restore the state of other callbacks. A checkpoint of one backend can be
     resumed under another backend. The dropout masks then differ.
@@ -103,7 +121,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     def find_progress(self, new: Progress) -> Progress:
         """The `Progress` of the newest valid checkpoint, or `new` if there is no checkpoint."""
-        self._path, self.progress = find_checkpoint(self.directory) or (None, new)
+        self._path, self.progress = run_on_leader(
+            lambda: find_checkpoint(self.directory) or (None, new)
+        )
         return self.progress
 
     @contextlib.contextmanager
@@ -135,13 +155,18 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._metrics, self._generators = {}, {}
         if self._path is not None:
             self._generators = arrays = restore_model(model, self._path, batches)
-            if done % steps_per_epoch:
+            # The metrics of the first process are those of all.
+            if done % steps_per_epoch and (find_group().leads or has_joint_variables()):
                 self._metrics = {n: a for n, a in arrays.items() if n.startswith("metrics/")}
         self.progress = dataclasses.replace(self.progress, steps_per_epoch=steps_per_epoch)
         self._initial_epoch = initial_epoch
         self.terminated = False
         self._watchdog = StepWatchdog(model, self.progress.first_step, self.max_skipped, done)
-        writer = CheckpointWriter(self.directory, self.keep, self.asynchronous, saved=done)
+        write: Callable[..., int] = write_checkpoint
+        if has_joint_variables():
+            attempt = run_on_leader(lambda: uuid.uuid4().hex)
+            write = JointCheckpoints(find_group(), attempt).write
+        writer = CheckpointWriter(self.directory, self.keep, self.asynchronous, done, write)
         with self._sigterm.listen(), writer as self._writer:
             try:
                 yield
@@ -164,7 +189,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         # Keras has just reset the metrics.
         variables = named_variables(self.model) if self._metrics else {}
         for name, array in self._metrics.items():
-            variables[name].assign(array)
+            assign_value(variables[name], array)
         self._metrics = {}
         self._epoch_begin = self.progress.batches
         steps_per_epoch = self.progress.steps_per_epoch
@@ -181,14 +206,14 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._generators = copy_generators()
 
     def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        if self._sigterm.received:
+        if is_true_anywhere(self._sigterm.received):
             self.terminated = self.model.stop_evaluating = True
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         before, now = self.progress.batches, self._epoch_begin + batch + 1
         self.progress = dataclasses.replace(self.progress, batches=now)
         self._watchdog.check(now)
-        self.terminated = self._sigterm.received
+        self.terminated = self._sigterm.check(now)
         if self.terminated or now // self.every > before // self.every:
             self._save()
         # Keras does not know that a resumed epoch is shorter.
@@ -201,12 +226,13 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             logs["skipped_steps"] = self.skipped
         if self._resumed and not self.within_epoch:
             self.model.stop_training = False
-        if self._sigterm.received:
+        if is_true_anywhere(self._sigterm.received):
             self.model.stop_training = self.terminated = True
 
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None:
         self._writer.wait()
-        if self.progress.batches != self._writer.saved:
+        # Only the first process knows whether its last checkpoint was written.
+        if is_true_anywhere(self.progress.batches != self._writer.saved):
             self._save()
             self._writer.wait()
         if self._writer.failure is not None:
@@ -215,9 +241,17 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def _save(self) -> None:
         # The variables are copied only when the previous copy is on the disk.
         self._writer.wait()
+        if has_joint_variables():
+            self._writer.write(self.progress, cut_pieces(self.model))
+            return
         # After a validation the checkpoint holds the random states from before the validation.
         random_states = self._generators or copy_generators()
-        self._writer.write(self.progress, {**copy_variables(self.model), **random_states})
+        with summed_variables(self.model.metrics_variables):
+            variables = copy_variables(self.model)
+        if find_group().leads:
+            self._writer.write(self.progress, {**variables, **random_states})
+        else:
+            self._writer.saved = self.progress.batches
 
 
 def find_training_checkpoint(callbacks: Any) -> tuple[TrainingCheckpoint | None, Any]:
@@ -235,3 +269,10 @@ def find_training_checkpoint(callbacks: Any) -> tuple[TrainingCheckpoint | None,
         return None, callbacks
     first = sorted(callbacks, key=lambda callback: not isinstance(callback, TrainingCheckpoint))
     return (first[0] if first and isinstance(first[0], TrainingCheckpoint) else None), first
+
+
+def list_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
+    """The argument `callbacks` of a `fit` as a list."""
+    if callbacks is None or isinstance(callbacks, keras.callbacks.Callback):
+        return [] if callbacks is None else [callbacks]
+    return list(getattr(callbacks, "callbacks", callbacks))

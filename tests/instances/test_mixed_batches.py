@@ -29,6 +29,7 @@ def datasets():
 
 def test_rows_of_each_dataset_come_in_its_own_order(datasets):
     mixed = MixedBatches(datasets)
+    assert mixed.batch_size == 8
     assert len(mixed) == max(map(len, datasets)) > min(map(len, datasets))
     for index in (0, 5, 3 * len(mixed), 1):
         parts = [dataset[index] for dataset in datasets]

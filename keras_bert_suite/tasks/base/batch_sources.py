@@ -13,16 +13,18 @@ from keras_bert_suite.data.input_dataset import (
     list_sources,
     num_batches,
     preprocess_batches,
+    replica_batches,
     training_batches,
     unpack_batch,
 )
 from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.replicas import Group, find_groups, take_share
 from keras_bert_suite.tasks.base.input_checks import (
     check_held_out,
     check_packed,
     check_preprocessor,
 )
-from keras_bert_suite.tasks.base.sequence_packing import with_sequence_layout
+from keras_bert_suite.tasks.base.sequence_packing import choose_layout
 from keras_bert_suite.tasks.base.text_packing import measure_rows
 
 DEFAULT_BATCH_SIZE = 32
@@ -35,12 +37,16 @@ class BatchSource:
     Attributes:
         dataset: `RowBatches`, or the dataset of the user.
         preprocess: function(x, y, sample_weight).
+        lay_out: function that gives a preprocessed batch a layout of packed rows, or None.
+        groups: the replicas that take their rows from this process, see `find_groups`.
         in_graph: bool, whether `preprocess` can be part of a graph of TensorFlow.
         fixed_labels: bool, whether the labels of all batches differ only in the number of rows.
     """
 
     dataset: object
     preprocess: Callable
+    lay_out: Callable | None = None
+    groups: tuple[Group, ...] = (Group(),)
     in_graph: bool = True
     fixed_labels: bool = False
 
@@ -49,15 +55,32 @@ class BatchSource:
         """int, the number of batches of an epoch; None if the dataset does not know it."""
         return num_batches(self.dataset)
 
+    def prepare(self, x, y=None, sample_weight=None):
+        """Preprocesses a whole batch, and cuts it into the shares of `groups`.
+
+        The whole batch decides on its padding. A layout of packed rows is of a share alone.
+
+        Returns:
+            list of batches.
+        """
+        batch = self.preprocess(x, y, sample_weight)
+        shares = [take_share(batch, group) for group in self.groups]
+        return shares if self.lay_out is None else [self.lay_out(share) for share in shares]
+
     def preprocessed(self, total=None, first=0, shuffle=False):
         """The dataset that Keras' own `fit` takes. Arguments: as for `preprocess_batches`."""
+        if len(self.groups) > 1:
+            return replica_batches(
+                self.dataset, self.prepare, total, first, shuffle, self.fixed_labels
+            )
         return preprocess_batches(
             self.dataset,
-            self.preprocess,
+            lambda *batch: self.prepare(*batch)[0],
             total,
             first,
             shuffle,
-            self.in_graph,
+            # A batch is cut outside of a graph, which does not know the number of its rows.
+            self.in_graph and self.groups[0].count == 1,
             self.fixed_labels,
         )
 
@@ -74,7 +97,7 @@ class BatchSource:
         batches = choose_batches(self.dataset, total, first)
         if total is not None and first < total:
             batches = batches[: total - first]
-        return batches.map(lambda batch: self.preprocess(*unpack_batch(batch)))
+        return batches.map(lambda batch: self.prepare(*unpack_batch(batch))[0])
 
 
 def training_source(
@@ -91,21 +114,22 @@ def training_source(
     Returns:
         `BatchSource`.
     """
+    lay_out = choose_layout(task.backbone) if sequence_packing else None
     if not isinstance(data, Rows):
         preprocess = weighted(task, task.preprocess_training_samples, class_weight)
         in_graph = task.preprocesses_in_graphs and not sequence_packing
-        if sequence_packing:
-            preprocess = with_sequence_layout(task.backbone, preprocess)
-        return BatchSource(data, preprocess, in_graph, task.has_fixed_labels)
+        return BatchSource(
+            data, preprocess, lay_out, find_groups(), in_graph, task.has_fixed_labels
+        )
     preprocess = weighted(task, task.preprocess_training, class_weight, given=data.weights)
-    if sequence_packing:
-        preprocess = with_sequence_layout(task.backbone, preprocess)
     windows = task.cut_windows(data)
     # Packed rows have no padding, so any rows may share a batch.
     by_length = shuffle and not sequence_packing
     lengths = measure_rows(task.preprocessor, windows) if by_length else None
     batches = training_batches(windows, choose_size(batch_size), shuffle, seed, lengths)
-    return BatchSource(batches, preprocess, fixed_labels=task.has_fixed_labels)
+    return BatchSource(
+        batches, preprocess, lay_out, find_groups(), fixed_labels=task.has_fixed_labels
+    )
 
 
 def evaluation_source(task, data, batch_size=None, by_length=True):
@@ -119,12 +143,22 @@ def evaluation_source(task, data, batch_size=None, by_length=True):
         `BatchSource`.
     """
     if not isinstance(data, Rows):
-        preprocess, in_graph = task.preprocess_training_samples, task.preprocesses_in_graphs
-        return BatchSource(data, preprocess, in_graph, task.has_fixed_labels)
+        return BatchSource(
+            data,
+            task.preprocess_training_samples,
+            groups=find_groups(),
+            in_graph=task.preprocesses_in_graphs,
+            fixed_labels=task.has_fixed_labels,
+        )
     windows = task.cut_windows(data)
     lengths = measure_rows(task.preprocessor, windows) if by_length else None
     batches, _ = evaluation_batches(windows, choose_size(batch_size), lengths)
-    return BatchSource(batches, task.preprocess_training, fixed_labels=task.has_fixed_labels)
+    return BatchSource(
+        batches,
+        task.preprocess_training,
+        groups=find_groups(),
+        fixed_labels=task.has_fixed_labels,
+    )
 
 
 def choose_size(batch_size):

@@ -11,6 +11,7 @@ from keras_bert_suite.data.input_dataset import (
     num_batches,
 )
 from keras_bert_suite.data.passes import read_batches
+from keras_bert_suite.replicas import drop_copies
 from keras_bert_suite.tasks.base.batch_sources import (
     BatchSource,
     check_dataset,
@@ -118,7 +119,7 @@ def _run_batches(task, batches, steps, verbose="auto", callbacks=None):
         callbacks.on_predict_batch_begin(step)
         # A tf.data dataset yields tensors of TensorFlow, which JAX does not take.
         x = keras.tree.map_structure(np.asarray, x)
-        outputs = keras.Model.predict_on_batch(task, x)
+        outputs = drop_copies(task, keras.Model.predict_on_batch(task, x))
         callbacks.on_predict_batch_end(step, {"outputs": outputs})
         yield outputs
     callbacks.on_predict_end()

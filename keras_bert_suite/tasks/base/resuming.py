@@ -2,8 +2,10 @@
 
 import contextlib
 
+import keras
 import numpy as np
 
+from keras_bert_suite.replicas.processes import run_on_leader
 from keras_bert_suite.training import Progress, WholeEpochs
 
 
@@ -17,11 +19,13 @@ def find_progress(optimizer, checkpoint):
     Returns:
         `Progress`.
     """
-    progress = Progress(
-        first_step=int(getattr(optimizer, "iterations", 0)),
+    own = Progress(
+        first_step=int(keras.ops.convert_to_numpy(getattr(optimizer, "iterations", 0))),
         # `keras.utils.set_random_seed` sets this generator.
         seed=int(np.random.randint(2**31)),
     )
+    # All processes take the order of rows, and the place in the data, from the first process.
+    progress = run_on_leader(lambda: own)
     return progress if checkpoint is None else checkpoint.find_progress(progress)
 
 

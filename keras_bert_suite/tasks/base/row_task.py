@@ -12,7 +12,19 @@ from keras_bert_suite.data.input_dataset import unpack_batch
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
+from keras_bert_suite.replicas import (
+    count_replicas,
+    drop_copies,
+    find_group,
+    find_groups,
+    in_scope_of_model,
+    take_first_share,
+    whole_batches,
+)
+from keras_bert_suite.replicas.process_watch import ProcessWatch
+from keras_bert_suite.replicas.processes import summed_variables
 from keras_bert_suite.tasks.base.batch_sources import (
+    choose_size,
     evaluation_source,
     hold_out,
     read_data,
@@ -29,11 +41,13 @@ from keras_bert_suite.tasks.base.input_checks import (
     default_names,
     order_columns,
 )
+from keras_bert_suite.tasks.base.joint_start import check_data, check_strategy, start_jointly
 from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.base.presets import FURTHER_ARGUMENTS, load_checkpoint, load_preset
 from keras_bert_suite.tasks.base.resuming import find_progress, resume_run
 from keras_bert_suite.tasks.base.saved_task import SavedTask
 from keras_bert_suite.tasks.base.sequence_packing import check_can_pack_sequences
+from keras_bert_suite.tasks.base.split_steps import SplitSteps
 from keras_bert_suite.tasks.base.text_packing import pack_texts
 from keras_bert_suite.training import (
     WholeEpochs,
@@ -42,13 +56,15 @@ from keras_bert_suite.training import (
     forget_metrics,
     lay_schedule,
     lay_schedule_without_end,
+    list_callbacks,
     read_loss,
+    sum_before_clipping,
     take_class_ids,
     track_finite_losses,
 )
 
 
-class RowTask(PackedSequences, SavedTask):
+class RowTask(SplitSteps, PackedSequences, SavedTask):
     """A task whose `fit`, `evaluate` and `predict` take rows in memory, or datasets of batches.
 
     Rows in memory are batched with rows of similar length, in a fresh order each epoch. `fit`
@@ -212,6 +228,7 @@ class RowTask(PackedSequences, SavedTask):
         own_head = not cls.has_new_head(arguments)
         return loader.load_task(cls, load_weights, own_head, preprocessor=None, **arguments)
 
+    @in_scope_of_model
     def compile(
         self, optimizer: str | keras.optimizers.Optimizer, loss: Any, **kwargs: Any
     ) -> None:
@@ -228,6 +245,8 @@ class RowTask(PackedSequences, SavedTask):
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
         if loss is not None:
             track_finite_losses(self)
+        if self.optimizer is not None:
+            sum_before_clipping(self.optimizer)
 
     def read_loss(self, loss: Any) -> Any:
         """Makes a loss, as users write it, fit the labels and the outputs of the model."""
@@ -246,6 +265,8 @@ class RowTask(PackedSequences, SavedTask):
             self.predict_function: Any = compile_forward(self)
         return self.predict_function
 
+    @whole_batches()
+    @in_scope_of_model
     def fit(
         self,
         x: Inputs = None,
@@ -302,53 +323,71 @@ class RowTask(PackedSequences, SavedTask):
         warn_if_emulated(self, trains=True)
         if sequence_packing:
             check_can_pack_sequences(self)
-        checkpoint, callbacks = find_training_checkpoint(callbacks)
-        progress = find_progress(self.optimizer, checkpoint)
-        data = read_data(self, x, y, sample_weight, batch_size, labelled=True)
-        data, held_out = hold_out(
-            self, data, validation_data, validation_split, validation_batch_size
-        )
-        training = training_source(
-            self, data, batch_size, shuffle, progress.seed, class_weight, sequence_packing
-        )
-        steps_per_epoch = steps_per_epoch or training.num_batches
-        total = steps_per_epoch and steps_per_epoch * (epochs - initial_epoch)
-        lay_schedule(self, progress.first_step, total, callbacks)
-        if held_out is not None:
-            source = evaluation_source(self, held_out, validation_batch_size or batch_size)
-            validation_steps = validation_steps or source.num_batches
-            # Keras looks at the first batches of a validation before it takes them.
-            held_out = source.preprocessed(validation_steps and validation_steps * epochs)
-        batches = training.preprocessed(total, progress.batches, shuffle)
-        self._build_optimizer()
-        with (
-            compile_ahead(self, training.batches_ahead(total, progress.batches)),
-            resume_run(
-                self,
-                checkpoint,
-                callbacks,
-                training.dataset,
-                batches,
-                initial_epoch,
-                epochs=epochs,
-                steps=steps_per_epoch,
-                verbose=verbose,
-            ) as callbacks,
-        ):
-            return keras.Model.fit(
-                self,
-                x=batches,
-                validation_data=held_out,
-                validation_steps=validation_steps,
-                epochs=epochs,
-                steps_per_epoch=steps_per_epoch,
-                initial_epoch=initial_epoch + progress.epoch,
-                shuffle=False,  # The rows are shuffled.
-                callbacks=callbacks,
-                verbose=verbose,
-                **kwargs,
+        check_strategy(self.optimizer)
+        with ProcessWatch().watch() as reports:
+            checkpoint, callbacks = find_training_checkpoint(callbacks)
+            if reports:
+                callbacks = [*list_callbacks(callbacks), *reports]
+            progress = find_progress(self.optimizer, checkpoint)
+            data = read_data(self, x, y, sample_weight, batch_size, labelled=True)
+            data, held_out = hold_out(
+                self, data, validation_data, validation_split, validation_batch_size
             )
+            check_data(data, choose_size(batch_size), shuffle)
+            training = training_source(
+                self, data, batch_size, shuffle, progress.seed, class_weight, sequence_packing
+            )
+            steps_per_epoch = steps_per_epoch or training.num_batches
+            total = steps_per_epoch and steps_per_epoch * (epochs - initial_epoch)
+            lay_schedule(self, progress.first_step, total, callbacks)
+            if held_out is not None:
+                source = evaluation_source(self, held_out, validation_batch_size or batch_size)
+                validation_steps = validation_steps or source.num_batches
+                # Keras looks at the first batches of a validation before it takes them.
+                held_out = source.preprocessed(validation_steps and validation_steps * epochs)
+            batches = training.preprocessed(total, progress.batches, shuffle)
+            self._build_optimizer()
+            start_jointly(
+                self,
+                training,
+                epochs=epochs,
+                initial_epoch=initial_epoch,
+                steps_per_epoch=steps_per_epoch,
+                validation_steps=validation_steps,
+                progress=progress,
+            )
+            if not find_group().leads:
+                verbose = 0
+            with (
+                compile_ahead(self, training.batches_ahead(total, progress.batches)),
+                resume_run(
+                    self,
+                    checkpoint,
+                    callbacks,
+                    training.dataset,
+                    batches,
+                    initial_epoch,
+                    epochs=epochs,
+                    steps=steps_per_epoch,
+                    verbose=verbose,
+                ) as callbacks,
+            ):
+                return keras.Model.fit(
+                    self,
+                    x=batches,
+                    validation_data=held_out,
+                    validation_steps=validation_steps,
+                    epochs=epochs,
+                    steps_per_epoch=steps_per_epoch,
+                    initial_epoch=initial_epoch + progress.epoch,
+                    shuffle=False,  # The rows are shuffled.
+                    callbacks=callbacks,
+                    verbose=verbose,
+                    **kwargs,
+                )
 
+    @whole_batches()
+    @in_scope_of_model
     def evaluate(
         self,
         x: Inputs = None,
@@ -373,6 +412,8 @@ class RowTask(PackedSequences, SavedTask):
             source = evaluation_source(self, data, batch_size, by_length=steps is None)
             steps = steps or source.num_batches
             x, y, sample_weight = source.preprocessed(), None, None
+            if not find_group().leads:
+                kwargs["verbose"] = 0
         logs = keras.Model.evaluate(
             self, x=x, y=y, sample_weight=sample_weight, steps=steps, **kwargs
         )
@@ -380,6 +421,8 @@ class RowTask(PackedSequences, SavedTask):
             return {}  # Means over some of the batches.
         return logs
 
+    @whole_batches()
+    @in_scope_of_model
     def predict(
         self,
         x: Inputs = None,
@@ -396,6 +439,8 @@ class RowTask(PackedSequences, SavedTask):
         """
         return predict(self, x, batch_size, steps, self.decode, **kwargs)
 
+    @whole_batches()
+    @in_scope_of_model
     def train_on_batch(
         self,
         x: Inputs,
@@ -411,6 +456,8 @@ class RowTask(PackedSequences, SavedTask):
         self._build_optimizer()
         return keras.Model.train_on_batch(self, x, y, weight, **kwargs)
 
+    @whole_batches()
+    @in_scope_of_model
     def test_on_batch(
         self, x: Inputs, y: Labels = None, sample_weight: Labels = None, **kwargs: Any
     ) -> Any:
@@ -418,9 +465,34 @@ class RowTask(PackedSequences, SavedTask):
         batch = self._prepare_batch(self.preprocess_training, x, y, sample_weight, labelled=True)
         return keras.Model.test_on_batch(self, *batch, **kwargs)
 
+    @whole_batches()
     def predict_on_batch(self, x: Inputs) -> Any:
         """The outputs for one batch of rows, as for `fit`; see `keras.Model.predict_on_batch`."""
-        return keras.Model.predict_on_batch(self, self._prepare_batch(self.preprocess, x)[0])
+        outputs = keras.Model.predict_on_batch(self, self._prepare_batch(self.preprocess, x)[0])
+        return drop_copies(self, outputs)
+
+    def get_metrics_result(self) -> dict[str, Tensor]:
+        """dict of the metrics, over the rows of all replicas."""
+        with summed_variables(self.metrics_variables):
+            return super().get_metrics_result()
+
+    def _aggregate_additional_loss(self, loss):
+        """Each replica adds its part of what a layer adds to the loss of a batch."""
+        loss = super()._aggregate_additional_loss(loss)
+        # Keras does so under TensorFlow. Under JAX a step is one program.
+        return loss / count_replicas() if keras.config.backend() == "torch" else loss
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Builds losses and metrics under a strategy of TensorFlow, for shares of any sizes.
+
+        Keras would take the mean of the shares of all replicas as a batch.
+        """
+        if iterator is not None and len(find_groups()) > 1:
+            for _, _, batches in iterator:
+                data_batch = take_first_share(next(batches))
+                break
+            iterator = None
+        super()._maybe_symbolic_build(iterator, data_batch)
 
     def _build_optimizer(self):
         """Makes the optimizer's variables. If a step made them, TensorFlow would trace it twice."""

@@ -62,30 +62,29 @@ def check_rows(padding_mask):
         )
 
 
-def with_sequence_layout(backbone, preprocess):
-    """Makes a function that preprocesses a batch, and lays its rows out in packed rows.
+def choose_layout(backbone):
+    """Makes a function that lays the rows of a batch out in packed rows.
 
     Args:
         backbone: `PackedSequences`, which says whether it takes groups of packed rows.
-        preprocess: function(x, y, sample_weight).
 
     Returns:
-        function(x, y, sample_weight).
+        function from a preprocessed batch to the same batch with a layout.
     """
-    lay_out = _choose_layout(backbone)
+    lay_out = _choose_kind(backbone)
 
-    def preprocess_packed(x, y=None, sample_weight=None):
+    def add_layout(batch):
         # A `tf.data` dataset yields tensors of TensorFlow under every backend.
-        batch = keras.tree.map_structure(np.asarray, preprocess(x, y, sample_weight))
+        batch = keras.tree.map_structure(np.asarray, batch)
         x, y, weights = keras.utils.unpack_x_y_sample_weight(batch)
         check_rows(x["padding_mask"])
         layout = lay_out(x["padding_mask"])
         return keras.utils.pack_x_y_sample_weight({**x, LAYOUT_ARGUMENT: layout}, y, weights)
 
-    return preprocess_packed
+    return add_layout
 
 
-def _choose_layout(backbone):
+def _choose_kind(backbone):
     """The function that lays out packed rows for the model, the device and the backend."""
     compiled = compiles_each_length()
     if not backbone.takes_groups() or not _trains_on_cpu():

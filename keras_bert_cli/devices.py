@@ -1,0 +1,256 @@
+"""Trains on several devices: `--devices` of a command, by each backend's own means.
+
+Under PyTorch each device has a process. This command starts them, or `torchrun` has done so. Under
+TensorFlow and JAX one process has all devices of its host.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from absl import flags
+
+from .command_flags import UsageError
+
+#: What `torchrun` sets in the environment of each process.
+TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+#: Seconds in which the other processes may end by themselves when one has failed.
+GRACE = 20
+
+#: Starts this command line in a new process.
+START = "import sys; from keras_bert_cli import main; sys.exit(main())"
+
+
+def define_devices_flag(values):
+    """Defines --devices."""
+    explanation = (
+        "Devices that share each batch: a number, or all. On a CPU, a number of processes or "
+        "logical devices. Default: one device."
+    )
+    flags.DEFINE_string("devices", None, explanation, flag_values=values)
+
+
+def find_backend(name):
+    """The backend that Keras will be imported with, found without importing it."""
+    if name or os.environ.get("KERAS_BACKEND"):
+        return name or os.environ["KERAS_BACKEND"]
+    home = os.environ.get("KERAS_HOME") or os.path.expanduser("~/.keras")
+    with contextlib.suppress(OSError, ValueError):
+        return json.loads(Path(home, "keras.json").read_text(encoding="utf-8"))["backend"]
+    return "tensorflow"
+
+
+def needs_processes(values):
+    """Whether this process must start one process for each device, and do nothing else."""
+    if "devices" not in values or values.devices is None:
+        return False
+    check_devices(values.devices)
+    started = all(name in os.environ for name in TORCHRUN)
+    return find_backend(values.backend) == "torch" and not started
+
+
+def is_leader(values):
+    """Whether this process writes the files and the messages of the command."""
+    return values.devices is None or find_rank(values) == 0
+
+
+def find_rank(values):
+    """int, the number of this process among those of PyTorch."""
+    is_torch = find_backend(values.backend) == "torch"
+    return int(os.environ.get("RANK", 0)) if is_torch else 0
+
+
+def check_devices(devices):
+    """Raises a `UsageError` if --devices is neither "all" nor a number of at least 1."""
+    if devices != "all" and not (devices.isdecimal() and int(devices) >= 1):
+        raise UsageError(f"--devices must be all or a number of at least 1, got {devices!r}")
+
+
+def choose_number(devices, kind, available):
+    """int, the devices to take.
+
+    Args:
+        devices: str, --devices.
+        kind: str, the kind of device: "CPU", "GPU" or "TPU".
+        available: int. On a CPU any number of devices can be made.
+
+    Raises:
+        UsageError: if there are fewer devices.
+    """
+    number = available if devices == "all" else int(devices)
+    if kind != "CPU" and number > available:
+        raise UsageError(f"--devices={devices}, but there are {available} devices of kind {kind}")
+    return number
+
+
+def run_processes(devices, arguments):
+    """Runs this command once for each device, under PyTorch.
+
+    The first process prints. SIGTERM and SIGINT go to all processes. If one fails, the others are
+    ended, and its messages are printed.
+
+    Args:
+        devices: str, --devices.
+        arguments: list of str, the command and its flags.
+
+    Returns:
+        int, the exit status of the first process that failed, or 0.
+    """
+    import torch
+
+    is_gpu = torch.cuda.is_available()
+    available = torch.cuda.device_count() if is_gpu else os.cpu_count()
+    count = choose_number(devices, "GPU" if is_gpu else "CPU", available)
+    with contextlib.ExitStack() as stack:
+        messages = [None] + [stack.enter_context(tempfile.TemporaryFile()) for _ in range(1, count)]
+        port = find_free_port()
+        processes = [
+            subprocess.Popen(
+                [sys.executable, "-c", START, *arguments],
+                env=make_environment(rank, count, port),
+                stderr=messages[rank],
+            )
+            for rank in range(count)
+        ]
+        forward_signals(stack, processes)
+        failed = wait_for_all(processes)
+        if failed is None:
+            return 0
+        if messages[failed] is not None:
+            messages[failed].seek(0)
+            text = messages[failed].read().decode("utf-8", "replace")
+            print(f"process {failed} of {count}:\n{text[-4000:]}", file=sys.stderr, flush=True)
+        status = processes[failed].returncode
+        return 128 - status if status < 0 else status
+
+
+def make_environment(rank, count, port):
+    """The environment of a process, as `torchrun` would set it."""
+    variables = {
+        "RANK": rank,
+        "LOCAL_RANK": rank,
+        "WORLD_SIZE": count,
+        "LOCAL_WORLD_SIZE": count,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+        # All processes would otherwise take all cores.
+        "OMP_NUM_THREADS": max(1, (os.cpu_count() or 1) // count),
+    }
+    own = {name: str(value) for name, value in variables.items()}
+    return {**own, **os.environ, **{name: own[name] for name in own if name != "OMP_NUM_THREADS"}}
+
+
+def find_free_port():
+    """int, a port of this host that no process listens to."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def forward_signals(stack, processes):
+    """Sends SIGTERM and SIGINT on to the processes, until the stack is closed."""
+
+    def forward(number, frame):
+        for process in processes:
+            process.send_signal(number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        former = signal.signal(number, forward)
+        stack.callback(signal.signal, number, former)
+
+
+def wait_for_all(processes):
+    """Waits until all processes have ended, and ends the others when one has failed.
+
+    Returns:
+        int, the number of the first process that failed, or None.
+    """
+    failed, deadline = None, None
+    while any(process.poll() is None for process in processes):
+        if failed is None:
+            failed = next((i for i, p in enumerate(processes) if p.poll()), None)
+            deadline = time.monotonic() + GRACE
+        elif time.monotonic() > deadline:
+            for process in processes:
+                process.kill()
+        time.sleep(0.05)
+    if failed is None:
+        failed = next((i for i, process in enumerate(processes) if process.returncode), None)
+    return failed
+
+
+@contextlib.contextmanager
+def use_devices(values):
+    """Within the block, models are made and trained on the devices of --devices.
+
+    Args:
+        values: the flags.
+    """
+    if values.devices is None:
+        yield
+        return
+    import keras
+
+    with _USES[keras.config.backend()](values.devices):
+        yield
+
+
+@contextlib.contextmanager
+def _use_torch(devices):
+    import torch
+
+    is_gpu = torch.cuda.is_available()
+    if is_gpu:
+        torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))
+    # Messages between processes go beside the GPU.
+    torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if is_gpu else "gloo")
+    with contextlib.ExitStack() as stack:
+        if torch.distributed.get_rank() > 0:
+            nowhere = stack.enter_context(open(os.devnull, "w"))
+            stack.enter_context(contextlib.redirect_stdout(nowhere))
+        yield
+    torch.distributed.destroy_process_group()
+
+
+@contextlib.contextmanager
+def _use_tensorflow(devices):
+    import tensorflow as tf
+
+    gpus = tf.config.list_physical_devices("GPU")
+    number = choose_number(devices, "GPU" if gpus else "CPU", len(gpus) or 1)
+    if not gpus:
+        processor = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(
+            processor, [tf.config.LogicalDeviceConfiguration()] * number
+        )
+    kind = "GPU" if gpus else "CPU"
+    strategy = tf.distribute.MirroredStrategy([f"{kind}:{i}" for i in range(number)])
+    with strategy.scope():
+        yield
+
+
+@contextlib.contextmanager
+def _use_jax(devices):
+    import jax
+    import keras
+
+    if devices != "all" and "JAX_NUM_CPU_DEVICES" not in os.environ:
+        jax.config.update("jax_num_cpu_devices", int(devices))
+    found = jax.devices()
+    number = choose_number(devices, found[0].platform.upper(), len(found))
+    names = keras.distribution.list_devices()[:number]
+    # The batches are shared by our own functions.
+    distribution = keras.distribution.DataParallel(devices=names, auto_shard_dataset=False)
+    with distribution.scope():
+        yield
+
+
+_USES = {"torch": _use_torch, "tensorflow": _use_tensorflow, "jax": _use_jax}

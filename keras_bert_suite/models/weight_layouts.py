@@ -1,0 +1,87 @@
+"""How the weights of the models lie on devices that share them, as a table."""
+
+import re
+from typing import TypeAlias
+
+import keras
+
+#: The names of mesh axes along the axes of a weight. None is for an axis that is not split.
+Axes: TypeAlias = tuple[str | None, ...]
+
+#: The axis of the mesh over which weights are split. `get_layout_map` puts the caller's name here.
+MODEL = "model"
+
+#: Each device has the whole weight.
+WHOLE: Axes = ()
+
+_BLOCK = r"(generator/)?transformer_layer_\d+(_\d+)?"
+
+# The columns of the matrices that read hidden states are split, so a device computes some heads,
+# or some inner features. Then the rows of the matrix that writes hidden states are split, and each
+# block adds two sums over the devices: Shoeybi et al., 2019 (https://arxiv.org/abs/1909.08053),
+# section 3. In ModernBERT one matrix holds queries, keys and values, and one holds both halves of
+# the feed-forward network. There the compiler exchanges activations between devices once more.
+_PROJECTIONS = r"((global_)?(query|key|value)|query_key_value)"
+_READS = rf"{_BLOCK}/(self_attention/{_PROJECTIONS}|(gated_)?intermediate)"
+_WRITES = rf"{_BLOCK}/(self_attention/output_projection|feedforward_output)"
+
+_TOKENS = r"embeddings/token_embedding"
+
+# Keras asks the map for the outputs of layers too, as "pooler/output". A rule that matched them
+# would bring whole batches to each device.
+_REST = r"/.+(?<!/output)"
+
+#: (regular expression of the whole path of a weight, its axes). A path matches one row at most.
+#: LoRA's matrices A (I, rank) and B (rank, units) are split as the kernel (I, units) that they
+#: change.
+WEIGHT_LAYOUTS: tuple[tuple[str, Axes], ...] = (
+    (rf"{_READS}/(kernel|lora_kernel_b)", (None, MODEL)),
+    (rf"{_READS}/bias", (MODEL,)),
+    (rf"{_READS}/lora_kernel_a", WHOLE),
+    (rf"{_WRITES}/(kernel|lora_kernel_a)", (MODEL, None)),
+    (rf"{_WRITES}/(bias|lora_kernel_b)", WHOLE),
+    (rf"{_BLOCK}/(self_attention|feedforward)_norm{_REST}", WHOLE),
+    # A device has some tokens of the vocabulary. It looks them up, and scores them.
+    (rf"{_TOKENS}/(embeddings|lora_embeddings_a)", (MODEL, None)),
+    (rf"{_TOKENS}/lora_embeddings_b", WHOLE),
+    (r"(masked_lm|span_boundary)/bias", (MODEL,)),
+    # What is left of the models is small.
+    (rf"(generator/)?embeddings(?!/token_embedding/){_REST}", WHOLE),
+    (rf"(generator/)?(pooler|final_norm){_REST}", WHOLE),
+    # The heads of the tasks.
+    (rf"(masked_lm|span_boundary)/[^/]+{_REST}", WHOLE),
+    (rf"(classifier|token_classifier|span_labeler|choice_scorer|next_sentence){_REST}", WHOLE),
+    (rf"(crf|entity_spans|replaced_tokens|pooling|window_pooling){_REST}", WHOLE),
+)
+
+
+def find_rows(path: str) -> list[Axes]:
+    """The axes that `WEIGHT_LAYOUTS` has for a path: one row, or none."""
+    return [axes for pattern, axes in WEIGHT_LAYOUTS if re.fullmatch(pattern, path)]
+
+
+def make_layout_map(
+    device_mesh: keras.distribution.DeviceMesh, model_axis: str, batch_axis: str
+) -> keras.distribution.LayoutMap:
+    """Makes the `keras.distribution.LayoutMap` of `WEIGHT_LAYOUTS`.
+
+    Args: see `TextEncoder.get_layout_map`.
+    """
+    if not isinstance(device_mesh, keras.distribution.DeviceMesh):
+        raise TypeError(
+            "device_mesh must be a keras.distribution.DeviceMesh, such as DeviceMesh((2, 4), "
+            f"('batch', 'model')), got a {type(device_mesh).__name__}."
+        )
+    for argument, axis in (
+        ("model_parallel_dim_name", model_axis),
+        ("data_parallel_dim_name", batch_axis),
+    ):
+        if axis not in device_mesh.axis_names:
+            raise ValueError(
+                f"{argument}={axis!r} is no axis of the mesh, whose axes are "
+                f"{', '.join(map(repr, device_mesh.axis_names))}. Pass the name of one of them."
+            )
+    layout_map = keras.distribution.LayoutMap(device_mesh)
+    for pattern, axes in WEIGHT_LAYOUTS:
+        layout_map[pattern] = tuple(model_axis if axis == MODEL else axis for axis in axes)
+    return layout_map

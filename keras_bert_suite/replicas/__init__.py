@@ -1,0 +1,40 @@
+"""Replicas: copies of a model that share each batch.
+
+The engines are those of the backends: `torch.distributed`, `tf.distribute`, and
+`keras.distribution` under JAX. This room says which rows of a batch a replica takes, and sums over
+the replicas. Without replicas its functions return their arguments.
+"""
+
+from keras_bert_suite.replicas.gathers import gather_rows
+from keras_bert_suite.replicas.groups import (
+    Group,
+    count_replicas,
+    drop_copies,
+    find_group,
+    find_groups,
+    find_replica,
+    has_joint_variables,
+    in_scope_of_model,
+    take_first_share,
+)
+from keras_bert_suite.replicas.shares import take_share
+from keras_bert_suite.replicas.sums import sum_over_replicas
+from keras_bert_suite.replicas.whole_batches import join_rows, split_rows, whole_batches
+
+__all__ = [
+    "Group",
+    "count_replicas",
+    "drop_copies",
+    "find_group",
+    "find_groups",
+    "find_replica",
+    "gather_rows",
+    "has_joint_variables",
+    "in_scope_of_model",
+    "join_rows",
+    "split_rows",
+    "sum_over_replicas",
+    "take_first_share",
+    "take_share",
+    "whole_batches",
+]

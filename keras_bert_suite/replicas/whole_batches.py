@@ -1,0 +1,101 @@
+"""Hands whole batches to `keras.distribution`, and splits them within the step.
+
+Keras takes the rows of each process and puts them together. So the devices must divide each batch,
+also the last of an epoch (keras#21167), and only `tf.data` is split by Keras itself. Here every
+process hands over the whole batch, which it makes anyway. The compiled step splits it. A batch that
+the devices do not divide is computed whole by each of them: it is slower, and it is exact.
+"""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import keras
+from keras.src.distribution.distribution_lib import Distribution
+
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.replicas.groups import count_replicas
+
+
+class WholeBatches(Distribution):
+    """Another distribution, under which every process hands over the whole batch.
+
+    Args:
+        distribution: `keras.distribution` object, which lays out the variables.
+    """
+
+    def __init__(self, distribution: Distribution) -> None:
+        super().__init__(
+            distribution.device_mesh, distribution.batch_dim_name, auto_shard_dataset=False
+        )
+        self._distribution = distribution
+
+    @property
+    def num_model_replicas(self) -> int:
+        """int, the copies of the model."""
+        return self._distribution.num_model_replicas
+
+    def get_data_layout(self, data_shape: Sequence[int]) -> keras.distribution.TensorLayout:
+        """The layout of an array of a batch: each device gets all of it."""
+        return keras.distribution.TensorLayout([None] * len(data_shape), self.device_mesh)
+
+    def get_variable_layout(self, variable: Any) -> keras.distribution.TensorLayout:
+        """The layout of a variable, as the other distribution has it."""
+        return self._distribution.get_variable_layout(variable)
+
+    def get_tensor_layout(self, path: str) -> keras.distribution.TensorLayout | None:
+        """The layout of the output of a layer, as the other distribution has it."""
+        return self._distribution.get_tensor_layout(path)
+
+
+@contextlib.contextmanager
+def whole_batches() -> Iterator[None]:
+    """Lets every process hand over whole batches, while the block runs. JAX alone needs it."""
+    distribution = _find_distribution()
+    if distribution is None or isinstance(distribution, WholeBatches):
+        yield
+        return
+    with WholeBatches(distribution).scope():
+        yield
+
+
+def split_rows(batch: Any) -> Any:
+    """Splits the rows of a batch among the devices, within a compiled step of JAX.
+
+    Args:
+        batch: nested dicts and tuples of arrays (B, ...), or None.
+
+    Returns:
+        the same values. An array whose rows the devices do not divide stays whole on each of them.
+    """
+    distribution = _find_distribution()
+    if distribution is None:
+        return batch
+    num_replicas = count_replicas()
+
+    def split(array: Tensor) -> Tensor:
+        if array is None or not array.shape or array.shape[0] % num_replicas:
+            return array
+        axes = (distribution.batch_dim_name, *[None] * (len(array.shape) - 1))
+        layout = keras.distribution.TensorLayout(axes, distribution.device_mesh)
+        return keras.distribution.distribute_tensor(array, layout)
+
+    return keras.tree.map_structure(split, batch, none_is_leaf=True)
+
+
+def join_rows(outputs: Any) -> Any:
+    """Gives each device all rows of the outputs of a step, so that each process can read them."""
+    distribution = _find_distribution()
+    if distribution is None:
+        return outputs
+    return keras.tree.map_structure(
+        lambda array: keras.distribution.distribute_tensor(
+            array, keras.distribution.TensorLayout((), distribution.device_mesh)
+        ),
+        outputs,
+    )
+
+
+def _find_distribution() -> Distribution | None:
+    """The distribution under which JAX takes its steps, or None."""
+    return keras.distribution.distribution() if keras.config.backend() == "jax" else None

@@ -1,0 +1,150 @@
+"""Starts a `fit` that several processes share: with the same data, arguments and weights."""
+
+import hashlib
+import json
+
+import grain
+import keras
+import numpy as np
+
+from keras_bert_suite.data.input_dataset import list_sources, unpack_batch
+from keras_bert_suite.data.rows import Rows
+from keras_bert_suite.replicas import count_replicas, find_group, find_groups
+from keras_bert_suite.replicas.processes import copy_from_leader, exchange
+from keras_bert_suite.training import separate_generators
+
+#: How many batches are compared between the processes.
+COMPARED_BATCHES = 4
+
+
+def check_data(data, batch_size, shuffle):
+    """Checks that replicas can share the batches of a `fit`.
+
+    Args:
+        data: `Rows`, or a dataset. A dataset may have a `batch_size`, as `PretrainingBatches` has.
+        batch_size: int, the rows of a whole batch of `Rows`.
+        shuffle: bool, whether a `keras.utils.PyDataset` is shuffled.
+
+    Raises:
+        ValueError: if the number of replicas does not divide the size of a batch, or if each
+            process would shuffle the batches in another way.
+    """
+    num_replicas = count_replicas()
+    if num_replicas == 1:
+        return
+    if isinstance(data, Rows):
+        size = batch_size if batch_size < len(data) else None
+    else:
+        # The outermost dataset that knows it: a mixture has larger batches than its parts.
+        sizes = (getattr(source, "batch_size", None) for source in list_sources(data))
+        size = next((size for size in sizes if isinstance(size, int)), None)
+    if size is not None and size % num_replicas:
+        near = max(size // num_replicas, 1) * num_replicas
+        raise ValueError(
+            f"batch_size={size} is the size of a whole batch, and {num_replicas} replicas "
+            f"cannot share it evenly. Pass a multiple of {num_replicas}, such as {near}."
+        )
+    if isinstance(data, keras.utils.PyDataset) and shuffle and find_group().count > 1:
+        raise ValueError(
+            f"Each of the {find_group().count} processes would shuffle the batches of "
+            f"{type(data).__name__} in another way. Pass shuffle=False and shuffle within the "
+            "dataset by a common seed, or pass a grain.MapDataset."
+        )
+
+
+def check_strategy(optimizer):
+    """Checks that a strategy of TensorFlow can take the steps of an optimizer.
+
+    Raises:
+        ValueError: if it cannot.
+    """
+    optimizer = getattr(optimizer, "inner_optimizer", optimizer)
+    steps = getattr(optimizer, "gradient_accumulation_steps", None)
+    if steps and len(find_groups()) > 1:
+        raise ValueError(
+            f"gradient_accumulation_steps={steps} does not go with {count_replicas()} devices "
+            "under TensorFlow, which cannot sum over devices within a condition. Drop it and raise "
+            "batch_size, or train under PyTorch or JAX."
+        )
+
+
+def start_jointly(task, source, **arguments):
+    """Compares the processes that share a `fit`, and gives them the weights of the first process.
+
+    Random generators get other states in each process but the first, so that dropout differs.
+
+    Args:
+        task: compiled `RowTask` with a built optimizer.
+        source: `BatchSource` of the training.
+        **arguments: numbers that must be the same in all processes.
+
+    Raises:
+        ValueError: in all processes, if they have different models, arguments or data.
+    """
+    if find_group().count == 1:
+        return
+    check_same(
+        {
+            "model": [(v.path, tuple(v.shape), v.trainable) for v in task.variables],
+            "optimizer": _describe_optimizer(task.optimizer),
+            "loss": keras.tree.map_structure(_name_loss, task.loss),
+            **arguments,
+            "number of batches": source.num_batches,
+            "data": _digest_batches(source),
+        }
+    )
+    copy_from_leader([*task.variables, *task.optimizer.variables])
+    separate_generators()
+
+
+def check_same(facts):
+    """Checks that all processes have the same facts.
+
+    Args:
+        facts: dict of name -> an object that JSON can write.
+
+    Raises:
+        ValueError: in all processes, if one has another fact than the first process.
+    """
+    texts = {name: json.dumps(fact, sort_keys=True, default=str) for name, fact in facts.items()}
+    digests = {name: _digest(text) for name, text in texts.items()}
+    shown = {name: text[:100] for name, text in texts.items()}
+    first, *others = exchange((digests, shown))
+    for index, (theirs, their_texts) in enumerate(others, start=1):
+        for name in digests:
+            if theirs.get(name) != first[0].get(name):
+                raise ValueError(
+                    f"Processes share a fit, but process {index} has another {name} than process "
+                    f"0: {their_texts.get(name)} instead of {first[1].get(name)}. Start all "
+                    "processes with the same arguments and the same data. Each takes its rows of "
+                    "every batch itself."
+                )
+
+
+def _describe_optimizer(optimizer):
+    config = dict(keras.optimizers.serialize(optimizer)["config"])
+    config.pop("name", None)  # Keras numbers the optimizers of a process.
+    return config
+
+
+def _name_loss(loss):
+    return loss if isinstance(loss, str) else getattr(loss, "__name__", type(loss).__name__)
+
+
+def _digest_batches(source):
+    """A text for some batches of a dataset that can be read at random; None for another one."""
+    if not isinstance(source.dataset, grain.MapDataset) or source.num_batches is None:
+        return None
+    step = -(-source.num_batches // COMPARED_BATCHES)
+    digest = hashlib.sha256()
+    for index in range(0, source.num_batches, step):
+        batch = source.preprocess(*unpack_batch(source.dataset[index]))
+        for array in keras.tree.flatten(batch):
+            if array is not None:
+                array = np.ascontiguousarray(array)
+                digest.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
+    return digest.hexdigest()
+
+
+def _digest(text):
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,65 @@
+"""Makes the losses of a compiled model those of the whole batch, when replicas share it."""
+
+from collections.abc import Callable
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.replicas import count_replicas, sum_over_replicas
+
+
+def share_loss(loss: keras.losses.Loss) -> Callable[..., Tensor]:
+    """Makes a loss return the share that the rows of this replica have in the loss of the batch.
+
+    A loss of Keras is a mean over rows, or a weighted mean. The share of a replica is its own mean,
+    times its part of the rows or of the weights. The sum over the replicas is the loss of the
+    batch. With one replica nothing changes.
+
+    Args:
+        loss: `keras.losses.Loss`. If it has a true attribute `is_shared`, it returns the share
+            itself.
+
+    Returns:
+        function(y_true, y_pred, sample_weight).
+    """
+    if getattr(loss, "is_shared", False):
+        return loss
+
+    def compute_share(y_true: Any, y_pred: Any, sample_weight: Any = None) -> Tensor:
+        value = loss(y_true, y_pred, sample_weight)
+        num_replicas = count_replicas()
+        if num_replicas == 1 or keras.config.backend() == "jax":
+            return value
+        if loss.reduction in (None, "none"):
+            raise ValueError(
+                f"The loss {loss.name} has reduction={loss.reduction!r}, so it is no number that "
+                f"{num_replicas} replicas could sum. Build it with "
+                "reduction='sum_over_batch_size'."
+            )
+        value = ops.sum(value)  # Keras returns the losses of no rows as an array without elements.
+        if loss.reduction == "sum":
+            return value
+        if keras.config.backend() == "tensorflow":
+            value = value * num_replicas  # Keras has divided by it.
+        own = _measure(y_pred, sample_weight, loss.reduction)
+        return value * ops.cast(ops.divide_no_nan(own, sum_over_replicas(own)), value.dtype)
+
+    return compute_share
+
+
+def mean_over_rows(losses: Tensor) -> Tensor:
+    """The share of a replica in the mean of the losses (B,) of all rows of a batch."""
+    if count_replicas() == 1 or keras.config.backend() == "jax":
+        return ops.mean(losses)
+    rows = ops.cast(ops.shape(losses)[0], losses.dtype)
+    return ops.sum(losses) / sum_over_replicas(ops.convert_to_tensor(rows))
+
+
+def _measure(y_pred: Any, sample_weight: Any, reduction: str) -> Tensor:
+    """float32 scalar, what the mean of a replica counts with in the mean of the batch."""
+    if reduction == "mean_with_sample_weight" and sample_weight is not None:
+        return ops.sum(ops.cast(sample_weight, "float32"))
+    rows = ops.shape(keras.tree.flatten(y_pred)[0])[0]
+    return ops.cast(ops.convert_to_tensor(rows), "float32")

@@ -1,0 +1,51 @@
+"""Runs a script of the tests in a process of its own, without TensorFlow."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+#: The scripts need no TensorFlow, whose import takes longer than they do.
+_START = """
+import runpy, sys
+sys.modules["tensorflow"] = None
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def start(script, *arguments, num_devices, **environment):
+    """Starts a script on a CPU, under JAX if KERAS_BACKEND does not say otherwise.
+
+    Args:
+        script: path in the folder of the tests.
+        *arguments: of its command line.
+        num_devices: int, devices of JAX in the process.
+        **environment: further variables.
+
+    Returns:
+        `subprocess.Popen`, whose output is text.
+    """
+    path = Path(__file__).parent / script
+    return subprocess.Popen(
+        [sys.executable, "-c", _START, str(path), *map(str, arguments)],
+        env={
+            **os.environ,
+            "KERAS_BACKEND": "jax",
+            "JAX_PLATFORMS": "cpu",
+            "JAX_NUM_CPU_DEVICES": str(num_devices),
+            "OMP_NUM_THREADS": "1",
+            "PYTHONPATH": os.pathsep.join(sys.path),
+            **environment,
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def finish(process):
+    """Waits for a process that `start` has started, and asserts that it succeeded."""
+    output, _ = process.communicate()
+    assert process.returncode == 0, output
+    return output

@@ -1,0 +1,123 @@
+"""`--devices` of `keras-bert pretrain` and `finetune`."""
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from cli.test_pretrain import MODEL, SETTINGS, STEPS, corpus  # noqa: F401
+
+from keras_bert_cli import devices
+from keras_bert_cli.command_flags import UsageError
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", ""])
+def test_a_wrong_number_is_an_error(value):
+    with pytest.raises(UsageError, match="all or a number of at least 1"):
+        devices.check_devices(value)
+
+
+@pytest.mark.backend_free
+def test_devices_that_are_not_there_are_an_error():
+    assert devices.choose_number("all", "GPU", 8) == 8
+    assert devices.choose_number("3", "CPU", 2) == 3
+    with pytest.raises(UsageError, match="--devices=9, but there are 8 devices of kind GPU"):
+        devices.choose_number("9", "GPU", 8)
+
+
+@pytest.mark.backend_free
+def test_the_backend_is_found_without_keras(monkeypatch, tmp_path):
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    assert devices.find_backend("torch") == "torch"
+    assert devices.find_backend(None) == "jax"
+    monkeypatch.delenv("KERAS_BACKEND")
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    assert devices.find_backend(None) == "tensorflow"
+    (tmp_path / "keras.json").write_text('{"backend": "torch"}')
+    assert devices.find_backend(None) == "torch"
+
+
+def start(monkeypatch, lines):
+    """Lets a process of the command run these lines of Python in place of the command."""
+    monkeypatch.setattr(devices, "START", "import os, sys, time\n" + "\n".join(lines))
+
+
+@pytest.mark.backend_free
+def test_each_process_knows_its_number(monkeypatch, tmp_path):
+    names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR")
+    start(
+        monkeypatch,
+        [
+            f"values = ' '.join(os.environ[name] for name in {names})",
+            "open(os.path.join(sys.argv[1], os.environ['RANK']), 'w').write(values)",
+        ],
+    )
+    assert devices.run_processes("3", [str(tmp_path)]) == 0
+    found = [(tmp_path / str(rank)).read_text() for rank in range(3)]
+    assert found == [f"{rank} {rank} 3 127.0.0.1" for rank in range(3)]
+
+
+@pytest.mark.backend_free
+def test_a_process_that_fails_ends_the_others(monkeypatch, capfd):
+    monkeypatch.setattr(devices, "GRACE", 0.1)
+    start(
+        monkeypatch,
+        [
+            "if os.environ['RANK'] == '1':",
+            "    print('no room', file=sys.stderr)",
+            "    sys.exit(3)",
+            "time.sleep(60)",
+        ],
+    )
+    assert devices.run_processes("2", []) == 3
+    assert capfd.readouterr().err == "process 1 of 2:\nno room\n\n"
+
+
+@pytest.mark.backend_free
+def test_sigterm_goes_to_all_processes(monkeypatch, tmp_path):
+    start(
+        monkeypatch,
+        [
+            "import signal",
+            "signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))",
+            "open(os.path.join(sys.argv[1], os.environ['RANK']), 'w').close()",
+            "time.sleep(60)",
+        ],
+    )
+
+    def send():
+        while len(list(tmp_path.iterdir())) < 2:
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    assert devices.run_processes("2", [str(tmp_path)]) == 143
+    sender.join()
+
+
+@pytest.mark.long
+def test_two_devices_pretrain_as_one(corpus, tmp_path):  # noqa: F811
+    def pretrain(name, *flags):
+        arguments = ["--corpus", str(corpus), "--output", str(tmp_path / name), *flags]
+        command = [sys.executable, "-c", devices.START, "pretrain", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    def read(name):
+        with open(tmp_path / name / "log.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        names = ("loss", "mlm_loss", "nsp_accuracy", "val_mlm_loss", "val_mlm_accuracy")
+        return np.array([[float(row[name]) for name in names] for row in rows])
+
+    flags = ("--held_out=0.3", *SETTINGS, *MODEL, *STEPS)
+    pretrain("alone", *flags)
+    output = pretrain("pair", *flags, "--devices=2")
+    assert output.count("wrote ") == 1
+    np.testing.assert_allclose(read("pair"), read("alone"), rtol=1e-4, atol=1e-5)
+    assert f"{tmp_path / 'pair'} is finished" in pretrain("pair", *flags)

@@ -1,0 +1,170 @@
+"""Trains a small pretrainer on devices of JAX that share it; run by the tests beside it.
+
+    python device_runs.py FOLDER RUN...
+
+A RUN is a row of `RUNS`. Each leaves its arrays in FOLDER/RUN.npz. The run "exchanges" leaves what
+`count_exchanges` returns in FOLDER/exchanges.json. JAX_NUM_CPU_DEVICES says how
+many devices there are.
+"""
+
+import collections
+import contextlib
+import json
+import re
+import sys
+from pathlib import Path
+
+import grain
+import jax
+import keras
+import numpy as np
+
+from keras_bert_suite import (
+    AdamW,
+    AlbertBackbone,
+    BertBackbone,
+    ModelParallel,
+    ModernBertBackbone,
+    Pretrainer,
+)
+from keras_bert_suite.training.model_variables import named_variables
+
+B, L, P, V, STEPS = 8, 12, 3, 32, 10
+
+#: name -> (shape of the mesh, or number of devices that share batches alone, or None; batches;
+#: arguments of `build`).
+RUNS = {
+    "small alone": (None, 5, {"num_layers": 1}),
+    "small 2x2": ((2, 2), 5, {"num_layers": 1}),
+    "alone": (None, STEPS, {}),
+    "2 devices": (2, STEPS, {}),
+    "4 devices": (4, STEPS, {}),
+    "2x2": ((2, 2), STEPS, {}),
+    "1x4": ((1, 4), STEPS, {}),
+    "remat 2x2": ((2, 2), STEPS, {"remat": True}),
+    "lora alone": (None, STEPS, {"lora": True}),
+    "lora 2x2": ((2, 2), STEPS, {"lora": True}),
+    "albert alone": (None, STEPS, {"model": AlbertBackbone}),
+    "albert 1x4": ((1, 4), STEPS, {"model": AlbertBackbone}),
+    "modern alone": (None, STEPS, {"model": ModernBertBackbone}),
+    "modern 1x4": ((1, 4), STEPS, {"model": ModernBertBackbone}),
+}
+
+
+class Batches(grain.MapDataset):
+    """The batches of a run. A row of the fourth is NaN. The devices do not divide the last."""
+
+    def __len__(self):
+        return STEPS
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return self.slice(index)
+        rng = np.random.default_rng(index)
+        rows = B if index < STEPS - 1 else B - 3
+        ids = rng.integers(5, V, (rows, L)).astype("int32")
+        x = {
+            "token_ids": ids,
+            "segment_ids": np.zeros_like(ids),
+            "padding_mask": (np.arange(L) < rng.integers(6, L + 1, (rows, 1))).astype("int32"),
+            "mask_positions": np.sort(rng.integers(0, 6, (rows, P))).astype("int32"),
+        }
+        weights = rng.integers(0, 2, (rows, P)).astype("float32")
+        if index == 3:
+            weights[1] = np.nan
+        return x, {"mlm": rng.integers(5, V, (rows, P)).astype("int32")}, {"mlm": weights}
+
+
+def build(model=BertBackbone, lora=False, num_layers=2, **arguments):
+    """A pretrainer whose dropout is on."""
+    keras.utils.set_random_seed(0)
+    dropout = {"attention_dropout": 0.1} if model is ModernBertBackbone else {"dropout": 0.1}
+    backbone = model(
+        vocabulary_size=V,
+        num_layers=num_layers,
+        num_heads=4,
+        hidden_dim=16,
+        intermediate_dim=32,
+        max_sequence_length=16,
+        **dropout,
+        **arguments,
+    )
+    task = Pretrainer(backbone, next_sentence=False)
+    if lora:
+        for block in backbone.transformer_layers:
+            block.self_attention.query.enable_lora(4)
+            block.feedforward_output.enable_lora(4)
+        backbone.token_embedding.enable_lora(4)
+    task.compile(AdamW(1e-2))
+    return task
+
+
+def distribute(devices):
+    """The scope in which a model is shared among devices."""
+    if devices is None:
+        return contextlib.nullcontext()
+    if isinstance(devices, int):
+        names = keras.distribution.list_devices()[:devices]
+        return keras.distribution.DataParallel(devices=names).scope()
+    mesh = keras.distribution.DeviceMesh(devices, ("batch", "model"))
+    return ModelParallel(layout_map=BertBackbone.get_layout_map(mesh)).scope()
+
+
+def train(num_batches, arguments):
+    """dict of arrays: losses, outputs before the training, and all variables after it."""
+    task = build(**arguments)
+    x, _, _ = Batches()[0]
+    arrays = {"outputs": np.asarray(task.predict_on_batch(x)["mlm"])}
+    losses = []
+    note = keras.callbacks.LambdaCallback(
+        on_train_batch_end=lambda batch, logs: losses.append(logs["loss"])
+    )
+    task.fit(Batches(), steps_per_epoch=num_batches, verbose=0, callbacks=[note])
+    arrays["losses"] = np.array(losses)
+    if num_batches == STEPS:
+        arrays["evaluated"] = np.array(task.evaluate(Batches(), verbose=0))
+        arrays["predicted"] = task.predict(Batches().map(lambda batch: batch[0]), verbose=0)["mlm"]
+    variables = named_variables(task)
+    arrays |= {name: np.asarray(v) for name, v in variables.items()}
+    arrays["parts"] = json.dumps(
+        {name: v.value.addressable_shards[0].data.shape for name, v in variables.items()}
+    )
+    return arrays
+
+
+def count_exchanges():
+    """dict of kind -> number, what the devices exchange in a forward pass of two blocks on 2x2."""
+    with distribute((2, 2)):
+        backbone = build().backbone
+        mesh = keras.distribution.distribution().device_mesh
+        layout = keras.distribution.TensorLayout(("batch", None), mesh)
+        x = {
+            name: keras.distribution.distribute_tensor(np.ones((B, L), "int32"), layout)
+            for name in backbone.input
+        }
+        state = (
+            [v.value for v in backbone.trainable_variables],
+            [v.value for v in backbone.non_trainable_variables],
+        )
+
+        def encode(trainable, others, x):
+            return backbone.stateless_call(trainable, others, x)[0]["sequence_output"]
+
+        program = jax.jit(encode).lower(*state, x).compile().as_text()
+    kinds = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter"
+    return collections.Counter(re.findall(rf" ({kinds})\(", program))
+
+
+def main():
+    folder, *names = sys.argv[1:]
+    for name in names:
+        if name == "exchanges":
+            Path(folder, "exchanges.json").write_text(json.dumps(count_exchanges()))
+            continue
+        devices, num_batches, arguments = RUNS[name]
+        with distribute(devices):
+            np.savez(Path(folder) / f"{name}.npz", **train(num_batches, arguments))
+
+
+if __name__ == "__main__":
+    main()

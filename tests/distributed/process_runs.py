@@ -1,0 +1,66 @@
+"""A run of `device_runs.py` that several processes may share; run by the tests beside it.
+
+    python process_runs.py FOLDER RUN PORT NUM_PROCESSES PROCESS
+
+Checkpoints are in FOLDER/checkpoints. Each process leaves FOLDER/PROCESS.npz, with the losses and
+the pieces of variables that it saves. KILL="PROCESS:BATCH" kills a process at the end of a batch,
+and SIGTERM="PROCESS:BATCH" sends it the signal.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import jax
+import keras
+import numpy as np
+from device_runs import RUNS, Batches, build, distribute
+
+from keras_bert_suite import TrainingCheckpoint
+from keras_bert_suite.training.variable_pieces import cut_pieces
+
+
+def signal_at(process, name, number):
+    """A callback that sends a signal to this process, if the environment says so."""
+    wanted, _, batch = os.environ.get(name, "").partition(":")
+
+    def send(index, logs):
+        if wanted == process and index + 1 == int(batch):
+            os.kill(os.getpid(), number)
+
+    return keras.callbacks.LambdaCallback(on_train_batch_end=send)
+
+
+def main():
+    folder, name, port, num_processes, process = sys.argv[1:]
+    if int(num_processes) > 1:
+        # A process notices within seconds that another was killed.
+        jax.distributed.initialize(
+            f"127.0.0.1:{port}", int(num_processes), int(process), heartbeat_timeout_seconds=10
+        )
+    devices, num_batches, arguments = RUNS[name]
+    with distribute(devices):
+        task = build(**arguments)
+        losses = []
+        checkpoint = TrainingCheckpoint(Path(folder, "checkpoints"), every=2)
+        callbacks = [
+            checkpoint,
+            keras.callbacks.LambdaCallback(
+                on_train_batch_end=lambda batch, logs: losses.append(float(logs["loss"]))
+            ),
+            signal_at(process, "KILL", signal.SIGKILL),
+            signal_at(process, "SIGTERM", signal.SIGTERM),
+        ]
+        task.fit(Batches(), steps_per_epoch=num_batches, verbose=0, callbacks=callbacks)
+        pieces = cut_pieces(task)
+    np.savez(
+        Path(folder, f"{process}.npz"),
+        losses=losses,
+        batches=checkpoint.progress.batches,
+        **pieces.arrays,
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,108 @@
+"""Processes of JAX that share a run: as one process, and after kills too."""
+
+import shutil
+import signal
+import socket
+
+import keras
+import numpy as np
+import pytest
+from child_process import finish, start
+from device_runs import STEPS
+
+from keras_bert_suite.training.run_checkpoints import find_checkpoint, read_arrays
+from keras_bert_suite.training.variable_pieces import Pieces, join_pieces
+
+pytestmark = [
+    pytest.mark.skipif(keras.config.backend() != "jax", reason="processes of JAX"),
+    pytest.mark.long,
+]
+
+
+def find_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def start_run(folder, run="2x2", num_processes=2, **environment):
+    """Starts the processes of a run, with four devices together."""
+    port, devices = find_port(), 4 // num_processes
+    arguments = "distributed/process_runs.py", folder, run, port, num_processes
+    folder.mkdir(exist_ok=True)
+    return [
+        start(*arguments, process, num_devices=devices, **environment)
+        for process in range(num_processes)
+    ]
+
+
+def read_run(folder, processes):
+    """(losses, batches, dict of whole arrays) of a run that has ended."""
+    for process in processes:
+        finish(process)
+    files = [dict(np.load(folder / f"{i}.npz")) for i in range(len(processes))]
+    losses, batches = ([file.pop(name) for file in files] for name in ("losses", "batches"))
+    assert len({str(each) for each in (*losses, *batches)}) == 2  # The same in all processes.
+    shapes = {
+        n: list(a.shape) for n, a in read_arrays(find_checkpoint(checkpoints(folder))[0]).items()
+    }
+    return losses[0], int(batches[0]), join_pieces([Pieces(f, shapes) for f in files], folder)
+
+
+def checkpoints(folder):
+    return folder / "checkpoints"
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("uninterrupted")
+    return read_run(folder, start_run(folder))
+
+
+@pytest.fixture(scope="module", params=[0, 1], ids="process {}".format)
+def killed(request, tmp_path_factory):
+    """The folder of a run of which one process was killed. The other ended by itself."""
+    folder = tmp_path_factory.mktemp("killed")
+    processes = start_run(folder, KILL=f"{request.param}:5")
+    outputs = [process.communicate()[0] for process in processes]
+    codes = [process.returncode for process in processes]
+    assert codes.pop(request.param) == -signal.SIGKILL, outputs
+    assert codes[0] != 0
+    _, progress = find_checkpoint(checkpoints(folder))
+    # The last piece of batch 4 may not have been there yet.
+    assert progress.batches in (2, 4)
+    return folder
+
+
+def assert_close(found, wanted):
+    losses, batches, arrays = found
+    assert batches == STEPS and arrays.keys() == wanted[2].keys()
+    np.testing.assert_allclose(losses[-1], wanted[0][-1], rtol=1e-4)
+    for name, array in arrays.items():
+        np.testing.assert_allclose(array, wanted[2][name], atol=3e-4, rtol=1e-3, err_msg=name)
+
+
+def test_as_one_process(uninterrupted, tmp_path):
+    assert_close(read_run(tmp_path, start_run(tmp_path, "alone", 1)), uninterrupted)
+
+
+def test_resumed_is_uninterrupted(killed, uninterrupted, tmp_path):
+    """Bit for bit with as many processes and devices, otherwise up to rounding."""
+    folders = [shutil.copytree(killed, tmp_path / name) for name in ("same", "one", "four")]
+    losses, batches, arrays = read_run(folders[0], start_run(folders[0]))
+    assert batches == STEPS
+    np.testing.assert_array_equal(losses, uninterrupted[0][-len(losses) :])
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(array, uninterrupted[2][name], err_msg=name)
+    for folder, run in zip(folders[1:], ("alone", "4 devices"), strict=True):
+        assert_close(read_run(folder, start_run(folder, run, 1)), uninterrupted)
+    # One process has written the last checkpoint, which all backends read.
+    path, _ = find_checkpoint(checkpoints(folders[1]))
+    assert (path / "variables.safetensors").exists()
+
+
+def test_sigterm_in_one_process_stops_both(uninterrupted, tmp_path):
+    _, batches, _ = read_run(tmp_path, start_run(tmp_path, SIGTERM="1:3"))
+    assert 3 <= batches < STEPS
+    assert find_checkpoint(checkpoints(tmp_path))[1].batches == batches
+    assert_close(read_run(tmp_path, start_run(tmp_path)), uninterrupted)

@@ -1,0 +1,107 @@
+"""Trainings that must give the same on any number of replicas, with the same whole batches."""
+
+import contextlib
+
+import keras
+import numpy as np
+from small_tasks import make_task, predict, predicted_columns
+
+from keras_bert_suite import AdamW, CoSENT, InBatchNegatives
+
+#: Of 11 rows in batches of 4, the last batch of each epoch has 3 rows.
+NUM_ROWS, BATCH_SIZE, EPOCHS = 11, 4, 2
+
+#: name -> (task of `small_tasks`, arguments of `AdamW`, further settings).
+CASES = {
+    # Replicas have unequal numbers of masked tokens.
+    "pretraining": ("pretraining", {}, {}),
+    "weighted rows": ("texts", {}, {"weighted": True}),
+    "clipping": ("pairs", {"global_clipnorm": 0.05}, {}),
+    "accumulation": ("texts", {"gradient_accumulation_steps": 2}, {"metrics": ["accuracy"]}),
+    "words": ("words", {}, {}),
+    "chains": ("chains", {}, {}),
+    "spans": ("spans", {}, {}),
+    "negatives": ("vectors", {}, {"loss": InBatchNegatives(), "unlabelled": True}),
+    "ranks": ("vectors", {}, {"loss": CoSENT()}),
+    "packed": ("texts", {}, {"packed": True}),
+    # A replica has no row of the last batch.
+    "one row left": ("pretraining", {}, {"rows": 9}),
+    "one text left": ("texts", {}, {"rows": 9}),
+    "a step that is not finite": ("texts", {}, {"weighted": True, "bad_row": 5}),
+    "optimizer of Keras": ("texts", {"keras": True}, {}),
+}
+
+
+#: The settings that `compile` takes.
+COMPILED = {"loss", "metrics"}
+
+
+def run_case(name, seed=0, scope=contextlib.nullcontext):
+    """Trains a task on its share of each batch.
+
+    Args:
+        name: str, one of `CASES`.
+        seed: int, of the weights and of the random generators.
+        scope: function without arguments, the scope in which the task is made and compiled.
+
+    Returns:
+        dict of name -> array: the losses and metrics of each epoch and its validation, the answers
+        for all rows, all weights, and the variables of the optimizer, which sum the gradients.
+    """
+    kind, optimizer, settings = CASES[name]
+    keras.utils.set_random_seed(seed)
+    with scope():
+        task, columns = make_task(kind, "none" if kind == "pretraining" else "SegmentPacker")
+        if "keras" in optimizer:
+            optimizer = keras.optimizers.Adam(1e-3, epsilon=1e-4, global_clipnorm=0.05)
+        else:
+            # With a small epsilon, Adam makes large steps of what is rounding in a gradient of 0.
+            optimizer = AdamW(1e-3, epsilon=1e-4, **optimizer)
+        task.compile(optimizer, **{name: settings[name] for name in COMPILED & settings.keys()})
+    x, y, *weights = (_take(part, settings.get("rows", NUM_ROWS)) for part in columns)
+    if settings.get("unlabelled"):
+        y = None
+    if settings.get("weighted"):
+        weights = [np.linspace(0, 2, len(y), dtype="float32")]
+    if "bad_row" in settings:
+        weights[0][settings["bad_row"]] = 3e38
+    rows = {"x": x, "y": y, "sample_weight": weights[0] if weights else None}
+    history = task.fit(
+        **rows,
+        batch_size=BATCH_SIZE,
+        epochs=EPOCHS,
+        shuffle=False,
+        sequence_packing=settings.get("packed", False),
+        validation_data=tuple(part for part in rows.values() if part is not None),
+        verbose=0,
+    ).history
+    # Whether a span is an answer depends on the sign of a score, which may be rounding.
+    rows = [] if kind == "spans" else predicted_columns(task, x)
+    answers = predict(task, x=rows, batch_size=BATCH_SIZE) if len(rows) else []
+    found = {f"answers {i}": np.array(a) for i, a in enumerate(keras.tree.flatten(answers))}
+    found |= {f"log {key}": np.array(values) for key, values in history.items()}
+    variables = {"weight": task.variables, "optimizer": task.optimizer.variables}
+    for group, members in variables.items():
+        for number, variable in enumerate(members):
+            if keras.backend.is_float_dtype(variable.dtype):
+                array = keras.ops.convert_to_numpy(variable)
+                found[f"{group} {number} {variable.path}"] = np.array(array)
+    found["steps"] = np.array(keras.ops.convert_to_numpy(task.optimizer.iterations))
+    return found
+
+
+def _take(part, rows):
+    if part is None:
+        return None
+    if isinstance(part, dict):
+        return {name: _take(array, rows) for name, array in part.items()}
+    if isinstance(part, tuple):
+        return tuple(_take(column, rows) for column in part)
+    return part[:rows]
+
+
+def check_same(found, wanted, tolerance=1e-6):
+    """Checks that two results of `run_case` are equal to rounding."""
+    assert found.keys() == wanted.keys()
+    for name, array in wanted.items():
+        np.testing.assert_allclose(found[name], array, rtol=1e-4, atol=tolerance, err_msg=name)

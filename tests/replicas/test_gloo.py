@@ -1,0 +1,81 @@
+"""Two processes under PyTorch train as one, and fail as one."""
+
+import os
+import re
+
+import numpy as np
+import pytest
+from replicas.cases import CASES, check_same, run_case
+from replicas.gloo_steps import EPOCH_STEPS, STOP, fit
+from replicas.worker_processes import read_results, start_processes
+
+pytestmark = pytest.mark.skipif(
+    os.environ["KERAS_BACKEND"] != "torch", reason="the other backends have no processes of gloo"
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("gloo")
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """The results of one process, which `pair` computes while the others run."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+def pair(folder, alone):
+    """The results of both processes."""
+    processes = start_processes(
+        2, "replicas.gloo_steps", "run_steps", folder, ",".join(CASES), folder=folder
+    )
+    alone.update({name: run_case(name) for name in CASES})
+    return read_results(processes)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_two_processes_train_as_one(name, pair, alone):
+    for results in pair:
+        check_same(results[name], alone[name])
+
+
+@pytest.mark.parametrize("name", ["other data", "other arguments", "other model"])
+def test_differences_are_found_at_once_in_both_processes(name, pair):
+    named = {"other data": "data", "other arguments": "epochs", "other model": "optimizer"}[name]
+    for results in pair:
+        assert f"process 1 has another {named} than process 0" in results[name]
+
+
+def test_a_batch_that_processes_cannot_share_is_an_error(pair):
+    for results in pair:
+        assert "batch_size=3" in results["uneven batch"]
+        assert "2 replicas" in results["uneven batch"]
+        assert "multiple of 2" in results["uneven batch"]
+
+
+def test_processes_draw_other_random_numbers(pair):
+    assert pair[0]["random state"] != pair[1]["random state"]
+
+
+def test_sigterm_in_one_process_stops_both_at_one_batch(pair):
+    # The signal came after the checkpoint had looked for it.
+    assert [results["stopped"][0] for results in pair] == [STOP + 1] * 2
+
+
+def test_a_stopped_training_goes_on_bit_for_bit(pair):
+    for results in pair:
+        for found, wanted in zip(results["gone on"][2], results["at once"][2], strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+
+def test_a_killed_process_is_named_and_one_process_goes_on(pair, folder):
+    assert "killed" not in pair[1]
+    message = pair[0]["killed"]
+    assert message.startswith("LostProcessError: Process 1 ")
+    assert re.search(r"last seen in batch \d of epoch [12]\.", message)
+    batches, _, weights = fit(folder / "killed")
+    assert batches == 2 * EPOCH_STEPS
+    for found, wanted in zip(weights, fit()[2], strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
