@@ -49,7 +49,8 @@ class MixedBatches(grain.MapDataset):
     def batch_size(self) -> int | None:
         """int, the rows of a batch; None if a dataset does not know its own."""
         sizes = [getattr(dataset, "batch_size", None) for dataset in self._datasets]
-        return None if None in sizes else sum(sizes)
+        known = [size for size in sizes if size is not None]
+        return sum(known) if len(known) == len(sizes) else None
 
     def __len__(self) -> int:
         return max(map(len, self._datasets))
