@@ -28,7 +28,8 @@ def read_shares(text):
     Raises:
         UsageError: if the value is not understood, or the sum of the shares is not 1.
     """
-    if _read_share(text)[1] is None:
+    # The name of a folder may end like a share, as "shards/date=20261124".
+    if _read_share(text)[1] is None or os.path.isdir(os.path.expanduser(text)):
         return {os.path.expanduser(text): 1.0}
     pairs = [_read_share(part) for part in text.split(",")]
     shares = {os.path.expanduser(path): share for path, share in pairs}

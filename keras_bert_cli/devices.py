@@ -156,14 +156,17 @@ def find_free_port():
 
 
 def forward_signals(stack, processes):
-    """Sends SIGTERM and SIGINT on to the processes, until the stack is closed."""
+    """Sends SIGTERM on to the processes, until the stack is closed.
+
+    A terminal sends SIGINT, Ctrl-C, to all processes by itself. This process then only waits.
+    """
 
     def forward(number, frame):
         for process in processes:
-            process.send_signal(number)
+            process.terminate()
 
-    for number in (signal.SIGTERM, signal.SIGINT):
-        former = signal.signal(number, forward)
+    for number, handler in ((signal.SIGTERM, forward), (signal.SIGINT, signal.SIG_IGN)):
+        former = signal.signal(number, handler)
         stack.callback(signal.signal, number, former)
 
 
@@ -207,6 +210,8 @@ def use_devices(values):
 def _use_torch(devices):
     import torch
 
+    if not torch.distributed.is_available():
+        raise UsageError("--devices needs a PyTorch with torch.distributed, and this one has none")
     is_gpu = torch.cuda.is_available()
     if is_gpu:
         torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", 0)))

@@ -136,7 +136,9 @@ def run(values):
     objective = choose_objective(values)
     with begin_run(values, output) as settings:
         if settings["finished"] == values.steps:
-            print(f"{output} is finished: {values.steps} steps, the model is {output / 'model'}")
+            if is_leader(values):
+                text = f"{values.steps} steps, the model is {output / 'model'}"
+                print(f"{output} is finished: {text}")
             return None
         with use_devices(values):
             return pretrain(values, objective, settings, output)

@@ -41,15 +41,7 @@ def open_task(path, wanted=None):
         FileNotFoundError: if there is nothing at `path`.
         ValueError: if the model there is not such a task, or its files are damaged.
     """
-    with messages.reading(path):
-        return _open_task(path, wanted)
-
-
-def _open_task(path, wanted):
-    import keras
-
     import keras_bert_suite as kbs
-    from keras_bert_suite.checkpoints import check_archive
 
     found = find_task(path)
     if found == "Pretrainer":
@@ -66,6 +58,22 @@ def _open_task(path, wanted):
     if not path.endswith(".keras"):
         cls = found_cls if issubclass(found_cls, wanted_cls) else wanted_cls
         return cls.from_preset(path)
+    with messages.reading(path):
+        task = _load_file(path)
+    if not isinstance(task, wanted_cls):
+        raise ValueError(
+            f"{path} holds a {type(task).__name__}, wanted a {wanted_cls.__name__} of "
+            "keras_bert_suite."
+        )
+    return task
+
+
+def _load_file(path):
+    """The model of a `.keras` file."""
+    import keras
+
+    from keras_bert_suite.checkpoints import check_archive
+
     if not zipfile.is_zipfile(path):
         raise ValueError(
             f"{path} is damaged, or was not written by Keras: it is not a zip archive. Write it "
@@ -73,16 +81,10 @@ def _open_task(path, wanted):
         )
     check_archive(path)
     try:
-        task = keras.saving.load_model(path, compile=False)
+        return keras.saving.load_model(path, compile=False)
     except TypeError as error:
         message = str(error).partition(" Full object config")[0]
         raise ValueError(f"{path} cannot be loaded. {message}") from error
-    if not isinstance(task, wanted_cls):
-        raise ValueError(
-            f"{path} holds a {type(task).__name__}, wanted a {wanted_cls.__name__} of "
-            "keras_bert_suite."
-        )
-    return task
 
 
 def open_generator(path, wanted):

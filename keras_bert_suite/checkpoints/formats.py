@@ -38,9 +38,10 @@ _SMALL_FILES = (
     "modules.json",
     "config_sentence_transformers.json",
     "*_Pooling/config.json",
+    "SHA256SUMS",
 )
 # The files of a preset of KerasHub.
-_KERAS_HUB_FILES = ("*.json", "*.weights.h5", "assets/tokenizer/*")
+_KERAS_HUB_FILES = ("*.json", "*.weights.h5", "assets/tokenizer/*", "SHA256SUMS")
 # The files of weights: Hugging Face's in the order of `WEIGHT_FILES`, then Google's.
 _WEIGHT_PATTERNS = (
     ("model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"),

@@ -6,6 +6,9 @@ from typing import Any
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.checksums import write_checksums
 
+#: The files that decide what a preset is. A model card or a log beside them may change.
+_FILES = ("*.json", "*.weights.h5", "assets/**/*")
+
 #: Whether an object is being saved that the preset of another object holds.
 _within = contextvars.ContextVar("within", default=False)
 
@@ -26,4 +29,4 @@ class SealedPreset:
         finally:
             _within.reset(token)
         if is_outermost:
-            write_checksums(preset_dir)
+            write_checksums(preset_dir, _FILES)

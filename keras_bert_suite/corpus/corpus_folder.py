@@ -55,7 +55,7 @@ class CorpusFolder:
         return {
             entry["name"].rpartition("/")[2]: entry["size"]
             for entry in found
-            if entry["type"] == "file"
+            if entry["type"] != "directory"  # fsspec calls a link to a file "other".
         }
 
     def read(self, file: str) -> bytes:
@@ -72,8 +72,8 @@ class CorpusFolder:
     def copy(self, file: str) -> Iterator[Path]:
         """Yields the path of a file on this machine. It is a copy if the folder is remote.
 
-        The copy is removed when the block ends. Whoever has opened it then goes on reading, and the
-        system frees the disk when the copy is closed, also if the process is killed.
+        The copy is removed when the block ends. A reader that has opened it before can go on
+        reading. The system frees the disk when this reader closes the copy, or is killed.
         """
         if not self.is_remote:
             yield Path(self._join(file))

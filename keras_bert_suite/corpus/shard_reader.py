@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import threading
+from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -51,11 +52,19 @@ class ShardedCorpus(TokenCorpus):
         self.manifest = read_manifest(path)
         with reading(self._folder.name(MANIFEST_FILE)):
             shards = self.manifest["shards"]
-            self._check_sizes(shards)
+            described = {
+                shard_name(number, kind): {"bytes": file["bytes"], "sha256": file["sha256"]}
+                for number, shard in enumerate(shards)
+                for kind, file in shard["files"].items()
+            }
             self._dtype = np.dtype(self.manifest["token_dtype"]).newbyteorder("<")
             super().__init__(
                 *([shard[name] for shard in shards] for name in ("documents", "sentences"))
             )
+        sizes = self._folder.list_sizes()
+        for file, wanted in described.items():
+            if sizes.get(file) != wanted["bytes"]:
+                raise _damaged(self._folder, file, _explain(self._folder, file, wanted))
         self._open_shards: collections.OrderedDict[int, Any] = collections.OrderedDict()
         self._cache: collections.OrderedDict[Any, np.ndarray] = collections.OrderedDict()
         self._cached_bytes = 0
@@ -63,14 +72,6 @@ class ShardedCorpus(TokenCorpus):
 
     def __reduce__(self):
         return type(self), (self._folder.path,)
-
-    def _check_sizes(self, shards):
-        sizes = self._folder.list_sizes()
-        for number, shard in enumerate(shards):
-            for kind, described in shard["files"].items():
-                file = shard_name(number, kind)
-                if sizes.get(file) != described["bytes"]:
-                    raise _damaged(self._folder, file, _explain(self._folder, file, described))
 
     def count_sentences(self, shard: int) -> np.ndarray:
         (counts,) = self._read_arrays(shard, ["document_sentences"])
@@ -115,12 +116,22 @@ class ShardedCorpus(TokenCorpus):
     def _open_shard(self, shard):
         """The reader of a shard, and how many tokens each of its documents has."""
         with self._lock:
-            if shard not in self._open_shards:
-                self._open_shards[shard] = self._open_tokens(shard), self._sum_lengths(shard)
+            opened = self._open_shards.get(shard)
+            is_first = opened is None
+            if is_first:
+                self._open_shards[shard] = opened = Future()
                 if len(self._open_shards) > MAX_OPEN_SHARDS:
                     self._open_shards.popitem(last=False)
             self._open_shards.move_to_end(shard)
-            return self._open_shards[shard]
+        # The other threads go on, unless they need this shard too: a remote one is copied first.
+        if is_first:
+            try:
+                opened.set_result((self._open_tokens(shard), self._sum_lengths(shard)))
+            except BaseException as error:
+                opened.set_exception(error)
+                with self._lock:
+                    self._open_shards.pop(shard, None)
+        return opened.result()
 
     def _open_tokens(self, shard):
         from array_record.python.array_record_module import ArrayRecordReader
@@ -241,20 +252,21 @@ def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
                     "with the tokenizer of the first."
                 )
     folder = CorpusFolder(path)
-    with reading(folder.name(MANIFEST_FILE)), contextlib.ExitStack() as stack:
+    _check_vocabulary(folder, manifest)
+    with contextlib.ExitStack() as stack:
         cls = tokenizer_class_of(manifest)
-        _check_vocabulary(folder, manifest)
         files = [stack.enter_context(folder.copy(name)) for name in cls.asset_names]
-        return cls(*files, **manifest["tokenizer"])
+        with reading(folder.path):
+            return cls(*files, **manifest["tokenizer"])
 
 
 def _check_vocabulary(folder, manifest):
     """Raises unless the files of the tokenizer are intact."""
-    names = tokenizer_class_of(manifest).asset_names
+    with reading(folder.name(MANIFEST_FILE)):
+        names, wanted = tokenizer_class_of(manifest).asset_names, manifest["vocabulary_sha256"]
     for name in names:
         if not folder.exists(name):
             raise _damaged(folder, name, "it is missing")
-    wanted = manifest["vocabulary_sha256"]
     if hash_vocabulary(folder.read(name) for name in names) != wanted:
         raise _damaged(folder, " or ".join(names), f"its SHA-256 is not {wanted}")
 

@@ -21,15 +21,16 @@ def describe_checksums(folder, names):
     return "".join(f"{_digest(folder / name)}  {name}\n" for name in names)
 
 
-def write_checksums(folder):
-    """Writes `SHA256SUMS` of all files in a folder and below.
+def write_checksums(folder, patterns=("**/*",)):
+    """Writes `SHA256SUMS` of files in a folder.
 
     Args:
         folder: str or path.
+        patterns: glob patterns of the files, relative to the folder; all files by default.
     """
     folder = Path(folder)
-    files = (path for path in folder.rglob("*") if path.is_file())
-    names = sorted(path.relative_to(folder).as_posix() for path in files)
+    found = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
+    names = sorted(path.relative_to(folder).as_posix() for path in found)
     lines = describe_checksums(folder, (name for name in names if name != CHECKSUMS))
     (folder / CHECKSUMS).write_text(lines, encoding="utf-8", newline="\n")
 
@@ -49,7 +50,13 @@ def check_checksums(folder):
     if not sums.is_file():
         return
     for number, line in enumerate(sums.read_bytes().splitlines(), 1):
-        wanted, separator, name = os.fsdecode(line).partition("  ")
+        if not line.strip():
+            continue
+        wanted, separator, name = os.fsdecode(line).partition(" ")
+        # `sha256sum --binary` writes an asterisk in place of the second space.
+        separator, name = separator and name[:1] in ("*", " "), name[1:]
+        if Path(name) == Path(CHECKSUMS):
+            continue  # A list of all files that was made anew has itself among them.
         if not separator or os.path.isabs(name) or ".." in Path(name).parts or "\0" in name:
             raise ValueError(
                 f"{sums}, line {number}: wanted a SHA-256, two spaces and the name of a file in "

@@ -10,10 +10,21 @@ MAX_NAMES = 20
 #: The most characters of a message.
 MAX_MESSAGE = 1900
 
+_ERRORS_OF_DEVICES = (
+    "AcceleratorError",
+    "JaxRuntimeError",
+    "OutOfMemoryError",
+    "ResourceExhaustedError",
+    "XlaRuntimeError",
+)
+
 
 @contextlib.contextmanager
 def reading(path):
     """Lets errors name the file that is read in the block, whatever the file holds.
+
+    Errors of a backend about its device, such as one without memory, say nothing about the file. So
+    they stay as they are.
 
     A reader cannot foresee each value that a damaged or hostile file may hold in place of another.
     An error that does not name the file, or says more than `MAX_MESSAGE` characters, becomes a
@@ -31,6 +42,8 @@ def reading(path):
     except (ImportError, MemoryError, Warning):
         raise
     except Exception as error:
+        if type(error).__name__ in _ERRORS_OF_DEVICES:
+            raise
         is_of_system = isinstance(error, OSError) and error.filename is not None
         is_good = isinstance(error, OSError | ValueError) and str(path) in str(error)
         if is_of_system or (is_good and len(str(error)) <= MAX_MESSAGE):
@@ -44,10 +57,12 @@ def reading(path):
 
 def damaged(path, reason):
     """A ValueError that names the file, what is wrong with it, and what to do."""
-    path = Path(path)
+    # A file in a remote file system has no size here.
+    file = Path(path)
+    size = f" (it has {file.stat().st_size:,} bytes)" if file.is_file() else ""
     return ValueError(
-        f"{path} cannot be read: {shorten(reason)}. It is damaged or its download was cut short "
-        f"(it has {path.stat().st_size:,} bytes): download it again."
+        f"{path} cannot be read: {shorten(reason)}. It is damaged or its download was cut "
+        f"short{size}: download it again."
     )
 
 

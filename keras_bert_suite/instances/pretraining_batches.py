@@ -54,8 +54,8 @@ class PretrainingBatches(grain.MapDataset):
     blocks of a million sentences in a shuffled order. The blocks are drawn from equal parts of the
     corpus, so a batch mixes documents of the whole corpus. A corpus of up to `shuffle_blocks`
     blocks is one stretch. The plan of a stretch is made before its first batch. From the middle of
-    a stretch on, a thread plans the next. The two plans take 29 bytes for each instance of a
-    stretch. Lengths of sentences are read for a plan, and not kept.
+    a stretch on, a thread plans the next. Each of the two plans takes 29 bytes for each
+    instance of a stretch. Lengths of sentences are read for a plan, and not kept.
 
     If there are several stretches, each of them has a fixed number of batches, and leaves instances
     out or visits some again, as said above for an epoch. Of a corpus of more than 32 blocks, the

@@ -75,7 +75,7 @@ class ProcessWatch:
         thread.start()
         try:
             yield [_PlaceOfTraining(self)]
-        except Exception as error:
+        except BaseException as error:
             if _is_of_collective(error):
                 self._patience = min(self._patience, PATIENCE_AFTER_FAILURE)
                 if self._has_lost.wait(self._patience + 5 * PERIOD):
@@ -133,7 +133,9 @@ class ProcessWatch:
             sign.read(store.get(key) if store.check([key]) else b"")
             if sign.failure is not None:
                 return f"Process {index} has failed in {sign.place}: {sign.failure}"
-            if sign.silence > self._patience and not sign.ended:
+            # A process may come to a `fit` late, since only some of them predict or read files.
+            # One that never comes is lost when the timeout of the process group is over.
+            if sign.has_come and sign.silence > self._patience and not sign.ended:
                 return (
                     f"Process {index} has given no sign of life for {sign.silence:.0f} s. It was "
                     f"last seen in {sign.place}. Look at its log, and start all processes again. "
@@ -154,6 +156,11 @@ class _Sign:
             self._text, self._seen = text, time.monotonic()
             state = json.loads(text)
             self.place, self.failure, self.ended = state["place"], state["failure"], state["ended"]
+
+    @property
+    def has_come(self) -> bool:
+        """bool, whether there was a sign."""
+        return bool(self._text)
 
     @property
     def silence(self) -> float:
@@ -181,7 +188,7 @@ class _PlaceOfTraining(keras.callbacks.Callback):
         self._watch.place = "the end of fit"
 
 
-def _is_of_collective(error: Exception) -> bool:
+def _is_of_collective(error: BaseException) -> bool:
     """Whether an error is of PyTorch's communication between processes."""
     import torch
 

@@ -38,8 +38,8 @@ def export_saved_model(
     - `assets.extra/tf_serving_warmup_requests`: requests that a server answers when it loads the
       version;
     - `batching_params.pbtxt`: how a server joins requests, if it is started with batching;
-    - `SHA256SUMS`: checksums of the files. TensorFlow does not read it, and it checks the variables
-      only, not the graph or the vocabulary. `sha256sum -c SHA256SUMS` checks a copy.
+    - `SHA256SUMS`: checksums of the graph, the variables and the vocabulary. TensorFlow does not
+      read it, and checks the variables only. `sha256sum -c SHA256SUMS` checks a copy.
 
     The version is written beside its place, flushed to disk and then renamed, so a server sees it
     only when it is complete.
@@ -101,7 +101,7 @@ def export_saved_model(
             model_name=model_name or path.absolute().parent.name,
             precision=precision,
         )
-        write_checksums(directory)
+        write_checksums(directory, ["saved_model.pb", "variables/*", "assets/*"])
     return path
 
 

@@ -76,6 +76,8 @@ class JointCheckpoints:
         name = self._name(self.group.index)
         try:
             hidden.mkdir(parents=True, exist_ok=True)
+            # An earlier try to write this checkpoint may have failed.
+            _failure_path(hidden, name).unlink(missing_ok=True)
             with atomic_file(hidden / name) as aside:
                 write_safetensors(aside, pieces.arrays, write_shapes(pieces))
             with atomic_file(_checksum_path(hidden, name)) as aside:

@@ -107,7 +107,8 @@ class NextTokenTargets(keras.layers.Layer):
                 f"{pattern!r} a token of this {type(backbone).__name__} may look at it. Build the "
                 "backbone with attention_pattern='left_to_right'."
             )
-        others = sorted(set(task.output) - {"mlm"})
+        heads = set(task.output) if isinstance(task.output, dict) else set()
+        others = sorted(heads - {"mlm"})
         if others:
             raise ValueError(
                 "NextTokenTargets asks each token for the next one, and this "

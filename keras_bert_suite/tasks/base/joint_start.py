@@ -44,11 +44,17 @@ def check_data(data, batch_size, shuffle):
             f"batch_size={size} is the size of a whole batch, and {num_replicas} replicas "
             f"cannot share it evenly. Pass a multiple of {num_replicas}, such as {near}."
         )
-    if isinstance(data, keras.utils.PyDataset) and shuffle and find_group().count > 1:
+    if find_group().count == 1:
+        return
+    # A DataLoader(shuffle=True) draws its order from the random state of its own process.
+    sampler = getattr(data, "sampler", None)
+    is_random = type(sampler).__name__ == "RandomSampler" and sampler.generator is None
+    if is_random or isinstance(data, keras.utils.PyDataset) and shuffle:
         raise ValueError(
             f"Each of the {find_group().count} processes would shuffle the batches of "
             f"{type(data).__name__} in another way. Pass shuffle=False and shuffle within the "
-            "dataset by a common seed, or pass a grain.MapDataset."
+            "dataset by a common seed (a DataLoader takes a seeded `generator`), or pass a "
+            "grain.MapDataset."
         )
 
 
