@@ -28,8 +28,8 @@ def read_settings(folder):
         return atomic_file.read_sealed_json(file)
     except ValueError as error:
         raise ValueError(
-            f"{file} {error}. It is damaged: restore it, or move {folder} away to begin anew. If it "
-            f"was changed on purpose, remove its entry {atomic_file.SEAL!r}."
+            f"{file} {error}. It is damaged: restore it, or move {folder} away to begin anew. If "
+            f"it was changed on purpose, remove its entry {atomic_file.SEAL!r}."
         ) from None
 
 

@@ -69,6 +69,7 @@ class ShardedCorpus(TokenCorpus):
         self._cache: collections.OrderedDict[Any, np.ndarray] = collections.OrderedDict()
         self._cached_bytes = 0
         self._lock = threading.Lock()
+        self._opening = threading.Lock()
 
     def __reduce__(self):
         return type(self), (self._folder.path,)
@@ -123,10 +124,11 @@ class ShardedCorpus(TokenCorpus):
                 if len(self._open_shards) > MAX_OPEN_SHARDS:
                     self._open_shards.popitem(last=False)
             self._open_shards.move_to_end(shard)
-        # The other threads go on, unless they need this shard too: a remote one is copied first.
+        # A thread that needs no new shard goes on: a remote shard is copied first.
         if is_first:
             try:
-                opened.set_result((self._open_tokens(shard), self._sum_lengths(shard)))
+                with self._opening:  # Not every file system of fsspec may be read by two threads.
+                    opened.set_result((self._open_tokens(shard), self._sum_lengths(shard)))
             except BaseException as error:
                 opened.set_exception(error)
                 with self._lock:

@@ -53,7 +53,7 @@ def run_case(name, seed=0, scope=contextlib.nullcontext):
     with scope():
         task, columns = make_task(kind, "none" if kind == "pretraining" else "SegmentPacker")
         if "keras" in optimizer:
-            optimizer = keras.optimizers.Adam(1e-3, epsilon=1e-4, global_clipnorm=0.05)
+            optimizer = keras.optimizers.Adam(1e-3, epsilon=1e-4, global_clipnorm=0.05, name="adam")
         else:
             # With a small epsilon, Adam makes large steps of what is rounding in a gradient of 0.
             optimizer = AdamW(1e-3, epsilon=1e-4, **optimizer)
