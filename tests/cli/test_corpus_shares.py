@@ -37,3 +37,8 @@ def test_shares(text, shares):
 def test_what_are_no_shares(text, message):
     with pytest.raises(UsageError, match=message):
         read_shares(text)
+
+
+def test_a_folder_whose_name_ends_like_a_share(tmp_path):
+    (tmp_path / "date=20261124").mkdir()
+    assert read_shares(str(tmp_path / "date=20261124")) == {str(tmp_path / "date=20261124"): 1.0}

@@ -96,6 +96,28 @@ def test_lines_of_strangers(folder, line):
     assert len(str(caught.value)) < 2000
 
 
+def test_lists_of_other_programs(folder):
+    """Binary mode, an empty line, and the list itself among its files."""
+    lines = (folder / CHECKSUMS).read_text().replace("  ", " *", 1)
+    (folder / CHECKSUMS).write_text(f"{lines}\n00  ./{CHECKSUMS}\n")
+    check_checksums(folder)
+    for name in ("config.json", "assets/vocab.txt"):
+        (folder / name).write_bytes(b"other")
+        with pytest.raises(ValueError, match=f"{name} does not have its SHA-256"):
+            check_checksums(folder)
+        lines = (folder / CHECKSUMS).read_text().splitlines(keepends=True)
+        (folder / CHECKSUMS).write_text("".join(line for line in lines if name not in line))
+
+
+def test_only_the_listed_files_are_compared(folder):
+    (folder / "README.md").write_text("a card")
+    write_checksums(folder, ["*.json", "assets/**/*"])
+    names = [line.split()[1] for line in (folder / CHECKSUMS).read_text().splitlines()]
+    assert names == ["assets/vocab.txt", "config.json"]
+    (folder / "README.md").write_text("another card")
+    check_checksums(folder)
+
+
 def test_missing_files_are_left_to_the_reader(folder):
     (folder / "config.json").unlink()
     check_checksums(folder)
