@@ -25,17 +25,14 @@ COLUMNS = ["outputs", "gradients", "written back", "heads"]
 def measure():
     """dict, "MODEL: FIGURE" -> float."""
     sys.path.insert(0, str(TESTS))
-    from family import MEMBERS, RecordedMember
-    from family_parity import compare_encoder, compare_head
+    from family_differences import LIVING, compare_encoder, compare_head
 
     def with_folder(compare, *arguments):
         with tempfile.TemporaryDirectory() as folder:
             return compare(*arguments, Path(folder))
 
     figures = {}
-    for name, member in MEMBERS.items():
-        if isinstance(member, RecordedMember):
-            continue
+    for name, member in LIVING.items():
         outputs, gradients = with_folder(compare_encoder, member)
         figures[f"{name}: written back"] = outputs.pop("again")
         figures[f"{name}: outputs"] = max(outputs.values())

@@ -45,14 +45,18 @@ def check_preset(path):
 
 
 def check_archive(path):
-    """The same for a `.keras` file.
+    """Checks that a `.keras` file can be read, and that its parts fit together.
 
     Args:
         path: str or path.
+
+    Raises:
+        ValueError: as `check_preset`.
     """
     with reading(path), zipfile.ZipFile(path) as archive:
         content = parse_json(archive.read("config.json"))
-        _check_object(content, path)
+        # An object of Keras itself has a class name and no registered name.
+        _check_object(content, path, "class_name")
         backbone = content["config"].get("backbone")
         if isinstance(backbone, dict):
             _check_object(backbone, path)
@@ -60,12 +64,12 @@ def check_archive(path):
             _check_sizes(backbone["config"], weights.shapes(), path)
 
 
-def _check_object(content, path):
-    """Raises ValueError unless JSON describes an object of Keras."""
-    name, config = content.get("registered_name"), content.get("config", {})
+def _check_object(content, path, key="registered_name"):
+    """Raises ValueError unless JSON describes an object of Keras by a name under `key`."""
+    name, config = content.get(key), content.get("config", {})
     if not isinstance(name, str) or not isinstance(config, dict):
         raise ValueError(
-            f"{path} describes no object of Keras: wanted a str 'registered_name' and an object "
+            f"{path} describes no object of Keras: wanted a str {key!r} and an object "
             f"'config', got {shorten(repr(name))} and {shorten(repr(config))}. Restore the file."
         )
 

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 import transformers
 from checkers import check_backbone
-from family import LENGTH, MEMBERS, TASKS, RecordedMember, open_task
-from family_parity import compare_encoder, compare_head
+from family import LENGTH, MEMBERS, TASKS, open_task
+from family_differences import LIVING, compare_encoder, compare_head
 from peer_weights import randomize, to_numpy
 
 from keras_bert_suite import export_saved_model
@@ -35,10 +35,10 @@ def of_every_kind(*everywhere):
     )
 
 
-@pytest.fixture(params=[n for n, m in MEMBERS.items() if not isinstance(m, RecordedMember)])
+@pytest.fixture(params=LIVING)
 def living(request):
     """A member whose kind of model transformers has."""
-    return MEMBERS[request.param]
+    return LIVING[request.param]
 
 
 @of_every_kind("modernbert")

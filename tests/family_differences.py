@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from family import LENGTH, Member, open_task, run_peer
+from family import LENGTH, MEMBERS, Member, RecordedMember, open_task, run_peer
 from gradients import compute_gradients
 from peer_weights import to_numpy
 from safetensors.numpy import load_file
 
 from keras_bert_suite.checkpoints import open_checkpoint, save_hugging_face
+
+#: The members that transformers has.
+LIVING = {name: m for name, m in MEMBERS.items() if not isinstance(m, RecordedMember)}
 
 
 def find_difference(got: Any, expected: torch.Tensor, seen: np.ndarray | None = None) -> float:
