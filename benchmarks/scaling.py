@@ -190,7 +190,7 @@ TEXT = """# Scaling, projected
 
 This page is the output of `python benchmarks/scaling.py`. It is arithmetic on stated figures. No \
 part of it was measured on several accelerators. It says which division of devices is worth a \
-try, and where more devices stop to help.
+try, and where more devices stop helping.
 
 The case: a BERT-large on rows of 512 tokens, {ROWS:,} rows in all. These are the 1,000,000 steps \
 of 256 rows of Devlin et al., 40 epochs of a text of the size of Wikipedia and books. Batches \

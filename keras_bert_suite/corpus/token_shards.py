@@ -182,7 +182,7 @@ def describe_file(path):
 
 
 def describe_content(content):
-    """The same of the bytes of a file."""
+    """The size and the SHA-256 of a file with this content, bytes; see `describe_file`."""
     return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
 

@@ -59,7 +59,7 @@ def read_sealed_json(path):
 
 
 def parse_sealed_json(content):
-    """Reads the content of a file of `write_sealed_json`. Those of older versions have no checksum.
+    """Reads the content of a file of `write_sealed_json`, or of a file without a checksum.
 
     Args:
         content: bytes.

@@ -48,9 +48,9 @@ class InstancePlanner:
     """Plans the instances of blocks of a corpus, as a pure function of (seed, epoch, blocks).
 
     Each block has a random generator of its own. The blocks that are planned together exchange
-    random second texts, which are drawn from all of their documents. So a second text is as far
-    away as in the whole corpus if the blocks were drawn from the whole corpus, and no lengths but
-    those of the blocks are needed.
+    random second texts, which are drawn from all of their documents. So only the lengths of these
+    blocks are needed. Blocks that are drawn from the whole corpus give second texts from the whole
+    corpus.
 
     Modes:
         "pairs": Google's `create_pretraining_data.py`. A gathering is consecutive sentences of a
