@@ -27,7 +27,7 @@ CASES = {
     # A replica has no row of the last batch.
     "one row left": ("pretraining", {}, {"rows": 9}),
     "one text left": ("texts", {}, {"rows": 9}),
-    "cached, one row left": (
+    "cached and one row left": (
         "vectors",
         {},
         {"loss": InBatchNegatives(), "unlabelled": True, "rows": 9, "cache_batch_size": 3},
