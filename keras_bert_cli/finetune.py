@@ -152,12 +152,13 @@ def run(values):
         task = train_task(values, data, train, dev, arguments, state)
         if task is None:
             return report_stop()
-        if not is_leader(values):
-            return None
+        # The devices share the batches of an evaluation too. Only the first process prints.
         if line := data.complete(task, dev):
             print(line)
         if "test" in held_out:
             print(f"test {data.describe(task, held_out['test'])}")
+        if not is_leader(values):
+            return None
         save = task.save_to_preset if kind else task.save
         print(f"wrote {write_output(values.output, save, values.overwrite, kind)}")
     if state is not None:

@@ -3,8 +3,8 @@
     python device_runs.py FOLDER RUN...
 
 A RUN is a row of `RUNS`. Each leaves its arrays in FOLDER/RUN.npz. The run "exchanges" leaves what
-`count_exchanges` returns in FOLDER/exchanges.json. JAX_NUM_CPU_DEVICES says how
-many devices there are.
+`count_exchanges` returns in FOLDER/exchanges.json, and "numbers" what `predict_numbers` returns
+in FOLDER/numbers.json. JAX_NUM_CPU_DEVICES says how many devices there are.
 """
 
 import collections
@@ -18,6 +18,7 @@ import grain
 import jax
 import keras
 import numpy as np
+from small_tasks import make_task
 
 from keras_bert_suite import (
     AdamW,
@@ -155,11 +156,25 @@ def count_exchanges():
     return collections.Counter(re.findall(rf" ({kinds})\(", program))
 
 
+def predict_numbers():
+    """Lists of the answers for 7 rows, of one device and of four, which do not divide the rows."""
+    numbers = []
+    for devices in (None, 4):
+        with distribute(devices):
+            keras.utils.set_random_seed(0)
+            task, (rows, _) = make_task("numbers", "SegmentPacker")
+            numbers.append(task.predict_labels(rows[:7], batch_size=4, verbose=0).tolist())
+    return numbers
+
+
 def main():
     folder, *names = sys.argv[1:]
     for name in names:
         if name == "exchanges":
             Path(folder, "exchanges.json").write_text(json.dumps(count_exchanges()))
+            continue
+        if name == "numbers":
+            Path(folder, "numbers.json").write_text(json.dumps(predict_numbers()))
             continue
         devices, num_batches, arguments = RUNS[name]
         with distribute(devices):

@@ -206,14 +206,25 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         training: bool = True,
     ) -> Tensor:
         """The loss of vectors (B S, H), which the loss object gets as (B, S, H)."""
-        vectors = _group_by_row(y_pred, y)
+        vectors = self._group_by_row(y_pred, y)
         return super().compute_loss(x, y, vectors, sample_weight, training=training)
 
     def compute_metrics(
         self, x: Tensor, y: Tensor, y_pred: Tensor, sample_weight: Tensor = None
     ) -> dict[str, Tensor]:
         """The metrics of vectors (B S, H), which the metrics get as (B, S, H)."""
-        return super().compute_metrics(x, y, _group_by_row(y_pred, y), sample_weight)
+        return super().compute_metrics(x, y, self._group_by_row(y_pred, y), sample_weight)
+
+    def _group_by_row(self, vectors: Tensor, y: Tensor) -> Tensor:
+        """Vectors (B S, H) as (B, S, H), for `y` (B,) or (B, S). A replica may have no rows."""
+        if vectors is None or y is None:
+            return vectors
+        num_texts = -1
+        if len(y.shape) == 2:  # Numbers of the texts.
+            num_texts = ops.shape(y)[1]
+        elif isinstance(self.loss, EmbeddingLoss):
+            num_texts, _ = self.loss.num_texts
+        return ops.reshape(vectors, (ops.shape(y)[0], num_texts, vectors.shape[-1]))
 
     @property
     def pooling_name(self) -> str | None:
@@ -303,13 +314,6 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
             "input_names": self.input_names and list(self.input_names),
             "column_names": self.column_names and list(self.column_names),
         }
-
-
-def _group_by_row(vectors, y):
-    """Vectors (B S, H) as (B, S, H), for `y` (B, ...)."""
-    if vectors is None or y is None:
-        return vectors
-    return ops.reshape(vectors, (ops.shape(y)[0], -1, vectors.shape[-1]))
 
 
 def _holds_numbers(tensor):

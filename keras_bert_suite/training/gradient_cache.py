@@ -33,6 +33,9 @@ def encode_in_parts(
     If the number of rows is no multiple of `part_size`, JAX and TensorFlow fill the last part up
     with the first rows, and leave out the vectors of the filling.
 
+    A replica may have no rows of a batch. It encodes an empty part, so that the gradients of all
+    weights are 0.
+
     Args:
         model: the model whose variables `encode` reads. `encode` may change only one kind of
             non-trainable variable: the states of random generators.
@@ -95,7 +98,8 @@ def _encode_torch(
     from torch.utils.checkpoint import checkpoint
 
     vectors = []
-    for first in range(0, _count_rows(inputs), part_size):
+    # Without rows there is one part, which is empty.
+    for first in range(0, max(_count_rows(inputs), 1), part_size):
         part = {name: array[first : first + part_size] for name, array in inputs.items()}
         # `checkpoint` also restores the state of PyTorch's own generators for the second pass.
         part_vectors, state = checkpoint(step, weights, constants, state, part, use_reentrant=False)

@@ -10,6 +10,7 @@ import keras
 from keras_bert_suite.annotations import Arrays
 from keras_bert_suite.replicas import has_joint_variables, take_first_share
 from keras_bert_suite.replicas.processes import copy_from_leader, run_on_leader
+from keras_bert_suite.training.accumulated_gradients import keep_on_leader
 from keras_bert_suite.training.model_variables import assign_variables, update_names
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.run_checkpoints import read_arrays
@@ -83,4 +84,5 @@ def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]
 
     generators = read() if has_joint_variables() else run_on_leader(read)
     copy_from_leader([*model.variables, *model.optimizer.variables])
+    keep_on_leader(model.optimizer)
     return arrays or generators

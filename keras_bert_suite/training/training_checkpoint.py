@@ -16,6 +16,7 @@ from keras_bert_suite.replicas.processes import (
     run_on_leader,
     summed_variables,
 )
+from keras_bert_suite.training.accumulated_gradients import summed_accumulators
 from keras_bert_suite.training.checkpoint_writer import CheckpointWriter
 from keras_bert_suite.training.joint_checkpoints import JointCheckpoints
 from keras_bert_suite.training.model_variables import (
@@ -54,7 +55,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     If processes share the run, the first process writes and reads the checkpoints, and hands the
     state to the others. Under JAX each process writes a piece, see `joint_checkpoints.py`, and they
     share the folder. So a run may go on with another number of processes. SIGTERM in any process
-    ends the training of all of them after the same batch.
+    ends the training of all of them after the same batch. If gradients are accumulated, the
+    checkpoint holds their sum over the processes, and a run that goes on in the middle of a step
+    adds them in another order: it equals an uninterrupted run up to rounding.
 
     The callback does not restore the state of other callbacks. A checkpoint of one backend can be
     resumed under another backend. The dropout masks then differ.
@@ -246,7 +249,10 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             return
         # After a validation the checkpoint holds the random states from before the validation.
         random_states = self._generators or copy_generators()
-        with summed_variables(self.model.metrics_variables):
+        with (
+            summed_variables(self.model.metrics_variables),
+            summed_accumulators(self.model.optimizer),
+        ):
             variables = copy_variables(self.model)
         if find_group().leads:
             self._writer.write(self.progress, {**variables, **random_states})

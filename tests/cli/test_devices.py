@@ -2,6 +2,7 @@
 
 import csv
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -10,10 +11,13 @@ import time
 
 import numpy as np
 import pytest
+from cli.small_files import write_reviews
 from cli.test_pretrain import MODEL, SETTINGS, STEPS, corpus  # noqa: F401
+from small_texts import make_reviews
 
 from keras_bert_cli import devices
 from keras_bert_cli.command_flags import UsageError
+from keras_bert_suite import TextClassifier
 
 
 @pytest.mark.backend_free
@@ -121,3 +125,31 @@ def test_two_devices_pretrain_as_one(corpus, tmp_path):  # noqa: F811
     assert output.count("wrote ") == 1
     np.testing.assert_allclose(read("pair"), read("alone"), rtol=1e-4, atol=1e-5)
     assert f"{tmp_path / 'pair'} is finished" in pretrain("pair", *flags)
+
+
+@pytest.mark.long
+def test_two_devices_finetune_and_score_as_one(workshop, tmp_path):
+    # The devices do not divide the last batch of the test file.
+    write_reviews(tmp_path / "test.tsv", 7, seed=3)
+    arguments = {
+        "checkpoint": workshop / "checkpoint",
+        "train": workshop / "train.tsv",
+        "test": tmp_path / "test.tsv",
+        "text_column": "sentence",
+        "batch_size": 4,
+        "epochs": 1,
+        "output": tmp_path / "preset",
+        "devices": 2,
+    }
+    flags = (f"--{name}={value}" for name, value in arguments.items())
+    command = [sys.executable, "-c", devices.START, "finetune", *flags]
+    output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert output.count("test accuracy") == output.count("wrote ") == 1
+
+    classifier = TextClassifier.from_preset(str(tmp_path / "preset"))
+    classifier.compile()
+    loss, accuracy = classifier.evaluate(*make_reviews(7, seed=3), verbose=0)
+    assert f"test accuracy {accuracy:.4f}" in output
+    assert float(re.search(r"test accuracy .*, loss (.*)", output)[1]) == pytest.approx(
+        loss, abs=1e-4
+    )

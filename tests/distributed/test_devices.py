@@ -22,7 +22,7 @@ SAME = {name: f"{name.split()[0]} alone" for name in RUNS if f"{name.split()[0]}
 @pytest.fixture(scope="module")
 def short_runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("short")
-    finish(start("device_runs.py", folder, *SHORT, "exchanges", num_devices=4))
+    finish(start("device_runs.py", folder, *SHORT, "exchanges", "numbers", num_devices=4))
     return folder
 
 
@@ -77,6 +77,12 @@ def test_two_sums_a_block(short_runs):
     """As Megatron has them, and one for the embeddings. Nothing else is exchanged."""
     exchanges = json.loads((short_runs / "exchanges.json").read_text())
     assert exchanges == {"all-reduce": 2 * 2 + 1}
+
+
+def test_answers_for_rows_that_the_devices_do_not_divide(short_runs):
+    one, four = json.loads((short_runs / "numbers.json").read_text())
+    assert len(four) == 7
+    np.testing.assert_allclose(four, one, rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.long

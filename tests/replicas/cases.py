@@ -27,13 +27,18 @@ CASES = {
     # A replica has no row of the last batch.
     "one row left": ("pretraining", {}, {"rows": 9}),
     "one text left": ("texts", {}, {"rows": 9}),
+    "cached and one row left": (
+        "vectors",
+        {},
+        {"loss": InBatchNegatives(), "unlabelled": True, "rows": 9, "cache_batch_size": 3},
+    ),
     "a step that is not finite": ("texts", {}, {"weighted": True, "bad_row": 5}),
     "optimizer of Keras": ("texts", {"keras": True}, {}),
 }
 
 
 #: The settings that `compile` takes.
-COMPILED = {"loss", "metrics"}
+COMPILED = {"loss", "metrics", "cache_batch_size"}
 
 
 def run_case(name, seed=0, scope=contextlib.nullcontext):

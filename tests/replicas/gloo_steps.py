@@ -16,6 +16,9 @@ from keras_bert_suite.replicas import process_watch
 EPOCH_STEPS = len(FIRST) // BATCH_SIZE
 STOP = EPOCH_STEPS + 1
 
+#: Neither the batches until the stop nor those of an epoch are whole steps.
+ACCUMULATED = {"gradient_accumulation_steps": 2, "shuffle": False}
+
 
 def run_steps(rank, folder, names):
     """Yields (name, result) of each step."""
@@ -33,20 +36,26 @@ def run_steps(rank, folder, names):
     signals = [Signal(STOP, signal.SIGTERM)] if rank == 1 else []
     yield "stopped", fit(folder / "stopped", signals, dropout=0.1)
     yield "gone on", fit(folder / "stopped", dropout=0.1)
+    signals = [Signal(STOP, signal.SIGTERM)] if rank == 1 else []
+    yield "stopped within a step", fit(folder / "accumulated", signals, **ACCUMULATED)
+    yield "gone on within a step", fit(folder / "accumulated", **ACCUMULATED)
+    yield "two fits", fit(fits=2, epochs=1, **ACCUMULATED)
     signals = [Signal(STOP, signal.SIGKILL)] if rank == 1 else []
     yield "killed", catch(lambda: fit(folder / "killed", signals))
 
 
-def fit(folder=None, callbacks=(), texts=FIRST, dropout=0.0, seed=0, **arguments):
+def fit(folder=None, callbacks=(), texts=FIRST, dropout=0.0, seed=0, fits=1, **arguments):
     """Trains a classifier, and returns (batches of the run, steps, weights)."""
     keras.utils.set_random_seed(seed)
-    optimizer = {k: arguments.pop(k) for k in ("global_clipnorm",) if k in arguments}
+    names = ("global_clipnorm", "gradient_accumulation_steps")
+    optimizer = {name: arguments.pop(name) for name in names if name in arguments}
     task, _ = make_task("texts", "SegmentPacker", dropout=dropout)
     task.compile(AdamW(1e-3, epsilon=1e-4, **optimizer))
     checkpoint = TrainingCheckpoint(folder, every=1) if folder else None
     callbacks = [*callbacks, *([checkpoint] if checkpoint else [])]
     arguments = {"batch_size": BATCH_SIZE, "epochs": EPOCHS, "verbose": 0, **arguments}
-    task.fit(texts, LABELS, callbacks=callbacks, **arguments)
+    for _ in range(fits):
+        task.fit(texts, LABELS, callbacks=callbacks, **arguments)
     batches = checkpoint.progress.batches if checkpoint else None
     return batches, int(task.optimizer.iterations), [np.array(w) for w in task.get_weights()]
 

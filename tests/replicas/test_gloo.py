@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from replicas.cases import CASES, check_same, run_case
-from replicas.gloo_steps import EPOCH_STEPS, STOP, fit
+from replicas.gloo_steps import ACCUMULATED, EPOCH_STEPS, STOP, fit
 from replicas.worker_processes import read_results, start_processes
 
 pytestmark = pytest.mark.skipif(
@@ -32,6 +32,7 @@ def pair(folder, alone):
         2, "replicas.gloo_steps", "run_steps", folder, ",".join(CASES), folder=folder
     )
     alone.update({name: run_case(name) for name in CASES})
+    alone["accumulated"] = fit(**ACCUMULATED)
     return read_results(processes)
 
 
@@ -68,6 +69,14 @@ def test_a_stopped_training_goes_on_bit_for_bit(pair):
     for results in pair:
         for found, wanted in zip(results["gone on"][2], results["at once"][2], strict=True):
             np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("name", ["gone on within a step", "two fits"])
+def test_gradients_of_all_processes_are_accumulated(name, pair, alone):
+    for results in pair:
+        assert results["stopped within a step"][0] == STOP + 1
+        for found, wanted in zip(results[name][2], alone["accumulated"][2], strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
 
 
 def test_a_killed_process_is_named_and_one_process_goes_on(pair, folder):

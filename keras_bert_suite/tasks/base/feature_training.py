@@ -7,10 +7,12 @@ from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.input_dataset import evaluation_batches
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers.poolings.pooling import call_pooling
+from keras_bert_suite.replicas import whole_batches
 from keras_bert_suite.tasks.base.batch_sources import BatchSource, choose_size, read_data
 from keras_bert_suite.tasks.base.text_packing import measure_rows
 
 
+@whole_batches()
 def fit_on_features(task, x, y, batch_size, epochs, validation_data, optimizer, **kwargs):
     """See `TextClassifier.fit_on_features`."""
     pooling = _find_learned_pooling(task)

@@ -12,6 +12,7 @@ from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import count_replicas, find_group, find_groups
 from keras_bert_suite.replicas.processes import copy_from_leader, exchange
 from keras_bert_suite.training import separate_generators
+from keras_bert_suite.training.accumulated_gradients import list_accumulators
 
 #: How many batches are compared between the processes.
 COMPARED_BATCHES = 4
@@ -99,7 +100,10 @@ def start_jointly(task, source, **arguments):
             "data": _digest_batches(source),
         }
     )
-    copy_from_leader([*task.variables, *task.optimizer.variables])
+    # Between two updates each process has gradients of its own rows.
+    own = {id(variable) for variable in list_accumulators(task.optimizer)}
+    shared = [variable for variable in task.optimizer.variables if id(variable) not in own]
+    copy_from_leader([*task.variables, *shared])
     separate_generators()
 
 

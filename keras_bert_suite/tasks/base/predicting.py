@@ -11,7 +11,7 @@ from keras_bert_suite.data.input_dataset import (
     num_batches,
 )
 from keras_bert_suite.data.passes import read_batches
-from keras_bert_suite.replicas import drop_copies
+from keras_bert_suite.replicas import drop_copies, whole_batches
 from keras_bert_suite.tasks.base.batch_sources import (
     BatchSource,
     check_dataset,
@@ -23,6 +23,7 @@ from keras_bert_suite.tasks.base.half_precision import warn_if_emulated
 from keras_bert_suite.tasks.base.text_packing import measure_rows
 
 
+@whole_batches()
 def predict(task, x, batch_size, steps, decode, condense=None, **kwargs):
     """Computes the answers of a task for rows or a dataset.
 

@@ -421,7 +421,6 @@ class RowTask(SplitSteps, PackedSequences, SavedTask):
             return {}  # Means over some of the batches.
         return logs
 
-    @whole_batches()
     @in_scope_of_model
     def predict(
         self,
