@@ -16,6 +16,9 @@ from keras_bert_suite.serving.tensorflow_process import check_installed, write_u
 from keras_bert_suite.serving.versions import version_path
 from keras_bert_suite.serving.weight_precision import bring_to_precision, check_weight_precision
 
+#: The files that decide the answers. Batching parameters may be tuned, and warm-up requests added.
+_SEALED_FILES = ("saved_model.pb", "variables/*", "assets/*", "assets.extra/label_names.txt")
+
 
 def export_saved_model(
     task: keras_hub.models.Task,
@@ -38,8 +41,8 @@ def export_saved_model(
     - `assets.extra/tf_serving_warmup_requests`: requests that a server answers when it loads the
       version;
     - `batching_params.pbtxt`: how a server joins requests, if it is started with batching;
-    - `SHA256SUMS`: checksums of the graph, the variables and the vocabulary. TensorFlow does not
-      read it, and checks the variables only. `sha256sum -c SHA256SUMS` checks a copy.
+    - `SHA256SUMS`: checksums of the graph, the variables, the vocabulary and the labels. TensorFlow
+      does not read it, and checks the variables only. `sha256sum -c SHA256SUMS` checks a copy.
 
     The version is written beside its place, flushed to disk and then renamed, so a server sees it
     only when it is complete.
@@ -101,7 +104,7 @@ def export_saved_model(
             model_name=model_name or path.absolute().parent.name,
             precision=precision,
         )
-        write_checksums(directory, ["saved_model.pb", "variables/*", "assets/*"])
+        write_checksums(directory, _SEALED_FILES)
     return path
 
 
