@@ -72,6 +72,7 @@ METHODS = {
 #: Private attributes of instances, and what breaks.
 ATTRIBUTES = {
     "_iterations": "Skipped steps are counted, and a resumed run reports none.",
+    "_accumulated_gradients": "A step that several processes have half accumulated is resumed wrongly.",
     "_learning_rate": "A schedule of open length is not found, nor laid over the steps of `fit`.",
     "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
     "_inbound_nodes": "The outputs of all layers of a backbone are not found.",
@@ -292,6 +293,9 @@ def test_attributes_of_an_optimizer():
     assert optimizer._learning_rate is schedule, ATTRIBUTES["_learning_rate"]
     optimizer._iterations.assign(2)
     assert int(optimizer.iterations) == 2, ATTRIBUTES["_iterations"]
+    accumulating = keras.optimizers.SGD(gradient_accumulation_steps=2)
+    accumulating.build([keras.Variable([0.0])])
+    assert len(accumulating._accumulated_gradients) == 1, ATTRIBUTES["_accumulated_gradients"]
     assert float(optimizer.learning_rate) == 0.25
 
 
