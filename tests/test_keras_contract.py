@@ -72,7 +72,7 @@ METHODS = {
 #: Private attributes of instances, and what breaks.
 ATTRIBUTES = {
     "_iterations": "Skipped steps are counted, and a resumed run reports none.",
-    "_accumulated_gradients": "A step that several processes have half accumulated is resumed wrongly.",
+    "_accumulated_gradients": "Several processes resume half a step wrongly.",
     "_learning_rate": "A schedule of open length is not found, nor laid over the steps of `fit`.",
     "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
     "_inbound_nodes": "The outputs of all layers of a backbone are not found.",
