@@ -6,6 +6,7 @@ import numpy as np
 from small_texts import VOCABULARY, make_reviews
 
 import keras_bert_suite as kbs
+from keras_bert_suite.corpus.preparation import prepare_corpus
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 
 
@@ -55,6 +56,15 @@ class DividedCorpus(TokenCorpus):
 
     def tokens(self, document):
         return self._corpus.tokens(document)
+
+
+def prepare_three_shards(folder, documents):
+    """Prepares documents in a folder, and returns the folder of the shards."""
+    write_sentences(folder / "a.txt", documents)
+    size = (folder / "a.txt").stat().st_size
+    prepare_corpus(folder / "a.txt", make_tokenizer(), folder / "out", slice_bytes=size // 3)
+    assert len(list((folder / "out").glob("*.array_record"))) == 3
+    return folder / "out"
 
 
 def check_same_corpus(corpus, expected):

@@ -14,8 +14,8 @@ from corpus.small_corpus import (
     check_same_corpus,
     make_documents,
     make_tokenizer,
+    prepare_three_shards,
     tokenize_in_memory,
-    write_sentences,
 )
 
 from keras_bert_suite import TokenMasker
@@ -38,11 +38,7 @@ EXPECTED = tokenize_in_memory(DOCUMENTS, make_tokenizer())
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     """Folder of three shards."""
-    folder = tmp_path_factory.mktemp("prepared")
-    write_sentences(folder / "a.txt", DOCUMENTS)
-    size = (folder / "a.txt").stat().st_size
-    prepare_corpus(folder / "a.txt", make_tokenizer(), folder / "out", slice_bytes=size // 3)
-    return folder / "out"
+    return prepare_three_shards(tmp_path_factory.mktemp("prepared"), DOCUMENTS)
 
 
 def upload(prepared, files, root):

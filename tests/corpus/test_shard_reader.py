@@ -10,12 +10,11 @@ from corpus.small_corpus import (
     check_same_corpus,
     make_documents,
     make_tokenizer,
+    prepare_three_shards,
     tokenize_in_memory,
-    write_sentences,
 )
 
 from keras_bert_suite.corpus import shard_reader
-from keras_bert_suite.corpus.preparation import prepare_corpus
 from keras_bert_suite.corpus.shard_reader import open_corpus, read_tokenizer, verify_corpus
 
 pytestmark = pytest.mark.backend_free
@@ -27,12 +26,7 @@ EXPECTED = tokenize_in_memory(DOCUMENTS, make_tokenizer())
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
     """Folder of three shards. Not to be written to."""
-    folder = tmp_path_factory.mktemp("prepared")
-    write_sentences(folder / "a.txt", DOCUMENTS)
-    size = (folder / "a.txt").stat().st_size
-    prepare_corpus(folder / "a.txt", make_tokenizer(), folder / "out", slice_bytes=size // 3)
-    assert len(list((folder / "out").glob("*.array_record"))) == 3
-    return folder / "out"
+    return prepare_three_shards(tmp_path_factory.mktemp("prepared"), DOCUMENTS)
 
 
 @pytest.fixture
