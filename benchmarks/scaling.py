@@ -247,8 +247,8 @@ sheet); between hosts 400 Gb/s for each GPU, 50 GB/s (DGX H200).
 torus, and 6.4 Tb/s between pods (cloud.google.com/tpu/docs/v5e).
 - **Links** are assumed to reach {LINK_SHARE:.0%} of these speeds.
 - **Sums**: a sum over n devices sends 2 (n - 1) / n times its bytes through each link (ring). \
-Over several hosts it is done within the hosts first, so that each GPU sends its share of the bytes \
-to other hosts.
+Over several hosts it is done within the hosts first, so that each GPU sends its share of the \
+bytes to other hosts.
 - **Data parallelism** sums the gradients, {WEIGHTS:,} weights in float32. **Model parallelism** \
 sums a hidden state in bfloat16 twice in each block, forward and backward, and once for the \
 embeddings (Shoeybi et al., 2019). A test counts as many sums in the program that XLA compiles.
