@@ -1,4 +1,4 @@
-"""Reads the labels of questions: the place of each answer in its context."""
+"""Reads the labels of questions: the position of each answer in its context."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def read_answer_spans(labels, contexts):
 
     Raises:
         ValueError: if there are more or fewer labels than questions, if a label has another form,
-            or if the context does not have an answer at its place, naming the row.
+            or if the context does not have an answer at its position, naming the row.
     """
     rows = _read_rows(labels, len(contexts))
     spans = [

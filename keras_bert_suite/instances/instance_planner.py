@@ -73,7 +73,7 @@ class InstancePlanner:
             gets a random B, so label 1 is the most frequent. The paper does not say what such a
             text gets.
         "full_sentences": one segment (RoBERTa, Liu et al., 2019, https://arxiv.org/abs/1907.11692)
-            of as many consecutive sentences as fit into `target` tokens. It goes on over the end
+            of as many consecutive sentences as fit into `target` tokens. It continues over the end
             of a document, with an extra [SEP] there.
         "doc_sentences": as "full_sentences", but the segment ends where its document ends.
 
@@ -85,7 +85,7 @@ class InstancePlanner:
 
     Args:
         corpus: `TokenCorpus`.
-        sequence_length: int, the most tokens in a row, special ones included.
+        sequence_length: int, the maximum sequence length, with special tokens.
         mode: one of `MODES`.
         short_seq_prob: float from 0 to 1.
         seed: int, not negative.

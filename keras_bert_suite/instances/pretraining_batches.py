@@ -72,8 +72,9 @@ class PretrainingBatches(grain.MapDataset):
         short_seq_prob: float, how often to aim at a random shorter length.
         seed: int, not negative, the seed of the instances and of their order. The masker has a seed
             of its own for the masks.
-        shuffle_blocks: int, the most blocks of the corpus that are shuffled together. A block takes
-            some 40 MB. None shuffles the whole corpus, and gives the batches of former versions.
+        shuffle_blocks: int, the maximum number of blocks of the corpus that are shuffled together.
+            A block takes some 40 MB. None shuffles the whole corpus, and gives the batches of
+            former versions.
 
     Raises:
         ValueError: if an argument is out of its range, an epoch does not fill a batch, or `mode`

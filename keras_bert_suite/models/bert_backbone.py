@@ -67,7 +67,7 @@ class BertBackbone(TextEncoder):
         dropout: float, dropout rate of embeddings and sublayer outputs.
         attention_dropout: float, dropout rate of the attention probabilities.
             Defaults to `dropout`.
-        max_sequence_length: int, the most tokens in a row.
+        max_sequence_length: int, the maximum sequence length.
         num_segments: int, rows of the segment embedding; 0 for no such table.
         embedding_dim: int, width of the embedding tables. Defaults to `hidden_dim`;
             any other width is projected to it.

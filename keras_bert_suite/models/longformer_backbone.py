@@ -55,8 +55,9 @@ class LongformerBackbone(RobertaBackbone):
             "first_text": the tokens before the first separator, such as a question;
             "later_texts": the tokens after the first text;
             "none". Then the global projections are not trained.
-        max_global_tokens: int, the most global tokens of a row. Of "first_text" and "later_texts"
-            the first ones are global. A `global_attention_mask` with more is an error.
+        max_global_tokens: int, the maximum number of global tokens of a row. Of "first_text" and
+            "later_texts" the first ones are global. A `global_attention_mask` with more is an
+            error.
         separator_id: int, the token that ends a text of a row, for "first_text" and "later_texts".
         takes_segments: bool, whether `segment_ids` are an input. Without, every token is in segment
             0, as in RoBERTa.
@@ -130,7 +131,7 @@ class LongformerBackbone(RobertaBackbone):
 
     @property
     def max_global_tokens(self) -> int:
-        """int, the most global tokens of a row."""
+        """int, the maximum number of global tokens of a row."""
         return self.global_token_marker.max_tokens
 
     @property
@@ -171,13 +172,13 @@ class LongformerBackbone(RobertaBackbone):
         max_sequence_length: int = 4096,
         **kwargs: Any,
     ) -> Self:
-        """Makes a Longformer that goes on from a BERT or a RoBERTa.
+        """Makes a Longformer that continues a BERT or a RoBERTa.
 
         Its position embedding repeats that of the encoder, again and again. Its global projections
         are copies of the projections of the encoder. All other weights are those of the encoder.
         So a row within the window has the outputs of the encoder. Train the Longformer on masked
         tokens of long texts for some thousand steps before you fine-tune it. The head of a
-        `Pretrainer` goes on too: `new.masked_lm.set_weights(old.masked_lm.get_weights())`.
+        `Pretrainer` continues too: `new.masked_lm.set_weights(old.masked_lm.get_weights())`.
 
         ```python
         roberta = RobertaBackbone.from_preset("path/to/roberta")
@@ -188,7 +189,7 @@ class LongformerBackbone(RobertaBackbone):
             encoder: `BertBackbone` or `RobertaBackbone`. With the segments of a BERT the Longformer
                 `takes_segments`.
             separator_id: int, the id of [SEP] or </s> in the tokenizer of the encoder.
-            max_sequence_length: int, the most tokens in a row.
+            max_sequence_length: int, the maximum sequence length.
             **kwargs: other arguments of the constructor, which override those of the encoder.
 
         Raises:

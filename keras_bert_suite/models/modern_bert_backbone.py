@@ -61,7 +61,7 @@ class ModernBertBackbone(TextEncoder):
         local_attention: int, the width of the window of "sliding_attention". A token looks at
             `local_attention // 2` tokens to each side.
         global_rotary_base, local_rotary_base: float, see `rotate_positions`.
-        max_sequence_length: int, the most tokens in a row.
+        max_sequence_length: int, the maximum sequence length.
         embedding_dropout: float, dropout rate of the embeddings.
         attention_dropout: float, dropout rate of the attention probabilities, and of what the
             attention adds to the hidden states.

@@ -33,8 +33,9 @@ def lay_out_groups(
 
     Args:
         padding_mask: int (..., L), 0 on padding. All axes but the last count rows of the batch.
-        num_groups: int, the most groups. Each row of the batch is a packed row. Batches of 32 rows
-            of 16 to 512 tokens are 94% full with 8 groups, 98% with 16, and nearly 100% with 32.
+        num_groups: int, the maximum number of groups. Each row of the batch is a packed row.
+            Batches of 32 rows of 16 to 512 tokens are 94% full with 8 groups, 98% with 16, and
+            nearly 100% with 32.
         compiled: bool, whether a step is compiled for each shape. Then the groups take few shapes,
             their number is that of `WIDTH_SHARES`, and several rows of the batch stand side by side
             in a packed row. The batches above have ten shapes, and are 90% full.

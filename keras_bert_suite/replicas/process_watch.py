@@ -1,4 +1,4 @@
-"""Says which process was lost, and where it was last seen, when the others cannot go on."""
+"""Says which process was lost, and where it was last seen, when the others cannot continue."""
 
 import contextlib
 import datetime
@@ -32,7 +32,7 @@ _numbers = itertools.count()
 
 
 class LostProcessError(RuntimeError):
-    """A process has ended, failed or stopped, and the others cannot go on without it."""
+    """A process has ended, failed or stopped, and the others cannot continue without it."""
 
 
 class ProcessWatch:
@@ -121,7 +121,7 @@ class ProcessWatch:
             return
         with contextlib.suppress(Exception):
             torch.distributed.distributed_c10d._abort_process_group()
-        # NCCL fails then. Gloo goes on waiting, and nothing else can end it.
+        # NCCL fails then. Gloo keeps waiting, and nothing else can end it.
         if not self._ended.wait(GRACE):
             print(f"LostProcessError: {self._lost}", file=sys.stderr, flush=True)
             os._exit(1)

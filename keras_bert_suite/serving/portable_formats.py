@@ -38,7 +38,7 @@ def export_onnx(
     `task.preprocessor` makes, `token_ids`, `segment_ids` (not for RoBERTa) and `padding_mask`, of
     any B and L. It returns `probabilities`, float32 (B, C), or (B, L, C) for a `TokenClassifier`.
     For sets of labels it also returns `is_label`, bool (B, C). A regression returns `scores`,
-    float32 (B, C). A `MaskedLM` also takes `mask_positions` int32 (B, P), the places of the mask
+    float32 (B, C). A `MaskedLM` also takes `mask_positions` int32 (B, P), the positions of the mask
     tokens, and returns `probabilities` float32 (B, P, V).
     The folder also has:
 

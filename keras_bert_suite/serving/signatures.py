@@ -19,8 +19,9 @@ def make_signatures(served, input_names):
     int32 (B,), and `labels` string (B,). For a `TokenClassifier` they have an axis L after B.
 
     Answers of a `TextClassifier` are classes. For sets of labels they are `probabilities` and
-    `is_label` bool (B, C), `labels` string (B, E) for the most labels of a text, "" after its last
-    label, and `num_labels` int32 (B,); for a regression they are `scores` float32 (B, C).
+    `is_label` bool (B, C), `labels` string (B, E), where E is the largest number of labels of a
+    text, "" after the last label of a text, and `num_labels` int32 (B,); for a regression they are
+    `scores` float32 (B, C).
 
     Answers of a `TokenClassifier` are entities. E is the largest number of entities in a text. They
     are `labels` string (B, E), "" after the last entity; `starts` and `ends` int32 (B, E), in
@@ -42,8 +43,8 @@ def make_signatures(served, input_names):
     signature `embed`.
 
     Answers of a `TextEmbedder` are `embedding` float32 (B, H), also of `serve_ids`. Cosines are
-    `similarity` float32 (B,). An order is `order` int32 (B, N), the places of the candidates with
-    the best one first, and `scores` float32 (B, N), their cosines in this order.
+    `similarity` float32 (B,). An order is `order` int32 (B, N), the positions of the candidates
+    with the best one first, and `scores` float32 (B, N), their cosines in this order.
 
     Answers of a `MaskedLM` are guesses. P is the largest number of masks in a text, at least 1, and
     K the task's `top_k`. They are `tokens` string (B, P, K), the most probable first, "" after the

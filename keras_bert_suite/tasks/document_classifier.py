@@ -45,11 +45,11 @@ class DocumentClassifier(TextClassifier):
             windows, such as `AttentionPooling()` or `WindowTransformer()`. It is called with the
             vectors (B, W, P) and a mask (B, W), 0 after the last window of a document.
         preprocessor: `SegmentPacker`, or None for packed arrays only. Its `truncation` is not used.
-        max_windows: int, the most windows of a document that the model sees.
+        max_windows: int, the maximum number of windows of a document that the model sees.
         stride: int, tokens from the start of a window to the start of the next. None is the room
             that a window has, so that windows do not overlap.
-        query_length: int, the most tokens to keep of each text before the document; None as for
-            `SegmentPacker.pack_windows`.
+        query_length: int, the maximum number of tokens to keep of each text before the document;
+            None as for `SegmentPacker.pack_windows`.
         training_windows: int, or None. In training, the model sees a fresh random sample of this
             many windows of each document, in the order of the document. The other windows take no
             time and no memory. None trains with all windows.
@@ -151,7 +151,7 @@ class DocumentClassifier(TextClassifier):
 
     @property
     def training_windows(self) -> int | None:
-        """int, the most windows of a document in training; None for all."""
+        """int, the maximum number of windows of a document in training; None for all."""
         return self.window_sampler and self.window_sampler.num_windows
 
     @property

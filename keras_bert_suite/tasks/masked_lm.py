@@ -206,7 +206,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
                 them, or a single str. Or packed arrays by name.
             batch_size, steps: as for `RowTask.predict`.
             top_k: int, how many guesses are returned for each mask. None is the task's `top_k`.
-            whole_words: bool, whether to leave out the pieces that continue a word.
+            whole_words: bool, whether to leave out the tokens that continue a word.
             **kwargs: `verbose` and `callbacks`, as in Keras.
 
         Returns:

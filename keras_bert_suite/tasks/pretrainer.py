@@ -130,7 +130,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         attention_pattern: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Builds a pretrainer from a checkpoint, to go on with its pretraining.
+        """Builds a pretrainer from a checkpoint, to continue its pretraining.
 
         The heads of the checkpoint are loaded. If the checkpoint lacks a head, this head is new,
         with a warning.

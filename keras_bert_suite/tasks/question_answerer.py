@@ -49,10 +49,10 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
     columns `(questions, contexts)`, a DataFrame or a dict with the columns `question` and
     `context`, packed arrays, or datasets of batches of these.
 
-    The label of a row is the place of its answer: `(start, end)` in characters of the context, or a
-    dict `{"text": ..., "answer_start": ...}` as SQuAD has it, whose texts may be lists. Training
-    takes the first of several answers. `(-1, -1)`, or empty lists, is a question without an answer.
-    `read_squad` reads such rows from files.
+    The label of a row is the position of its answer: `(start, end)` in characters of the context,
+    or a dict `{"text": ..., "answer_start": ...}` as SQuAD has it, whose texts may be lists.
+    Training takes the first of several answers. `(-1, -1)`, or empty lists, is a question without
+    an answer. `read_squad` reads such rows from files.
 
     A context that is too long for a row goes through the model as overlapping windows, each with
     the question before it. In training, the label of a window without the answer is [CLS].
@@ -68,9 +68,9 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         stride: int, the tokens from the start of a window to the start of the next window. None is
             a third of the packer's `sequence_length`, such as 128 of 384, but at most half of the
             room for the context.
-        query_length: int, the most tokens of a question; the rest is cut off. None is 64, but
-            at most two thirds of a row.
-        max_answer_length: int, the most tokens of an answer that `predict` finds.
+        query_length: int, the maximum number of tokens of a question; the rest is cut off. None is
+            64, but at most two thirds of a row.
+        max_answer_length: int, the maximum number of tokens of an answer that `predict` finds.
         no_answer_threshold: float. A question has no answer if the `null_odds` of its `Answer` are
             above this threshold. Data in which some questions have no answer need it: pass 0.0, or
             let `tune_threshold` find a value. None if every question has an answer.
@@ -222,7 +222,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
         Args:
             x, batch_size, steps, question, context, **kwargs: as for `predict`.
-            n_best: int, the most answers to a question.
+            n_best: int, the maximum number of answers to return for a question.
 
         Returns:
             list of lists of `Answer`; for a `question` and a `context` that are both str, one list.

@@ -82,7 +82,7 @@ class SemanticSearch:
 
         Returns:
             list with a list of `SearchHit` for each query, the best first. A hit is a named tuple
-            of `id`, the place of the text in the corpus, and `score`, the cosine similarity.
+            of `id`, the position of the text in the corpus, and `score`, the cosine similarity.
 
         Raises:
             ValueError: if the corpus is empty, `top_k` is less than 1, or a vector is not finite.

@@ -119,7 +119,7 @@ def decode_token(
 
 
 def force_padding(logits: Tensor, has_ended: Tensor, pad_token_id: int) -> Tensor:
-    """Lets a target that has ended go on with padding alone, at no cost to a beam.
+    """Lets a target that has ended continue with padding alone, at no cost to a beam.
 
     Args:
         logits: float (B, V).

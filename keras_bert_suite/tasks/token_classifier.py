@@ -219,7 +219,7 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
     def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         if not isinstance(x, dict):
             x, places = self.pack_windows(*x)
-            # Special tokens and padding have the place -1, so they take the label at the end.
+            # Special tokens and padding have the position -1, so they take the label at the end.
             y = None if y is None else np.concatenate([*y, [NO_LABEL]])[places]
         if y is None:
             return keras.utils.pack_x_y_sample_weight(x)

@@ -1,4 +1,4 @@
-"""Compiles the training step of JAX for the batches to come, while the training goes on."""
+"""Compiles the training step of JAX for the batches to come, during the training."""
 
 import contextlib
 import os

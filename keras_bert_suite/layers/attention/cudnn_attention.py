@@ -158,7 +158,7 @@ def locate_sequences(rows: Tensor, num_rows: int) -> Tensor:
 
     Returns:
         int32 (R, M + 1), the first places of the sequences of each packed row, and -1 after the
-        last one. M is the most sequences that a packed row can have.
+        last one. M is the maximum number of sequences that a packed row can have.
 
     Example: rows [[4, 4, 1, -1]] and 5 rows of the batch give [[0, 2, 3, -1, -1]].
     """

@@ -18,7 +18,7 @@ class WindowTransformer(keras.layers.Layer):
     The document is the mean over its windows of `v + W T(v + p)`. `v` is the vector of a window,
     `p` the sinusoids of its position, `T` transformer blocks, and `W` a linear layer that begins as
     0. So a new layer is `MeanPooling`, a document of one window keeps its vector, and the head of
-    a trained classifier goes on from there.
+    a trained classifier continues from there.
 
     Args:
         num_layers: int.

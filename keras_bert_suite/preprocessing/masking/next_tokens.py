@@ -1,4 +1,4 @@
-"""Asks a left-to-right language model for the next token at every place."""
+"""Asks a left-to-right language model for the next token at every position."""
 
 from collections.abc import Mapping
 from typing import Any, Self

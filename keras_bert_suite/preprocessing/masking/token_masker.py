@@ -55,8 +55,8 @@ class TokenMasker(keras.layers.Layer):
     ```
 
     Units:
-        "token": every piece by itself.
-        "word": a piece and the pieces that continue it, for WordPiece the `##` pieces. A word
+        "token": every token by itself.
+        "word": a token and the tokens that continue it, for WordPiece the `##` tokens. A word
             that would exceed the budget is skipped, not cut (Google's whole word masking).
         "span": groups of 1 to `max_span_length` words. Their lengths have a geometric
             distribution (SpanBERT, Joshi et al., 2020, https://arxiv.org/abs/1907.10529).
@@ -79,7 +79,7 @@ class TokenMasker(keras.layers.Layer):
             each token, also within words and n-grams.
         max_predictions: int, P. None sets P to the budget of a row of the padded length.
         random_tokens: "ordinary" draws random tokens from the vocabulary without special tokens
-            and unused pieces, "vocabulary" from the whole vocabulary, as Google's code does.
+            and unused tokens, "vocabulary" from the whole vocabulary, as Google's code does.
         word_segmenter: function from a str to the list of its words, such as
             `jieba.lcut`, for a `WordPieceTokenizer`. BERT reads each CJK character as a word. The
             segmenter gets each sequence of such characters. For "word", "span" and "ngram", the
@@ -103,8 +103,8 @@ class TokenMasker(keras.layers.Layer):
             that begins at a word is taken, from left to right. Phrases hold whole words. ERNIE
             trains on words, phrases and entities in turn; this takes a masker for each. A function
             must always return the same, and is saved as `word_segmenter` is.
-        unit_weights: float (V,), positive, a weight for each piece, where a unit has the greatest
-            weight of its pieces; or a mapping of words and phrases, str, to their weights, where
+        unit_weights: float (V,), positive, a weight for each token, where a unit has the greatest
+            weight of its tokens; or a mapping of words and phrases, str, to their weights, where
             all other units have the weight 1. Of the units that are left, each next unit is drawn
             with a probability in proportion to its weight. With "span" and "ngram" this is the
             first unit of a group. `rarity_weights` makes weights of counts, so that rare words and

@@ -62,7 +62,7 @@ class TokenShuffler(MaskerWrapper):
 
         Returns:
             dict with the arrays of `TokenMasker.call`. P is the masker's P and `group_length` times
-            the most groups in a row.
+            the maximum number of groups in a row.
         """
         masked = self.masker(inputs, row_ids, epoch)
         arrays = (
@@ -171,7 +171,7 @@ def choose_windows(
         free: bool (B, L), the tokens that a window may hold.
         keys: float (B, L) in [0, 1), random. The possible windows are visited in the order of the
             keys of their first tokens.
-        counts: int (B,), the most windows of each row.
+        counts: int (B,), the maximum number of windows of each row.
         width: int, tokens in a window.
 
     Returns:

@@ -9,7 +9,7 @@ from keras_bert_suite.preprocessing.masking.token_sequences import TokenSequence
 
 
 def rarity_weights(counts: Any, power: float = 0.5) -> Any:
-    """Weights that fall with the frequency of words or pieces.
+    """Weights that fall with the frequency of words or tokens.
 
     A weight is `((count + 1) / (greatest count + 1)) ** -power`. So the most frequent word has the
     weight 1, and with the default power a word that is a hundred times rarer has the weight 10.
@@ -20,7 +20,7 @@ def rarity_weights(counts: Any, power: float = 0.5) -> Any:
 
     Args:
         counts: mapping of words or phrases to their counts in a corpus, or an array (V,) of the
-            counts of pieces; none is negative.
+            counts of tokens; none is negative.
         power: float, not negative. 0 gives all the same weight.
 
     Returns:
@@ -40,7 +40,7 @@ def rarity_weights(counts: Any, power: float = 0.5) -> Any:
 
 
 class PieceWeights:
-    """The weight of a unit is the greatest of the weights of its pieces.
+    """The weight of a unit is the greatest of the weights of its tokens.
 
     Args:
         tokenizer: `TextTokenizer`.
