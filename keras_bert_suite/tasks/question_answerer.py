@@ -1,4 +1,4 @@
-"""The task of finding the answer to a question in a context."""
+"""Finds the answer to a question in a context."""
 
 import sys
 from collections.abc import Sequence
@@ -56,8 +56,8 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
     A context that is too long for a row goes through the model as overlapping windows, each with
     the question before it. In training, the label of a window without the answer is [CLS].
-    Prediction compares all spans of all windows. A span counts in the window that sees the most
-    context around its first token.
+    Prediction compares all spans of all windows. If a span is in several windows, the window with
+    the most context around its first token counts.
 
     For packed arrays labels are the first and the last token (B, 2) of the answer in the row, and
     `predict` returns the outputs of the model.

@@ -70,7 +70,7 @@ class SemanticSearch:
     ) -> list[list[SearchHit]]:
         """Finds the texts of a corpus that are most similar to queries.
 
-        The search is exact: each query is compared with each text. It goes block by block, so the
+        The search is exact: each query is compared with each text. It goes block by block, so its
         memory does not grow with the number of comparisons.
 
         Args:

@@ -1,4 +1,4 @@
-"""The task of writing a text from a text, such as a title from an article."""
+"""Writes a text from a text, such as a title from an article."""
 
 import itertools
 from collections.abc import Sequence
@@ -50,9 +50,9 @@ _UNFIT_SAMPLERS = (keras_hub.samplers.ContrastiveSampler, keras_hub.samplers.Spe
 class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     """A text encoder that writes a target from a source, such as a title from an article.
 
-    A row is packed as a pair, [CLS] source [SEP] target [SEP]. The tokens of the source look at
-    each other, and a token of the target at the source and at the target before it. Each token
-    from the first [SEP] on predicts the next one.
+    A row is packed as a pair, [CLS] source [SEP] target [SEP]. The tokens of the source attend to
+    each other. A token of the target attends to the source and to the target before it. From the
+    first [SEP] on, each token predicts the next token.
 
     `fit` and `evaluate` take the sources and the targets, two columns of texts or datasets of
     batches of them; or packed arrays, the inputs of the model, with labels int32 (B, P) and sample

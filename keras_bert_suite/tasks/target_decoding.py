@@ -34,7 +34,7 @@ def check_can_decode(backbone: keras_hub.models.Backbone) -> None:
 
 
 def encode_sources(backbone: BertBackbone, packed: dict[str, Tensor]) -> list[Source]:
-    """What each layer remembers of a batch of sources.
+    """Computes the keys and values of a batch of sources, for each layer.
 
     The last token of a source, [SEP], is left out. It is the first token that the decoder reads.
 

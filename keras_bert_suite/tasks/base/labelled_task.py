@@ -14,7 +14,7 @@ from keras_bert_suite.tasks.base.row_task import RowTask
 
 
 class LabelledTask(RowTask):
-    """A task with `label_names`. A checkpoint may have or lack the head of the task."""
+    """The base of tasks with `label_names`, whose head may come from a checkpoint or be new."""
 
     #: The name of the layer of the head.
     head_name: str
