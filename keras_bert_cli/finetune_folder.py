@@ -1,4 +1,4 @@
-"""The folder from which a fine-tuning resumes after a kill."""
+"""The folder of checkpoints from which a fine-tuning resumes."""
 
 import contextlib
 import shutil

@@ -39,7 +39,7 @@ def prepare_corpus(
     shards that are finished and intact.
 
     The whole input is read once before the first shard is written, so that one error can list all
-    places that cannot be read.
+    documents that cannot be read.
 
     ```python
     tokenizer = WordPieceTokenizer("vocab.txt")

@@ -1,4 +1,4 @@
-"""Plans the token ranges of pretraining instances.
+"""Plans which tokens each pretraining instance has.
 
 A plan needs only the lengths of the sentences. No token is read. D documents, S sentences, N
 instances.

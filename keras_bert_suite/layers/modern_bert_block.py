@@ -181,7 +181,7 @@ class ModernBertBlock(keras.layers.Layer):
         return hidden if norm is None else norm(hidden)
 
     def compute_probabilities(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
-        """How much each token takes from each other token, without dropout.
+        """The attention probabilities of each pair of tokens, without dropout.
 
         Args:
             hidden: float (B, L, H), the input of the block.

@@ -135,7 +135,7 @@ class TransformerBlock(keras.layers.Layer):
         return self.finish(hidden, attended, training=training)
 
     def finish(self, hidden: Tensor, attended: Tensor, training: bool | None = None) -> Tensor:
-        """What follows the attention: residual, norm and feed-forward network.
+        """Computes what follows the attention: residual, norm and feed-forward network.
 
         Args:
             hidden: float (B, L, H), the input of the block.

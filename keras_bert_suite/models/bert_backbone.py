@@ -47,7 +47,7 @@ ACTIVATIONS = {
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class BertBackbone(TextEncoder):
-    """A functional BERT encoder with every dial a BERT checkpoint can turn.
+    """A functional BERT encoder, with an argument for everything in which BERT checkpoints differ.
 
     Inputs, a dictionary: `token_ids`, `segment_ids` and `padding_mask`, each int32
     (B, L); the mask is 1 on tokens and 0 on padding.

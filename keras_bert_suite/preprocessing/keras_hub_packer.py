@@ -1,4 +1,4 @@
-"""Replaces KerasHub preprocessors by SegmentPackers, which also report where a token was."""
+"""Replaces KerasHub preprocessors by SegmentPackers, which also report offsets of tokens."""
 
 import keras_hub
 

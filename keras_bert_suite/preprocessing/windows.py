@@ -45,10 +45,10 @@ def share_windows(xp, starts, lengths, budget):
     """Cuts texts into overlapping windows, and gives each token to one window.
 
     Each window begins half of `budget` after the previous window. A window answers for the tokens
-    in its middle, because it sees the most context on both sides of them. The first window of a
-    text also answers for the tokens before its middle, the last window for the tokens after its
-    middle. So the answers of all windows in their order are the answers for all tokens in their
-    order.
+    in its middle: its outputs for these tokens are used, because it has the most context on both
+    sides of them. The first window of a text also answers for the tokens before its middle, the
+    last window for the tokens after its middle. So the answers of all windows, one after the other,
+    are the answers for all tokens in their order.
 
     Args:
         xp: namespace of array functions.

@@ -36,17 +36,17 @@ class LostProcessError(RuntimeError):
 
 
 class ProcessWatch:
-    """Shows the place of this process to the others, and watches theirs.
+    """Reports the progress of this process to the others, and watches theirs.
 
     PyTorch's collectives wait for all processes. If a process ends, they fail in the others without
     its name. If it stops, or fails without ending, they wait for the timeout of the process group.
-    So a thread of each process writes its place to PyTorch's store every second, and reads the
-    places of the others. When a process has failed, or is silent for too long, the thread aborts
-    the process group. If a collective still waits after that, the thread prints the error and ends
-    this process.
+    So a thread of each process writes `place` to PyTorch's store every second, and reads that of
+    the others. If another process has failed, or has written nothing for too long, the thread
+    aborts the process group. If a collective still waits after that, the thread prints the error
+    and ends this process.
 
     Attributes:
-        place: str, what this process does.
+        place: str, what this process is doing, such as the batch that it trains on.
     """
 
     def __init__(self) -> None:

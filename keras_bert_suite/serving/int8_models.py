@@ -1,4 +1,4 @@
-"""Brings the matrix products of exported models to 8-bit integers."""
+"""Quantizes the matrix products of exported models to 8-bit integers."""
 
 import keras
 import numpy as np
@@ -27,7 +27,7 @@ def check_precision(precision, calibration_texts):
 
 
 def read_calibration(task, texts):
-    """Packs texts one by one, so that no padding is among what scales are taken from.
+    """Packs texts one by one, so that the scales are computed without padding.
 
     Args:
         task: `RowTask`.
@@ -84,7 +84,7 @@ def quantize_onnx(file, batches):
 
 
 class _CalibrationReader:
-    """The batches, as ONNX Runtime asks for them."""
+    """Hands the batches to ONNX Runtime, one by one."""
 
     def __init__(self, batches):
         self.batches = iter(batches)

@@ -78,7 +78,7 @@ def _tokenize(tokenizer, texts):
 
 
 def _list_piece_texts(tokenizer):
-    """What each token of a vocabulary adds to a text.
+    """Lists the text of each token of a vocabulary.
 
     Returns:
         two lists of V str: at the beginning of a text, and after other tokens.

@@ -1,4 +1,4 @@
-"""A callback that saves a training, so that the same command continues it."""
+"""A callback that saves a training, so that the same command resumes it."""
 
 import contextlib
 import dataclasses
@@ -38,7 +38,7 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
     Hand the callback to `fit`. After a kill at any moment, run the same command again. `fit` then
     reads the newest valid checkpoint and restores the weights, the optimizer, the schedule, the
-    random states, the metrics and the place in the data. On a CPU, and with the same backend,
+    random states, the metrics and the position in the data. On a CPU, and with the same backend,
     every following batch, loss and weight is the same as in an uninterrupted run. If the run has
     finished, `fit` returns at once.
 
@@ -53,9 +53,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     loss or a gradient was not finite.
 
     If processes share the run, the first process writes and reads the checkpoints, and hands the
-    state to the others. Under JAX each process writes a piece, see `joint_checkpoints.py`, and they
-    share the folder. So a run may resume with another number of processes. SIGTERM in any process
-    ends the training of all of them after the same batch. If gradients are accumulated, the
+    state to the others. Under JAX each process writes its own file, see `joint_checkpoints.py`, and
+    they share the folder. So a run may resume with another number of processes. SIGTERM in any
+    process ends the training of all of them after the same batch. If gradients are accumulated, the
     checkpoint holds their sum over the processes, and a run that resumes in the middle of a step
     adds them in another order: it equals an uninterrupted run up to rounding.
 

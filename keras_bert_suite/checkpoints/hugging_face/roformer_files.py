@@ -1,4 +1,4 @@
-"""What is special about RoFormer's files: words in the vocabulary, choices, a second version."""
+"""Reads and writes what only RoFormer's files have: Chinese words, other choices, version 2."""
 
 import warnings
 

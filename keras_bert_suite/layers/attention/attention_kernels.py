@@ -38,7 +38,7 @@ def plain_attention(
 
 
 def attention_probabilities(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-    """How much each query takes from each key.
+    """The attention probabilities: how much each query attends to each key.
 
     Args:
         query, key, mask: as for `plain_attention`.

@@ -88,7 +88,7 @@ class LongformerAttention(SelfAttention):
         return self.output_projection(rows.pack(context))
 
     def _attend_globally(self, hidden: Tensor, rows: LongRows, training: bool | None) -> Tensor:
-        """What the global tokens gather from their rows, float (B, G, H)."""
+        """The attention output of the global tokens, float (B, G, H)."""
         query = self._split_heads(self.global_query(rows.gather(rows.unpack(hidden))))
         key, value = (
             self._split_heads(rows.unpack(project(hidden)))
@@ -100,9 +100,9 @@ class LongformerAttention(SelfAttention):
     def compute_probabilities(  # type: ignore[override]
         self, hidden: Tensor, attention_mask: LongRows
     ) -> Tensor:
-        """How much each token takes from each other token, without dropout.
+        """The attention probabilities of each pair of tokens, without dropout.
 
-        It fills an array of all pairs of tokens, to be looked at.
+        The array has all pairs of tokens. It is for inspection, not for training.
 
         Args:
             hidden: float (B, L, H).

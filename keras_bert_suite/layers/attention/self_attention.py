@@ -157,7 +157,7 @@ class SelfAttention(keras.layers.Layer):
         sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
-        """What each head gathers for each position.
+        """The attention output of each head at each position.
 
         Args:
             query, key, value: float (B, heads, L, D), from `place`.
@@ -187,7 +187,7 @@ class SelfAttention(keras.layers.Layer):
         )
 
     def merge(self, context: Tensor) -> Tensor:
-        """Projects what the heads have gathered: float (B, heads, L, D) -> (B, L, H)."""
+        """Projects the outputs of the heads: float (B, heads, L, D) -> (B, L, H)."""
         return self.output_projection(self._join_heads(context))
 
     def _join_heads(self, context: Tensor) -> Tensor:
@@ -197,7 +197,7 @@ class SelfAttention(keras.layers.Layer):
         return ops.reshape(context, (-1, ops.shape(context)[1], hidden_dim))
 
     def compute_probabilities(self, hidden: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """How much each position takes from each other position, without dropout.
+        """The attention probabilities of each pair of positions, without dropout.
 
         Args:
             hidden, attention_mask: as for `call`. The positions are 0 to L - 1.

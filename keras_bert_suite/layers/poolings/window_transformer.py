@@ -17,8 +17,8 @@ class WindowTransformer(keras.layers.Layer):
 
     The document is the mean over its windows of `v + W T(v + p)`. `v` is the vector of a window,
     `p` the sinusoids of its position, `T` transformer blocks, and `W` a linear layer that begins as
-    0. So a new layer is `MeanPooling`, a document of one window keeps its vector, and the head of
-    a trained classifier continues from there.
+    0. So a new layer computes the same as `MeanPooling`, a document of one window keeps its
+    vector, and the head of a trained classifier still fits.
 
     Args:
         num_layers: int.

@@ -1,4 +1,4 @@
-"""Asks a left-to-right language model for the next token at every position."""
+"""Makes the targets of a left-to-right language model."""
 
 from collections.abc import Mapping
 from typing import Any, Self

@@ -30,11 +30,11 @@ OUTPUTS = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
 class TokenMasker(keras.layers.Layer):
     """Hides tokens of packed rows, for masked language modelling.
 
-    A row of n tokens, special tokens included, has a budget of `max(1, round(rate * n))` tokens,
-    but at most `max_predictions`. The masker chooses this many tokens, or fewer if whole units do
-    not fill the budget. It chooses no token in a row that has only special tokens. By default, 80%
-    of the chosen tokens become the mask token, 10% become a random token, and 10% stay as they are.
-    Special tokens, including the unknown token, and padding are never chosen.
+    A row of n tokens, with special tokens, has a budget of `max(1, round(rate * n))` tokens, but at
+    most `max_predictions`. The masker chooses this many tokens, or fewer if whole units do not fill
+    the budget. Special tokens, including the unknown token, and padding are never chosen. By
+    default, 80% of the chosen tokens become the mask token, 10% become a random token, and 10% stay
+    as they are.
 
     The masks of a row depend only on the seed, the epoch and the id of the row. The other rows,
     their order, the padding, the backend and the number of workers do not change them.

@@ -1,4 +1,4 @@
-"""Chooses some units more often than others: rare words and entities, as a rule."""
+"""Weights units, so that some are masked more often: in most cases rare words and entities."""
 
 from collections.abc import Mapping
 from typing import Any
