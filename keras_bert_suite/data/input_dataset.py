@@ -94,7 +94,7 @@ def num_batches(dataset):
         except TypeError:
             size = None
     if size == 0:
-        raise ValueError("The data set has no batches. Add rows, or lower its batch size.")
+        raise ValueError("The dataset has no batches. Add rows, or lower its batch size.")
     return size if size is None or size < sys.maxsize else None
 
 

@@ -40,7 +40,7 @@ def read_span(span, row):
     if not 0 <= start < end:
         raise ValueError(
             f"A span of row {row} must have 0 <= start < end, got start {start} and end {end}. "
-            "`end` is the place after the last word or character."
+            "`end` is the position after the last word or character."
         )
     return start, end, kind.decode() if isinstance(kind, bytes) else kind
 

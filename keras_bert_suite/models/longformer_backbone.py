@@ -252,7 +252,7 @@ def _check_encoder(encoder: BertBackbone) -> None:
     known = isinstance(encoder, BertBackbone) and type(encoder.embeddings) is BertEmbeddings
     if not known or any(type(block.self_attention) is not SelfAttention for block in blocks):
         raise ValueError(
-            "A Longformer goes on from a BertBackbone or a RobertaBackbone, whose layers it has, "
+            "A Longformer continues a BertBackbone or a RobertaBackbone, whose layers it has, "
             f"got a {type(encoder).__name__}."
         )
 

@@ -43,7 +43,7 @@ def read_calibration(task, texts):
         return None
     rows = task.cut_windows(read_data(task, texts))
     if not len(rows):
-        raise ValueError("calibration_texts has no rows; int8 needs some hundred texts.")
+        raise ValueError("calibration_texts has no rows; int8 needs a few hundred texts.")
     number = min(len(rows), MOST_CALIBRATION_ROWS)
     batches = []
     for row in np.linspace(0, len(rows) - 1, number).astype(int):

@@ -36,8 +36,8 @@ class MaskVocabulary:
         self.mask_token_id = tokenizer.mask_token_id
         if self.mask_token_id is None:
             raise ValueError(
-                f"The vocabulary of {len(self.tokens)} pieces lacks the mask token, "
-                f"{tokenizer.mask_token!r}. Add it, or name the piece that plays its part with "
+                f"The vocabulary of {len(self.tokens)} tokens lacks the mask token, "
+                f"{tokenizer.mask_token!r}. Add it, or name the token that is used for it with "
                 "`mask_token=...` of the tokenizer."
             )
         self.eligible = np.ones(len(self.tokens), bool)
@@ -50,7 +50,7 @@ class MaskVocabulary:
         self.random_ids = np.flatnonzero(drawn).astype("int32")
         if not len(self.random_ids):
             raise ValueError(
-                f"All {len(self.tokens)} pieces of the vocabulary are special or unused: there is "
+                f"All {len(self.tokens)} tokens of the vocabulary are special or unused: there is "
                 "nothing to replace a token by. Check that it is the vocabulary of the model."
             )
 

@@ -158,12 +158,12 @@ class TokenMasker(keras.layers.Layer):
         for name, value in of_words.items():
             if value is not None and unit == "token":
                 raise ValueError(
-                    f'unit="token" masks pieces by themselves and has no use for {name}; '
+                    f'unit="token" masks tokens by themselves and has no use for {name}; '
                     f'choose "word", "span" or "ngram", or leave {name} out.'
                 )
         if word_segmenter is not None and not tokenizer.has_cjk_pieces:
             raise ValueError(
-                f"word_segmenter joins pieces that are one Chinese character, and a "
+                f"word_segmenter joins tokens that are one Chinese character, and a "
                 f"{type(tokenizer).__name__} has none. Leave the segmenter out."
             )
         if phrases is not None:
@@ -250,7 +250,7 @@ class TokenMasker(keras.layers.Layer):
         _check_shapes(token_ids.shape, padding_mask.shape, row_ids.shape)
         if row_ids.dtype.kind not in "iu" or row_ids.min(initial=0) < 0:
             raise ValueError(
-                "row_ids must be the numbers of the rows in the data set, integers from 0, got "
+                "row_ids must be the numbers of the rows in the dataset, integers from 0, got "
                 f"{row_ids.dtype} {row_ids.ravel()[:5]}."
             )
         check_integer("epoch", epoch)

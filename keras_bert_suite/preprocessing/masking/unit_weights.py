@@ -52,7 +52,7 @@ class PieceWeights:
         size = tokenizer.vocabulary_size()
         if self._weights.shape != (size,):
             raise ValueError(
-                f"unit_weights must have a weight for each of the {size} pieces of the vocabulary, "
+                f"unit_weights must have a weight for each of the {size} tokens of the vocabulary, "
                 f"got an array of shape {self._weights.shape}."
             )
         self.least = self._weights.min()
@@ -98,7 +98,7 @@ def check_weights(weights):
     if not numbers.size or not (numbers > 0).all() or not np.isfinite(numbers).all():
         raise ValueError(
             "unit_weights must be positive numbers: a mapping of words and phrases, or an array of "
-            f"a weight for each piece of the vocabulary, got {weights!r}. For counts use "
+            f"a weight for each token of the vocabulary, got {weights!r}. For counts use "
             "rarity_weights(counts)."
         )
 
