@@ -30,9 +30,9 @@ _INHERITED = (
 class LongformerBackbone(RobertaBackbone):
     """A functional Longformer encoder: RoBERTa's encoder, whose memory is linear in the length.
 
-    A token looks at the tokens within a window around it, and at the global tokens of its row.
-    Global tokens look at the whole row, see `LongformerAttention`. `global_tokens` names a rule for
-    them, which holds in tasks and exports too. `from_preset` of a task sets the rule that
+    A token attends to the tokens within a window around it, and to the global tokens of its row.
+    Global tokens attend to the whole row, see `LongformerAttention`. `global_tokens` names a rule
+    for them, which holds in tasks and exports too. `from_preset` of a task sets the rule that
     transformers has for its head: "first_text", the question, for a `QuestionAnswerer`;
     "later_texts", the ending, for a `MultipleChoice`; "none" for tasks on tokens and on masked
     tokens; and "first_token" for others. (LongformerModel itself has none by default.)
@@ -40,7 +40,7 @@ class LongformerBackbone(RobertaBackbone):
 
     Inputs, a dictionary: `token_ids` and `padding_mask`, each int32 (B, L), and `segment_ids` with
     `takes_segments`. It may have `global_attention_mask` too, int32 (B, L), 1 on global tokens and
-    0 on others. This is in place of the rule, also in the inputs of a task. With packed rows it has
+    0 on others. It replaces the rule, also in the inputs of a task. With packed rows it has
     the shape of the batch, as the other inputs. Outputs are those of `RobertaBackbone`.
 
     Rows need not be padded to a multiple of the window.
@@ -49,7 +49,7 @@ class LongformerBackbone(RobertaBackbone):
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim: as for
             `BertBackbone`.
         attention_window: int, or a list of an int for each layer: the width of the window, an even
-            number. A token looks at half as many tokens to each side.
+            number. A token attends to half as many tokens to each side.
         global_tokens: str, which tokens of a row are global:
             "first_token": the first token;
             "first_text": the tokens before the first separator, such as a question;
@@ -144,7 +144,7 @@ class LongformerBackbone(RobertaBackbone):
         return LongformerBlock(reach=self.attention_window[index] // 2, **arguments)
 
     def takes_lengths(self) -> bool:
-        """Whether the attention of this model takes lengths of rows in place of a mask. Never."""
+        """Whether the attention of this model takes lengths of rows instead of a mask. Never."""
         return False
 
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:

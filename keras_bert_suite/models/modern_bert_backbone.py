@@ -58,7 +58,7 @@ class ModernBertBackbone(TextEncoder):
             token does not see all others.
         layer_types: list of "full_attention" or "sliding_attention", one for each layer. None is
             every third layer "full_attention", from the first on.
-        local_attention: int, the width of the window of "sliding_attention". A token looks at
+        local_attention: int, the width of the window of "sliding_attention". A token attends to
             `local_attention // 2` tokens to each side.
         global_rotary_base, local_rotary_base: float, see `rotate_positions`.
         max_sequence_length: int, the maximum sequence length.

@@ -41,7 +41,7 @@ from keras_bert_suite.tokenizers import (
 )
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
-#: Special token ids for packing the numbers of tokens in place of their ids.
+#: Special token ids for packing the numbers of tokens instead of their ids.
 _NO_TOKENS = dict.fromkeys(("start_token_id", "end_token_id", "pad_token_id"), -1)
 
 

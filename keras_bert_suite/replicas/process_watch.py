@@ -66,7 +66,7 @@ class ProcessWatch:
             list of callbacks for `fit`, which keep `place`.
 
         Raises:
-            LostProcessError: in place of the error of a collective, if another process was lost.
+            LostProcessError: instead of the error of a collective, if another process was lost.
         """
         if find_torch_processes() is None:
             yield []

@@ -98,7 +98,8 @@ def export_openvino(
         calibration_texts: a few hundred typical texts, as `task.predict` takes them. "int8" needs
             them, and computes its scales from them.
 
-    Raises: as for `export_onnx`, with openvino in place of tf2onnx, and nncf of onnxruntime.
+    Raises: as for `export_onnx`, with openvino instead of tf2onnx, and nncf instead of
+        onnxruntime.
 
     Source: NNCF, https://github.com/openvinotoolkit/nncf; Xiao et al., "SmoothQuant", 2022
     (https://arxiv.org/abs/2211.10438).

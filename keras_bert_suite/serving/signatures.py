@@ -31,7 +31,7 @@ def make_signatures(served, input_names):
 
     Answers of a `QuestionAnswerer` are the best span of each context: `answers` string, `starts`
     and `ends` int32, in characters, `byte_starts` and `byte_ends` int32, `scores` and `null_odds`
-    float32, all (B,); "" and -1 for no answer. In place of classes, `serve_ids` returns
+    float32, all (B,); "" and -1 for no answer. Instead of classes, `serve_ids` returns
     `start_logits` and `end_logits`, float32 (B, L).
 
     A `MultipleChoice` takes prompts (B,) and endings (B, K), token ids (B, K, L), or examples in
@@ -52,7 +52,7 @@ def make_signatures(served, input_names):
     and `byte_starts` int32 (B, P), the first character and the first byte of each mask, -1 after
     the last mask; and `num_masks` int32 (B,). Masks beyond the packer's `sequence_length` are left
     out, and a text may have none. `serve_ids` finds masks by the id of the mask token, and returns
-    `mask_positions` int32 (B, P) in place of `starts` and `byte_starts`.
+    `mask_positions` int32 (B, P) instead of `starts` and `byte_starts`.
 
     Answers of a `Seq2Seq` are the texts that it writes: `texts` string (B,), `target_ids` int32
     (B, T), T the task's `max_target_length`, and `num_tokens` int32 (B,).

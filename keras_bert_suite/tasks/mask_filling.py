@@ -34,7 +34,7 @@ def check_can_read(task):
 
 
 def pack_masked_texts(task, segments):
-    """Packs texts that have the tokenizer's mask token in place of some tokens.
+    """Packs texts that have the tokenizer's mask token instead of some tokens.
 
     Args:
         task: task with a `SegmentPacker`.

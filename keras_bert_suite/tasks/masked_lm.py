@@ -62,7 +62,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
     text. An evaluation always has the masks of epoch 0. In a dataset of batches, the masks of a
     text depend only on the seed and its tokens, so they are the same in every epoch.
 
-    `predict` takes texts that have the tokenizer's mask token, [MASK] or <mask>, in place of some
+    `predict` takes texts that have the tokenizer's mask token, [MASK] or <mask>, instead of some
     tokens.
 
     `fit` and `evaluate` also take packed arrays, the inputs of the model, with labels int32 (B, P),

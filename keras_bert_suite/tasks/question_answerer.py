@@ -195,7 +195,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
         Args:
             x, batch_size, steps, **kwargs: as for `RowTask.predict`.
-            question, context: in place of `x`. Each is a str, or a column of str. If only one of
+            question, context: instead of `x`. Each is a str, or a column of str. If only one of
                 them is a str, it is used for every row of the other.
 
         Returns:

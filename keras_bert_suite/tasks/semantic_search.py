@@ -22,7 +22,7 @@ from keras_bert_suite.tasks.vector_search import (
 class SemanticSearch:
     """A task whose `predict` turns texts into vectors.
 
-    In place of texts, every method also takes vectors, a float array (N, H). So a corpus can be
+    Instead of texts, every method also takes vectors, a float array (N, H). So a corpus can be
     encoded once for many searches.
     """
 

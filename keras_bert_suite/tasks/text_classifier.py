@@ -58,7 +58,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             of the hidden states. It is called with the sequence output (B, L, H) and the padding
             mask (B, L). The mask is passed by its name if `call` of the layer has an argument
             `mask`, as with `keras.layers.LSTM`. A layer whose attribute `takes_hidden_states` is
-            true gets a list of (B, L, H) in place of the sequence output: the embeddings, and the
+            true gets a list of (B, L, H) instead of the sequence output: the embeddings, and the
             output of each transformer layer. The names of poolings for `TextEmbedder` are taken,
             too.
         preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None for packed arrays only.

@@ -20,7 +20,7 @@ class TokenizedWords:
     Attributes:
         words: list of B lists of str.
         spans: list of B lists of `(start, end)`, the characters of each word in its text. For a row
-            that is a list of words, there is None in place of the list.
+            that is a list of words, there is None instead of the list.
         ids: int32 (T,), the tokens of all rows.
         lengths: int32 (B,), how many tokens each row has.
         first_tokens: int64 (W,), for each word the position of its first token in `ids`; -1 for a

@@ -22,9 +22,9 @@ SPECIAL_TOKENS = ("unknown_token", "start_token", "end_token", "pad_token", "mas
 class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     """A tokenizer with two engines of one behaviour: for Python text, and for TensorFlow graphs.
 
-    Other rooms do not know how tokenizers differ. They ask the tokenizer: `packing_arguments` (the
-    special tokens around texts and between them), `find_continuations` (the ids that continue a
-    word), `find_ordinary` (the ids that text may become), `split_at_masks`, `asset_contents` (its
+    Other modules do not know how tokenizers differ. They ask the tokenizer: `packing_arguments`
+    (the special tokens around texts and between them), `find_continuations` (the ids that continue
+    a word), `find_ordinary` (the ids that text may become), `split_at_masks`, `asset_contents` (its
     files), `settings` and `hugging_face_config`.
 
     A subclass sets `eager_engine` and `graph_engine`, classes that take `_engine_arguments()`, and

@@ -1,4 +1,4 @@
-"""cuDNN's attention under JAX, with lengths or offsets of sequences in place of masks.
+"""cuDNN's attention under JAX, with lengths or offsets of sequences instead of masks.
 
 All queries, keys and values are (B, heads, L, D), in bfloat16 or float16.
 

@@ -1,4 +1,4 @@
-"""The tokens of a row that look at all tokens, and that all tokens look at."""
+"""The tokens of a row that attend to all tokens, and that all tokens attend to."""
 
 import dataclasses
 from collections.abc import Callable

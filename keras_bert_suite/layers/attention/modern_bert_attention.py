@@ -89,7 +89,7 @@ class ModernBertAttention(keras.layers.Layer):
         sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
-        """Lets each token look at the tokens that its mask, and the window, allow.
+        """Lets each token attend to the tokens that its mask, and the window, allow.
 
         Args:
             hidden: float (B, L, H).

@@ -19,7 +19,7 @@ class LabelledTask(RowTask):
     #: The name of the layer of the head.
     head_name: str
 
-    #: Values for a new head, in place of the values in the configuration of a preset's task.
+    #: Values for a new head, instead of the values in the configuration of a preset's task.
     head_defaults: dict[str, Any] = {"input_names": None}
 
     @property

@@ -24,7 +24,7 @@ class Vocabulary:
 
     @classmethod
     def read(cls, path):
-        """Reads `vocab.txt`: UTF-8, one piece in each line, lines ended by LF or CRLF.
+        """Reads `vocab.txt`: UTF-8, one token in each line, lines ended by LF or CRLF.
 
         Blank lines at the end are ignored. Spaces around a token are dropped, as BERT's original
         loader drops them.

@@ -47,7 +47,7 @@ class WordPieceTokenizer(TextTokenizer):
     tensors, and lone surrogates from `str`.
 
     Args:
-        vocabulary: path of a `vocab.txt` (UTF-8, one piece a line) or list of str. None leaves the
+        vocabulary: path of a `vocab.txt` (UTF-8, one token a line) or list of str. None leaves the
             tokenizer empty until `set_vocabulary` or `load_assets`.
         lowercase: bool, as the checkpoint was trained; True for "uncased" checkpoints.
         strip_accents: bool, or None to follow `lowercase`, as Google's code does. Stripping also
