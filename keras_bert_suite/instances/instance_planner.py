@@ -54,21 +54,21 @@ class InstancePlanner:
 
     Modes:
         "pairs": Google's `create_pretraining_data.py`. A gathering is consecutive sentences of a
-            document, up to `target` tokens or the end of the document. It is cut into A and B at a
-            random border of two sentences, and the label is 0. A gathering of one sentence always
-            gets a random B, and other gatherings get it with probability 1/2: sentences of another
-            document, from a random place on, until A and B have `target` tokens. The label is then
-            1, and the next gathering begins with the sentences that would have been B. If a pair is
-            too long, the longer segment loses tokens, or B if both are equally long. Each token is
-            lost at the front or at the back with probability 1/2. `target` is drawn for each
-            document: with probability `short_seq_prob` it is an even draw from 2 to the room in a
-            row, otherwise it is the room.
+            document, up to `target` tokens or the end of the document. It is cut into A and B
+            between two random sentences, and the label is 0. With probability 1/2, and always if
+            the gathering has one sentence, B is random and the label is 1. A random B is sentences
+            of another document, from a random sentence on, until A and B have `target` tokens. The
+            next gathering then begins with the sentences that would have been B. If a pair is too
+            long, the longer segment loses tokens, or B if both are equally long. Each token is lost
+            at the front or at the back with probability 1/2. `target` is drawn for each document:
+            with probability `short_seq_prob` it is an even draw from 2 to the room in a row,
+            otherwise it is the room.
         "sop": sentence order (ALBERT's `create_pretraining_data.py`). This is "pairs", but B
             follows A. With probability 1/2 A and B change places, and the label is 1. A gathering
             of one sentence gets a random B with label 1, as in Google's code.
         "relations": next, previous or random text (StructBERT, Wang et al., 2019,
-            https://arxiv.org/abs/1908.04577, section 2.3.2). This is "pairs", but with probability
-            1/3 B follows A (label 0), with 1/3 it is a random B (label 1), and with 1/3 A and B
+            https://arxiv.org/abs/1908.04577, section 2.3.2). This is "pairs" with three labels,
+            each with probability 1/3: B follows A (label 0), B is random (label 1), or A and B
             change places, so that B is the text before A (label 2). A gathering of one sentence
             gets a random B, so label 1 is the most frequent. The paper does not say what such a
             text gets.

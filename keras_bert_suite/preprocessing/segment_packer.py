@@ -204,8 +204,8 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
                 padded to `sequence_length`.
             stride: int, the tokens from the start of a window to the start of the next window,
                 Google's `doc_stride`. (Hugging Face's `stride` is the overlap: the room for the
-                document minus our stride.) None is a third of `sequence_length`, as Google's 128
-                of 384, but at most half of the room for the document.
+                document minus our stride.) None is a third of `sequence_length`, such as Google's
+                128 of 384. It is at most half of the room for the document.
             query_length: int, the maximum number of tokens to keep of each segment before the
                 document, from its beginning. None is 64 as in Google's code, which is enough for
                 nearly every question. In a short row it is less, so that a third is left for the

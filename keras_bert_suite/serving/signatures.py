@@ -19,8 +19,8 @@ def make_signatures(served, input_names):
     int32 (B,), and `labels` string (B,). For a `TokenClassifier` they have an axis L after B.
 
     Answers of a `TextClassifier` are classes. For sets of labels they are `probabilities` and
-    `is_label` bool (B, C), `labels` string (B, E), where E is the largest number of labels of a
-    text, "" after the last label of a text, and `num_labels` int32 (B,); for a regression they are
+    `is_label` bool (B, C); `labels` string (B, E), "" after the last label of a text, where E is
+    the largest number of labels of a text; and `num_labels` int32 (B,). For a regression they are
     `scores` float32 (B, C).
 
     Answers of a `TokenClassifier` are entities. E is the largest number of entities in a text. They

@@ -137,9 +137,9 @@ class CrfTokenClassifier(TokenClassifier):
         """Configures training.
 
         Args:
-            optimizer: "auto" is `AdamW` at 5e-5, with the rate times 100 for the weights of the
-                CRF, linear warm-up over the first tenth of the steps that `fit` takes, and linear
-                decay over the rest.
+            optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first tenth of the
+                steps that `fit` takes, and linear decay over the rest. The weights of the CRF
+                learn 100 times as fast.
             loss: "auto" is `CrfLoss`. No other loss is accepted.
             weighted_metrics: none by default. Metrics of Keras see the emissions, but not the
                 transitions, so they would score other labels than the predicted path. The callback

@@ -45,14 +45,14 @@ _PADDING_SCORE = -1e9
 class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
     """A text encoder with a layer that scores each token as first and as last token of an answer.
 
-    A row is a question and a context. `fit`, `evaluate` and `predict` take them as a tuple of two
-    columns `(questions, contexts)`, a DataFrame or a dict with the columns `question` and
-    `context`, packed arrays, or datasets of batches of these.
+    A row is a question and a context. `fit`, `evaluate` and `predict` take a tuple of two columns
+    `(questions, contexts)`; a DataFrame or a dict with the columns `question` and `context`; packed
+    arrays; or datasets of batches of these.
 
-    The label of a row is the position of its answer: `(start, end)` in characters of the context,
-    or a dict `{"text": ..., "answer_start": ...}` as SQuAD has it, whose texts may be lists.
-    Training takes the first of several answers. `(-1, -1)`, or empty lists, is a question without
-    an answer. `read_squad` reads such rows from files.
+    The label of a row is `(start, end)`, the position of its answer in characters of the context;
+    or a dict of SQuAD, `{"text": ..., "answer_start": ...}`, whose values may be lists. Training
+    uses the first of several answers. `(-1, -1)`, or empty lists, is a question without an answer.
+    `read_squad` reads such rows from files.
 
     A context that is too long for a row goes through the model as overlapping windows, each with
     the question before it. In training, the label of a window without the answer is [CLS].

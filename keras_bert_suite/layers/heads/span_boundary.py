@@ -14,10 +14,10 @@ from keras_bert_suite.layers.heads.masked_lm_head import score_vocabulary
 class SpanBoundaryHead(keras.layers.Layer):
     """Scores every token of the vocabulary for each masked token, from the boundary of its span.
 
-    The hidden states of the two tokens beside the span and an embedding of the token's position in
-    the span go through two dense layers, each with an activation and a norm. Their output is
-    multiplied with the token embedding, whose matrix the head shares, and a bias is added for each
-    token.
+    The input for a masked token is the hidden states of the two tokens beside its span, and an
+    embedding of its position in the span. It goes through two dense layers, each with an activation
+    and a norm. The output is multiplied with the token embedding, whose matrix the head shares, and
+    a bias is added for each token.
 
     A span is a run of neighbouring `mask_positions`, also where it is made of two spans that touch,
     as in SpanBERT's code. Tokens after the first `max_span_length` of a span share the last

@@ -77,8 +77,9 @@ class TaggedPhrases:
 
     Args:
         tokenizer: `TextTokenizer`.
-        tagger: function from a list of n words, str, to the spans of its phrases: pairs
-            `(start, end)` of 0 <= start < end <= n, in order, which do not overlap.
+        tagger: function from a list of n words, str, to the spans of the phrases in it. A span is
+            a pair `(start, end)` with 0 <= start < end <= n. The spans are in order and do not
+            overlap.
     """
 
     def __init__(self, tokenizer, tagger):

@@ -95,20 +95,20 @@ class TokenMasker(keras.layers.Layer):
             ALBERT are 1 : 1/2 : 1/3, the default. The shares of MacBERT are `(0.4, 0.3, 0.2, 0.1)`.
         dynamic: bool. False gives a row the same masks in every epoch.
         seed: int, not negative.
-        phrases: list or set of str, the words and phrases of a lexicon; or a function from the list
-            of the words between two special tokens, list of n str, to the spans of its phrases or
-            entities, pairs `(start, end)` of 0 <= start < end <= n, in order and without overlap.
-            For "word", "span" and "ngram", a phrase is then one word, as in ERNIE 1.0 (Sun et al.,
-            2019, https://arxiv.org/abs/1904.09223). In a row, the longest phrase of the lexicon
-            that begins at a word is taken, from left to right. Phrases hold whole words. ERNIE
-            trains on words, phrases and entities in turn; this takes a masker for each. A function
-            must always return the same, and is saved as `word_segmenter` is.
-        unit_weights: float (V,), positive, a weight for each token, where a unit has the greatest
-            weight of its tokens; or a mapping of words and phrases, str, to their weights, where
-            all other units have the weight 1. Of the units that are left, each next unit is drawn
-            with a probability in proportion to its weight. With "span" and "ngram" this is the
-            first unit of a group. `rarity_weights` makes weights of counts, so that rare words and
-            entities are masked more often. None gives all units the same weight.
+        phrases: the phrases or entities that are masked as one word, as in ERNIE 1.0 (Sun et al.,
+            2019, https://arxiv.org/abs/1904.09223), for "word", "span" and "ngram". Either a
+            lexicon, a list or set of str. Then the longest phrase that begins at a word is taken,
+            from left to right. Or a function that finds them. It gets the n words between two
+            special tokens, a list of str, and returns spans: pairs `(start, end)` with
+            0 <= start < end <= n, in order and without overlap. It must always return the same
+            spans for the same words, and is saved as `word_segmenter` is. Phrases hold whole words.
+            ERNIE trains on words, phrases and entities in turn; this takes a masker for each.
+        unit_weights: how likely each unit is to be masked; None for equal weights. Either float
+            (V,), positive, a weight for each token: a unit has the greatest weight of its tokens.
+            Or a mapping of words and phrases, str, to weights: all other units have the weight 1.
+            Each next unit is drawn from the units that are left, with a probability in proportion
+            to its weight. With "span" and "ngram" this is the first unit of a group.
+            `rarity_weights` makes weights from counts, so that rare words are masked more often.
         similar_words: mapping of words to similar words, str, which take the place of the mask
             token, as in MacBERT (Cui et al., 2020, https://arxiv.org/abs/2004.13922). The choice
             between similar word, random tokens and the word itself is then made once for each word.
