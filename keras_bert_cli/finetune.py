@@ -1,6 +1,6 @@
 """Fine-tune a checkpoint on the labelled data of a task.
 
-The files of a task:
+What each --task reads:
 
   classify    a table (TSV or CSV) with a text and its label in each row
   multilabel  a table whose labels are joined by --label_separator; --dev sets the thresholds
@@ -10,7 +10,7 @@ The files of a task:
   qa          a JSON file in the format of SQuAD 1.1 or 2.0
   choice      a table in the format of SWAG: sent1, sent2, ending0 to ending3, label
   seq2seq     a table with a text, and the text to write in --target_column
-  embed       a table with a text and a matching text in each row, or with a score as the label
+  embed       a table with two matching texts in each row, or with two texts and a score
 
 With --window_pooling, classify, multilabel and regress read the whole of a long text, in windows of
 --sequence_length tokens.

@@ -92,7 +92,7 @@ def define_flags(values):
     define_model_flags(values)
     path("checkpoint", None, "Checkpoint to start from, instead of a new model of --size.")
     integer("batch_size", 32, "Batch size, in sequences.")
-    explanation = "Steps for one update, by the mean of their gradients. All flags count steps."
+    explanation = "Gradient accumulation: steps for one update. All flags count steps."
     integer("accumulate", 1, explanation)
     integer("sequence_length", 128, "Tokens in a sequence.", 16)
     define_masker_flags(values)
