@@ -1,4 +1,4 @@
-"""Reads files that a stranger has changed, and counts what no reader may do.
+"""Reads files that were changed at random, and counts what no reader may do.
 
     python benchmarks/fuzz.py                                  # 100,000 cases, half an hour
     python benchmarks/fuzz.py --readers "TensorFlow 1" HDF5 --cases 1000
@@ -6,7 +6,7 @@
 
 The changes are in `tests/hostile_files.py`, the readers in `tests/hostile_readers.py`. A child
 reads the files, one case after the other, and writes down which one before it begins. So a crash
-of the interpreter is counted, and the next child goes on behind it. The child has --memory MB
+of the interpreter is counted, and the next child continues after it. The child has --memory MB
 more than it needs to read the valid files, which have some kilobytes. What no reader may do:
 crash, ask for more memory, take more than ten seconds, write outside of the folder, start a
 process, unpickle, raise another error than a ValueError or an OSError, or raise one whose message

@@ -179,9 +179,13 @@ def print_report(rows):
     print()
     versions = [f"{name} {version}" for name, version in installed_versions().items()]
     print(f"On a CPU, {', '.join(versions)}.")
-    print("tiny and mini have random weights, all of them off their initial 0 or 1 and five")
-    print("times as large as BERT's initial ones; MiniLM-L6 has those of all-MiniLM-L6-v2, which")
-    print("was trained with the erf GELU. KerasHub has the tanh GELU only.")
+    print(
+        "tiny and mini have random weights. They are five times as large as BERT's initial weights,"
+    )
+    print(
+        "and none is at an initial 0 or 1. MiniLM-L6 has the weights of all-MiniLM-L6-v2, which was"
+    )
+    print("trained with the erf GELU. KerasHub has the tanh GELU only.")
     print()
     print("Maximum absolute difference in float32 (wanted: at most 1e-5):")
     print()
@@ -191,8 +195,8 @@ def print_report(rows):
         sequence, pooled = (f"{x:.1e}" for x in row["float32"])
         print(f"| {describe(row)} | {sequence} | {pooled} |")
     print()
-    print("Relative error (of norms) under the bfloat16 policy, against the peer's float32")
-    print("(wanted: at most 3e-2); ours and, for comparison, the peer's own in bfloat16:")
+    print("Relative error (of norms) under the bfloat16 policy, compared with the peer in float32")
+    print('(wanted: at most 3e-2). "its own" is the error of the peer in bfloat16:')
     print()
     print(
         "| backend | weights | GELU | peer | sequence_output, ours | its own "

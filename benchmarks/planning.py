@@ -234,7 +234,7 @@ def main():
         mixed_size = sorted(options.billions)[(len(options.billions) - 1) // 2]
         mixing = run_in_turn(command, [(f"mixing {mixed_size:g}", "torch")], [[]], **keep)
     print(f"# Plans of large corpora\n\n{describe_run(measured, options.rounds)}\n")
-    print("Sides are named with the billions of tokens of their corpus.\n")
+    print("The numbers of the sides are the billions of tokens of their corpora.\n")
     print(f"{format_columns(measured, COLUMNS)}\n")
     print(f"The mixing of {mixed_size:g} billion tokens, batches of {BATCH_SIZE}:\n")
     headings = ["rows of", *MIXING, "instances left out"]

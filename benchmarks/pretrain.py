@@ -3,7 +3,7 @@
     python benchmarks/pretrain.py                     # tiny and mini, all backends, 3 rounds
     python benchmarks/pretrain.py --sizes tiny --backends jax --rounds 1
 
-    # On a GPU; 989 TFLOP/s is what an H200 has in bfloat16 by its data sheet.
+    # On a GPU. NVIDIA's data sheet gives an H200 989 TFLOP/s in bfloat16.
     python benchmarks/pretrain.py --sizes base --length 512 --batch_size 64 \\
         --dtype mixed_bfloat16 --backends jax torch --peak_tflops 989
 

@@ -188,68 +188,77 @@ def main():
 
 TEXT = """# Scaling, projected
 
-This page is the output of `python benchmarks/scaling.py`. It is arithmetic on stated figures. No \
-part of it was measured on several accelerators. It says which division of devices is worth a \
-try, and where more devices stop helping.
+This page projects how long the pretraining of a BERT-large takes on many devices, and where more \
+devices stop helping. It is the output of `python benchmarks/scaling.py`. **Nothing here was \
+measured on several accelerators**: the page is arithmetic on published figures, which are listed \
+at the end.
 
-The case: a BERT-large on rows of 512 tokens, {ROWS:,} rows in all. These are the 1,000,000 steps \
-of 256 rows of Devlin et al., 40 epochs of a text of the size of Wikipedia and books. Batches \
-above 256 rows take as many rows in fewer steps. Whether the model becomes as good is another \
-question.
+The case is that of Devlin et al.: rows of 512 tokens, 1,000,000 steps of 256 rows, {ROWS:,} rows \
+in all. That is 40 epochs of Wikipedia and books. A larger batch takes the same rows in fewer \
+steps. Whether the model then becomes as good is another question.
 
 {table}
 
-"data x model" is the number of replicas, and of devices that share the weights of one replica. \
-The lower efficiency is that of a step in which the sum of gradients waits for the backward pass. \
-At the higher one it goes on beside the backward pass. What the sharers of weights sum always \
-waits.
+- **data x model**: the number of replicas, and the number of devices that share the weights of \
+one replica.
+- **batch**: the rows of the whole batch.
+- **GB a device**: the memory without and with `remat`, which computes activations a second time.
+- **GB summed a step**: the gradients and hidden states that each device sums in a step.
+- **efficiency**: the part of the time in which a device computes. The lower figure is for a sum \
+of gradients that waits for the backward pass, the higher one for a sum that runs beside it. The \
+sums of model parallelism always wait.
 
 ## Where it stops
 
-The most devices (a power of two) that compute at least half of the time, with data parallel \
-alone and gradients beside the backward pass:
+The table has the largest number of devices (a power of two) that compute at least half of the \
+time, with data parallelism alone and with the sum of gradients beside the backward pass:
 
 {ends}
 
-A fixed batch has fewer rows for each device with each doubling, and the sum of gradients stays \
-as long. The share of the peak falls too when a device has few rows, which these numbers leave \
-out. Beyond this point a larger batch helps, up to the {LARGEST_BATCH:,} rows with which LAMB was \
-shown to keep the scores. To share the weights does not help a model of this size: it saves \
-memory, but each block waits for four sums of hidden states. It is for models whose state does \
-not fit a device.
+If the batch stays the same, twice the devices have half the rows each, but the sum of gradients \
+takes as long as before. A device with few rows also reaches less of its peak, which these numbers \
+leave out. Beyond this point, a larger batch helps, up to the {LARGEST_BATCH:,} rows with which \
+LAMB was shown to keep the scores.
 
-## Held against a record
+Model parallelism does not make a model of this size faster. It saves memory, but each block waits \
+for four sums of hidden states. Use it for a model that does not fit on a device.
+
+## Compared with a record
 
 MLPerf Training v4.0 has a BERT-large on 8 x H200 at about 8,000 sequences/s. Its sequences have \
-some 255 tokens on average, two of them share a row of 512, and its products are in FP8. The \
-projection has {eight} full rows/s on 8 x H200 in bfloat16, which with two sequences a row is \
-twice as many sequences/s. The record reaches {RECORD_SHARE:.0%} of the bfloat16 peak, by FP8, \
-and this page assumes {percent}. With the share of the record, the projection has {as_record} \
-full rows/s, twice as many sequences/s: the record, within a few percent.
+255 tokens on average, so two of them fit into a row of 512. The projection for 8 x H200 is \
+{eight} rows/s, which is twice as many such sequences/s.
+
+Most of the difference is the share of the bfloat16 peak that a device reaches. The record reaches \
+{RECORD_SHARE:.0%}, with products in FP8. This page assumes {percent}. With the share of the \
+record, the projection is {as_record} rows/s, twice as many sequences/s: the speed of the record, \
+within a few percent.
 
 ## Formulas and sources
 
-- Operations of a step: three times the products of the dense layers and of attention, \
-`count_operations`, and of the head for {PREDICTIONS} masked tokens.
-- One device reaches {percent} of its bfloat16 peak, {single:,.0f} rows/s on an H200. It is what \
-NVIDIA's DeepLearningExamples report for BERT-large in TensorFlow on an A100: 96.5 rows of 512 \
-tokens/s are 97 of 312 TFLOP/s. `--share` takes the figure of your device.
-- H200: 989 TFLOP/s dense bfloat16, 141 GB, NVLink 450 GB/s in each direction (NVIDIA's data \
-sheet); between hosts 400 Gb/s for each GPU, 50 GB/s (DGX H200). v5e: 197 TFLOP/s, 16 GB, four \
-links with 1,600 Gb/s together, 200 GB/s, 256 chips in a torus, and 6.4 Tb/s between pods \
-(cloud.google.com/tpu/docs/v5e). Links reach {LINK_SHARE:.0%} of that, an assumption.
-- A sum over n devices sends 2 (n - 1) / n times its bytes through each link (ring). Over several \
-hosts it is done within the hosts first, so that each GPU sends its share of the bytes to other \
-hosts.
-- Data parallel sums the gradients, {WEIGHTS:,} weights in float32. Model parallel sums a hidden \
-state in bfloat16 twice in each block, forward and backward, and once for the embeddings (Shoeybi \
-et al., 2019). The program that XLA makes of our layouts has as many sums; a test counts them.
-- Memory: {STATE_BYTES} bytes a weight; activations of a layer 34 bytes for each hidden number \
-without attention scores, which a fused kernel does not keep, 10 + 24 / t with t devices that \
-share the weights, and 2 with `remat=True` (Korthikanti et al., 2022, \
-https://arxiv.org/abs/2205.05198, table 2); logits of masked tokens in float32.
-- {LARGEST_BATCH:,} rows: You et al., 2020 (https://arxiv.org/abs/1904.00962).
-- MLPerf: https://mlcommons.org/benchmarks/training/, closed division, v4.0."""
+- **Operations of a step**: three times those of the forward pass, which are the products of the \
+dense layers and of attention (`count_operations`), and of the head for {PREDICTIONS} masked tokens.
+- **Speed of a device**: {percent} of its bfloat16 peak, {single:,.0f} rows/s on an H200. NVIDIA's \
+DeepLearningExamples reach this with BERT-large in TensorFlow on an A100: 96.5 rows of 512 \
+tokens/s are 97 of 312 TFLOP/s. Pass the figure of your device as `--share`.
+- **H200**: 989 TFLOP/s dense bfloat16, 141 GB, NVLink 450 GB/s in each direction (NVIDIA's data \
+sheet); between hosts 400 Gb/s for each GPU, 50 GB/s (DGX H200).
+- **v5e**: 197 TFLOP/s, 16 GB, four links with 1,600 Gb/s together, 200 GB/s, 256 chips in a \
+torus, and 6.4 Tb/s between pods (cloud.google.com/tpu/docs/v5e).
+- **Links** are assumed to reach {LINK_SHARE:.0%} of these speeds.
+- **Sums**: a sum over n devices sends 2 (n - 1) / n times its bytes through each link (ring). \
+Over several hosts it is done within the hosts first, so that each GPU sends its share of the \
+bytes to other hosts.
+- **Data parallelism** sums the gradients, {WEIGHTS:,} weights in float32. **Model parallelism** \
+sums a hidden state in bfloat16 twice in each block, forward and backward, and once for the \
+embeddings (Shoeybi et al., 2019). A test counts as many sums in the program that XLA compiles.
+- **Memory of the weights**: {STATE_BYTES} bytes for each weight.
+- **Memory of the activations**: in each layer 34 bytes for each number of the hidden states; \
+10 + 24 / t bytes with t devices that share the weights; 2 bytes with `remat=True` (Korthikanti et \
+al., 2022, https://arxiv.org/abs/2205.05198, table 2). Attention scores are left out, because a \
+fused kernel does not keep them. The logits of masked tokens are in float32.
+- **{LARGEST_BATCH:,} rows**: You et al., 2020 (https://arxiv.org/abs/1904.00962).
+- **MLPerf**: https://mlcommons.org/benchmarks/training/, closed division, v4.0."""
 
 
 if __name__ == "__main__":

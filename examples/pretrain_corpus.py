@@ -1,13 +1,13 @@
 # %% [markdown]
 """
-# Pretrain a BERT on a corpus of one's own
+# Pretrain a BERT on your own corpus
 
     python examples/pretrain_corpus.py
 
-This script goes from plain text to a BERT that fills in masked words: a vocabulary, tokens,
-sentence pairs, training. The text is 59 addresses of presidents. If you stop the script and run it
-again, it goes on. A run takes 11 minutes of CPU time. From so small a text the model learns
-little more than which words are frequent. `benchmarks/results/pretraining_run.md` is a longer run.
+The script makes a BERT from plain text: it learns a vocabulary, prepares the corpus, trains, and
+fills in masked words. The text is 59 addresses of presidents. From so small a text the model learns
+little more than which words are frequent. If you stop the script and run it again, it resumes. A
+run takes 11 minutes of CPU time. `benchmarks/results/pretraining_run.md` is a longer run.
 """
 
 # %%

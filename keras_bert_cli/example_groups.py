@@ -12,7 +12,7 @@ def group_by_first_word(texts, most=8):
 
     Args:
         texts: list of N str.
-        most: int, the most groups. The last one is then "other".
+        most: int, the maximum number of groups. The last one is then "other".
 
     Returns:
         dict of the name of a group -> list of rows, the largest group first and "other" last.

@@ -50,18 +50,17 @@ def define_flags(values):
         "the names of the texts in the model."
     )
     flags.DEFINE_list("inputs", None, explanation, flag_values=values)
-    explanation = "Most rows that a server with batching puts in a batch of a SavedModel."
+    explanation = "Maximum batch size of a server with batching, for a SavedModel."
     flags.DEFINE_integer("max_batch_size", 32, explanation, 1, flag_values=values)
     explanation = (
         "Precision of the written model. Default: that of the model. bfloat16 halves a SavedModel; "
         "it is for accelerators and for CPUs with AVX512-BF16 or AMX. int8, for ONNX and OpenVINO, "
-        "is two to three times as fast on CPUs. Both answer a little differently."
+        "is two to three times as fast on CPUs. Both change the answers a little."
     )
     flags.DEFINE_enum("precision", None, list(PRECISIONS), explanation, flag_values=values)
     explanation = (
-        "File with some hundred texts like those that the model will see: one in each line, or a "
-        "table (.tsv, .csv or --delimiter). int8 takes its scales from these texts. OpenVINO needs "
-        "them."
+        "File with a few hundred typical texts, one in each line, or a table (.tsv, .csv or "
+        "--delimiter). int8 takes its scales from these texts. OpenVINO needs them."
     )
     define_path(values, "calibration", None, explanation)
     define_table_flags(values, text_column=None, label_column=None)

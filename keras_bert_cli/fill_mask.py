@@ -22,7 +22,7 @@ def define_flags(values):
     )
     define_path(values, "model", None, explanation)
     explanation = (
-        "Text with [MASK] or, for RoBERTa, <mask> in the place of tokens. The flag may be given "
+        "Text with [MASK] or, for RoBERTa, <mask> instead of some tokens. The flag may be given "
         "more than once."
     )
     flags.DEFINE_multi_string("text", None, explanation, flag_values=values)

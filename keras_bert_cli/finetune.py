@@ -1,25 +1,30 @@
 """Fine-tune a checkpoint on the labelled data of a task.
 
-Texts come in a TSV or CSV file. With --task ner, each line of a file has a word and its tag, and an
-empty line ends a sentence. The tags may be of IOB1, BIO, BIOES or BMES. With --task qa, a JSON file
-of SQuAD's form, 1.1 or 2.0, has questions, contexts and the answers in them. With --task choice, a
-table of SWAG's form has the columns sent1, sent2, ending0 to ending3 and label.
+What each --task reads:
 
-With --task multilabel a text has any number of labels, joined by --label_separator. The thresholds
-of the labels are those with the best F1 on --dev. With --task regress a text has a number. With
---window_pooling these three read long texts whole, in windows of --sequence_length tokens. With
---task seq2seq a text has a text to write, in --target_column.
+  classify    a table (TSV or CSV) with a text and its label in each row
+  multilabel  a table whose labels are joined by --label_separator; --dev sets the thresholds
+  regress     a table with a text and a number in each row
+  ner         a word and its tag in each line (IOB1, BIO, BIOES or BMES), an empty line after each
+              sentence
+  qa          a JSON file in the format of SQuAD 1.1 or 2.0
+  choice      a table in the format of SWAG: sent1, sent2, ending0 to ending3, label
+  seq2seq     a table with a text, and the text to write in --target_column
+  embed       a table with two matching texts in each row, or with two texts and a score
+
+With --window_pooling, classify, multilabel and regress read the whole of a long text, in windows of
+--sequence_length tokens.
 
 The label names are the labels of the training file, sorted. Progress and a table of the epochs are
-printed. The model is written when training is done. If a run was killed, the same command goes on
-with it, from checkpoints that are removed at the end. If SIGTERM stops the run, the exit status is
-143 and no model is written.
+printed. The model is written when training is done. If a run was killed, the same command resumes
+it. Its checkpoints are removed at the end. If SIGTERM stops the run, the exit status is 143 and no
+model is written.
 
 Example:
   keras-bert finetune --checkpoint hf://google-bert/bert-base-uncased \\
       --train train.tsv --dev dev.tsv --text_column sentence --output sentiment.keras
 
-  # A file without a line of column names: the texts are in its second column.
+  # A file without a header: the texts are in its second column.
   keras-bert finetune --checkpoint bert-base --train train.csv --noheader \\
       --text_column 2 --label_column 1 --delimiter ';' --class_weight balanced --output model
 
@@ -97,14 +102,14 @@ def define_flags(values):
     path("export", None, "SavedModel to write: saved_models/sentiment, or .../sentiment/1.")
     flags.DEFINE_boolean("overwrite", False, "Replace the output.", flag_values=values)
     integer("epochs", 3, "Passes over the training file.", 1)
-    integer("batch_size", 32, "Texts in a training step.", 1)
+    integer("batch_size", 32, "Batch size, in texts.", 1)
     explanation = (
-        "Most tokens in a row. Default: 128, 384 with --task qa and 256 with --task seq2seq, or "
-        "fewer if the model has fewer positions."
+        "Maximum sequence length, in tokens. Default: 128, 384 with --task qa and 256 with --task "
+        "seq2seq, or fewer if the model has fewer positions."
     )
     integer("sequence_length", None, explanation, 4)
-    number("learning_rate", 5e-5, "Learning rate at its peak.", 1)
-    number("warmup_ratio", 0.1, "Share of the steps in which the learning rate rises.", 1)
+    number("learning_rate", 5e-5, "Peak learning rate.", 1)
+    number("warmup_ratio", 0.1, "Share of the steps that are warm-up.", 1)
     number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     explanation = "Correct the bias of Adam. This is better with fewer than about 10,000 texts."
     flags.DEFINE_boolean("bias_correction", False, explanation, flag_values=values)

@@ -1,4 +1,4 @@
-"""The folder from which a fine-tuning goes on after a kill."""
+"""The folder of checkpoints from which a fine-tuning resumes."""
 
 import contextlib
 import shutil
@@ -24,7 +24,7 @@ def claim_folder(folder, settings, idle_flags=()):
 
     Args:
         folder: `pathlib.Path`.
-        settings: dict of flag name -> value that JSON can hold. A run that goes on needs the same
+        settings: dict of flag name -> value that JSON can hold. A run that resumes needs the same
             settings.
         idle_flags: names of flags that do not count, because the run does not read them. Runs of
             older versions have some of them.

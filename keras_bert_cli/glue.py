@@ -1,17 +1,16 @@
 """Fine-tune a checkpoint on the tasks of GLUE, with several seeds, and score it.
 
 Reads the official files: DATA/CoLA/train.tsv, DATA/MNLI/dev_matched.tsv and so on. --task all takes
-the tasks whose files are there, and says which are missing. All tasks have one recipe: 5 epochs in
-batches of 16, at a learning rate of 4e-5, as Geiping and Goldstein (2022,
-https://arxiv.org/abs/2212.14034) have it, with linear decay. --override changes it for one task.
+the tasks whose files are there, and says which are missing. All tasks have the recipe of Geiping
+and Goldstein (2022, https://arxiv.org/abs/2212.14034): 5 epochs in batches of 16, at a learning
+rate of 4e-5 with linear decay. --override changes it for one task.
 
 Prints a table of the scores on the dev files after the last epoch: the mean over the seeds and the
 standard deviation. Writes these scores to OUTPUT/glue.json. Writes the loss and the scores after
 each epoch to OUTPUT/curves.json and OUTPUT/curves.png. For each test file that is there, writes a
 file in the form of the GLUE server, such as OUTPUT/submission/seed_0/CoLA.tsv.
 
-If the command was killed, the same command goes on: a task and seed that has finished is not run
-again.
+If the command was killed, the same command resumes: it does not repeat finished tasks and seeds.
 
 Example:
   keras-bert glue --data glue_data --checkpoint hf://google-bert/bert-base-uncased \\
@@ -70,12 +69,12 @@ def define_flags(values):
     path("output", "Folder for the results.")
     integer("seeds", 3, "How often each task is trained, with the seeds 0, 1 and so on.")
     integer("epochs", 5, "Passes over the training file.")
-    integer("batch_size", 16, "Rows in a training step.")
-    number("learning_rate", 4e-5, "Learning rate at its peak.", 1)
-    number("warmup_ratio", 0.1, "Share of the steps in which the learning rate rises.", 1)
+    integer("batch_size", 16, "Batch size, in rows.")
+    number("learning_rate", 4e-5, "Peak learning rate.", 1)
+    number("warmup_ratio", 0.1, "Share of the steps that are warm-up.", 1)
     number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
-    integer("sequence_length", 128, "Most tokens in a row.", 4)
-    integer("train_rows", None, "Most training rows of a task, the first. Default: all.")
+    integer("sequence_length", 128, "Maximum sequence length, in tokens.", 4)
+    integer("train_rows", None, "Train on the first N rows of each task only. Default: all.")
     explanation = "Correct the bias of Adam, which is better for small tasks."
     flags.DEFINE_boolean("bias_correction", True, explanation, flag_values=values)
     flags.DEFINE_enum("dtype", "float32", DTYPES, "Precision.", flag_values=values)

@@ -1,4 +1,4 @@
-"""What a machine is, what it can do, and how much of it a model takes.
+"""Measures a machine: its device, its peak speed and memory, and the work of a model.
 
 The functions that ask for the backend are for the processes of `side_runs.py`: they read
 KERAS_BACKEND, so that a peer's process need not import Keras.

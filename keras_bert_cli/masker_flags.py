@@ -25,7 +25,10 @@ def define_masker_flags(values):
         flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
 
     number("masking_rate", 0.15, "Share of tokens to mask.", 1)
-    explanation = "Most masked tokens in a sequence. Default: --masking_rate of --sequence_length."
+    explanation = (
+        "Maximum number of masked tokens in a sequence. Default: --masking_rate of "
+        "--sequence_length."
+    )
     flags.DEFINE_integer("max_predictions", None, explanation, 1, flag_values=values)
     explanation = "Share of the chosen tokens that become the mask token, or a similar word."
     number("mask_token_rate", 0.8, explanation, 1)
@@ -38,8 +41,8 @@ def define_masker_flags(values):
     explanation = "File of words and phrases, one a line, that are each masked as one word."
     define_path(values, "lexicon", None, explanation)
     explanation = (
-        "How much more often rare words are masked than frequent ones: a piece that is n times "
-        "rarer has n to the power of this as its weight. 0.5 is a good value."
+        "Mask rare tokens more often: a token that is n times rarer than another gets n to the "
+        "power of this number as its weight. 0.5 is a good value."
     )
     number("rarity", None, explanation)
     explanation = (
@@ -79,7 +82,7 @@ def make_masker(values, corpus, tokenizer):
 
     Args:
         values: the flags of the command.
-        corpus: `TokenCorpus`, in which --rarity counts the pieces.
+        corpus: `TokenCorpus`, in which --rarity counts the tokens.
         tokenizer: tokenizer of the corpus.
     """
     import keras_bert_suite as kbs

@@ -29,11 +29,11 @@ def define_model_flags(values):
         "Kind of a new model. Default: the kind that the tokenizer of the corpus was made for."
     )
     flags.DEFINE_enum("model", None, MODELS, explanation, flag_values=values)
-    explanation = "Size of a new model. A kind without this size has that of BERT."
+    explanation = "Size of a new model. A kind without this size takes that of BERT."
     sizes = (*SIZES, "xlarge", "xxlarge")
     flags.DEFINE_enum("size", "base", sizes, explanation, flag_values=values)
     explanation = (
-        "Dropout of a new model, of hidden states and of attention. Default: as the kind has it."
+        "Dropout rate of a new model, for hidden states and attention. Default: that of the kind."
     )
     flags.DEFINE_float("dropout", None, explanation, 0, 1, flag_values=values)
     explanation = "Standard deviation of a new model's weights."

@@ -1,4 +1,4 @@
-"""Writes the results of commands: beside their place first, then renamed."""
+"""Writes the results of commands atomically: to a temporary path first, then renamed."""
 
 import fnmatch
 import json
@@ -83,7 +83,7 @@ def check_output(path, overwrite=False, kind=None):
 
 
 def write_output(path, write, overwrite=False, kind=None):
-    """Puts a file or a folder in its place, whole or not at all.
+    """Writes a file or a folder atomically.
 
     If the result cannot be written to its place, it is written elsewhere: to a new folder beside
     the place, in the current folder or in the folder for temporary files. The error then names that

@@ -9,10 +9,10 @@ Example:
   keras-bert predict --model sentiment.keras --input test.tsv --text_column sentence \\
       --format jsonl --output test.jsonl
 
-  # A model that labels words: the entities of each text, with their places, as jsonl.
+  # A model that labels words: the entities of each text with their offsets, as jsonl.
   keras-bert predict --model tagger.keras --input texts.txt
 
-  # A model that answers questions: one question, or those of a table or a file of SQuAD's form.
+  # A model that answers questions: one question, or all questions of a table or a SQuAD file.
   keras-bert predict --model answerer.keras --input article.txt --question "Who wrote it?"
   keras-bert predict --model answerer.keras --input dev-v2.0.json --output answers.jsonl
 
@@ -46,8 +46,8 @@ def define_flags(values):
     path("model", None, "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
     define_task_flag(values)
     explanation = (
-        "File with a text in each line, or table (.tsv, .csv or --delimiter), or questions of "
-        "SQuAD's form (.json), or - for standard input."
+        "File with a text in each line, a table (.tsv, .csv or --delimiter), questions in SQuAD's "
+        "format (.json), or - for standard input."
     )
     path("input", "-", explanation)
     explanation = (
@@ -63,7 +63,7 @@ def define_flags(values):
     )
     flags.DEFINE_enum("format", None, formats, explanation, flag_values=values)
     flags.DEFINE_boolean("overwrite", False, "Replace the file.", flag_values=values)
-    flags.DEFINE_integer("batch_size", 32, "Texts in a step.", 1, flag_values=values)
+    flags.DEFINE_integer("batch_size", 32, "Batch size, in texts.", 1, flag_values=values)
 
 
 def run(values):

@@ -1,10 +1,12 @@
 """Tokenize a corpus of plain text once, for pretraining.
 
-Reads files with a sentence in each line and blank lines between documents, files with one document
-each, or files with a JSON object in each line. English and Chinese texts of the last two kinds are
-split into sentences. The output is the same for any number of workers. If a run was stopped, the
-same command goes on with it, and repairs damaged shards. Before anything is written, all files are
-read once, and all places that cannot be read are listed.
+There are three formats of input: files with a sentence in each line and blank lines between
+documents, files with one document each, and files with a JSON object in each line. English and
+Chinese texts of the last two formats are split into sentences.
+
+The output is the same for any number of workers. If a run was stopped, the same command resumes
+it, and repairs damaged shards. Before anything is written, all files are read once, and all
+documents that cannot be read are listed.
 
 Example:
   keras-bert prepare --input 'corpus/*.jsonl' --vocab vocab.txt --output shards --workers 8
@@ -36,12 +38,15 @@ def define_flags(values):
         "tokenizer.json, a .model file of SentencePiece, or the folder of a checkpoint."
     )
     path("vocab", explanation)
-    path("output", "Folder to write, or to go on with.")
+    path("output", "Folder to write. An unfinished corpus in it is completed.")
     explanation = "Processes that tokenize. Default: one for each core."
     flags.DEFINE_integer("workers", None, explanation, 1, flag_values=values)
-    explanation = "Lower case, or --nolowercase. Default: as the tokenizer says; a vocab.txt, yes."
+    explanation = (
+        "Lowercase the texts, or --nolowercase. Default: as the tokenizer says; yes for a "
+        "vocab.txt."
+    )
     switch("lowercase", None, explanation)
-    explanation = "Drop accents, or --nostrip_accents. Default: as --lowercase for a vocab.txt."
+    explanation = "Strip accents, or --nostrip_accents. Default: as --lowercase for a vocab.txt."
     switch("strip_accents", None, explanation)
     explanation = "Megabytes of input in a shard."
     flags.DEFINE_float("slice_mb", 32.0, explanation, 1e-6, flag_values=values)

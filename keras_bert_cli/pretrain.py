@@ -1,16 +1,23 @@
 """Pretrain a BERT on a corpus that keras-bert prepare has tokenized.
 
-The model learns what --objective says: masked_lm, to guess masked tokens; span_boundary, to guess
-masked spans also from the tokens beside them (SpanBERT); word_order, to guess masked tokens and the
-order of shuffled ones (StructBERT); replaced_tokens, to find the tokens that a second model has
-replaced (ELECTRA); unilm, to guess masked tokens from all tokens, from one side, or from a source
-and the target so far (UniLM); left_to_right, to guess each next token (GPT). With --mode pairs, sop
-or relations it also learns to judge pairs of texts. Everything goes to one folder: the checkpoints,
-a log in CSV, a plot of the log, and at the end the model as a preset. If a run was stopped, the
-same command goes on with it. If SIGTERM stops the run, the exit status is 143 and no model is
-written. With more --steps a run goes on too, also a run that has finished. The schedule is then
-recomputed for the new total, so the learning rate rises when the run continues. Part of the corpus
-is held out to evaluate on.
+The model learns what --objective says:
+
+  masked_lm        guess masked tokens (BERT)
+  span_boundary    guess masked spans, also from the tokens beside them (SpanBERT)
+  word_order       guess masked tokens and the order of shuffled tokens (StructBERT)
+  replaced_tokens  find the tokens that a second model has replaced (ELECTRA)
+  unilm            guess masked tokens from all tokens, from one side, or from a source and the
+                   target so far (UniLM)
+  left_to_right    guess each next token (GPT)
+
+With --mode pairs, sop or relations the model also learns how two texts are related.
+
+Everything goes to one folder: the checkpoints, a log in CSV, a plot of the log, and at the end the
+model as a preset. A part of the corpus is held out to evaluate on.
+
+If a run was stopped, the same command resumes it. If SIGTERM stops the run, the exit status is 143
+and no model is written. With more --steps, a finished run resumes too. The schedule is then
+recomputed for the new total, so the learning rate rises again.
 
 Example:
   keras-bert pretrain --corpus shards --size tiny --steps 20000 --output run
@@ -20,10 +27,10 @@ Example:
   keras-bert pretrain --corpus shards --checkpoint run/model --sequence_length 512 \\
       --batch_size 8 --steps 2000 --output run512
 
-  # Seven rows of each batch of ten are of the first corpus.
+  # 70% of each batch comes from the first corpus.
   keras-bert pretrain --corpus wikipedia=0.7,books=0.3 --batch_size 40 --steps 20000 --output mixed
 
-  # 40% of the tokens, all of them hidden (Wettig et al., 2022).
+  # Mask 40% of the tokens, all with the mask token (Wettig et al., 2022).
   keras-bert pretrain --corpus shards --masking_rate 0.4 --mask_token_rate 1 \\
       --random_token_rate 0 --steps 20000 --output run40
 
@@ -78,14 +85,14 @@ def define_flags(values):
         flags.DEFINE_float(name, default, explanation, 0, upper_bound, flag_values=values)
 
     path("corpus", None, CORPUS_EXPLANATION)
-    path("output", None, "Folder of the run, new or to go on with.")
+    path("output", None, "Folder of the run. An unfinished run in it is resumed.")
     integer("steps", None, "Training steps of the whole run. A step takes one batch.")
     explanation = "What the model learns."
     choice("objective", "masked_lm", tuple(OBJECTIVES), explanation)
     define_model_flags(values)
-    path("checkpoint", None, "Checkpoint to go on from, instead of a new model of --size.")
-    integer("batch_size", 32, "Sequences in a step.")
-    explanation = "Steps whose mean gradient makes one update; all flags count steps, not updates."
+    path("checkpoint", None, "Checkpoint to start from, instead of a new model of --size.")
+    integer("batch_size", 32, "Batch size, in sequences.")
+    explanation = "Gradient accumulation: steps for one update. All flags count steps."
     integer("accumulate", 1, explanation)
     integer("sequence_length", 128, "Tokens in a sequence.", 16)
     define_masker_flags(values)
@@ -94,19 +101,19 @@ def define_flags(values):
         "swapped or random."
     )
     choice("mode", "pairs", MODES, explanation)
-    explanation = "Share of the discriminator's width that an ELECTRA's generator has."
+    explanation = "Width of an ELECTRA's generator, as a share of the discriminator's."
     number("generator_width", 0.25, explanation, 1)
-    explanation = "How often to aim at a shorter sequence."
+    explanation = "Probability of a shorter target length."
     number("short_seq_prob", 0.1, explanation, 1)
     explanation = (
-        "Blocks of a million sentences that are shuffled together; more blocks mix better, and "
-        "take more memory."
+        "Number of blocks of a million sentences that are shuffled together. More blocks mix "
+        "better and take more memory."
     )
     integer("shuffle_blocks", 8, explanation)
     choice("optimizer", "adamw", ("adamw", "lamb"), "AdamW, or LAMB for large batches.")
-    explanation = "Learning rate at its peak."
+    explanation = "Peak learning rate."
     number("learning_rate", 1e-4, explanation)
-    explanation = "Steps in which the learning rate rises. Default: a hundredth of all."
+    explanation = "Warm-up steps. Default: a hundredth of all steps."
     integer("warmup_steps", None, explanation, 0)
     number("weight_decay", 0.01, "Weight decay. Biases and norms are not decayed.")
     dtypes = ("float32", "mixed_bfloat16", "mixed_float16")
@@ -114,7 +121,7 @@ def define_flags(values):
     explanation = "Pack several sequences in a row of the encoder, so that it skips padding."
     flags.DEFINE_boolean("sequence_packing", False, explanation, flag_values=values)
     number("held_out", 0.02, "Share of the documents to evaluate on.", 0.5)
-    integer("evaluation_batches", 50, "Most batches of an evaluation.")
+    integer("evaluation_batches", 50, "Maximum number of batches in an evaluation.")
     integer("report_every", None, "Steps from one line of the log to the next. Default: 50 lines.")
     integer("checkpoint_every", 1000, "Steps from one checkpoint to the next.")
     integer("keep", 3, "Checkpoints to keep.")
@@ -127,7 +134,7 @@ def define_flags(values):
 
 
 def run(values):
-    """Goes on with the run in the folder, or begins it, unless it is finished.
+    """Resumes the run in the folder, or begins it, unless it is finished.
 
     Returns:
         int, the exit status, if SIGTERM has stopped the training; otherwise None.
@@ -145,7 +152,7 @@ def run(values):
 
 
 def pretrain(values, objective, settings, output):
-    """Opens the corpus, builds the model, trains or goes on, writes.
+    """Opens the corpus, builds the model, trains or continues, writes.
 
     Args:
         values: the flags.

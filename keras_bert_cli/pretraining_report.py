@@ -31,7 +31,7 @@ COLUMNS = {
 class PretrainingReport(keras.callbacks.Callback):
     """Shows a bar; prints a line and writes a row of `log.csv` for each epoch of Keras.
 
-    When a run goes on, the rows of its current epoch and of later epochs are written again.
+    When a run resumes, the rows of its current epoch and of later epochs are written again.
 
     Args:
         output: `pathlib.Path` of the run.

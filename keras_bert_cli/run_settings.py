@@ -1,4 +1,4 @@
-"""The flags of a run, kept in its folder, so that the same command goes on with the run."""
+"""The flags of a run, kept in its folder, so that the same command resumes the run."""
 
 import contextlib
 import hashlib

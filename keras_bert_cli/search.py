@@ -1,7 +1,7 @@
 """Find the texts that are most similar to a query.
 
 The corpus is a file with a text in each line, or a column of a .tsv or .csv file. Each query is
-compared with each text. The vectors of the corpus can be computed once, with `embed`.
+compared with each text. To search a corpus often, compute its vectors once with `embed`.
 
 Example:
   keras-bert search --model embedder.keras --corpus docs.txt --query "how long does it take?"
@@ -39,7 +39,7 @@ def define_flags(values):
     flags.DEFINE_integer("top_k", 5, "Texts to find for each query.", 1, flag_values=values)
     explanation = "A table, or a line of JSON for each query."
     flags.DEFINE_enum("format", "table", ("table", "jsonl"), explanation, flag_values=values)
-    flags.DEFINE_integer("batch_size", 32, "Texts in a step.", 1, flag_values=values)
+    flags.DEFINE_integer("batch_size", 32, "Batch size, in texts.", 1, flag_values=values)
 
 
 def run(values):

@@ -25,7 +25,7 @@ def run_in_turn(command, sides, rounds, at_once=1, finished=None):
         at_once: int, processes that run side by side and share the cores. With more than one,
             measure the seconds of the processor (`time.process_time`), not those of the clock.
         finished: path of a file, or None. Each run that ends adds a line to it, and a line takes
-            the place of one run. So a study that was killed goes on.
+            the place of one run. So a study that was killed resumes.
 
     Returns:
         dict, side -> dict, name of a figure -> list of its values, one for each round.

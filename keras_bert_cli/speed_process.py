@@ -23,7 +23,7 @@ def measure(size, checkpoint, dtype, batch_size, length, steps):
 
     Args:
         size: str, of `BertBackbone.from_size`.
-        checkpoint: path, in place of `size`, or None.
+        checkpoint: path, instead of `size`, or None.
         dtype: str, the precision.
         batch_size, length, steps: int.
 

@@ -1,8 +1,8 @@
 """Learn the vocabulary of a new BERT from plain-text files.
 
-Writes a vocab.txt for WordPieceTokenizer, in the order of Google's vocabularies. Reads the same
-files as keras-bert prepare, once, a document at a time. Memory holds only their different words.
-Prints how well the pieces cover the texts.
+Reads the same files as keras-bert prepare, once, a document at a time. Only their different words
+are kept in memory. Writes a vocab.txt for WordPieceTokenizer, in the order of Google's
+vocabularies, and prints how well its tokens cover the texts.
 
 Example:
   keras-bert vocab --input 'corpus/*.txt' --output vocab.txt
@@ -36,10 +36,10 @@ def define_flags(values):
     define_path(values, "output", None, "File to write.")
     switch("overwrite", False, "Replace the file.")
     integer("size", 30522, "Most pieces.", 1)
-    switch("lowercase", True, "Lower case, as for an uncased BERT.")
-    switch("strip_accents", None, "Drop accents, or --nostrip_accents. Default: as --lowercase.")
-    integer("min_frequency", 2, "Least number of times that a piece occurs in the texts.", 1)
-    integer("num_unused", 99, "Pieces to set aside, [unused0] and so on.", 0)
+    switch("lowercase", True, "Lowercase the texts, as for an uncased BERT.")
+    switch("strip_accents", None, "Strip accents, or --nostrip_accents. Default: as --lowercase.")
+    integer("min_frequency", 2, "Minimum number of times that a token occurs in the texts.", 1)
+    integer("num_unused", 99, "Number of tokens to reserve, [unused0] and so on.", 0)
     explanation = (
         "How many different characters to keep, the most frequent ones. Default: all. About 1000 "
         "are enough for English from the web, 6000 to 8000 for Chinese."

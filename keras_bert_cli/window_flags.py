@@ -22,11 +22,11 @@ def define_window_flags(values):
         values: `absl.flags.FlagValues`.
     """
     explanation = (
-        "For long texts: the model reads windows of --sequence_length tokens, and this makes one "
-        "vector of the vectors of the windows. Default: one window, the beginning of a text."
+        "For long texts: read windows of --sequence_length tokens, and pool their vectors in this "
+        "way. Default: read one window, the beginning of a text."
     )
     flags.DEFINE_enum("window_pooling", None, list(POOLINGS), explanation, flag_values=values)
-    explanation = "Most windows of a text, with --window_pooling."
+    explanation = "Maximum number of windows of a text, with --window_pooling."
     flags.DEFINE_integer("max_windows", 32, explanation, 1, flag_values=values)
     explanation = (
         "Windows of a text in a training step, a random sample, with --window_pooling. Default: "

@@ -30,8 +30,8 @@ class Embed(Kind):
     @staticmethod
     def define_flags(values):
         explanation = (
-            "Column of texts that do not match, with --task embed. Default: the texts of the "
-            "other pairs of a batch are the only ones."
+            "Column of texts that do not match, with --task embed. Default: only the other pairs "
+            "of a batch are negatives."
         )
         flags.DEFINE_string("negative_column", None, explanation, flag_values=values)
 

@@ -1,4 +1,4 @@
-"""What a value of --task means to `finetune`, `evaluate` and `predict`."""
+"""The base of the kinds of tasks, the values of --task."""
 
 from abc import ABC, abstractmethod
 

@@ -25,7 +25,7 @@ class MultiLabel(Classify):
 
     @staticmethod
     def define_flags(values):
-        explanation = "multilabel: what stands between the labels of a text."
+        explanation = "Separator of the labels of a text, with --task multilabel."
         flags.DEFINE_string("label_separator", ",", explanation, flag_values=values)
 
     @classmethod

@@ -33,7 +33,7 @@ class Questions(Kind):
 
     @staticmethod
     def define_flags(values):
-        explanation = "Most tokens of an answer with --task qa."
+        explanation = "Maximum number of tokens in an answer, with --task qa."
         flags.DEFINE_integer("max_answer_length", 30, explanation, 1, flag_values=values)
 
     @classmethod

@@ -33,11 +33,10 @@ class Seq2Seq(Kind):
 
     @staticmethod
     def define_training_flags(values):
-        explanation = "Most tokens of a text that is written, with --task seq2seq."
+        explanation = "Maximum number of tokens in a written text, with --task seq2seq."
         flags.DEFINE_integer("max_target_length", 32, explanation, 2, flag_values=values)
         explanation = (
-            "How many beginnings of a text are kept while it is written, with --task seq2seq. 1 "
-            "takes the most probable token each time."
+            "Number of beams of the search for a text, with --task seq2seq. 1 is a greedy search."
         )
         flags.DEFINE_integer("num_beams", 1, explanation, 1, flag_values=values)
 

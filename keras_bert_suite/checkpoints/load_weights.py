@@ -24,7 +24,7 @@ def load_weights(model, checkpoint, skip=()):
 
     Raises:
         ValueError: if the checkpoint lacks a tensor, has a tensor of another shape, or has a
-            tensor in a part of the model that has no place for it, naming these tensors; if two
+            tensor of a part of the model that lacks this weight, naming these tensors; if two
             tensors differ for which the model has one weight; if the name table has no name for a
             weight; if a file is damaged.
 

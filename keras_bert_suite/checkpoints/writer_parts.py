@@ -8,14 +8,16 @@ from keras_bert_suite.files.messages import list_names
 
 
 def find_tokenizer(model, tokenizer, kinds):
-    """The tokenizer to write: the one that was given, or else that of a task's preprocessor.
+    """Finds the tokenizer to write: `tokenizer`, or else that of the task's preprocessor.
 
     Args:
         model: backbone or task.
         tokenizer: the tokenizer that was given, or None.
-        kinds: tuple of str, the classes of the tokenizers that the format holds. If a preprocessor
-            has a tokenizer of another class, such as one of KerasHub's, that tokenizer is not
-            written.
+        kinds: tuple of str, the classes of tokenizers that the format can hold.
+
+    Returns:
+        the tokenizer. None if none was given, and the preprocessor has none or one of another
+        class, such as a tokenizer of KerasHub.
     """
     if tokenizer is not None:
         return tokenizer
@@ -24,16 +26,19 @@ def find_tokenizer(model, tokenizer, kinds):
 
 
 def collect_weights(model, table, owner):
-    """dict of path -> weight of a model, if all weights have a name in the table.
+    """Collects the weights of a model by path, and checks that the format can hold them all.
 
     Args:
         model: `keras.Model`, built.
         table: `NameTable` of the format.
         owner: as for `write_fields`.
 
+    Returns:
+        dict of path -> weight.
+
     Raises:
-        ValueError: if the format has no place for some weights, naming them, or for the pooling of
-            a classifier, or for the relations of a `Pretrainer`.
+        ValueError: if the format cannot hold some weights, naming them; or the pooling of a
+            classifier; or a head for three relations of a `Pretrainer`.
     """
     weights = weights_by_path(model)
     for name in ("pooling", "window_pooling"):

@@ -72,7 +72,7 @@ class CorpusFolder:
     def copy(self, file: str) -> Iterator[Path]:
         """Yields the path of a file on this machine. It is a copy if the folder is remote.
 
-        The copy is removed when the block ends. A reader that has opened it before can go on
+        The copy is removed when the block ends. A reader that has opened it before can continue
         reading. The system frees the disk when this reader closes the copy, or is killed.
         """
         if not self.is_remote:

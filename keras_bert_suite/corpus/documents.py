@@ -20,9 +20,9 @@ def read_documents(corpus_slice, options, faults):
     Each line of "sentences" is a sentence. The texts of "files" and "jsonl" are split by
     `split_sentences`. A byte order mark is dropped, and so are blank lines of "jsonl".
 
-    A document that cannot be read is left out, and `faults` says why: it has bytes that are not
-    of the encoding (with `errors` "strict"), it is not a JSON object with a text under `text_key`,
-    or its file cannot be unpacked.
+    A document that cannot be read is left out, and `faults` says why. There are three reasons: it
+    has bytes that are not of the encoding (with `errors` "strict"); it is not a JSON object with a
+    text under `text_key`; or its file cannot be unpacked.
 
     Args:
         corpus_slice: `CorpusSlice`.

@@ -1,4 +1,4 @@
-"""Collects the places of a corpus that cannot be read, and lists them for a person."""
+"""Collects the documents of a corpus that cannot be read, and describes them in a message."""
 
 import os
 
@@ -20,7 +20,7 @@ REMEDIES = {
 
 
 class Faults:
-    """The places of a corpus that cannot be read. It keeps the first places of each file.
+    """The faults of a corpus: places that cannot be read. It keeps the first of each file.
 
     Attributes:
         documents: int, how many documents cannot be read. The rest of a file that cannot be

@@ -22,7 +22,7 @@ class InputOptions:
         encoding: str, the encoding of the files. Python must know it, and it must end a line with
             the byte 0x0a. It is stored under Python's name of it, "utf-8-sig" as "utf-8".
         errors: "strict" counts bytes that are not of the encoding as a fault, "replace" reads
-            U+FFFD in place of them.
+            U+FFFD instead of them.
         on_error: "stop" refuses an input with documents that cannot be read, "skip" leaves such
             documents out and counts them.
 

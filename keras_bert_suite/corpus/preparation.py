@@ -39,7 +39,7 @@ def prepare_corpus(
     shards that are finished and intact.
 
     The whole input is read once before the first shard is written, so that one error can list all
-    places that cannot be read.
+    documents that cannot be read.
 
     ```python
     tokenizer = WordPieceTokenizer("vocab.txt")
@@ -67,10 +67,10 @@ def prepare_corpus(
             each slice.
 
     Returns:
-        dict, the manifest. It has the counts "documents", "sentences", "tokens", "unknown_tokens",
+        dict, the manifest. It has the arguments, and "shards" with a summary of each shard. Its
+        counts are "documents", "sentences", "tokens", "unknown_tokens",
         "single_sentence_documents", "skipped_documents" (left out by `on_error`) and
-        "replaced_texts" (lines or files in which `errors` replaced bytes), the arguments, and
-        "shards" with a summary of each shard.
+        "replaced_texts" (lines or files in which `errors` replaced bytes).
 
     Raises:
         ValueError: if documents cannot be read, naming the first places in each file, see

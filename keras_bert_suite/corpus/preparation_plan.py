@@ -1,4 +1,4 @@
-"""The plan of a prepared corpus. It is written first, and compared when a run goes on."""
+"""The plan of a prepared corpus. It is written first, and compared when a run resumes."""
 
 import contextlib
 import dataclasses

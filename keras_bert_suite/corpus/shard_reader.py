@@ -124,7 +124,7 @@ class ShardedCorpus(TokenCorpus):
                 if len(self._open_shards) > MAX_OPEN_SHARDS:
                     self._open_shards.popitem(last=False)
             self._open_shards.move_to_end(shard)
-        # A thread that needs no new shard goes on: a remote shard is copied first.
+        # A thread that needs no new shard continues: a remote shard is copied first.
         if is_first:
             try:
                 with self._opening:  # Not every file system of fsspec may be read by two threads.

@@ -74,7 +74,7 @@ class WorkerProcess:
             raise RuntimeError(
                 f"A worker process ended with status {status} at {arguments[-1]}. If it printed no "
                 "error, it was killed, and memory may have run out: take fewer workers. Finished "
-                "shards are kept. Run again to go on."
+                "shards are kept. Run again to continue."
             ) from None
         if error is not None:
             raise error

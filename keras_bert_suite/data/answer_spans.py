@@ -1,4 +1,4 @@
-"""Reads the labels of questions: the place of each answer in its context."""
+"""Reads the labels of questions: the position of each answer in its context."""
 
 import numpy as np
 
@@ -34,7 +34,7 @@ def read_answer_spans(labels, contexts):
 
     Raises:
         ValueError: if there are more or fewer labels than questions, if a label has another form,
-            or if the context does not have an answer at its place, naming the row.
+            or if the context does not have an answer at its position, naming the row.
     """
     rows = _read_rows(labels, len(contexts))
     spans = [
@@ -80,8 +80,8 @@ def check_token_spans(labels, shape):
     labels = np.asarray(labels)
     if labels.shape != (shape[0], 2) or labels.dtype.kind not in "iu":
         raise ValueError(
-            "The labels of packed arrays must be integers (N, 2), the places of the first and the "
-            f"last token of each answer, for {shape[0]} rows, got {labels.dtype} of shape "
+            "The labels of packed arrays must be integers (N, 2), the positions of the first and "
+            f"the last token of each answer, for {shape[0]} rows, got {labels.dtype} of shape "
             f"{labels.shape}."
         )
     wrong = np.flatnonzero(
@@ -90,7 +90,7 @@ def check_token_spans(labels, shape):
     if len(wrong):
         raise ValueError(
             f"Row {wrong[0]} has its answer at the tokens {labels[wrong[0]].tolist()}, wanted a "
-            f"first and a last token from 0 to {shape[1] - 1}. Place 0, [CLS], is no answer."
+            f"first and a last token from 0 to {shape[1] - 1}. Position 0, [CLS], means no answer."
         )
     return labels.astype("int32")
 
@@ -160,7 +160,8 @@ def _read_spans(row, context, number):
     if not 0 <= start < end <= len(context):
         raise ValueError(
             f"The answer of row {number} is from character {start} to {end}, wanted "
-            f"0 <= start < end <= {len(context)}, the length of its context; (-1, -1) is no answer."
+            f"0 <= start < end <= {len(context)}, the length of its context; (-1, -1) is no "
+            "answer."
         )
     return [(start, end)]
 

@@ -94,7 +94,7 @@ def num_batches(dataset):
         except TypeError:
             size = None
     if size == 0:
-        raise ValueError("The data set has no batches. Add rows, or lower its batch size.")
+        raise ValueError("The dataset has no batches. Add rows, or lower its batch size.")
     return size if size is None or size < sys.maxsize else None
 
 
@@ -113,7 +113,7 @@ def preprocess_batches(
         dataset: a dataset, see `is_dataset`.
         preprocess_samples: function. It runs on threads that read ahead if the dataset allows it,
             or in the graph of a `tf.data` dataset.
-        total: int, how many batches will be asked for. A dataset with fewer batches is repeated. If
+        total: int, how many batches will be read. A dataset with fewer batches is repeated. If
             Keras is told the number of steps of an epoch, it draws all epochs from one iterator.
             This number may be more or less than a pass. None is one pass.
         first: int, how many batches at the beginning to leave out; only for a `grain.MapDataset`.

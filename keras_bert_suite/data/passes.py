@@ -56,7 +56,7 @@ def read_batches(dataset, repeat=False, shuffle=False):
             number += 1
             yield batch
         if not number:
-            raise ValueError("The data set has no batches. Add rows to it.")
+            raise ValueError("The dataset has no batches. Add rows to it.")
         if not repeat:
             return
 

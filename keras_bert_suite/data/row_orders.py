@@ -1,7 +1,7 @@
 """The order in which the rows of a dataset are visited.
 
 An order is a function from the epoch to a permutation of the rows, int (N,). It is a pure function
-of (seed, epoch), so that any batch of any epoch can be asked for at any time.
+of (seed, epoch), so that any batch of any epoch can be made at any time.
 """
 
 import functools

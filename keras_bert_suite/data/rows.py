@@ -275,7 +275,7 @@ def _batch_column(column):
         shape is not None and getattr(shape, "rank", len(shape)) == 0
     ):
         raise ValueError(
-            "The data set has single texts, wanted batches of texts. Call "
+            "The dataset has single texts, wanted batches of texts. Call "
             "`dataset.batch(batch_size)` on it."
         )
     return column.tolist() if isinstance(column, np.ndarray) else column

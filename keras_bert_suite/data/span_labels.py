@@ -24,7 +24,7 @@ def read_span(span, row):
     """Reads a span, a triple or an `Entity`, as `(start, end, type)`.
 
     Raises:
-        ValueError: if `span` is neither, or its places are not whole numbers with start < end,
+        ValueError: if `span` is neither, or its positions are not whole numbers with start < end,
             naming the row.
     """
     if hasattr(span, "label"):
@@ -40,7 +40,7 @@ def read_span(span, row):
     if not 0 <= start < end:
         raise ValueError(
             f"A span of row {row} must have 0 <= start < end, got start {start} and end {end}. "
-            "`end` is the place after the last word or character."
+            "`end` is the position after the last word or character."
         )
     return start, end, kind.decode() if isinstance(kind, bytes) else kind
 
@@ -82,7 +82,7 @@ def check_span_arrays(spans, label_names):
 
     Args:
         spans: array of integers (N, M, 3): the first and the last token of an entity, and its
-            label id. A negative first token marks a place without an entity.
+            label id. A negative first token marks a position without an entity.
         label_names: list of C names.
 
     Returns:

@@ -196,7 +196,7 @@ class _Reader:
 
 
 def describe_misplaced(text, start, context):
-    """Says what is wrong if a context does not have an answer at its place, and what to do.
+    """Says what is wrong if a context does not have an answer at its position, and what to do.
 
     Args:
         text: str, the answer.
@@ -204,7 +204,7 @@ def describe_misplaced(text, start, context):
         context: str.
 
     Returns:
-        str, or None if the answer is at its place.
+        str, or None if the answer is at its position.
     """
     if text and start >= 0 and context.startswith(text, start):
         return None

@@ -37,7 +37,7 @@ class Table:
         return len(self.line_numbers)
 
     def locate(self, row):
-        """The place of a row, as text for a message: "train.tsv, line 7"."""
+        """Where a row is, as text for a message: "train.tsv, line 7"."""
         return f"{self.path}, line {self.line_numbers[row]}"
 
 

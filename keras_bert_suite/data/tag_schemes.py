@@ -121,8 +121,8 @@ def infer_scheme(label_names):
 def allowed_neighbours(label_names, scheme):
     """Says which label may follow which, in a scheme.
 
-    In BIO an I follows a B or an I of its type. In BIOES and BMES an entity that has begun goes on
-    until its E, and only B, S and O come between entities.
+    In BIO an I follows a B or an I of its type. In BIOES and BMES an entity that has begun
+    continues until its E, and only B, S and O come between entities.
 
     Args:
         label_names: list of C tags. The id C stands for the border of a sentence.

@@ -67,7 +67,7 @@ def to_tensorflow_dataset(dataset, fixed_labels=False):
     batches = iter(dataset)
     first = next(batches, None)
     if first is None:
-        raise ValueError("The data set has no batches.")
+        raise ValueError("The dataset has no batches.")
 
     def open_sizes(array):
         return tf.TensorSpec([None] * array.ndim, array.dtype)

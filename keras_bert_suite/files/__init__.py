@@ -1,1 +1,1 @@
-"""Files that are there whole or not at all, and messages about damaged files."""
+"""Atomic writes of files and folders, checksums, locks, and messages about damaged files."""

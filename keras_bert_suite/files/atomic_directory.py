@@ -1,4 +1,4 @@
-"""Directories that are there whole or not at all."""
+"""Atomic directories: complete or absent."""
 
 import contextlib
 import os

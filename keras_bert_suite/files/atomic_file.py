@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all, and JSON with a checksum.
+"""Atomic files, complete or absent, and JSON with a checksum.
 
 The command line loads this file before Keras is imported, so it imports the standard library only.
 """
@@ -38,7 +38,7 @@ def atomic_file(path):
 
 
 def write_json(path, value):
-    """Writes a JSON file, UTF-8 and indented, whole or not at all."""
+    """Writes a JSON file atomically, UTF-8 and indented."""
     text = json.dumps(value, indent=2, ensure_ascii=False) + "\n"
     with atomic_file(path) as aside:
         aside.write_text(text, encoding="utf-8", newline="\n")

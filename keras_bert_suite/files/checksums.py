@@ -53,7 +53,7 @@ def check_checksums(folder):
         if not line.strip():
             continue
         wanted, separator, name = os.fsdecode(line).partition(" ")
-        # `sha256sum --binary` writes an asterisk in place of the second space.
+        # `sha256sum --binary` writes an asterisk instead of the second space.
         separator, name = separator and name[:1] in ("*", " "), name[1:]
         if Path(name) == Path(CHECKSUMS):
             continue  # A list of all files that was made anew has itself among them.

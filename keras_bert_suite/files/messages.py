@@ -26,7 +26,7 @@ def reading(path):
     Errors of a backend about its device, such as one without memory, say nothing about the file. So
     they stay as they are.
 
-    A reader cannot foresee each value that a damaged or hostile file may hold in place of another.
+    A reader cannot foresee each value that a damaged or hostile file may hold instead of another.
     An error that does not name the file, or says more than `MAX_MESSAGE` characters, becomes a
     ValueError that does. The block must only read: an error about an argument of the user would
     blame the file.

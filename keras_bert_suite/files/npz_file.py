@@ -1,4 +1,4 @@
-"""Reads .npz files of strangers."""
+"""Reads .npz files that may be damaged or hostile."""
 
 import io
 import math

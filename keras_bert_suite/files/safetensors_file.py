@@ -1,4 +1,4 @@
-"""Writing safetensors."""
+"""Writes safetensors files."""
 
 
 def write_safetensors(path, tensors, metadata=None):

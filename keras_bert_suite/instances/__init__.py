@@ -1,4 +1,4 @@
-"""Makes pretraining batches of a corpus: plans instances, packs and masks them."""
+"""Makes pretraining batches from a corpus: plans instances, packs them and masks them."""
 
 from keras_bert_suite.instances.google_examples import GoogleExamples, write_google_examples
 from keras_bert_suite.instances.mixed_batches import MixedBatches, share_rows

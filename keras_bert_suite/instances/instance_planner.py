@@ -1,4 +1,4 @@
-"""Plans the token ranges of pretraining instances.
+"""Plans which tokens each pretraining instance has.
 
 A plan needs only the lengths of the sentences. No token is read. D documents, S sentences, N
 instances.
@@ -54,26 +54,26 @@ class InstancePlanner:
 
     Modes:
         "pairs": Google's `create_pretraining_data.py`. A gathering is consecutive sentences of a
-            document, up to `target` tokens or the end of the document. It is cut into A and B at a
-            random border of two sentences, and the label is 0. A gathering of one sentence always
-            gets a random B, and other gatherings get it with probability 1/2: sentences of another
-            document, from a random place on, until A and B have `target` tokens. The label is then
-            1, and the next gathering begins with the sentences that would have been B. If a pair is
-            too long, the longer segment loses tokens, or B if both are equally long. Each token is
-            lost at the front or at the back with probability 1/2. `target` is drawn for each
-            document: with probability `short_seq_prob` it is an even draw from 2 to the room in a
-            row, otherwise it is the room.
+            document, up to `target` tokens or the end of the document. It is cut into A and B
+            between two random sentences, and the label is 0. With probability 1/2, and always if
+            the gathering has one sentence, B is random and the label is 1. A random B is sentences
+            of another document, from a random sentence on, until A and B have `target` tokens. The
+            next gathering then begins with the sentences that would have been B. If a pair is too
+            long, the longer segment loses tokens, or B if both are equally long. Each token is lost
+            at the front or at the back with probability 1/2. `target` is drawn for each document:
+            with probability `short_seq_prob` it is an even draw from 2 to the room in a row,
+            otherwise it is the room.
         "sop": sentence order (ALBERT's `create_pretraining_data.py`). This is "pairs", but B
             follows A. With probability 1/2 A and B change places, and the label is 1. A gathering
             of one sentence gets a random B with label 1, as in Google's code.
         "relations": next, previous or random text (StructBERT, Wang et al., 2019,
-            https://arxiv.org/abs/1908.04577, section 2.3.2). This is "pairs", but with probability
-            1/3 B follows A (label 0), with 1/3 it is a random B (label 1), and with 1/3 A and B
+            https://arxiv.org/abs/1908.04577, section 2.3.2). This is "pairs" with three labels,
+            each with probability 1/3: B follows A (label 0), B is random (label 1), or A and B
             change places, so that B is the text before A (label 2). A gathering of one sentence
             gets a random B, so label 1 is the most frequent. The paper does not say what such a
             text gets.
         "full_sentences": one segment (RoBERTa, Liu et al., 2019, https://arxiv.org/abs/1907.11692)
-            of as many consecutive sentences as fit into `target` tokens. It goes on over the end
+            of as many consecutive sentences as fit into `target` tokens. It continues over the end
             of a document, with an extra [SEP] there.
         "doc_sentences": as "full_sentences", but the segment ends where its document ends.
 
@@ -85,7 +85,7 @@ class InstancePlanner:
 
     Args:
         corpus: `TokenCorpus`.
-        sequence_length: int, the most tokens in a row, special ones included.
+        sequence_length: int, the maximum sequence length, with special tokens.
         mode: one of `MODES`.
         short_seq_prob: float from 0 to 1.
         seed: int, not negative.

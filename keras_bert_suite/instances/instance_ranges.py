@@ -22,7 +22,7 @@ def plan_pairs(rng, tokens_before, document_starts, documents, budget, short_seq
         tokens_before: int64 (S + 1,), the tokens before each sentence of the corpus.
         document_starts: int64 (D + 1,), the first sentence of each document, then S.
         documents: `(first, end)`, the documents to plan.
-        budget: int, the most tokens of a row, without special ones.
+        budget: int, the maximum number of tokens of a row, without special ones.
         short_seq_prob: float.
         mode: a key of `PAIR_MODES`.
 

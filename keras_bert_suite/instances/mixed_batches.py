@@ -1,4 +1,4 @@
-"""Mixes batches of several corpora, row by row."""
+"""Mixes rows of several corpora in each batch."""
 
 import math
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ class MixedBatches(grain.MapDataset):
     """A Grain dataset of batches whose rows come from several datasets of batches.
 
     Element i has the rows of element i of each dataset, one dataset after the other. So it is a
-    pure function of i if the elements of the datasets are, and each dataset goes on at its own
-    place after a resume. The share of a dataset is its share of the rows.
+    pure function of i if the elements of the datasets are. After a resume, each dataset continues
+    where it was. The batch size of a dataset is its share of the rows.
 
     An epoch of the mixture is as long as the longest epoch of a dataset. The other datasets begin
     their next epochs meanwhile.

@@ -1,4 +1,4 @@
-"""Cuts masked pretraining batches from a tokenized corpus when they are needed."""
+"""Makes masked pretraining batches from a tokenized corpus while a training runs."""
 
 import functools
 import warnings
@@ -38,28 +38,30 @@ PAIRS_TO_JUDGE = 100
 class PretrainingBatches(grain.MapDataset):
     """A Grain dataset of batches for masked language modelling, with or without sentence pairs.
 
-    Every epoch has instances and masks of its own, in an order of its own. Element i is a pure
-    function of the arguments and i. So it does not depend on threads, processes or a resume at i.
-    Elements past the length belong to later epochs, which `repeat` asks for.
+    Every epoch has its own instances and masks, in its own order. Element i is a pure function of
+    the arguments and i. So it does not depend on threads, on processes, or on a resume at i.
+    Elements past the length belong to later epochs, which `repeat` reads.
 
-    Every epoch has as many batches as the instances of epoch 0 fill. So every epoch has the same
-    number of steps. The number of instances differs from epoch to epoch: by some percent with a
-    thousand documents, by less with more documents. If an epoch has more instances than its batches
-    hold, it leaves the last instances out. If it has fewer, it visits its first instances again.
+    Every epoch has the same number of batches: as many as the instances of epoch 0 fill. The number
+    of instances differs from epoch to epoch, by some percent with a thousand documents and by less
+    with more documents. If an epoch has more instances than its batches hold, the last instances
+    are left out. If it has fewer, its first instances are used again.
 
     With a masker of `dynamic=False` every epoch has the same instances and masks, in another order.
     `evaluate` always begins at element 0, so it always sees the same batches.
 
-    An epoch is a sequence of stretches. A stretch has the instances of up to `shuffle_blocks`
-    blocks of a million sentences in a shuffled order. The blocks are drawn from equal parts of the
-    corpus, so a batch mixes documents of the whole corpus. A corpus of up to `shuffle_blocks`
-    blocks is one stretch. The plan of a stretch is made before its first batch. From the middle of
-    a stretch on, a thread plans the next. Each of the two plans takes 29 bytes for each
-    instance of a stretch. Lengths of sentences are read for a plan, and not kept.
+    An epoch is planned and shuffled part by part. A part is called a stretch. It has the instances
+    of up to `shuffle_blocks` blocks of a million sentences, in a shuffled order. The blocks of a
+    stretch come from equal parts of the corpus, so a batch mixes documents of the whole corpus. A
+    corpus of up to `shuffle_blocks` blocks is one stretch.
 
-    If there are several stretches, each of them has a fixed number of batches, and leaves instances
-    out or visits some again, as said above for an epoch. Of a corpus of more than 32 blocks, the
-    instances are counted in 32 of them only, and estimated for the others.
+    The plan of a stretch is made before its first batch. From the middle of a stretch on, a thread
+    plans the next stretch. Each of the two plans takes 29 bytes for each instance. The lengths of
+    sentences are read for a plan, and not kept.
+
+    If there are several stretches, each has a fixed number of batches. It leaves instances out or
+    uses some again, as an epoch does. In a corpus of more than 32 blocks, the instances of 32
+    blocks are counted, and those of the others are estimated.
 
     Args:
         corpus: `TokenCorpus`.
@@ -72,8 +74,9 @@ class PretrainingBatches(grain.MapDataset):
         short_seq_prob: float, how often to aim at a random shorter length.
         seed: int, not negative, the seed of the instances and of their order. The masker has a seed
             of its own for the masks.
-        shuffle_blocks: int, the most blocks of the corpus that are shuffled together. A block takes
-            some 40 MB. None shuffles the whole corpus, and gives the batches of former versions.
+        shuffle_blocks: int, the maximum number of blocks of the corpus that are shuffled together.
+            A block takes some 40 MB. None shuffles the whole corpus, and gives the batches of
+            former versions.
 
     Raises:
         ValueError: if an argument is out of its range, an epoch does not fill a batch, or `mode`

@@ -19,12 +19,16 @@ class Dense(keras.layers.Dense):
     """Keras' dense layer, computed as one product of two matrices that adds the bias itself.
 
     Keras multiplies (B, L, I) with (I, units), and then adds the bias, which reads and writes the
-    output once more. PyTorch and TensorFlow join the product with the bias if they are asked to;
-    TensorFlow joins it with an activation too that nothing else reads, such as `gelu_erf` outside
-    training. JAX' compiler joins them unasked, but copies both sides of a product over two axes,
-    which the gradient of the kernel would be. On a CPU, JAX multiplies bfloat16 fast only if the
-    result is float32, so it does that outside training. Weights, LoRA and quantization are those
-    of `keras.layers.Dense`.
+    output once more.
+
+    - PyTorch and TensorFlow have an op for the product with the bias. TensorFlow's op also computes
+      an activation, such as `gelu_erf`, if nothing else reads its input, as outside of training.
+    - JAX' compiler joins the product and the bias by itself. But it copies both sides of a product
+      over two axes, as the gradient of the kernel would be. So the inputs become a matrix first.
+    - On a CPU, JAX multiplies bfloat16 fast only if the result is float32. So outside of training
+      the result is float32.
+
+    Weights, LoRA and quantization are those of `keras.layers.Dense`.
     """
 
     def quantize(self, mode: Any = None, type_check: bool = True, config: Any = None) -> None:

@@ -34,8 +34,8 @@ class ModernBertBlock(keras.layers.Layer):
         initializer_range: float, standard deviation of the truncated normal for the layers that
             read hidden states.
         output_range: float, the same for the layers that write hidden states.
-        remat: bool, whether a training step computes the block a second time for its gradient, in
-            place of keeping what it computes on its way; see `recompute`.
+        remat: bool, whether a training step computes the block a second time for its gradient,
+            instead of keeping its activations; see `recompute`.
 
     Source: Warner et al., 2024 (https://arxiv.org/abs/2412.13663), section 2.1.
     """
@@ -135,7 +135,7 @@ class ModernBertBlock(keras.layers.Layer):
         sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
-        """Encodes each token from the tokens that it may look at.
+        """Encodes each token from the tokens that it may attend to.
 
         Args:
             hidden: float (B, L, H).
@@ -181,7 +181,7 @@ class ModernBertBlock(keras.layers.Layer):
         return hidden if norm is None else norm(hidden)
 
     def compute_probabilities(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
-        """How much each token takes from each other token, without dropout.
+        """The attention probabilities of each pair of tokens, without dropout.
 
         Args:
             hidden: float (B, L, H), the input of the block.

@@ -18,9 +18,9 @@ def recompute(
 ) -> Tensor:
     """Computes `function(hidden)` now, and again when its gradient is wanted.
 
-    What the function computes on its way is thrown away in between. The second time it draws the
-    random numbers of the first, so output and gradients are those of the function. Keras' own
-    `RematScope` draws new ones.
+    The activations in between are thrown away. The second time, the function draws the random
+    numbers of the first, so output and gradients are those of the function. Keras' own `RematScope`
+    draws new ones.
 
     Args:
         layer: the layer whose variables the function reads. The non-trainable ones that it changes

@@ -26,8 +26,8 @@ class TransformerBlock(keras.layers.Layer):
         attention_dropout: float, dropout rate of the attention probabilities.
         layer_norm_epsilon: float.
         initializer_range: float, standard deviation of the truncated normal.
-        remat: bool, whether a training step computes the block a second time for its gradient, in
-            place of keeping what it computes on its way; see `recompute`.
+        remat: bool, whether a training step computes the block a second time for its gradient,
+            instead of keeping its activations; see `recompute`.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805).
     """
@@ -135,7 +135,7 @@ class TransformerBlock(keras.layers.Layer):
         return self.finish(hidden, attended, training=training)
 
     def finish(self, hidden: Tensor, attended: Tensor, training: bool | None = None) -> Tensor:
-        """What follows the attention: residual, norm and feed-forward network.
+        """Computes what follows the attention: residual, norm and feed-forward network.
 
         Args:
             hidden: float (B, L, H), the input of the block.

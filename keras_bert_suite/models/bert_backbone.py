@@ -47,7 +47,7 @@ ACTIVATIONS = {
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class BertBackbone(TextEncoder):
-    """A functional BERT encoder with every dial a BERT checkpoint can turn.
+    """A functional BERT encoder, with an argument for everything in which BERT checkpoints differ.
 
     Inputs, a dictionary: `token_ids`, `segment_ids` and `padding_mask`, each int32
     (B, L); the mask is 1 on tokens and 0 on padding.
@@ -67,16 +67,16 @@ class BertBackbone(TextEncoder):
         dropout: float, dropout rate of embeddings and sublayer outputs.
         attention_dropout: float, dropout rate of the attention probabilities.
             Defaults to `dropout`.
-        max_sequence_length: int, the most tokens in a row.
+        max_sequence_length: int, the maximum sequence length.
         num_segments: int, rows of the segment embedding; 0 for no such table.
         embedding_dim: int, width of the embedding tables. Defaults to `hidden_dim`;
             any other width is projected to it.
         layer_norm_epsilon: float.
         initializer_range: float, standard deviation of the truncated normal.
         output_hidden_states: bool, whether to output `hidden_states`.
-        attention_pattern: str, which tokens a token looks at: "bidirectional" (all of them),
+        attention_pattern: str, which tokens a token attends to: "bidirectional" (all of them),
             "left_to_right" (itself and the tokens before it), "right_to_left", "seq2seq" (a
-            token of segment 0 at segment 0, a token of segment 1 at segment 0, at itself and at
+            token of segment 0 to segment 0; a token of segment 1 to segment 0, to itself and to
             the tokens of segment 1 before it), or "unilm" (each row as its segments say, see
             `LanguageModelMixture`; needs `num_segments=6`).
         remat: bool, whether a training step computes each block a second time for its gradient.
@@ -245,7 +245,7 @@ class BertBackbone(TextEncoder):
         return sees_all and all(attention.takes_groups for attention in attentions)
 
     def takes_lengths(self) -> bool:
-        """Whether the attention of this model takes lengths of rows in place of a mask.
+        """Whether the attention of this model takes lengths of rows instead of a mask.
 
         Rows are aligned on one device only, because their tokens are found by their places in the
         whole batch.
@@ -262,7 +262,7 @@ class BertBackbone(TextEncoder):
     def show_tokens(
         self, inputs: dict[str, Tensor], attention_pattern: str, dtype: Dtype | None
     ) -> dict[str, Tensor]:
-        """What the attention layers need to know of the tokens that a token may look at.
+        """What the attention layers need to know of the tokens that a token may attend to.
 
         Args:
             inputs: dict of int32 (B, L), the model's inputs.

@@ -30,9 +30,9 @@ _INHERITED = (
 class LongformerBackbone(RobertaBackbone):
     """A functional Longformer encoder: RoBERTa's encoder, whose memory is linear in the length.
 
-    A token looks at the tokens within a window around it, and at the global tokens of its row.
-    Global tokens look at the whole row, see `LongformerAttention`. `global_tokens` names a rule for
-    them, which holds in tasks and exports too. `from_preset` of a task sets the rule that
+    A token attends to the tokens within a window around it, and to the global tokens of its row.
+    Global tokens attend to the whole row, see `LongformerAttention`. `global_tokens` names a rule
+    for them, which holds in tasks and exports too. `from_preset` of a task sets the rule that
     transformers has for its head: "first_text", the question, for a `QuestionAnswerer`;
     "later_texts", the ending, for a `MultipleChoice`; "none" for tasks on tokens and on masked
     tokens; and "first_token" for others. (LongformerModel itself has none by default.)
@@ -40,7 +40,7 @@ class LongformerBackbone(RobertaBackbone):
 
     Inputs, a dictionary: `token_ids` and `padding_mask`, each int32 (B, L), and `segment_ids` with
     `takes_segments`. It may have `global_attention_mask` too, int32 (B, L), 1 on global tokens and
-    0 on others. This is in place of the rule, also in the inputs of a task. With packed rows it has
+    0 on others. It replaces the rule, also in the inputs of a task. With packed rows it has
     the shape of the batch, as the other inputs. Outputs are those of `RobertaBackbone`.
 
     Rows need not be padded to a multiple of the window.
@@ -49,14 +49,15 @@ class LongformerBackbone(RobertaBackbone):
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim: as for
             `BertBackbone`.
         attention_window: int, or a list of an int for each layer: the width of the window, an even
-            number. A token looks at half as many tokens to each side.
+            number. A token attends to half as many tokens to each side.
         global_tokens: str, which tokens of a row are global:
             "first_token": the first token;
             "first_text": the tokens before the first separator, such as a question;
             "later_texts": the tokens after the first text;
             "none". Then the global projections are not trained.
-        max_global_tokens: int, the most global tokens of a row. Of "first_text" and "later_texts"
-            the first ones are global. A `global_attention_mask` with more is an error.
+        max_global_tokens: int, the maximum number of global tokens of a row. Of "first_text" and
+            "later_texts" the first ones are global. A `global_attention_mask` with more is an
+            error.
         separator_id: int, the token that ends a text of a row, for "first_text" and "later_texts".
         takes_segments: bool, whether `segment_ids` are an input. Without, every token is in segment
             0, as in RoBERTa.
@@ -130,7 +131,7 @@ class LongformerBackbone(RobertaBackbone):
 
     @property
     def max_global_tokens(self) -> int:
-        """int, the most global tokens of a row."""
+        """int, the maximum number of global tokens of a row."""
         return self.global_token_marker.max_tokens
 
     @property
@@ -143,7 +144,7 @@ class LongformerBackbone(RobertaBackbone):
         return LongformerBlock(reach=self.attention_window[index] // 2, **arguments)
 
     def takes_lengths(self) -> bool:
-        """Whether the attention of this model takes lengths of rows in place of a mask. Never."""
+        """Whether the attention of this model takes lengths of rows instead of a mask. Never."""
         return False
 
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
@@ -171,13 +172,13 @@ class LongformerBackbone(RobertaBackbone):
         max_sequence_length: int = 4096,
         **kwargs: Any,
     ) -> Self:
-        """Makes a Longformer that goes on from a BERT or a RoBERTa.
+        """Makes a Longformer that continues a BERT or a RoBERTa.
 
         Its position embedding repeats that of the encoder, again and again. Its global projections
         are copies of the projections of the encoder. All other weights are those of the encoder.
         So a row within the window has the outputs of the encoder. Train the Longformer on masked
         tokens of long texts for some thousand steps before you fine-tune it. The head of a
-        `Pretrainer` goes on too: `new.masked_lm.set_weights(old.masked_lm.get_weights())`.
+        `Pretrainer` continues too: `new.masked_lm.set_weights(old.masked_lm.get_weights())`.
 
         ```python
         roberta = RobertaBackbone.from_preset("path/to/roberta")
@@ -188,7 +189,7 @@ class LongformerBackbone(RobertaBackbone):
             encoder: `BertBackbone` or `RobertaBackbone`. With the segments of a BERT the Longformer
                 `takes_segments`.
             separator_id: int, the id of [SEP] or </s> in the tokenizer of the encoder.
-            max_sequence_length: int, the most tokens in a row.
+            max_sequence_length: int, the maximum sequence length.
             **kwargs: other arguments of the constructor, which override those of the encoder.
 
         Raises:
@@ -251,7 +252,7 @@ def _check_encoder(encoder: BertBackbone) -> None:
     known = isinstance(encoder, BertBackbone) and type(encoder.embeddings) is BertEmbeddings
     if not known or any(type(block.self_attention) is not SelfAttention for block in blocks):
         raise ValueError(
-            "A Longformer goes on from a BertBackbone or a RobertaBackbone, whose layers it has, "
+            "A Longformer continues a BertBackbone or a RobertaBackbone, whose layers it has, "
             f"got a {type(encoder).__name__}."
         )
 

@@ -1,4 +1,4 @@
-"""Weights that are shared among devices, and checked when they are made."""
+"""Model parallelism under JAX: weights that devices share, checked when they are made."""
 
 from typing import Any
 
@@ -8,12 +8,12 @@ import keras
 class ModelParallel(keras.distribution.ModelParallel):
     """`keras.distribution.ModelParallel` in which each weight needs a rule that fits it.
 
-    Keras keeps a weight whole on each device if no rule of the map matches its path. So a misspelt
-    rule costs memory and says nothing. And where the devices do not divide a weight, JAX raises an
-    error that does not name the weight.
+    If no rule of the map matches a weight, Keras puts the whole weight on each device. So a
+    misspelt rule wastes memory without a warning. If the number of devices does not divide a
+    weight, JAX raises an error that does not name the weight. This class raises an error that names
+    the weight in both cases.
 
-    Batches are those of our tasks, which Keras cannot shard by itself. So `auto_shard_dataset` is
-    False.
+    `auto_shard_dataset` is False, because the tasks of this package split their batches themselves.
 
     ```python
     mesh = keras.distribution.DeviceMesh((2, 4), ("batch", "model"))

@@ -30,10 +30,10 @@ _POOLINGS: dict[str, type[keras.layers.Layer]] = {"cls": FirstTokenPooling, "mea
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class ModernBertBackbone(TextEncoder):
-    """A functional ModernBERT encoder with every dial that changes what it computes.
+    """A functional ModernBERT encoder, with an argument for all that changes its computation.
 
-    Norms stand before the sublayers, positions are rotary, feed-forward networks are gated, and
-    most layers attend within a window. Packed rows are for it what "unpadding" is in its own code.
+    Norms come before the sublayers, positions are rotary, feed-forward networks are gated, and most
+    layers attend within a window. Sequence packing replaces the "unpadding" of its original code.
 
     Inputs, a dictionary: `token_ids` and `padding_mask`, each int32 (B, L); the mask is 1 on
     tokens and 0 on padding.
@@ -42,9 +42,9 @@ class ModernBertBackbone(TextEncoder):
     over the pooled sequence output; and with `output_hidden_states` also `hidden_states`, a list of
     num_layers + 1 tensors (B, L, H), the embeddings first.
 
-    The prediction head is a layer of this model, `pooler`, because all heads of ModernBERT have it:
-    those for texts after the pooling, those for tokens and for masked tokens on each token. So what
-    pretraining has taught it is there for fine-tuning.
+    The prediction head is a layer of this model, `pooler`, because all heads of ModernBERT contain
+    it: heads for texts after the pooling, heads for tokens and for masked tokens on each token. So
+    fine-tuning starts with its pretrained weights.
 
     Args:
         vocabulary_size: int V.
@@ -58,10 +58,10 @@ class ModernBertBackbone(TextEncoder):
             token does not see all others.
         layer_types: list of "full_attention" or "sliding_attention", one for each layer. None is
             every third layer "full_attention", from the first on.
-        local_attention: int, the width of the window of "sliding_attention". A token looks at
+        local_attention: int, the width of the window of "sliding_attention". A token attends to
             `local_attention // 2` tokens to each side.
         global_rotary_base, local_rotary_base: float, see `rotate_positions`.
-        max_sequence_length: int, the most tokens in a row.
+        max_sequence_length: int, the maximum sequence length.
         embedding_dropout: float, dropout rate of the embeddings.
         attention_dropout: float, dropout rate of the attention probabilities, and of what the
             attention adds to the hidden states.

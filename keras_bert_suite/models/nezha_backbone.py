@@ -68,7 +68,7 @@ class NezhaBackbone(BertBackbone):
         return RelativeBlock(max_relative_position=self.max_relative_position, **arguments)
 
     def takes_lengths(self) -> bool:
-        """Whether the attention of this model takes lengths of rows in place of a mask. Never."""
+        """Whether the attention of this model takes lengths of rows instead of a mask. Never."""
         return False
 
     def encode(self, x: Tensor, **attention: Tensor) -> list[Tensor]:

@@ -26,7 +26,7 @@ class RobertaBackbone(BertBackbone):
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim: as for
             `BertBackbone`.
         activation: as for `BertBackbone`.
-        max_sequence_length: int, the most tokens in a row; the `max_position_embeddings` of
+        max_sequence_length: int, the maximum sequence length; the `max_position_embeddings` of
             transformers less two.
         num_segments: int, rows of the segment embedding, of which the first is used.
         layer_norm_epsilon: float.

@@ -25,7 +25,7 @@ class RoFormerBackbone(BertBackbone):
         vocabulary_size, num_layers, num_heads, hidden_dim, intermediate_dim: as for
             `BertBackbone`. The width of a head must be even.
         activation: as for `BertBackbone`.
-        max_sequence_length: int, the most tokens in a row.
+        max_sequence_length: int, the maximum sequence length.
         rotary_value: bool, whether the values are turned, too.
         use_bias: bool, whether the layers of the blocks have biases. The projection of embeddings
             and the pooler always have.

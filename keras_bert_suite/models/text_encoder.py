@@ -1,4 +1,4 @@
-"""What the backbones of this package share: where they come from, and what they remember."""
+"""The base of all backbones: checkpoints, sequence packing, recomputed blocks."""
 
 from typing import Any, Self
 
@@ -46,7 +46,7 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
 
         Attention and feed-forward networks are split as in Megatron, and the token embedding by
         rows of the vocabulary. Norms, other embeddings and heads are whole on each device. The
-        moments of an optimizer lie as their weights.
+        optimizer state is split like the weights.
 
         A rule for a single path goes before the others:
         `layout_map["embeddings/token_embedding/embeddings"] = (None, "model")`.

@@ -1,4 +1,4 @@
-"""Which layers of a model are frozen, as a part of its configuration.
+"""Saves in the configuration of a model which of its layers are frozen.
 
 Keras saves `trainable` of a model, but not of its layers. Under PyTorch, a KerasHub backbone that
 is being built does not get the `trainable` of the model.

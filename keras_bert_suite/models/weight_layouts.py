@@ -1,4 +1,4 @@
-"""How the weights of the models lie on devices that share them, as a table."""
+"""A table that says how devices share the weights of the models."""
 
 import re
 from typing import TypeAlias

@@ -29,7 +29,7 @@ def pack_documents(
         packer: `SegmentPacker`.
         segments: tuple of one entry for each segment, lists of B strings or string tensors (B,).
             The last segment is the document. The segments before it are repeated in each window.
-        max_windows: int, the most windows of a document; see `choose_windows`.
+        max_windows: int, the maximum number of windows of a document; see `choose_windows`.
         stride: int, as for `SegmentPacker.pack_windows`. None is the room that a window has for the
             document, so that windows do not overlap.
         query_length: int, as for `SegmentPacker.pack_windows`.
@@ -86,7 +86,7 @@ def choose_windows(xp, row_ids, num_rows, max_windows, allowed_numbers=None):
             sets W to the largest number of windows that a document keeps.
 
     Returns:
-        int32 (B, W), the places of the windows in `row_ids`, -1 where a document has no more
+        int32 (B, W), the positions of the windows in `row_ids`, -1 where a document has no more
         windows.
     """
     rows = xp.cast(xp.arange(num_rows))

@@ -1,4 +1,4 @@
-"""Replaces KerasHub preprocessors by SegmentPackers, which also report where a token was."""
+"""Replaces KerasHub preprocessors by SegmentPackers, which also report offsets of tokens."""
 
 import keras_hub
 
@@ -30,10 +30,10 @@ def find_segment_packer(
         preprocessor: any layer.
 
     Returns:
-        `SegmentPacker`. It is `preprocessor` itself if this is a `SegmentPacker`. None if the
-        tokenizer is not WordPiece, RoBERTa's byte pairs, or ALBERT's or XLM-RoBERTa's
-        SentencePiece, if it is a WordPiece tokenizer with settings that our tokenizer does not
-        have, or if `truncate` is not "round_robin".
+        `SegmentPacker`, which is `preprocessor` itself if it is one. None if there is no packer
+        with the same tokens: the tokenizer is not WordPiece, RoBERTa's byte pairs, or ALBERT's or
+        XLM-RoBERTa's SentencePiece; it is a WordPiece tokenizer with settings that our tokenizer
+        does not have; or `truncate` is not "round_robin".
     """
     if isinstance(preprocessor, SegmentPacker):
         return preprocessor

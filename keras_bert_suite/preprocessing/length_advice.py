@@ -1,4 +1,4 @@
-"""How long packed texts are, and which sequence length is enough for them."""
+"""Measures packed texts, and advises a sequence length for them."""
 
 from dataclasses import dataclass
 from typing import NamedTuple

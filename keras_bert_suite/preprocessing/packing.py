@@ -145,7 +145,7 @@ def pack_segments(
         segments: list of S triples (ids, starts, lengths). `ids`, int32 (T,), holds the token ids
             of all rows. `starts` and `lengths`, int32 (B,), say where in `ids` each row begins and
             how many tokens it has.
-        sequence_length: int, the most tokens in a row, special ones included.
+        sequence_length: int, the maximum sequence length, with special tokens.
         start_token_id, end_token_id, pad_token_id: int.
         truncation: one of `TRUNCATIONS`. "tail" keeps the end of a text. "head_tail" keeps
             `head_length` tokens of the beginning, and the rest from the end. All others keep

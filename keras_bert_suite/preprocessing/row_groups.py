@@ -1,7 +1,8 @@
 """Lays the rows of a batch out in groups, each as wide as its own rows, for attention on a CPU.
 
-On a CPU attention takes more time than the dense layers, and the time is that of reading and
-writing the probabilities. So a group should have rows of one length, and few pairs of tokens.
+On a CPU attention takes more time than the dense layers, and most of this time is reading and
+writing the attention probabilities. So a group should have rows of one length, which make few pairs
+of tokens.
 """
 
 import bisect
@@ -28,13 +29,14 @@ def lay_out_groups(
 ) -> tuple[np.ndarray, ...]:
     """Finds a place in groups of packed rows for each token of a batch.
 
-    Each row of the batch stays in one piece. The function looks for the groups with the least cost.
+    No row of the batch is divided. The function looks for the groups with the least cost.
     All batches have the same number of groups, since Keras wants the same number of arrays.
 
     Args:
         padding_mask: int (..., L), 0 on padding. All axes but the last count rows of the batch.
-        num_groups: int, the most groups. Each row of the batch is a packed row. Batches of 32 rows
-            of 16 to 512 tokens are 94% full with 8 groups, 98% with 16, and nearly 100% with 32.
+        num_groups: int, the maximum number of groups. Each row of the batch is a packed row.
+            Batches of 32 rows of 16 to 512 tokens are 94% full with 8 groups, 98% with 16, and
+            nearly 100% with 32.
         compiled: bool, whether a step is compiled for each shape. Then the groups take few shapes,
             their number is that of `WIDTH_SHARES`, and several rows of the batch stand side by side
             in a packed row. The batches above have ten shapes, and are 90% full.

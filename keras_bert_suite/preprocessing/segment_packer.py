@@ -41,7 +41,7 @@ from keras_bert_suite.tokenizers import (
 )
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
-#: Special token ids for packing the numbers of tokens in place of their ids.
+#: Special token ids for packing the numbers of tokens instead of their ids.
 _NO_TOKENS = dict.fromkeys(("start_token_id", "end_token_id", "pad_token_id"), -1)
 
 
@@ -60,7 +60,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
     Args:
         tokenizer: a tokenizer of this package, such as `WordPieceTokenizer`. It says which special
             tokens stand around the texts.
-        sequence_length: int, the most tokens in a row, special ones included.
+        sequence_length: int, the maximum sequence length, with special tokens.
         truncation: how a row that is too long is cut:
             "longest_first": the longest segment loses a token, again and again (Google's rule).
             "only_first", "only_second": this segment loses its tokens first.
@@ -118,7 +118,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
 
     @property
     def sequence_length(self) -> int:
-        """int, the most tokens in a row, special ones included."""
+        """int, the maximum sequence length, with special tokens."""
         return self._sequence_length
 
     @sequence_length.setter
@@ -204,19 +204,20 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
                 padded to `sequence_length`.
             stride: int, the tokens from the start of a window to the start of the next window,
                 Google's `doc_stride`. (Hugging Face's `stride` is the overlap: the room for the
-                document minus our stride.) None is a third of `sequence_length`, as Google's 128
-                of 384, but at most half of the room for the document.
-            query_length: int, the most tokens to keep of each segment before the document, from
-                its beginning. None is 64 as in Google's code, which is enough for nearly every
-                question. In a short row it is less, so that a third is left for the document.
+                document minus our stride.) None is a third of `sequence_length`, such as Google's
+                128 of 384. It is at most half of the room for the document.
+            query_length: int, the maximum number of tokens to keep of each segment before the
+                document, from its beginning. None is 64 as in Google's code, which is enough for
+                nearly every question. In a short row it is less, so that a third is left for the
+                document.
 
         Returns:
             dict of int32 (N, L), for N >= B windows in the order of the rows: `token_ids`,
             `segment_ids` (not for RoBERTa), `padding_mask`, and `token_indices`, the index of each
             token among the tokens of its segment and row, -1 on special tokens and padding. With
-            this index, the result of `tokenize_with_offsets` gives the token's place in the text.
-            `row_ids`, int32 (N,), is the row each window comes from. NumPy arrays, or TensorFlow
-            tensors for tensors.
+            this index, the result of `tokenize_with_offsets` gives the token's position in the
+            text. `row_ids`, int32 (N,), is the row each window comes from. NumPy arrays, or
+            TensorFlow tensors for tensors.
 
         Raises:
             ValueError: as `pack`; if `query_length` is less than 1 or leaves no room for the
@@ -256,7 +257,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
                 in each row, such as a question.
 
         Returns:
-            dict of int32 (B, L), as from `pack`, and `token_indices`, the place of each token in
+            dict of int32 (B, L), as from `pack`, and `token_indices`, the position of each token in
             `ids`, -1 on special tokens, padding and tokens of queries.
         """
         xp = tensorflow_namespace() if is_tf_tensor(ids) else NUMPY

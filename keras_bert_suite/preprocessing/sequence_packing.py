@@ -13,7 +13,7 @@ FIXED_COST = 512
 def lay_out_sequences(padding_mask: np.ndarray, compiled: bool = False) -> np.ndarray:
     """Finds a place in packed rows for each token of a batch.
 
-    Each row of the batch stays in one piece. Wide packed rows are fuller, and narrow packed rows
+    No row of the batch is divided. Wide packed rows are fuller, and narrow packed rows
     cost less in attention. The function takes the number of packed rows with the least cost. With
     hundreds of rows in a batch, packed rows are about 98% full; with 32 rows about 93%.
 

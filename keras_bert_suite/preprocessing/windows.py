@@ -17,7 +17,7 @@ def slide_windows(xp, segments, budget, stride, query_length):
             rows; starts and lengths int32.
         budget: int, tokens available to all segments of a window.
         stride: int, tokens from the start of a window to the start of the next.
-        query_length: int, the most tokens to keep of each segment before the last.
+        query_length: int, the maximum number of tokens to keep of each segment before the last.
 
     Returns:
         `(segments, row_ids)`: list of S triples as `segments`, for N windows; int32 (N,), the row
@@ -45,15 +45,15 @@ def share_windows(xp, starts, lengths, budget):
     """Cuts texts into overlapping windows, and gives each token to one window.
 
     Each window begins half of `budget` after the previous window. A window answers for the tokens
-    in its middle, because it sees the most context on both sides of them. The first window of a
-    text also answers for the tokens before its middle, the last window for the tokens after its
-    middle. So the answers of all windows in their order are the answers for all tokens in their
-    order.
+    in its middle: its outputs for these tokens are used, because it has the most context on both
+    sides of them. The first window of a text also answers for the tokens before its middle, the
+    last window for the tokens after its middle. So the answers of all windows, one after the other,
+    are the answers for all tokens in their order.
 
     Args:
         xp: namespace of array functions.
         starts, lengths: int32 (B,), where the tokens of each text lie.
-        budget: int, the most tokens in a window.
+        budget: int, the maximum number of tokens in a window.
 
     Returns:
         `(starts, lengths, row_ids, own_starts, own_ends)`, int32 (N,), for N >= B windows: where
@@ -111,7 +111,7 @@ def plan_windows(sequence_length, budget, num_queries, stride=None, query_length
 
     Args:
         sequence_length: int, the length of a row.
-        budget: int, its places for tokens of texts.
+        budget: int, its positions for tokens of texts.
         num_queries: int, the number of texts before the document.
         stride, query_length: int or None, as for `SegmentPacker.pack_windows`.
 

@@ -1,8 +1,8 @@
 """Replicas: copies of a model that share each batch.
 
 The engines are those of the backends: `torch.distributed`, `tf.distribute`, and
-`keras.distribution` under JAX. This room says which rows of a batch a replica takes, and sums over
-the replicas. Without replicas its functions return their arguments.
+`keras.distribution` under JAX. This package says which rows of a batch a replica takes, and sums
+over the replicas. Without replicas its functions return their arguments.
 """
 
 from keras_bert_suite.replicas.gathers import gather_rows

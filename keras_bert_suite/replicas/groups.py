@@ -11,7 +11,7 @@ import keras
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """The place of this process among the processes that share each batch.
+    """The number of this process among the processes that share each batch.
 
     Args:
         index: int, from 0.
@@ -47,9 +47,9 @@ def find_group() -> Group:
 
 
 def has_joint_variables() -> bool:
-    """Whether several processes hold the variables together, and not a copy each. So it is in JAX.
+    """Whether each process holds only a part of the variables, as several processes of JAX do.
 
-    Then each process writes and reads its part of the variables.
+    Then each process writes and reads its own part.
     """
     return keras.config.backend() == "jax" and find_group().count > 1
 

@@ -1,4 +1,4 @@
-"""Says which process was lost, and where it was last seen, when the others cannot go on."""
+"""Says which process was lost, and where it was last seen, when the others cannot continue."""
 
 import contextlib
 import datetime
@@ -32,21 +32,21 @@ _numbers = itertools.count()
 
 
 class LostProcessError(RuntimeError):
-    """A process has ended, failed or stopped, and the others cannot go on without it."""
+    """A process has ended, failed or stopped, and the others cannot continue without it."""
 
 
 class ProcessWatch:
-    """Shows the place of this process to the others, and watches theirs.
+    """Reports the progress of this process to the others, and watches theirs.
 
     PyTorch's collectives wait for all processes. If a process ends, they fail in the others without
     its name. If it stops, or fails without ending, they wait for the timeout of the process group.
-    So a thread of each process writes its place to PyTorch's store every second, and reads the
-    places of the others. When a process has failed, or is silent for too long, the thread aborts
-    the process group. If a collective still waits after that, the thread prints the error and ends
-    this process.
+    So a thread of each process writes `place` to PyTorch's store every second, and reads that of
+    the others. If another process has failed, or has written nothing for too long, the thread
+    aborts the process group. If a collective still waits after that, the thread prints the error
+    and ends this process.
 
     Attributes:
-        place: str, what this process does.
+        place: str, what this process is doing, such as the batch that it trains on.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class ProcessWatch:
             list of callbacks for `fit`, which keep `place`.
 
         Raises:
-            LostProcessError: in place of the error of a collective, if another process was lost.
+            LostProcessError: instead of the error of a collective, if another process was lost.
         """
         if find_torch_processes() is None:
             yield []
@@ -121,7 +121,7 @@ class ProcessWatch:
             return
         with contextlib.suppress(Exception):
             torch.distributed.distributed_c10d._abort_process_group()
-        # NCCL fails then. Gloo goes on waiting, and nothing else can end it.
+        # NCCL fails then. Gloo keeps waiting, and nothing else can end it.
         if not self._ended.wait(GRACE):
             print(f"LostProcessError: {self._lost}", file=sys.stderr, flush=True)
             os._exit(1)

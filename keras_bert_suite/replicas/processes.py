@@ -67,8 +67,8 @@ def run_on_leader(function: Callable[[], Any]) -> Any:
 def copy_from_leader(variables: Sequence[keras.Variable]) -> None:
     """Gives the variables of all processes the values of the leading process.
 
-    Under JAX they have them: it makes one variable of the values of all processes, and raises an
-    error if these differ.
+    Under JAX nothing is copied. JAX joins the values of all processes to one variable when it is
+    made, and raises an error if the values differ.
     """
     processes = find_torch_processes()
     if processes is None:
@@ -84,10 +84,10 @@ def copy_from_leader(variables: Sequence[keras.Variable]) -> None:
 
 @contextlib.contextmanager
 def summed_variables(variables: Sequence[keras.Variable]) -> Iterator[None]:
-    """Within the block the variables hold their sums over all processes.
+    """Replaces the variables of metrics by their sums over all processes, while the block runs.
 
-    The variables are those of metrics, which count and sum. Under TensorFlow, a variable of a
-    metric has its sum over the devices whenever it is read outside of a step.
+    A variable of a metric holds a sum or a count. Under TensorFlow nothing has to be done: a read
+    outside of a step returns the sum over the devices.
     """
     processes = find_torch_processes()
     if processes is None or not variables:
@@ -111,9 +111,9 @@ def summed_variables(variables: Sequence[keras.Variable]) -> Iterator[None]:
 
 
 def control_group() -> Any:
-    """The process group of PyTorch for messages between the processors, beside the accelerators.
+    """The process group of PyTorch for messages that use CPUs only.
 
-    Messages on an accelerator would wait for its queue.
+    Messages on an accelerator would wait for the work in its queue.
     """
     import torch
 
@@ -130,7 +130,7 @@ def _make_control_group(world: Any) -> Any:
 
 
 def is_true_anywhere(flag: bool) -> bool:
-    """Whether a flag is set in any process. All processes call this at the same place.
+    """Whether a flag is set in any process. All processes must call this at the same point.
 
     Under JAX the flags are set in all processes at once, see `SigtermFlag.check`.
     """

@@ -2,8 +2,9 @@
 
 Keras takes the rows of each process and puts them together. So the devices must divide each batch,
 also the last of an epoch (keras#21167), and only `tf.data` is split by Keras itself. Here every
-process hands over the whole batch, which it makes anyway. The compiled step splits it. A batch that
-the devices do not divide is computed whole by each of them: it is slower, and it is exact.
+process passes the whole batch, which it makes anyway. The compiled step splits it. If the number of
+devices does not divide the batch, each device computes the whole batch: slower, with the same
+result.
 """
 
 import contextlib

@@ -34,7 +34,7 @@ class ServedVectors(ServedTask):
             texts: (queries, string tensor (B,); candidates, string tensor (B, N)).
 
         Returns:
-            dict of `order` int32 (B, N), the places of the candidates, the best first, and their
+            dict of `order` int32 (B, N), the positions of the candidates, the best first, and their
             `scores` float32 (B, N), the cosines in this order.
         """
         import tensorflow as tf

@@ -1,4 +1,4 @@
-"""The answers for words in the graph of a SavedModel: the entities that labels stand for."""
+"""Turns labels of words into entities in the graph of a SavedModel."""
 
 from keras_bert_suite.data.tag_schemes import entity_tables
 from keras_bert_suite.serving.served_task import ServedTask
@@ -50,7 +50,7 @@ class ServedEntities(ServedTask):
         )
 
     def label_words(self, outputs, rows, num_texts):
-        """The most probable label of each word, whatever the labels around it.
+        """The most probable label of each word by itself.
 
         Args:
             outputs: float32 (W, C), of the model, for the first tokens of the words of all texts.

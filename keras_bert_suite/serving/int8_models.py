@@ -1,4 +1,4 @@
-"""Brings the matrix products of exported models to 8-bit integers."""
+"""Quantizes the matrix products of exported models to 8-bit integers."""
 
 import keras
 import numpy as np
@@ -27,7 +27,7 @@ def check_precision(precision, calibration_texts):
 
 
 def read_calibration(task, texts):
-    """Packs texts one by one, so that no padding is among what scales are taken from.
+    """Packs texts one by one, so that the scales are computed without padding.
 
     Args:
         task: `RowTask`.
@@ -43,7 +43,7 @@ def read_calibration(task, texts):
         return None
     rows = task.cut_windows(read_data(task, texts))
     if not len(rows):
-        raise ValueError("calibration_texts has no rows; int8 needs some hundred texts.")
+        raise ValueError("calibration_texts has no rows; int8 needs a few hundred texts.")
     number = min(len(rows), MOST_CALIBRATION_ROWS)
     batches = []
     for row in np.linspace(0, len(rows) - 1, number).astype(int):
@@ -84,7 +84,7 @@ def quantize_onnx(file, batches):
 
 
 class _CalibrationReader:
-    """The batches, as ONNX Runtime asks for them."""
+    """Hands the batches to ONNX Runtime, one by one."""
 
     def __init__(self, batches):
         self.batches = iter(batches)

@@ -9,8 +9,8 @@ def list_labels(is_label, label_names):
         label_names: list of C str.
 
     Returns:
-        dict of `labels` string (B, E) for the most labels of a row, filled up with "", and
-        `num_labels` int32 (B,).
+        dict of `labels` string (B, E) for the E labels of the row with the most labels, filled up
+        with "", and `num_labels` int32 (B,).
     """
     import tensorflow as tf
 

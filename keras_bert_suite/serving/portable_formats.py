@@ -35,10 +35,10 @@ def export_onnx(
     """Writes a folder with `model.onnx`, for ONNX Runtime and other runtimes of ONNX.
 
     ONNX has no ops for the tokenizer. So the model takes the int32 (B, L) arrays that
-    `task.preprocessor` makes, `token_ids`, `segment_ids` (not for RoBERTa) and `padding_mask`, of
+    `task.preprocessor` returns, `token_ids`, `segment_ids` (not for RoBERTa) and `padding_mask`, of
     any B and L. It returns `probabilities`, float32 (B, C), or (B, L, C) for a `TokenClassifier`.
     For sets of labels it also returns `is_label`, bool (B, C). A regression returns `scores`,
-    float32 (B, C). A `MaskedLM` also takes `mask_positions` int32 (B, P), the places of the mask
+    float32 (B, C). A `MaskedLM` also takes `mask_positions` int32 (B, P), the positions of the mask
     tokens, and returns `probabilities` float32 (B, P, V).
     The folder also has:
 
@@ -55,10 +55,9 @@ def export_onnx(
         path: str or path of the folder, which must not exist.
         precision: "float32", or "int8" for products of matrices in 8-bit integers, which CPUs
             with VNNI compute two to three times as fast. Weights have a scale for each column.
-        calibration_texts: for "int8": some hundred texts of those that the model will see, as
-            `task.predict` takes them. The scales of activations are fixed from them, so an answer
-            does not depend on the other rows of its batch. With None each batch has scales of its
-            own, which was measured to be faster.
+        calibration_texts: for "int8": a few hundred typical texts, as `task.predict` takes
+            them. They fix the scales of the activations, so an answer does not depend on the other
+            rows of its batch. With None each batch has its own scales, which was faster.
 
     Raises:
         FileExistsError: if `path` exists.
@@ -96,10 +95,11 @@ def export_openvino(
         task, path: as for `export_onnx`.
         precision: "float32", or "int8" for products of matrices in 8-bit integers, by NNCF with
             smooth quantization.
-        calibration_texts: some hundred texts of those that the model will see, as `task.predict`
-            takes them, from which "int8" has its scales. "int8" needs them.
+        calibration_texts: a few hundred typical texts, as `task.predict` takes them. "int8" needs
+            them, and computes its scales from them.
 
-    Raises: as for `export_onnx`, with openvino in place of tf2onnx, and nncf of onnxruntime.
+    Raises: as for `export_onnx`, with openvino instead of tf2onnx, and nncf instead of
+        onnxruntime.
 
     Source: NNCF, https://github.com/openvinotoolkit/nncf; Xiao et al., "SmoothQuant", 2022
     (https://arxiv.org/abs/2211.10438).

@@ -44,8 +44,8 @@ def export_saved_model(
     - `SHA256SUMS`: checksums of the graph, the variables, the vocabulary and the labels. TensorFlow
       does not read it, and checks the variables only. `sha256sum -c SHA256SUMS` checks a copy.
 
-    The version is written beside its place, flushed to disk and then renamed, so a server sees it
-    only when it is complete.
+    The version is written to a temporary folder, flushed to disk and then renamed, so a server sees
+    it only when it is complete.
 
     Under JAX and PyTorch the task is saved to a temporary `.keras` file, and rebuilt under
     TensorFlow in a process of its own. This process must be able to import its layers.
@@ -58,14 +58,14 @@ def export_saved_model(
             "saved_models/sentiment/1".
         inputs: names of the text inputs, one for each text of a row. Defaults to the task's
             `input_names`, or to "text" if it has none.
-        max_batch_size: int, how many rows a server with batching puts in a batch at most.
+        max_batch_size: int, the maximum number of rows in a batch of a server with batching.
         model_name: str, the name of the model in the warm-up requests. Defaults to the name of
             the model's folder.
         precision: "float32" or "bfloat16", of the weights and of the products of matrices. None
             keeps the precision of the task. "bfloat16" halves the file and the memory of a float32
-            task. Answers are float32 still, with errors of about a hundredth. It is for
-            accelerators, and for processors with AVX512-BF16 or AMX; other processors emulate
-            bfloat16, and answer later.
+            task. The answers stay float32, with errors of about a hundredth. It is for
+            accelerators, and for processors with AVX512-BF16 or AMX. Other processors emulate
+            bfloat16, and are slower.
 
     Returns:
         `pathlib.Path` of the version.

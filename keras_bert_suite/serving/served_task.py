@@ -1,4 +1,4 @@
-"""What a server makes of a task: how texts are packed in its graph, and its answers."""
+"""Describes a task for the graph of a SavedModel: how it packs texts, and its answers."""
 
 import functools
 
@@ -31,15 +31,15 @@ class ServedTask:
 
     @property
     def short_text(self):
-        """str, a text for which the whole graph runs."""
+        """str, a short text that exercises every op of the graph."""
         return "text"
 
     @functools.cached_property
     def packer(self):
         """A copy of our packer that pads to the longest row; None for KerasHub's preprocessors.
 
-        TensorFlow does not compile the graph for each length, so a ladder of lengths would only add
-        padding.
+        TensorFlow does not compile the graph for each length, so rounding the length up would only
+        add padding.
         """
         packer = self.task.preprocessor
         if not isinstance(packer, SegmentPacker):

@@ -1,4 +1,4 @@
-"""The table of the tasks whose answers or texts are not those of most tasks."""
+"""The table of tasks that need their own `ServedTask`."""
 
 from keras_bert_suite.serving.chain_answers import ServedChains
 from keras_bert_suite.serving.choice_answers import ServedChoices

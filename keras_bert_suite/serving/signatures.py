@@ -19,8 +19,9 @@ def make_signatures(served, input_names):
     int32 (B,), and `labels` string (B,). For a `TokenClassifier` they have an axis L after B.
 
     Answers of a `TextClassifier` are classes. For sets of labels they are `probabilities` and
-    `is_label` bool (B, C), `labels` string (B, E) for the most labels of a text, "" after its last
-    label, and `num_labels` int32 (B,); for a regression they are `scores` float32 (B, C).
+    `is_label` bool (B, C); `labels` string (B, E), "" after the last label of a text, where E is
+    the largest number of labels of a text; and `num_labels` int32 (B,). For a regression they are
+    `scores` float32 (B, C).
 
     Answers of a `TokenClassifier` are entities. E is the largest number of entities in a text. They
     are `labels` string (B, E), "" after the last entity; `starts` and `ends` int32 (B, E), in
@@ -30,7 +31,7 @@ def make_signatures(served, input_names):
 
     Answers of a `QuestionAnswerer` are the best span of each context: `answers` string, `starts`
     and `ends` int32, in characters, `byte_starts` and `byte_ends` int32, `scores` and `null_odds`
-    float32, all (B,); "" and -1 for no answer. In place of classes, `serve_ids` returns
+    float32, all (B,); "" and -1 for no answer. Instead of classes, `serve_ids` returns
     `start_logits` and `end_logits`, float32 (B, L).
 
     A `MultipleChoice` takes prompts (B,) and endings (B, K), token ids (B, K, L), or examples in
@@ -42,8 +43,8 @@ def make_signatures(served, input_names):
     signature `embed`.
 
     Answers of a `TextEmbedder` are `embedding` float32 (B, H), also of `serve_ids`. Cosines are
-    `similarity` float32 (B,). An order is `order` int32 (B, N), the places of the candidates with
-    the best one first, and `scores` float32 (B, N), their cosines in this order.
+    `similarity` float32 (B,). An order is `order` int32 (B, N), the positions of the candidates
+    with the best one first, and `scores` float32 (B, N), their cosines in this order.
 
     Answers of a `MaskedLM` are guesses. P is the largest number of masks in a text, at least 1, and
     K the task's `top_k`. They are `tokens` string (B, P, K), the most probable first, "" after the
@@ -51,7 +52,7 @@ def make_signatures(served, input_names):
     and `byte_starts` int32 (B, P), the first character and the first byte of each mask, -1 after
     the last mask; and `num_masks` int32 (B,). Masks beyond the packer's `sequence_length` are left
     out, and a text may have none. `serve_ids` finds masks by the id of the mask token, and returns
-    `mask_positions` int32 (B, P) in place of `starts` and `byte_starts`.
+    `mask_positions` int32 (B, P) instead of `starts` and `byte_starts`.
 
     Answers of a `Seq2Seq` are the texts that it writes: `texts` string (B,), `target_ids` int32
     (B, T), T the task's `max_target_length`, and `num_tokens` int32 (B,).

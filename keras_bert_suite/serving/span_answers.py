@@ -19,7 +19,7 @@ class ServedSpans(ServedTask):
         Returns:
             dict of `answers` string, `starts` and `ends` int32, in characters, `byte_starts` and
             `byte_ends` int32, `scores` and `null_odds` float32, all (B,). For no answer the text is
-            "" and the places are -1.
+            "" and the positions are -1.
         """
         import tensorflow as tf
 
@@ -73,9 +73,10 @@ class ServedSpans(ServedTask):
             ids: ragged int32 (B, None), the tokens of the contexts.
 
         Returns:
-            `row_ids` int32 (N,), the row of each window; `tokens` int32 (N, L), the place of each
-            token in `ids.flat_values`, -1 for tokens that are not of the context; `is_own` bool
-            (N, L), the tokens with which answers of the window begin; scores float32 (N, 2, L).
+            `row_ids` int32 (N,), the row of each window; `tokens` int32 (N, L), the position of
+            each token in `ids.flat_values`, -1 for tokens that are not of the context; `is_own`
+            bool (N, L), the tokens with which answers of the window begin; scores float32 (N, 2,
+            L).
         """
         import tensorflow as tf
 
@@ -113,7 +114,7 @@ def _find_blank(task, contexts, ids, starts, ends):
 
 
 def _take(values, places):
-    """The values at places. The place -1 has the value 0, or False, also if there is no value."""
+    """The values at positions. Position -1 has the value 0, or False, even without any value."""
     import tensorflow as tf
 
     return tf.gather(tf.pad(values, [[1, 0]]), places + 1)

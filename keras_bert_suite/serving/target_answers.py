@@ -78,13 +78,13 @@ def _tokenize(tokenizer, texts):
 
 
 def _list_piece_texts(tokenizer):
-    """What each piece of a vocabulary adds to a text.
+    """Lists the text of each token of a vocabulary.
 
     Returns:
-        two lists of V str: at the beginning of a text, and after other pieces.
+        two lists of V str: at the beginning of a text, and after other tokens.
 
     Raises:
-        ValueError: if a piece may be a part of a character.
+        ValueError: if a token may be a part of a character.
     """
     size = tokenizer.vocabulary_size()
     alone = [tokenizer.detokenize([piece]) for piece in range(size)]
@@ -93,7 +93,7 @@ def _list_piece_texts(tokenizer):
             f"The pieces of a {type(tokenizer).__name__} may be parts of characters, so a graph "
             "cannot join them to a text. Serve `predict` of the task instead."
         )
-    # A special token stands for any piece before another one.
+    # A special token stands for any token before another one.
     before = tokenizer.pad_token_id
     begin = len(alone[before])
     return alone, [tokenizer.detokenize([before, piece])[begin:] for piece in range(size)]

@@ -9,7 +9,7 @@ def decode_texts(texts):
 
 
 def count_characters(texts, ends):
-    """int32 (N,), the characters of texts (N,) before places in bytes, int32 (N,)."""
+    """Counts the characters before byte offsets `ends`, int32 (N,), of texts (N,): int32 (N,)."""
     import tensorflow as tf
 
     return tf.strings.length(tf.strings.substr(texts, tf.zeros_like(ends), ends), unit="UTF8_CHAR")

@@ -35,7 +35,7 @@ class TokenWindows:
         token_indices: int32 (N, L), the number of each token among the tokens of all texts; -1 on
             special tokens and padding.
         places: int32 (N, L), the place of each token in its window, counted from its first token.
-        own_starts, own_ends: int32 (N,), the places for which each window answers.
+        own_starts, own_ends: int32 (N,), the positions for which each window answers.
     """
 
     outputs: Any
@@ -97,8 +97,8 @@ def list_entities(texts, rows, labels, starts, ends, scores):
 
     Returns:
         dict of `labels` string, `starts` and `ends` int32, in characters, `byte_starts` and
-        `byte_ends` int32, and `scores` float32, all (B, M) for the most entities of a text, filled
-        up with "", -1 and 0; and `num_entities` int32 (B,).
+        `byte_ends` int32, and `scores` float32, all (B, M). M is the largest number of entities of
+        a text. Other texts are filled up with "", -1 and 0; and `num_entities` int32 (B,).
     """
     import tensorflow as tf
 

@@ -11,7 +11,7 @@ class Answer:
 
     Attributes:
         text: str, `context[start:end]`; "" for no answer.
-        start, end: int, the place in the context, in characters (code points, as Python counts);
+        start, end: int, the position in the context, in characters (code points, as Python counts);
             -1 for no answer.
         score: float, the probability of this span among all candidates: the spans of the context
             that are not too long and, if the task has a `no_answer_threshold`, "no answer".
@@ -67,7 +67,7 @@ def choose_answers(outputs, windows, max_answer_length, threshold):
         outputs: list of N float arrays (2, L), for each token of a window the score of being the
             first token of the answer, and of being the last token.
         windows: `QuestionWindows` over B contexts.
-        max_answer_length: int, the most tokens of an answer.
+        max_answer_length: int, the maximum number of tokens of an answer.
         threshold: float, the `null_odds` above which a question has no answer; None if every
             question has an answer.
 

@@ -1,4 +1,4 @@
-"""The task of giving each word a label, where the labels of neighbours depend on each other."""
+"""Labels words with a conditional random field: a label depends on its neighbours."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -20,7 +20,7 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class CrfLoss(keras.losses.Loss):
-    """The negative logarithm of the probability of the labels of a row, the mean over the rows.
+    """The negative log-likelihood of the labels of a row, averaged over the rows.
 
     `y_true` int (B, L), see `ConditionalRandomField.negative_log_likelihood`; `y_pred` float
     (B, L, C); `sample_weight` float (B,), or None. A `CrfTokenClassifier` sets `crf`.
@@ -42,17 +42,18 @@ class CrfLoss(keras.losses.Loss):
 class CrfTokenClassifier(TokenClassifier):
     """A `TokenClassifier` with a conditional random field over the labels of a row.
 
-    The chain runs over the words of a row: the first token of each word is in it, and the other
-    tokens are skipped. `predict` and `predict_tags` give the most probable path, and never a path
-    that the scheme of the labels forbids, such as I-PER after B-LOC. The score of an entity is the
-    mean of the marginal probabilities of its tags. `predict_probabilities` gives these marginals.
-    For packed arrays `predict` gives the emissions. Packed arrays do not say which tokens begin
-    words, so `predict_tags` and `predict_probabilities` refuse packed arrays.
+    The chain has one step for each word: its first token. The other tokens are skipped. `predict`
+    and `predict_tags` return the most probable path. It never breaks the scheme of the labels, as
+    I-PER after B-LOC would. `predict_probabilities` returns the marginal probabilities of the tags.
+    The score of an entity is the mean of the marginal probabilities of its tags.
+
+    For packed arrays `predict` returns the emissions. Packed arrays do not say which tokens begin
+    words, so `predict_tags` and `predict_probabilities` refuse them.
 
     A text that is longer than the packer's `sequence_length` goes through the encoder as windows.
-    For `predict` the emissions of the windows are joined, and one path is found for the whole row.
-    In training each window is a chain of the words for which it answers. Start and end scores count
-    only at the ends of the row.
+    `predict` joins the emissions of the windows, and finds one path for the whole row. In training
+    each window is a chain of its own, and each word counts in one window. Start and end scores
+    count only at the ends of the row.
 
     Args:
         backbone, num_classes, label_names, preprocessor, dropout, input_names: as for
@@ -136,13 +137,13 @@ class CrfTokenClassifier(TokenClassifier):
         """Configures training.
 
         Args:
-            optimizer: "auto" is `AdamW` at 5e-5, with the rate times 100 for the weights of the
-                CRF, linear warm-up over the first tenth of the steps that `fit` takes, and linear
-                decay over the rest.
+            optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first tenth of the
+                steps that `fit` takes, and linear decay over the rest. The weights of the CRF
+                learn 100 times as fast.
             loss: "auto" is `CrfLoss`. No other loss is accepted.
-            weighted_metrics: none by default. The most probable path is not a function of the
-                outputs alone, so metrics of Keras would count labels that nobody predicts. The
-                callback `EntityF1` scores the paths after each epoch.
+            weighted_metrics: none by default. Metrics of Keras see the emissions, but not the
+                transitions, so they would score other labels than the predicted path. The callback
+                `EntityF1` scores the paths after each epoch.
             **kwargs: see `keras.Model.compile`.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The task of giving each document, of any length, a class, a set of labels, or a number."""
+"""Classifies documents of any length: one answer for all windows of a document."""
 
 import numbers
 from collections.abc import Mapping, Sequence
@@ -25,9 +25,9 @@ class DocumentClassifier(TextClassifier):
     """A `TextClassifier` for texts that are longer than the encoder takes.
 
     A document is cut into windows of the preprocessor's `sequence_length`. The encoder makes a
-    vector of each window, as a `TextClassifier` does of each text. `window_pooling` makes one
-    vector of the vectors of the windows, and the classification layer gives one answer for the
-    document. The gradient goes through all windows, or through a sample of the windows.
+    vector of each window, as a `TextClassifier` does of each text. `window_pooling` pools these
+    vectors to one vector, and the classification layer gives one answer for the document. Training
+    uses all windows, or a random sample of them.
 
     A row is a document, or other texts and then a document, such as a question and a document. The
     other texts are repeated in each window. `fit`, `evaluate` and `predict` take rows as a
@@ -45,11 +45,11 @@ class DocumentClassifier(TextClassifier):
             windows, such as `AttentionPooling()` or `WindowTransformer()`. It is called with the
             vectors (B, W, P) and a mask (B, W), 0 after the last window of a document.
         preprocessor: `SegmentPacker`, or None for packed arrays only. Its `truncation` is not used.
-        max_windows: int, the most windows of a document that the model sees.
-        stride: int, tokens from the start of a window to the start of the next. None is the room
-            that a window has, so that windows do not overlap.
-        query_length: int, the most tokens to keep of each text before the document; None as for
-            `SegmentPacker.pack_windows`.
+        max_windows: int, the maximum number of windows of a document that the model sees.
+        stride: int, tokens from the start of a window to the start of the next. None is the
+            number of document tokens in a window, so that windows do not overlap.
+        query_length: int, the maximum number of tokens to keep of each text before the document;
+            None as for `SegmentPacker.pack_windows`.
         training_windows: int, or None. In training, the model sees a fresh random sample of this
             many windows of each document, in the order of the document. The other windows take no
             time and no memory. None trains with all windows.
@@ -151,7 +151,7 @@ class DocumentClassifier(TextClassifier):
 
     @property
     def training_windows(self) -> int | None:
-        """int, the most windows of a document in training; None for all."""
+        """int, the maximum number of windows of a document in training; None for all."""
         return self.window_sampler and self.window_sampler.num_windows
 
     @property

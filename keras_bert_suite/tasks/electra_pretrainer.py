@@ -41,15 +41,15 @@ DISCRIMINATOR_WEIGHT = 50.0
 class ElectraPretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     """A discriminator that learns which tokens of a text a generator has replaced.
 
-    The generator guesses the masked tokens. A token that is drawn from its guesses takes the place
-    of each masked token. The discriminator says of every token whether it is the original. A drawn
-    token that equals the original counts as the original. Both models learn at once, with shared
-    embeddings. After the training, the discriminator is the model to fine-tune.
+    The generator guesses the masked tokens. Each masked token is replaced by a token that is drawn
+    from the guesses. The discriminator predicts for every token whether it is the original. A drawn
+    token that equals the original counts as the original. Both models train together, with shared
+    embeddings. After pretraining, fine-tune the discriminator.
 
     Inputs, a dictionary: the inputs of the backbone, int32 (B, L), and `mask_positions`, int32
     (B, P). Outputs, a dictionary: `mlm`, the generator's logits (B, P, V); `rtd`, the
     discriminator's logits (B, L), positive for a token that was replaced; and `token_ids`,
-    int32 (B, L), what the discriminator has seen. Labels and sample weights: `mlm`, the original
+    int32 (B, L), the input of the discriminator. Labels and sample weights: `mlm`, the original
     tokens int32 (B, P), and their weights float32 (B, P). Other labels, such as `nsp`, are not
     used.
 
@@ -58,8 +58,8 @@ class ElectraPretrainer(IdleWeights, RowTask, keras_hub.models.Task):
     `TokenMasker(tokenizer, mask_token_rate=0.85, random_token_rate=0.0)`.
 
     Args:
-        backbone: `ElectraBackbone`, the discriminator. The generator takes its `remat` over when
-            the task is built, and whenever it is compiled.
+        backbone: `ElectraBackbone`, the discriminator. The generator takes over its `remat`
+            when the task is built, and whenever it is compiled.
         generator_width: float above 0, at most 1, the generator's share of the discriminator's
             attention heads and widths. The paper has 1/4 for the small and the large model and 1/3
             for the base model.
@@ -189,8 +189,9 @@ class ElectraPretrainer(IdleWeights, RowTask, keras_hub.models.Task):
                 tokens but padding for the discriminator.
             loss_weights: "auto" weights the discriminator's loss with 50.
             weighted_metrics: "auto" is `mlm_accuracy`; `rtd_accuracy`, the share of tokens that
-                the discriminator judges right; and `rtd_recall`, the share of the replaced tokens
-                that it finds. `mlm_loss`, and its exponential `perplexity`, are always logged.
+                the discriminator classifies correctly; and `rtd_recall`, the share of the replaced
+                tokens that it finds. `mlm_loss`, and its exponential `perplexity`, are always
+                logged.
             **kwargs: see `keras.Model.compile`.
         """
         self.generator.remat = self.backbone.remat

@@ -16,9 +16,9 @@ class Entity:
         label: str, the type, such as "PER".
         text: str. If the row is a text, its part that is the entity. If the row is a list of words,
             the words of the entity, with spaces between them except between Chinese characters.
-        start, end: int, the place of the entity. In a text they count characters (code points, as
-            Python counts), so that `text[start:end]` is the entity. In a list they count words, so
-            that `words[start:end]` is the entity.
+        start, end: int, the position of the entity. In a text they count characters (code points,
+            as Python counts), so that `text[start:end]` is the entity. In a list they count words,
+            so that `words[start:end]` is the entity.
         score: float, the mean probability of the tags of its words. From an `EntitySpanClassifier`
             it is the sigmoid of the score of the span.
     """

@@ -1,4 +1,4 @@
-"""The task of finding entities as spans, which may lie within each other."""
+"""Finds entities as spans of tokens. Entities may lie within each other."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -49,10 +49,10 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
     `label_names`. An entity is a span with a score above 0.
 
     A text that is longer than the packer's `sequence_length` goes through the model as windows.
-    Each window begins half a window after the previous window. A window learns the entities that it
-    sees as a whole. An entity is taken from the window that sees the most context around its
-    middle. So an entity that is longer than half a window may be missed. Training warns of entities
-    that no window sees as a whole.
+    Each window begins half a window after the previous window. In training, a window has the
+    entities that lie within it as a whole. `predict` takes an entity from the window with the most
+    context around its middle. So it may miss an entity that is longer than half a window. Training
+    warns about entities that no window holds as a whole.
 
     `fit` and `evaluate` also take packed arrays, with integer labels (N, M, 3): the first token,
     the last token and the label id of each entity, -1 in places without an entity. For packed

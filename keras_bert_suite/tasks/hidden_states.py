@@ -21,8 +21,8 @@ def open_new_pooling(arguments: dict[str, Any], name: str) -> list[str]:
         name: str, the name of the argument for the pooling.
 
     Returns:
-        regular expressions for the weights of the layer, which no checkpoint of another library
-        has.
+        regular expressions for the weights of the layer. No checkpoint of another library has
+        them.
     """
     if isinstance(arguments.get(name), Mapping):
         arguments[name] = get_pooling(arguments[name])

@@ -19,7 +19,7 @@ def fill_masks(pretrainer, texts, top_k):
 
 
 def check_can_read(task):
-    """Raises a `ValueError` if a task has no preprocessor, or sees one side of a mask only."""
+    """Raises a `ValueError` if a task has no preprocessor, or reads only one side of a mask."""
     pattern = getattr(task.backbone, "attention_pattern", "bidirectional")
     if pattern in ("left_to_right", "right_to_left"):
         raise ValueError(
@@ -34,7 +34,7 @@ def check_can_read(task):
 
 
 def pack_masked_texts(task, segments):
-    """Packs texts that have the tokenizer's mask token in place of some tokens.
+    """Packs texts that have the tokenizer's mask token instead of some tokens.
 
     Args:
         task: task with a `SegmentPacker`.

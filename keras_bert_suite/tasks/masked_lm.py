@@ -1,4 +1,4 @@
-"""The task of guessing masked tokens, fine-tuned straight from texts."""
+"""Guesses masked tokens. The encoder is fine-tuned on plain texts."""
 
 import dataclasses
 import zlib
@@ -43,7 +43,7 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy
 
 @dataclasses.dataclass(frozen=True)
 class NumberedRows(Rows):
-    """Rows whose labels are their numbers. A batch also has the number of its epoch."""
+    """Rows with their index as the label. A batch also has its epoch."""
 
     def batch(self, rows, epoch):
         x, numbers, weights = super().batch(rows, epoch)
@@ -55,13 +55,14 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
     """A text encoder that guesses masked tokens.
 
     `fit` and `evaluate` take texts without labels, and mask some of their tokens. So an encoder
-    learns the language of a domain from the domain's texts. For texts in memory, the masks of a row
-    depend only on the seed, the epoch and the number of the row. An evaluation always has the masks
-    of epoch 0. In a dataset of batches, the masks of a row depend only on the seed and on its
-    tokens. So a row has the same masks in every epoch. For a corpus that does not fit in memory,
-    use `PretrainingBatches` and a `Pretrainer`.
+    adapts to a domain from the domain's texts. For a corpus that does not fit in memory, use
+    `PretrainingBatches` and a `Pretrainer`.
 
-    `predict` takes texts that have the tokenizer's mask token, [MASK] or <mask>, in place of some
+    For texts in memory, the masks of a text depend only on the seed, the epoch and the index of the
+    text. An evaluation always has the masks of epoch 0. In a dataset of batches, the masks of a
+    text depend only on the seed and its tokens, so they are the same in every epoch.
+
+    `predict` takes texts that have the tokenizer's mask token, [MASK] or <mask>, instead of some
     tokens.
 
     `fit` and `evaluate` also take packed arrays, the inputs of the model, with labels int32 (B, P),
@@ -206,7 +207,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
                 them, or a single str. Or packed arrays by name.
             batch_size, steps: as for `RowTask.predict`.
             top_k: int, how many guesses are returned for each mask. None is the task's `top_k`.
-            whole_words: bool, whether to leave out the pieces that continue a word.
+            whole_words: bool, whether to leave out the tokens that continue a word.
             **kwargs: `verbose` and `callbacks`, as in Keras.
 
         Returns:

@@ -1,4 +1,4 @@
-"""The task of choosing the right ending of a text among several."""
+"""Chooses the right ending of a prompt among several."""
 
 from collections.abc import Sequence
 from typing import Any

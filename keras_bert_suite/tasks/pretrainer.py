@@ -1,4 +1,4 @@
-"""The pretraining task: masked language modelling, and heads for pairs of texts and for spans."""
+"""Pretrains an encoder: masked tokens, and optionally text pairs and span boundaries."""
 
 import warnings
 from collections.abc import Sequence
@@ -25,25 +25,29 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
-    """A text encoder that learns to guess masked tokens, and which sentences follow each other.
+    """A text encoder that learns to guess masked tokens, and how two texts are related.
 
-    Inputs, a dictionary: the inputs of the backbone, int32 (B, L), and `mask_positions`, int32
-    (B, P). Outputs, a dictionary: `mlm`, logits (B, P, V); with `next_sentence` also `nsp`,
-    logits (B, R); with `span_boundary` also `sbo`, logits (B, P, V). Labels: `mlm` int32 (B, P),
-    and `nsp` int32 (B,), 0 for the actual next text, 1 for a random text, and 2 for the text
-    before. Sample weights: `mlm` float32 (B, P), and `nsp` float32 (B,). The labels and weights of
-    `sbo` are those of `mlm`, except that tokens after the first 15 of a span have weight 0.
+    `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches. Its elements
+    are three dictionaries:
 
-    `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches. Without
-    `next_sentence` the backbone's pooler is not trained, because no loss depends on it.
+    - Inputs: those of the backbone, int32 (B, L), and `mask_positions`, int32 (B, P).
+    - Labels: `mlm` int32 (B, P), the masked tokens; and `nsp` int32 (B,), 0 for the actual next
+      text, 1 for a random text, and 2 for the previous text.
+    - Sample weights: `mlm` float32 (B, P), and `nsp` float32 (B,).
+
+    The outputs are a dictionary too: `mlm`, logits (B, P, V); with `next_sentence` also `nsp`,
+    logits (B, R); with `span_boundary` also `sbo`, logits (B, P, V). The head `sbo` is trained on
+    the labels and weights of `mlm`, but tokens after the first 15 of a span have weight 0.
+
+    Without `next_sentence` the backbone's pooler is not trained, because no loss depends on it.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder with a `token_embedding`.
         next_sentence: bool, whether there is a head for pairs of texts.
         preprocessor: `SegmentPacker` or None. Presets hold its tokenizer, and `fill_mask` needs
             it to read texts.
-        sentence_relations: int, R, how many relations the head for pairs tells apart: 2, or 3 for
-            the batches of `PretrainingBatches(mode="relations")` (StructBERT).
+        sentence_relations: int, R, the number of classes of the head for pairs: 2, or 3 for the
+            batches of `PretrainingBatches(mode="relations")` (StructBERT).
         span_boundary: bool, whether the tokens of a masked span are also guessed from the two
             tokens beside the span (SpanBERT). The masks are those of `TokenMasker(unit="span")`.
 
@@ -130,7 +134,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         attention_pattern: str | None = None,
         **kwargs: Any,
     ) -> Self:
-        """Builds a pretrainer from a checkpoint, to go on with its pretraining.
+        """Builds a pretrainer from a checkpoint, to continue its pretraining.
 
         The heads of the checkpoint are loaded. If the checkpoint lacks a head, this head is new,
         with a warning.
@@ -336,7 +340,7 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         return super().compute_metrics(x, y, y_pred, sample_weight)
 
     def _label_spans(self, x, y, sample_weight):
-        """Labels and weights with those of `sbo`, which follow from those of `mlm`."""
+        """Adds the labels and the weights of `sbo`, which are made from those of `mlm`."""
         if sample_weight is None:
             sample_weight = {name: ops.ones_like(label, "float32") for name, label in y.items()}
         _, _, places = find_spans(x["mask_positions"])

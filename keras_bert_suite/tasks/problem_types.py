@@ -1,4 +1,4 @@
-"""The differences between a `TextClassifier` of classes, of sets of labels and of numbers.
+"""The three problem types of a `TextClassifier`: classes, sets of labels, numbers.
 
 The names of problem types are the values of `problem_type` in configurations of Hugging Face.
 """

@@ -1,4 +1,4 @@
-"""The task of finding the answer to a question in a context."""
+"""Finds the answer to a question in a context."""
 
 import sys
 from collections.abc import Sequence
@@ -45,19 +45,19 @@ _PADDING_SCORE = -1e9
 class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
     """A text encoder with a layer that scores each token as first and as last token of an answer.
 
-    A row is a question and a context. `fit`, `evaluate` and `predict` take them as a tuple of two
-    columns `(questions, contexts)`, a DataFrame or a dict with the columns `question` and
-    `context`, packed arrays, or datasets of batches of these.
+    A row is a question and a context. `fit`, `evaluate` and `predict` take a tuple of two columns
+    `(questions, contexts)`; a DataFrame or a dict with the columns `question` and `context`; packed
+    arrays; or datasets of batches of these.
 
-    The label of a row is the place of its answer: `(start, end)` in characters of the context, or a
-    dict `{"text": ..., "answer_start": ...}` as SQuAD has it, whose texts may be lists. Training
-    takes the first of several answers. `(-1, -1)`, or empty lists, is a question without an answer.
+    The label of a row is `(start, end)`, the position of its answer in characters of the context;
+    or a dict of SQuAD, `{"text": ..., "answer_start": ...}`, whose values may be lists. Training
+    uses the first of several answers. `(-1, -1)`, or empty lists, is a question without an answer.
     `read_squad` reads such rows from files.
 
     A context that is too long for a row goes through the model as overlapping windows, each with
     the question before it. In training, the label of a window without the answer is [CLS].
-    Prediction compares all spans of all windows. A span counts in the window that sees the most
-    context around its first token.
+    Prediction compares all spans of all windows. If a span is in several windows, the window with
+    the most context around its first token counts.
 
     For packed arrays labels are the first and the last token (B, 2) of the answer in the row, and
     `predict` returns the outputs of the model.
@@ -68,9 +68,9 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         stride: int, the tokens from the start of a window to the start of the next window. None is
             a third of the packer's `sequence_length`, such as 128 of 384, but at most half of the
             room for the context.
-        query_length: int, the most tokens of a question; the rest is cut off. None is 64, but
-            at most two thirds of a row.
-        max_answer_length: int, the most tokens of an answer that `predict` finds.
+        query_length: int, the maximum number of tokens of a question; the rest is cut off. None is
+            64, but at most two thirds of a row.
+        max_answer_length: int, the maximum number of tokens of an answer that `predict` finds.
         no_answer_threshold: float. A question has no answer if the `null_odds` of its `Answer` are
             above this threshold. Data in which some questions have no answer need it: pass 0.0, or
             let `tune_threshold` find a value. None if every question has an answer.
@@ -195,7 +195,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
         Args:
             x, batch_size, steps, **kwargs: as for `RowTask.predict`.
-            question, context: in place of `x`. Each is a str, or a column of str. If only one of
+            question, context: instead of `x`. Each is a str, or a column of str. If only one of
                 them is a str, it is used for every row of the other.
 
         Returns:
@@ -222,7 +222,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
         Args:
             x, batch_size, steps, question, context, **kwargs: as for `predict`.
-            n_best: int, the most answers to a question.
+            n_best: int, the maximum number of answers to return for a question.
 
         Returns:
             list of lists of `Answer`; for a `question` and a `context` that are both str, one list.

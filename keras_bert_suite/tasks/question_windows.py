@@ -46,13 +46,13 @@ class QuestionWindows(Rows):
 
     `inputs` are two object arrays (N,) of int32 arrays, the tokens of the question and of the
     window. `labels` int32 (N, 2) are the first and the last token of the answer in the packed row.
-    They are 0, the place of [CLS], if the answer is not in the window.
+    They are 0, the position of [CLS], if the answer is not in the window.
 
     Attributes:
         contexts: list of B `ContextTokens`.
         row_ids: int32 (N,), the question of each window.
         begins: int32 (N,), the index of the window's first token in its context.
-        first_places: int32 (N,), the place of the window's first token in the packed row.
+        first_places: int32 (N,), the position of the window's first token in the packed row.
         own_starts, own_ends: int32 (N,), the range of the window's tokens at which its answers may
             begin.
     """

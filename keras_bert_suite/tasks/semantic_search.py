@@ -22,7 +22,7 @@ from keras_bert_suite.tasks.vector_search import (
 class SemanticSearch:
     """A task whose `predict` turns texts into vectors.
 
-    In place of texts, every method also takes vectors, a float array (N, H). So a corpus can be
+    Instead of texts, every method also takes vectors, a float array (N, H). So a corpus can be
     encoded once for many searches.
     """
 
@@ -70,7 +70,7 @@ class SemanticSearch:
     ) -> list[list[SearchHit]]:
         """Finds the texts of a corpus that are most similar to queries.
 
-        The search is exact: each query is compared with each text. It goes block by block, so the
+        The search is exact: each query is compared with each text. It goes block by block, so its
         memory does not grow with the number of comparisons.
 
         Args:
@@ -82,7 +82,7 @@ class SemanticSearch:
 
         Returns:
             list with a list of `SearchHit` for each query, the best first. A hit is a named tuple
-            of `id`, the place of the text in the corpus, and `score`, the cosine similarity.
+            of `id`, the position of the text in the corpus, and `score`, the cosine similarity.
 
         Raises:
             ValueError: if the corpus is empty, `top_k` is less than 1, or a vector is not finite.

@@ -1,4 +1,4 @@
-"""The task of writing a text from a text, such as a title from an article."""
+"""Writes a text from a text, such as a title from an article."""
 
 import itertools
 from collections.abc import Sequence
@@ -50,9 +50,9 @@ _UNFIT_SAMPLERS = (keras_hub.samplers.ContrastiveSampler, keras_hub.samplers.Spe
 class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     """A text encoder that writes a target from a source, such as a title from an article.
 
-    A row is packed as a pair, [CLS] source [SEP] target [SEP]. The tokens of the source look at
-    each other, and a token of the target at the source and at the target before it. Each token
-    from the first [SEP] on predicts the next one.
+    A row is packed as a pair, [CLS] source [SEP] target [SEP]. The tokens of the source attend to
+    each other. A token of the target attends to the source and to the target before it. From the
+    first [SEP] on, each token predicts the next token.
 
     `fit` and `evaluate` take the sources and the targets, two columns of texts or datasets of
     batches of them; or packed arrays, the inputs of the model, with labels int32 (B, P) and sample
@@ -61,7 +61,8 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     Args:
         backbone: `BertBackbone` with `attention_pattern="seq2seq"`.
         preprocessor: `SegmentPacker`, or None for packed arrays only.
-        max_target_length: int, the most tokens that `predict` writes, the last [SEP] included.
+        max_target_length: int, the maximum number of tokens that `predict` writes, the last [SEP]
+            included.
         sampler: how `predict` and an export choose tokens: a `keras_hub.samplers.Sampler`, or its
             name: "greedy", "beam", "top_k", "top_p" or "random". A beam that has ended keeps its
             score. `compile` may replace it.
@@ -258,9 +259,9 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             x: sources: a list, an array or a pandas Series, a dataset of batches of them, or a
                 single str. Or packed arrays by name, with `mask_positions`.
             batch_size, steps: as for `RowTask.predict`.
-            max_target_length: int, the most tokens of a target, the last [SEP] included. A source
-                has the rest of the packer's `sequence_length`, and is cut if it is longer. None
-                is the task's `max_target_length`.
+            max_target_length: int, the maximum number of tokens of a target, the last [SEP]
+                included. A source has the rest of the packer's `sequence_length`, and is cut if it
+                is longer. None is the task's `max_target_length`.
             **kwargs: `verbose` and `callbacks` of Keras, for packed arrays only.
 
         Returns:
@@ -339,7 +340,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             xp: namespace of array functions, of NumPy or TensorFlow.
             ids: int32 (T,), the ids of all sources.
             lengths: int32 (B,), how many each source has.
-            max_target_length: int, the most tokens of a target.
+            max_target_length: int, the maximum number of tokens of a target.
             allowed_lengths: the lengths to which a batch may be padded, or None for any.
 
         Returns:

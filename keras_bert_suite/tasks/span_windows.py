@@ -1,7 +1,7 @@
 """Cuts rows with spans into windows of tokens, and joins spans of windows to spans of rows.
 
 A span is stored as two tokens: the first token of its first word, and the first token of its last
-word. In a window both are places in the packed row, where 0 is the start token.
+word. In a window both are positions in the packed row, where 0 is the start token.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ def cut_span_windows(packer, rows):
         rows: `Rows` from `read_word_rows`, with labels from `encode_spans` or none.
 
     Returns:
-        `WordWindows`, with int32 (M, 3) for each window: the places of the two tokens, and the
+        `WordWindows`, with int32 (M, 3) for each window: the positions of the two tokens, and the
         label id.
 
     Raises:
@@ -69,7 +69,7 @@ def find_spans(scores):
         scores: float array (C, L, L).
 
     Returns:
-        float64 (M, 4): the places of the two tokens, the label id and the score.
+        float64 (M, 4): the positions of the two tokens, the label id and the score.
     """
     kind, first, last = np.nonzero(scores > 0)
     return np.stack([first, last, kind, scores[kind, first, last]], axis=-1).astype("float64")
@@ -111,7 +111,7 @@ def join_span_windows(found, windows):
 
 
 def _place_spans(windows, labels):
-    """list of B int64 (M, 3): the two tokens of each span, by their place in all tokens."""
+    """list of B int64 (M, 3): the two tokens of each span, by their position in all tokens."""
     tokenized = windows.tokenized
     ends = np.cumsum([len(words) for words in tokenized.words])
     placed, moved = [], []

@@ -34,7 +34,7 @@ def check_can_decode(backbone: keras_hub.models.Backbone) -> None:
 
 
 def encode_sources(backbone: BertBackbone, packed: dict[str, Tensor]) -> list[Source]:
-    """What each layer remembers of a batch of sources.
+    """Computes the keys and values of a batch of sources, for each layer.
 
     The last token of a source, [SEP], is left out. It is the first token that the decoder reads.
 
@@ -119,7 +119,7 @@ def decode_token(
 
 
 def force_padding(logits: Tensor, has_ended: Tensor, pad_token_id: int) -> Tensor:
-    """Lets a target that has ended go on with padding alone, at no cost to a beam.
+    """Lets a target that has ended continue with padding alone, at no cost to a beam.
 
     Args:
         logits: float (B, V).

@@ -1,4 +1,4 @@
-"""The task of giving each text, or pair of texts, a class, a set of labels, or a number."""
+"""Classifies texts or pairs of texts: a class, a set of labels, or a number for each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
@@ -34,7 +34,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     arrays (a dict of `token_ids`, `segment_ids` and `padding_mask`), and datasets of batches with
     labels: `tf.data`, Grain, `keras.utils.PyDataset`, a PyTorch `DataLoader` or a generator.
 
-    `problem_type` names the kind of answers, in the words of Hugging Face:
+    `problem_type` names the kind of labels, with the values of transformers:
 
     - "single_label_classification": one class for each row. Labels are class ids, or the names in
       `label_names`; or a matrix (N, C) of one-hot or soft labels.
@@ -42,23 +42,23 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
       for each row, or a matrix (N, C) of 0 and 1.
     - "regression": a number for each row, or C numbers. Labels are floats (N,), or (N, C).
 
-    For sets of labels, an array of numbers always means 0 or 1 for each label, and never ids. Lists
-    with C numbers each mean the same. So if ids could be meant, pass names. The columns of a
-    DataFrame of labels are read by their names.
+    For sets of labels, an array of numbers is always a matrix of 0 and 1, never ids. So are lists
+    with C numbers each. To avoid doubt, pass names instead of ids. The columns of a DataFrame of
+    labels are read by their names.
 
     Args:
         backbone: `BertBackbone`, or any KerasHub text encoder.
         num_classes: int C, at least 2, or at least 1 for sets of labels and for numbers. Defaults
             to the number of `label_names`.
         label_names: list of C strings. Defaults to the class ids as strings.
-        problem_type: str, see above. With `from_preset`, the layer of the checkpoint has the type
-            of the checkpoint. A new layer is for sets of labels if the layer of the checkpoint is
-            for sets of labels, otherwise for classes.
+        problem_type: str, see above. With `from_preset`, a layer that is loaded keeps the type of
+            the checkpoint. A new layer is for sets of labels if the layer of the checkpoint was,
+            otherwise for classes.
         pooling: None for the pooled output of the backbone; or a layer that makes one vector (B, P)
             of the hidden states. It is called with the sequence output (B, L, H) and the padding
             mask (B, L). The mask is passed by its name if `call` of the layer has an argument
             `mask`, as with `keras.layers.LSTM`. A layer whose attribute `takes_hidden_states` is
-            true gets a list of (B, L, H) in place of the sequence output: the embeddings, and the
+            true gets a list of (B, L, H) instead of the sequence output: the embeddings, and the
             output of each transformer layer. The names of poolings for `TextEmbedder` are taken,
             too.
         preprocessor: `SegmentPacker`, a KerasHub preprocessor, or None for packed arrays only.
@@ -262,10 +262,10 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     ) -> keras.callbacks.History:
         """Trains the classification layer, and a pooling with weights, on features computed once.
 
-        The encoder stays as it is. Its outputs are computed without dropout and kept in memory. So
-        the results differ from `fit` with a frozen encoder, whose dropout gives a text another
-        vector in each epoch. The dropout before the classification layer is active. `compile` sets
-        the loss and the metrics.
+        The encoder is not trained. Its outputs are computed once, without dropout, and kept in
+        memory. So the results differ from a `fit` with a frozen encoder, whose dropout gives a text
+        another vector in each epoch. The dropout before the classification layer is active.
+        `compile` sets the loss and the metrics.
 
         Without a pooling that has weights, the features are vectors, float32 (N, P). Otherwise
         they are the hidden states that the pooling takes, float32 (B, L, H) for each batch of rows
@@ -278,8 +278,8 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             batch_size: int.
             epochs: int.
             validation_data: `(x, y)` in memory, or None.
-            optimizer: "auto" is Adam at 1e-3. It serves this training alone. A later `fit` has the
-                optimizer of `compile`.
+            optimizer: "auto" is Adam at 1e-3. It is used for this training only. A later `fit` uses
+                the optimizer of `compile`.
             **kwargs: as in `keras.Model.fit`, such as `callbacks` and `verbose`.
 
         Returns:

@@ -1,4 +1,4 @@
-"""The task of giving each text a vector, so that similar texts have similar vectors."""
+"""Encodes texts as vectors, so that similar texts have similar vectors."""
 
 import numbers
 from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +51,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
 
     `fit` takes rows of one or several texts: a list; a tuple of columns, such as `(anchors,
     positives)` or `(anchors, positives, negatives)`; a DataFrame or dict of text columns; or a
-    dataset of batches. The loss says which rows it takes:
+    dataset of batches. The loss decides what a row is:
 
     - `InBatchNegatives` (the default): pairs that match, with further texts that do not match; or
       single texts, each its own match (SimCSE);

@@ -1,4 +1,4 @@
-"""The task of giving each word a label: named entities, parts of speech."""
+"""Labels words: named entities, parts of speech."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -41,10 +41,10 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
 
     A row is a list of words. In Chinese a word is a character. The labels of a row are a list with
     a label for each word: a name in `label_names`, or a label id. The first token of a word has the
-    label of the word. The other tokens of the word do not count. A text that is longer than the
-    packer's `sequence_length` goes through the model as overlapping windows. Each word gets its
-    label from the window that sees the most context around it. A word without a token, such as a
-    control character, is "O", or the first label if there is no "O".
+    label of the word. The other tokens of the word are ignored in the loss. A text that is longer
+    than the packer's `sequence_length` goes through the model as overlapping windows. Each word
+    gets its label from the window that sees the most context around it. A word without a token,
+    such as a control character, is "O", or the first label if there is no "O".
 
     `predict` returns entities. It reads the tags of all the usual schemes (IOB1, BIO, BIOES, BMES)
     as seqeval does. It also takes rows that are texts. The tokenizer then finds the words.
@@ -219,7 +219,7 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
     def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         if not isinstance(x, dict):
             x, places = self.pack_windows(*x)
-            # Special tokens and padding have the place -1, so they take the label at the end.
+            # Special tokens and padding have the position -1, so they take the label at the end.
             y = None if y is None else np.concatenate([*y, [NO_LABEL]])[places]
         if y is None:
             return keras.utils.pack_x_y_sample_weight(x)

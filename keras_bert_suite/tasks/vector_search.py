@@ -14,7 +14,7 @@ class SearchHit(NamedTuple):
     """A text that a search has found.
 
     Attributes:
-        id: int, the place of the text in the corpus.
+        id: int, the position of the text in the corpus.
         score: float, the cosine similarity of the query and the text.
     """
 
@@ -65,7 +65,7 @@ def _search_block(queries, corpus, top_k):
 
 
 def _find_largest(scores, number):
-    """The places of the `number` largest scores, and of all ties for the last one, ascending."""
+    """The positions of the `number` largest scores, and of all ties for the last one, ascending."""
     if len(scores) <= number:
         return np.arange(len(scores))
     threshold = -np.partition(-scores, number - 1)[number - 1]

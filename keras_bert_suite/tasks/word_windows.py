@@ -20,11 +20,11 @@ class TokenizedWords:
     Attributes:
         words: list of B lists of str.
         spans: list of B lists of `(start, end)`, the characters of each word in its text. For a row
-            that is a list of words, there is None in place of the list.
+            that is a list of words, there is None instead of the list.
         ids: int32 (T,), the tokens of all rows.
         lengths: int32 (B,), how many tokens each row has.
-        first_tokens: int64 (W,), for each word the place of its first token in `ids`; -1 for a word
-            without a token, such as a control character.
+        first_tokens: int64 (W,), for each word the position of its first token in `ids`; -1 for a
+            word without a token, such as a control character.
     """
 
     words: list
@@ -168,7 +168,7 @@ def join_windows(outputs, windows, missing):
         output[1 + first : 1 + end]
         for output, first, end in zip(outputs, windows.own_starts, windows.own_ends, strict=True)
     ]
-    # A word without a token has the place -1, so it takes `missing`, which is at the end.
+    # A word without a token has the position -1, so it takes `missing`, which is at the end.
     tokens = np.concatenate([*own, missing[None]]).astype("float32")
     return tokens[windows.tokenized.first_tokens]
 
@@ -201,7 +201,7 @@ def _label_tokens(tokenized, labels):
 
 
 def _split_text(tokenizer, text):
-    """(ids, places of the words' first tokens, spans of the words) of a text."""
+    """(ids, positions of the words' first tokens, spans of the words) of a text."""
     ids, offsets, word_starts = tokenizer.tokenize_with_offsets(text)
     starts = [place for place, begins in enumerate(word_starts) if begins]
     ends = [*starts[1:], len(ids)][: len(starts)]  # A text may have no word.

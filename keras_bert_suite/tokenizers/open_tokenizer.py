@@ -40,7 +40,7 @@ def open_tokenizer(path: PathLike, **settings: Any) -> TextTokenizer:
 
     | path | tokenizer |
     | --- | --- |
-    | `vocab.txt`, a piece each line | `WordPieceTokenizer` |
+    | `vocab.txt`, a token each line | `WordPieceTokenizer` |
     | `vocab.json` beside a `merges.txt` | `BytePairTokenizer` |
     | `tokenizer.json` of the library tokenizers | by its model and its special tokens |
     | `.model` of SentencePiece that begins with <unk>, <s>, </s> | `XLMRobertaTokenizer` |
@@ -98,7 +98,7 @@ def _find_tokenizer(path):
 
 
 def _find_sentence_piece(path):
-    """The class of the tokenizer for a SentencePiece model, by its special pieces, str."""
+    """The class of the tokenizer for a SentencePiece model, by its special tokens, str."""
     vocabulary = SentencePieceVocabulary.read(path)
     if vocabulary.pieces[:3] == ("<unk>", "<s>", "</s>"):
         return "XLMRobertaTokenizer"

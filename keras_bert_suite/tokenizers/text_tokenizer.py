@@ -22,9 +22,9 @@ SPECIAL_TOKENS = ("unknown_token", "start_token", "end_token", "pad_token", "mas
 class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     """A tokenizer with two engines of one behaviour: for Python text, and for TensorFlow graphs.
 
-    Other rooms do not know how tokenizers differ. They ask the tokenizer: `packing_arguments` (the
-    special tokens around texts and between them), `find_continuations` (the ids that continue a
-    word), `find_ordinary` (the ids that text may become), `split_at_masks`, `asset_contents` (its
+    Other modules do not know how tokenizers differ. They ask the tokenizer: `packing_arguments`
+    (the special tokens around texts and between them), `find_continuations` (the ids that continue
+    a word), `find_ordinary` (the ids that text may become), `split_at_masks`, `asset_contents` (its
     files), `settings` and `hugging_face_config`.
 
     A subclass sets `eager_engine` and `graph_engine`, classes that take `_engine_arguments()`, and
@@ -32,7 +32,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     and `files`.
 
     Args:
-        unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
+        unknown_token, start_token, end_token, pad_token: str, tokens that the vocabulary must hold.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
         dtype: "int32", as every Keras layer has one.
     """
@@ -41,7 +41,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     num_separators = 1
     #: bool, whether the models of this tokenizer tell the texts of a row apart by `segment_ids`.
     has_segment_ids = True
-    #: bool, whether a Chinese character is a piece of its own, so that pieces make words.
+    #: bool, whether a Chinese character is a token of its own, so that tokens make words.
     has_cjk_pieces = True
     #: The names of the tokenizer's files.
     asset_names: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     @abstractmethod
     def find_continuations(self) -> np.ndarray:
-        """bool (V,), the ids of pieces that continue a word."""
+        """bool (V,), the ids of tokens that continue a word."""
 
     @abstractmethod
     def hugging_face_config(self) -> dict[str, Any]:
@@ -157,15 +157,15 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
         Returns:
             For a text `(ids, offsets, word_starts)`: list of int; list of `(start, end)` such that
-            the piece was made from `text[start:end]`; list of bool, False for pieces that
+            the token was made from `text[start:end]`; list of bool, False for tokens that
             continue a word. Offsets count characters (of the decoded text for bytes). For n texts,
             n such tuples.
 
             For tensors `(ids, starts, ends, word_starts)`, each shaped as by `tokenize`; int64
             offsets count bytes.
 
-        The span of a piece has every character that the piece has a part of. So two pieces of one
-        character have the same span. A deleted character belongs to the piece before it.
+        The span of a token has every character that the token has a part of. So two tokens of one
+        character have the same span. A deleted character belongs to the token before it.
         """
         if is_tf_tensor(inputs):
             return self._graph_engine().tokenize_with_offsets(inputs)
@@ -213,7 +213,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         """Pieces to text."""
 
     def get_vocabulary(self) -> list[str]:
-        """The pieces in the order of their ids, list of str."""
+        """The tokens in the order of their ids, list of str."""
         return list(self._checked_vocabulary().tokens)
 
     def vocabulary_size(self) -> int:
@@ -260,7 +260,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         }
 
     def find_ordinary(self) -> np.ndarray:
-        """bool (V,), the ids of pieces that text may become. Random tokens are drawn from them."""
+        """bool (V,), the ids of tokens that text may become. Random tokens are drawn from them."""
         ordinary = np.ones(self.vocabulary_size(), bool)
         ordinary[self.special_token_ids] = False
         return ordinary
@@ -310,7 +310,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         self._made = _MadeOnce()
 
     def __reduce__(self):
-        # Keras would pickle a whole archive; data workers need the configuration and the pieces.
+        # Keras would pickle a whole archive; data workers need the configuration and the tokens.
         return _restore_tokenizer, (type(self), self.get_config(), self._vocabulary)
 
     def _checked_vocabulary(self):
@@ -348,7 +348,7 @@ class _MadeOnce:
 
 
 def _check_special_tokens(vocabulary, special_tokens):
-    """Raises ValueError if a value of `special_tokens` (argument name -> piece) is absent."""
+    """Raises ValueError if a value of `special_tokens` (argument name -> token) is absent."""
     missing = {name: piece for name, piece in special_tokens.items() if piece not in vocabulary.ids}
     if missing:
         wanted = ", ".join(f"{shorten(repr(piece))} ({name})" for name, piece in missing.items())

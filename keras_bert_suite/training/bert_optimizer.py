@@ -235,7 +235,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
 
     @property
     def holds_rate(self) -> bool:
-        """bool, whether a number sets the rate in place of a schedule of open length."""
+        """bool, whether a number sets the rate instead of a schedule of open length."""
         if self._held_rate is None:
             return False
         return float(ops.convert_to_numpy(self._held_rate)) >= 0

@@ -1,4 +1,4 @@
-"""Writes checkpoints in a thread while training goes on."""
+"""Writes checkpoints in a thread during training."""
 
 import pathlib
 import warnings

@@ -1,4 +1,4 @@
-"""Compiles the training step of JAX for the batches to come, while the training goes on."""
+"""Compiles the training step of JAX for the batches to come, during the training."""
 
 import contextlib
 import os
@@ -205,7 +205,7 @@ def _compiles_each_shape(model: keras.Model) -> bool:
 
 
 def _describe(arrays: Any) -> Any:
-    """The tree of `arrays`, with shapes and dtypes in place of arrays."""
+    """The tree of `arrays`, with shapes and dtypes instead of arrays."""
     import jax
 
     return jax.tree.map(

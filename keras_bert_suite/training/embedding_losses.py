@@ -22,7 +22,7 @@ class EmbeddingLoss(keras.losses.Loss):
         dtype: as in Keras.
     """
 
-    #: The fewest and the most texts of a row. None is no limit.
+    #: The minimum and the maximum number of texts of a row. None is no limit.
     num_texts: tuple[int, int | None] = (2, 2)
     #: Whether each row has a score.
     takes_scores = False

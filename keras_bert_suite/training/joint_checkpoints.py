@@ -1,4 +1,4 @@
-"""Writes a checkpoint whose pieces come from several processes.
+"""Writes a checkpoint in pieces, one file from each process.
 
 ```
 checkpoints/

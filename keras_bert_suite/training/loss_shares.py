@@ -1,4 +1,4 @@
-"""Makes the losses of a compiled model those of the whole batch, when replicas share it."""
+"""Makes the losses of all replicas sum to the loss of the whole batch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +11,7 @@ from keras_bert_suite.replicas import count_replicas, sum_over_replicas
 
 
 def share_loss(loss: keras.losses.Loss) -> Callable[..., Tensor]:
-    """Makes a loss return the share that the rows of this replica have in the loss of the batch.
+    """Makes a loss return the part of this replica in the loss of the whole batch.
 
     A loss of Keras is a mean over rows, or a weighted mean. The share of a replica is its own mean,
     times its part of the rows or of the weights. The sum over the replicas is the loss of the

@@ -63,7 +63,7 @@ class ClassAccuracy(keras.metrics.SparseCategoricalAccuracy):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class MaskedLMAccuracy(TokenAccuracy):
-    """The share of masked tokens that are guessed right, over the predictions that count.
+    """The share of masked tokens that are guessed correctly, over the predictions that count.
 
     A model whose scores are all the same guesses token 0.
 
@@ -74,7 +74,7 @@ class MaskedLMAccuracy(TokenAccuracy):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class ReplacedTokenAccuracy(keras.metrics.MeanMetricWrapper):
-    """The share of tokens that a discriminator judges right, over the tokens that count.
+    """The share of tokens that a discriminator classifies correctly, over the tokens that count.
 
     `y_true` (B, L), 1 for a token that was replaced; `y_pred` float (B, L), logits;
     `sample_weight` float (B, L), 0 for padding.

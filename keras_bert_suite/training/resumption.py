@@ -24,7 +24,7 @@ def check_resumable(
     progress: Progress,
     path: pathlib.Path | None,
 ) -> None:
-    """Checks that a run can go on with these data.
+    """Checks that a run can resume with these data.
 
     Args:
         dataset: the dataset of the batches of an epoch, from the user or made by `fit`.

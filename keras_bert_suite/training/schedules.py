@@ -10,9 +10,9 @@ from keras_bert_suite.annotations import Config, Tensor
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
-    """A linear rise to the peak, then a linear fall to 0.
+    """Linear warm-up to the peak, then linear decay to 0.
 
-    As in Google's code, the fall begins at step 0, and the rise replaces it while step <
+    As in Google's code, the decay begins at step 0, and the warm-up replaces it while step <
     warmup_steps. So right after the warm-up the rate is peak (1 - warmup_steps / total_steps), and
     not the peak.
 
@@ -23,15 +23,15 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
     Args:
         peak_learning_rate: float.
         total_steps: int, optimizer steps until the rate is 0. None leaves the length open: the
-            `fit` of this package's tasks lays the schedule over the steps that it will take.
-            `LearningRateScheduler` and `ReduceLROnPlateau` replace the schedule in their `fit`: the
-            rate is the peak until they set another rate. If a number is assigned to the optimizer's
-            `learning_rate`, by hand or by another callback, it replaces the schedule in every
-            `fit` that follows, until a schedule is assigned or the model is compiled anew. (The
-            optimizers of Keras refuse the number and the callbacks.) In `train_on_batch`, which
-            cannot know how many steps follow, the rate rises over `warmup_steps`, if given, and
+            `fit` of this package's tasks spreads the schedule over the steps that it will take.
+            There are three exceptions. `LearningRateScheduler` and `ReduceLROnPlateau` replace the
+            schedule in their `fit`: the rate is the peak until they set another rate. A number that
+            is assigned to the optimizer's `learning_rate`, by hand or by another callback, replaces
+            the schedule in every later `fit`, until a schedule is assigned or the model is compiled
+            again. (The optimizers of Keras refuse the number and the callbacks.) `train_on_batch`
+            cannot know how many steps follow, so the rate rises over `warmup_steps`, if given, and
             then stays at the peak.
-        warmup_steps: int, steps of the rise. Defaults to `warmup_ratio` of all steps.
+        warmup_steps: int, steps of the warm-up. Defaults to `warmup_ratio` of all steps.
         warmup_ratio: float in [0, 1).
 
     Example:

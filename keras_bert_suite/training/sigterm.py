@@ -40,7 +40,7 @@ class SigtermFlag:
             self.received = False
 
     def check(self, batch: int) -> bool:
-        """Whether the training ends after a batch. All processes get the same answer.
+        """Whether the training must end after a batch. All processes get the same answer.
 
         Args:
             batch: int, the number of the batch in the run. All processes ask after each batch.

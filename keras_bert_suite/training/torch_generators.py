@@ -20,7 +20,7 @@ def copy_generators() -> Arrays:
 
     Returns:
         dict of name -> uint8 array; empty under other backends. The names of the first process have
-        no number, so that a run may go on with another number of processes.
+        no number, so that a run may resume with another number of processes.
     """
     if keras.config.backend() != "torch":
         return {}

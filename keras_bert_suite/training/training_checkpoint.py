@@ -1,4 +1,4 @@
-"""A callback that saves a training, so that the same command continues it."""
+"""A callback that saves a training, so that the same command resumes it."""
 
 import contextlib
 import dataclasses
@@ -34,11 +34,11 @@ from keras_bert_suite.training.variable_pieces import cut_pieces
 
 
 class TrainingCheckpoint(keras.callbacks.Callback):
-    """Saves a training as it goes on, so that the same `fit` continues it after a kill.
+    """Saves the state of a training, so that the same `fit` resumes it after a kill.
 
     Hand the callback to `fit`. After a kill at any moment, run the same command again. `fit` then
     reads the newest valid checkpoint and restores the weights, the optimizer, the schedule, the
-    random states, the metrics and the place in the data. On a CPU, and with the same backend,
+    random states, the metrics and the position in the data. On a CPU, and with the same backend,
     every following batch, loss and weight is the same as in an uninterrupted run. If the run has
     finished, `fit` returns at once.
 
@@ -47,16 +47,16 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     logged.
 
     If a checkpoint cannot be written, for example because the disk is full, the callback warns and
-    training goes on. Only the last checkpoint, at the end of `fit`, must succeed.
+    training continues. Only the last checkpoint, at the end of `fit`, must succeed.
 
     The epoch's log `skipped_steps` counts the steps that the optimizer has skipped, because the
     loss or a gradient was not finite.
 
     If processes share the run, the first process writes and reads the checkpoints, and hands the
-    state to the others. Under JAX each process writes a piece, see `joint_checkpoints.py`, and they
-    share the folder. So a run may go on with another number of processes. SIGTERM in any process
-    ends the training of all of them after the same batch. If gradients are accumulated, the
-    checkpoint holds their sum over the processes, and a run that goes on in the middle of a step
+    state to the others. Under JAX each process writes its own file, see `joint_checkpoints.py`, and
+    they share the folder. So a run may resume with another number of processes. SIGTERM in any
+    process ends the training of all of them after the same batch. If gradients are accumulated, the
+    checkpoint holds their sum over the processes, and a run that resumes in the middle of a step
     adds them in another order: it equals an uninterrupted run up to rounding.
 
     The callback does not restore the state of other callbacks. A checkpoint of one backend can be
@@ -66,10 +66,10 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         directory: str or path of a folder for this run alone. The folder is made when needed.
         every: int, batches from one checkpoint to the next, counted over the whole run.
         keep: int, how many checkpoints are kept. The oldest is removed after the newest is written.
-        asynchronous: bool, whether a thread writes the checkpoint while training goes on. The
+        asynchronous: bool, whether a thread writes the checkpoint during training. The
             thread gets a copy of the variables, which takes as much memory as they do.
-        max_skipped: int. Training stops when so many steps in a row are skipped. It goes on while a
-            `LossScaleOptimizer` still lowers its scale to 1.
+        max_skipped: int. Training stops when so many steps in a row are skipped. It continues while
+            a `LossScaleOptimizer` still lowers its scale to 1.
 
     Attributes:
         terminated: bool, whether SIGTERM has ended the last `fit`.

@@ -50,7 +50,7 @@ def test_weights_of_pieces_and_of_phrases():
     assert pieces.weigh(token_ids, begins).tolist() == [1, 5, 3, 0.5] and pieces.least == 0.5
     phrases = PhraseWeights(tokenizer, {"uns": 9, "good": 7, "good film": 0.25})
     assert phrases.weigh(token_ids, begins).tolist() == [1, 9, 0.25, 1] and phrases.least == 0.25
-    with pytest.raises(ValueError, match=r"each of the \d+ pieces of the vocabulary.* \(3,\)"):
+    with pytest.raises(ValueError, match=r"each of the \d+ tokens of the vocabulary.* \(3,\)"):
         PieceWeights(tokenizer, [1, 2, 3])
 
 

@@ -1,4 +1,4 @@
-"""Reads from Hugging Face's config.json the kind of model, and the kind of its head."""
+"""Reads the kind of a model and of its head from Hugging Face's config.json."""
 
 import re
 
@@ -69,8 +69,8 @@ def find_model_type(config, names):
         `ModelType`.
 
     Raises:
-        ValueError: if the model is of another type, or the value of one of its dials is not
-            supported.
+        ValueError: if the model is of another type, or a field of `DIALS` has a value that our
+            backbones do not support.
     """
     kind = find_type(config)
     if config.get("model_type") is None:

@@ -1,4 +1,4 @@
-"""What is special about RoFormer's files: words in the vocabulary, choices, a second version."""
+"""Reads and writes what only RoFormer's files have: Chinese words, other choices, version 2."""
 
 import warnings
 
@@ -44,7 +44,7 @@ def read_roformer_tokenizer(directory):
 def scores_pooled_output(config):
     """Whether the head for choices of a RoFormer is that of `MultipleChoice`.
 
-    By default transformers scores the state at the last place of a row, which in most rows is
+    By default transformers scores the state at the last position of a row, which in most rows is
     padding. With these fields it has our pooler, and scores the pooled output.
 
     Args:
@@ -85,5 +85,5 @@ def write_roformer(backbone):
 
 
 def _is_chinese_word(piece):
-    """Whether a piece has two or more characters of the block of common Chinese characters."""
+    """Whether a token has two or more characters of the block of common Chinese characters."""
     return len(piece) > 1 and all("\u4e00" <= character <= "\u9fff" for character in piece)

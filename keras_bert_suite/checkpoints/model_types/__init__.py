@@ -1,1 +1,1 @@
-"""Which kinds of models there are, and the fields of their configs."""
+"""The kinds of models that checkpoints hold, and the fields of their config.json."""

@@ -83,7 +83,7 @@ class ConfigValues:
         return choices[value]
 
     def check_dials(self, dials):
-        """Checks that a configuration asks for no computation that our backbones do not have.
+        """Checks that our backbones can compute what a configuration describes.
 
         Args:
             dials: iterable of (name, tuple of values). The field `name` must have one of these

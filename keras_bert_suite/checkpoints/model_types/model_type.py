@@ -1,4 +1,4 @@
-"""What a kind of model is, to its checkpoints."""
+"""Describes a kind of model for the readers and writers of checkpoints."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -88,7 +88,7 @@ class KerasHubModel:
 
 @dataclass(frozen=True)
 class ModelType:
-    """A kind of model. It has the names of classes, because this package must not import them.
+    """A kind of model. It holds names of classes, because `checkpoints` must not import classes.
 
     Args:
         name: str, the `model_type` of Hugging Face.

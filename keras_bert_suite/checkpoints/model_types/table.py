@@ -307,7 +307,7 @@ def type_of_backbone(cls):
 def type_of_model(model, tokenizer):
     """The `ModelType` that a model is written as.
 
-    Kinds with one class of backbone differ in their tokenizers.
+    Two kinds may have the same class of backbone. Their tokenizers then decide.
 
     Args:
         model: backbone or task.

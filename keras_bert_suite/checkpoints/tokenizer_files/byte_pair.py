@@ -26,7 +26,7 @@ _MODEL_SETTINGS = {
     "end_of_word_suffix": (None, ""),
 }
 
-#: Hugging Face's name of a special token -> (our name, RoBERTa's piece).
+#: Hugging Face's name of a special token -> (our name, RoBERTa's token).
 _SPECIAL_TOKENS = {
     "unk_token": ("unknown_token", "<unk>"),
     "cls_token": ("start_token", "<s>"),
@@ -44,7 +44,7 @@ def read_hugging_face_byte_pairs(directory):
 
     Returns:
         dict of arguments of `BytePairTokenizer`: "vocabulary" and "merges", the paths of vocab.json
-        and merges.txt, str, or if these files are absent the pieces and merges of tokenizer.json, a
+        and merges.txt, str, or if these files are absent the tokens and merges of tokenizer.json, a
         dict and a list; "add_prefix_space", bool, and special tokens, str, if they differ from
         RoBERTa's.
 
@@ -85,7 +85,7 @@ def read_hugging_face_byte_pairs(directory):
     return {**arguments, **read_special_tokens(config, _SPECIAL_TOKENS)}
 
 
-#: Hugging Face's name of a special token -> (our name, ModernBERT's piece).
+#: Hugging Face's name of a special token -> (our name, ModernBERT's token).
 _MODERN_BERT_TOKENS = {
     "unk_token": ("unknown_token", "[UNK]"),
     "cls_token": ("start_token", "[CLS]"),

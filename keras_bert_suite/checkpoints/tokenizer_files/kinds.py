@@ -25,7 +25,7 @@ TOKENIZER_FILES = (
     "sentencepiece.bpe.model",
 )
 
-#: The type of the model in tokenizer.json -> rows of (a piece that the vocabulary has, the class
+#: The type of the model in tokenizer.json -> rows of (a token that the vocabulary has, the class
 #: of the tokenizer, function that reads its arguments from the folder).
 FAST_KINDS = {
     "WordPiece": (("", "WordPieceTokenizer", read_hugging_face_tokenizer),),
@@ -113,7 +113,7 @@ def read_json_tokenizer(path):
 
 
 def _list_pieces(content):
-    """The pieces of a tokenizer.json, a set."""
+    """The tokens of a tokenizer.json, a set."""
     vocabulary = content["model"].get("vocab") or ()
     rows = vocabulary if isinstance(vocabulary, dict) else [row[0] for row in vocabulary if row]
     added = [t.get("content") for t in content.get("added_tokens") or () if isinstance(t, dict)]

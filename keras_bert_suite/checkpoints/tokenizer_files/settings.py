@@ -42,14 +42,14 @@ def check_settings(directory, owner, settings):
 
 
 def read_special_tokens(config, table):
-    """Reads the special tokens that differ from the usual pieces.
+    """Reads the special tokens that differ from the usual ones.
 
     Args:
         config: dict of tokenizer_config.json.
-        table: dict of Hugging Face's name of a special token -> (our name, usual piece).
+        table: dict of Hugging Face's name of a special token -> (our name, usual token).
 
     Returns:
-        dict of our name -> piece.
+        dict of our name -> token.
     """
     differing = {}
     for theirs, (ours, usual) in table.items():

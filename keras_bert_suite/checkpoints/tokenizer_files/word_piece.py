@@ -19,7 +19,7 @@ BERT_CLASSES = (
     "BertTokenizer",
 )
 
-#: Hugging Face's name of a special token -> (our name, BERT's piece).
+#: Hugging Face's name of a special token -> (our name, BERT's token).
 SPECIAL_TOKENS = {
     "unk_token": ("unknown_token", "[UNK]"),
     "cls_token": ("start_token", "[CLS]"),
@@ -34,7 +34,7 @@ def read_google_tokenizer(directory, name="vocab.txt"):
 
     Google's scripts compare `--do_lower_case` with the name of the released directory. The
     vocabulary is better evidence, because a directory may be renamed: a vocabulary of lowercased
-    text has no piece with an uppercase letter. (This is true of the four public vocabularies:
+    text has no token with an uppercase letter. (This is true of the four public vocabularies:
     uncased and Chinese are lowercased, cased and multilingual cased are not.)
 
     Args:
@@ -67,7 +67,7 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
 
     Returns:
         dict of arguments of `WordPieceTokenizer`: "vocabulary", the path of vocab.txt, str, or if
-        it is absent the pieces of tokenizer.json, a list of str; "lowercase", bool;
+        it is absent the tokens of tokenizer.json, a list of str; "lowercase", bool;
         "strip_accents", bool, and special tokens, str, if they differ from BERT's.
 
     Raises:
@@ -145,7 +145,7 @@ def write_tokenizer(tokenizer, max_length, directory):
 
     Args:
         tokenizer: `TextTokenizer`.
-        max_length: int, the most tokens in a row.
+        max_length: int, the maximum sequence length.
         directory: `pathlib.Path`.
     """
     config = {
@@ -178,7 +178,7 @@ def _is_lowercase(pieces):
 
 
 def _pieces_of(fast, path):
-    """The pieces of a tokenizer.json in the order of their ids, with the added tokens."""
+    """The tokens of a tokenizer.json in the order of their ids, with the added tokens."""
     try:
         ids = dict(fast["model"]["vocab"])
         ids.update({token["content"]: token["id"] for token in fast.get("added_tokens") or ()})

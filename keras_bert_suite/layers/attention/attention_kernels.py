@@ -1,8 +1,8 @@
 """Computes softmax(Q K^T / sqrt(D)) V with the fastest kernel that is right for the case.
 
 All tensors are (B, heads, L, D). The mask is bool and broadcastable to (B, heads, L, L). It is true
-where a query may look at a key. `cudnn_attention.py` and `nested_attention.py` have kernels of GPUs
-that take lengths or offsets of sequences in place of the mask.
+where a query may attend to a key. `cudnn_attention.py` and `nested_attention.py` have kernels of
+GPUs that take lengths or offsets of sequences instead of the mask.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ def plain_attention(
 
 
 def attention_probabilities(query: Tensor, key: Tensor, mask: Tensor | None = None) -> Tensor:
-    """How much each query takes from each key.
+    """The attention probabilities: how much each query attends to each key.
 
     Args:
         query, key, mask: as for `plain_attention`.
@@ -51,7 +51,7 @@ def attention_probabilities(query: Tensor, key: Tensor, mask: Tensor | None = No
 
 
 def normalize_scores(scores: Tensor, mask: Tensor | None = None) -> Tensor:
-    """The softmax of the scores of keys, over the keys that a query may look at.
+    """The softmax of the scores of keys, over the keys that a query may attend to.
 
     Args:
         scores: float (B, heads, L, L).
@@ -141,7 +141,7 @@ def fused_attention(
 
 
 def _find_offset_kernel(query: Tensor, offsets: Tensor) -> Callable[..., Tensor] | None:
-    """The kernel that takes lengths or offsets in place of the mask, or None."""
+    """The kernel that takes lengths or offsets instead of the mask, or None."""
     if keras.config.backend() == "torch":
         return lambda q, k, v, mask, dropout: nested_attention.attend_within_sequences(
             q, k, v, offsets, dropout
@@ -151,7 +151,7 @@ def _find_offset_kernel(query: Tensor, offsets: Tensor) -> Callable[..., Tensor]
 
 
 def takes_lengths(head_dim: int, dtype: str) -> bool:
-    """Whether there is a kernel that takes the lengths of rows in place of a padding mask.
+    """Whether there is a kernel that takes the lengths of rows instead of a padding mask.
 
     Args:
         head_dim: int, features of a head.

@@ -1,6 +1,6 @@
-"""Which tokens a token may look at, by the order of the tokens and by their segments.
+"""Which tokens a token may attend to, by the order of the tokens and by their segments.
 
-A pattern ranks the tokens of a row. A token looks at the tokens whose rank is not above its own.
+A pattern ranks the tokens of a row. A token attends to the tokens whose rank is not above its own.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def rank_targets(segment_ids: Tensor) -> Tensor:
     """A source in segment 0 and a target in segment 1: int (B, L) -> ranks, int32 (B, L).
 
     All tokens of the source have one rank, and each token of the target has the next rank. So the
-    source looks at itself, and the target at the source and at its own beginning.
+    source attends to itself, and the target to the source and to its own beginning.
 
     >>> rank_targets([[0, 0, 0, 1, 1]])
     [[0, 0, 0, 1, 2]]
@@ -35,7 +35,7 @@ def rank_targets(segment_ids: Tensor) -> Tensor:
 def rank_mixture(segment_ids: Tensor) -> Tensor:
     """Rows of all kinds, which their segments tell apart: int (B, L) -> ranks, int32 (B, L).
 
-    Segments 0 and 1 are a pair whose tokens look at all tokens, segment 2 is a text from left to
+    Segments 0 and 1 are a pair whose tokens attend to all tokens, segment 2 is a text from left to
     right, segment 3 a text from right to left, and segments 4 and 5 are a source and its target.
 
     >>> rank_mixture([[0, 0, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3], [4, 4, 5, 5]])
@@ -45,7 +45,7 @@ def rank_mixture(segment_ids: Tensor) -> Tensor:
     return ops.cumsum(ops.take(steps, segment_ids, axis=0), axis=1)
 
 
-#: The ranks of each pattern, as a function of the segments; None where every token looks at every
+#: The ranks of each pattern, as a function of the segments; None where every token attends to every
 #: token. Source: Dong et al., 2019, UniLM (https://arxiv.org/abs/1905.03197), figure 1. "unilm" has
 #: the segments of microsoft/unilm, unilm-v1.
 ATTENTION_PATTERNS: dict[str, Callable[[Tensor], Tensor] | None] = {
@@ -90,5 +90,5 @@ def check_segments(pattern: str, num_segments: int) -> None:
 
 
 def mask_by_ranks(ranks: Tensor) -> Tensor:
-    """int (B, L) -> bool (B, L, L), whether a query (second axis) may look at a key (third)."""
+    """int (B, L) -> bool (B, L, L), whether a query (second axis) may attend to a key (third)."""
     return ranks[:, None, :] <= ranks[:, :, None]

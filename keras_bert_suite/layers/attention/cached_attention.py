@@ -12,7 +12,7 @@ class Source(NamedTuple):
 
     Attributes:
         keys, values: float (B, heads, L, D).
-        mask: bool (B, L), which tokens may be looked at.
+        mask: bool (B, L), which tokens may be attended to.
     """
 
     keys: Tensor
@@ -32,7 +32,7 @@ def attend_to_source_and_targets(
         query: float (B N, heads, 1, D), of the newest token of each of N targets of a source.
         source: `Source` of B sources.
         keys, values: float (B N, heads, T, D), of the tokens of the targets.
-        mask: bool (T,), which tokens of the targets may be looked at.
+        mask: bool (T,), which tokens of the targets may be attended to.
 
     Returns:
         float (B N, heads, 1, D) in the dtype of `values`.

@@ -1,4 +1,4 @@
-"""cuDNN's attention under JAX, with lengths or offsets of sequences in place of masks.
+"""cuDNN's attention under JAX, with lengths or offsets of sequences instead of masks.
 
 All queries, keys and values are (B, heads, L, D), in bfloat16 or float16.
 
@@ -158,7 +158,7 @@ def locate_sequences(rows: Tensor, num_rows: int) -> Tensor:
 
     Returns:
         int32 (R, M + 1), the first places of the sequences of each packed row, and -1 after the
-        last one. M is the most sequences that a packed row can have.
+        last one. M is the maximum number of sequences that a packed row can have.
 
     Example: rows [[4, 4, 1, -1]] and 5 rows of the batch give [[0, 2, 3, -1, -1]].
     """

@@ -1,4 +1,4 @@
-"""The tokens of a row that look at all tokens, and that all tokens look at."""
+"""The tokens of a row that attend to all tokens, and that all tokens attend to."""
 
 import dataclasses
 from collections.abc import Callable
@@ -137,8 +137,8 @@ class GlobalTokens(keras.layers.Layer):
         pattern: str, one of `GLOBAL_TOKENS`.
         separator_id: int, the token that ends a text of a row, which "first_text" and "later_texts"
             look for.
-        max_tokens: int, the most global tokens of a row. Of "first_text" and "later_texts" the
-            first `max_tokens` tokens are global.
+        max_tokens: int, the maximum number of global tokens of a row. Of "first_text" and
+            "later_texts" the first `max_tokens` tokens are global.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """Attention within a window around each token, in memory linear in the length of rows.
 
-A token looks at the tokens of its own sequence that are at most `reach` positions away. The row is
-cut into blocks of `reach` tokens. Then all keys of a block lie in the block and in its two
+A token attends to the tokens of its own sequence that are at most `reach` positions away. The row
+is cut into blocks of `reach` tokens. Then all keys of a block lie in the block and in its two
 neighbours, so that each block is a small attention of its own. The result is that of the whole
 formula with the mask `find_visible`. A row may have shared keys too, at which all its tokens look.
 They stand before the keys of each block.
@@ -22,7 +22,7 @@ _FEW_BLOCKS = 4
 
 
 class SharedKeys(NamedTuple):
-    """Keys that all tokens of a row look at, wherever the tokens are.
+    """Keys that all tokens of a row attend to, wherever the tokens are.
 
     Attributes:
         key, value: float (B, heads, G, D).
@@ -102,7 +102,7 @@ def find_visible(
     key_positions: Tensor,
     reach: int,
 ) -> Tensor:
-    """Which keys the queries may look at.
+    """Which keys the queries may attend to.
 
     Args:
         query_sequences, query_positions: int (B, P), numbers of sequences and positions.

@@ -25,8 +25,8 @@ _SHARED = -3
 class LongformerAttention(SelfAttention):
     """Self-attention of each token within a window, and of global tokens with all tokens.
 
-    A token looks at the tokens up to `reach` places away, and at the global tokens of its row, in
-    one softmax. A global token looks at all tokens of its row, with projections of its own for
+    A token attends to the tokens up to `reach` places away, and to the global tokens of its row, in
+    one softmax. A global token attends to all tokens of its row, with projections of its own for
     queries, keys and values. The largest array of scores has `3 reach + G` keys for each token, and
     L for each of the G global tokens. So memory is linear in L.
 
@@ -55,7 +55,7 @@ class LongformerAttention(SelfAttention):
     def call(  # type: ignore[override]  # No mask says what these rows say.
         self, hidden: Tensor, attention_mask: LongRows, training: bool | None = None
     ) -> Tensor:
-        """Lets each token look at its window and at the global tokens.
+        """Lets each token attend to its window and to the global tokens.
 
         Args:
             hidden: float (B, L, H), or of packed rows (R, W, H).
@@ -88,7 +88,7 @@ class LongformerAttention(SelfAttention):
         return self.output_projection(rows.pack(context))
 
     def _attend_globally(self, hidden: Tensor, rows: LongRows, training: bool | None) -> Tensor:
-        """What the global tokens gather from their rows, float (B, G, H)."""
+        """The attention output of the global tokens, float (B, G, H)."""
         query = self._split_heads(self.global_query(rows.gather(rows.unpack(hidden))))
         key, value = (
             self._split_heads(rows.unpack(project(hidden)))
@@ -100,9 +100,9 @@ class LongformerAttention(SelfAttention):
     def compute_probabilities(  # type: ignore[override]
         self, hidden: Tensor, attention_mask: LongRows
     ) -> Tensor:
-        """How much each token takes from each other token, without dropout.
+        """The attention probabilities of each pair of tokens, without dropout.
 
-        It fills an array of all pairs of tokens, to be looked at.
+        The array has all pairs of tokens. It is for inspection, not for training.
 
         Args:
             hidden: float (B, L, H).

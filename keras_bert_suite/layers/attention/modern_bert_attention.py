@@ -89,7 +89,7 @@ class ModernBertAttention(keras.layers.Layer):
         sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
-        """Lets each token look at the tokens that its mask, and the window, allow.
+        """Lets each token attend to the tokens that its mask, and the window, allow.
 
         Args:
             hidden: float (B, L, H).
@@ -125,7 +125,7 @@ class ModernBertAttention(keras.layers.Layer):
         return ops.swapaxes(query, 1, 2), ops.swapaxes(key, 1, 2), ops.swapaxes(value, 1, 2)
 
     def compute_probabilities(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
-        """How much each token takes from each other token, without dropout.
+        """The attention probabilities of each pair of tokens, without dropout.
 
         Args:
             hidden: float (B, L, H).

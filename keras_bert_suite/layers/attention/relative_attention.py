@@ -51,7 +51,7 @@ class RelativeAttention(SelfAttention):
         training: bool | None = None,
         positions: Tensor | None = None,
     ) -> Tensor:
-        """Lets each position look at the positions that its mask allows.
+        """Lets each position attend to the positions that its mask allows.
 
         Args:
             hidden: float (B, L, H).

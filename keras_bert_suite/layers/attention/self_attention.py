@@ -37,7 +37,7 @@ class SelfAttention(keras.layers.Layer):
     Source: Vaswani et al., 2017 (https://arxiv.org/abs/1706.03762), section 3.2.
     """
 
-    #: Whether `call` takes a `GroupedLayout` in place of a mask.
+    #: Whether `call` takes a `GroupedLayout` instead of a mask.
     takes_groups: ClassVar[bool] = True
     #: Whether the projections have biases.
     use_bias: bool = True
@@ -82,25 +82,25 @@ class SelfAttention(keras.layers.Layer):
         training: bool | None = None,
         positions: Tensor | None = None,
     ) -> Tensor:
-        """Lets each position look at the positions that its mask allows.
+        """Lets each position attend to the positions that its mask allows.
 
         Args:
             hidden: float (B, L, H).
-            attention_mask: bool or int, true or 1 where a key may be looked at:
+            attention_mask: bool or int, true or 1 where a key may be attended to:
                 (B, L) with the same keys for every query (a padding mask),
                 (B, L, L) with keys for each query, or (B, heads, L, L), where any
-                of the first three sizes may be 1. With None every query looks at
+                of the first three sizes may be 1. With None every query attends to
                 every key. With a `GroupedLayout`, `hidden` is (1, N, H), and a query looks
                 at its own row of the batch.
             sequence_offsets: what `SequenceOffsets` returns, or None. It says the same as
-                `attention_mask`, to kernels that take it in place of the mask. So give it only
+                `attention_mask`, to kernels that take it instead of the mask. So give it only
                 with the mask of `VisibleTokens`.
             training: bool, whether dropout is active.
             positions: int32 (1, L) or (B, L), which `place` reads; None for 0 to L - 1. A
                 `GroupedLayout` has positions of its own.
 
         Returns:
-            float (B, L, H). A query that may look at no key gets a finite value.
+            float (B, L, H). A query that may attend to no key gets a finite value.
 
         Raises:
             ValueError: if the mask has another rank.
@@ -157,7 +157,7 @@ class SelfAttention(keras.layers.Layer):
         sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
-        """What each head gathers for each position.
+        """The attention output of each head at each position.
 
         Args:
             query, key, value: float (B, heads, L, D), from `place`.
@@ -187,7 +187,7 @@ class SelfAttention(keras.layers.Layer):
         )
 
     def merge(self, context: Tensor) -> Tensor:
-        """Projects what the heads have gathered: float (B, heads, L, D) -> (B, L, H)."""
+        """Projects the outputs of the heads: float (B, heads, L, D) -> (B, L, H)."""
         return self.output_projection(self._join_heads(context))
 
     def _join_heads(self, context: Tensor) -> Tensor:
@@ -197,7 +197,7 @@ class SelfAttention(keras.layers.Layer):
         return ops.reshape(context, (-1, ops.shape(context)[1], hidden_dim))
 
     def compute_probabilities(self, hidden: Tensor, attention_mask: Tensor | None = None) -> Tensor:
-        """How much each position takes from each other position, without dropout.
+        """The attention probabilities of each pair of positions, without dropout.
 
         Args:
             hidden, attention_mask: as for `call`. The positions are 0 to L - 1.

@@ -71,7 +71,7 @@ class SequenceLayout(NamedTuple):
     def align(cls, padding_mask: Tensor) -> Self:
         """Lays out each row of the batch as a row of its own, with all padding behind its tokens.
 
-        Then the number of tokens says which keys may be looked at, wherever the padding was.
+        Then the number of tokens says which keys may be attended to, wherever the padding was.
 
         Args:
             padding_mask: int (B, L), 0 on padding.
@@ -145,7 +145,7 @@ class VisibleTokens(keras.layers.Layer):
                 groups.
 
         Returns:
-            int (B, L), which is `padding_mask`, where every token may look at every token. With
+            int (B, L), which is `padding_mask`, where every token may attend to every token. With
             another pattern bool (B, L, L), with a layout bool (R, W, W), and with groups their
             layout.
 
@@ -182,7 +182,7 @@ class VisibleTokens(keras.layers.Layer):
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class SequenceOffsets(keras.layers.Layer):
-    """Where the sequences of packed rows stand, for kernels that take this in place of a mask."""
+    """Where the sequences of packed rows stand, for kernels that take this instead of a mask."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -272,7 +272,7 @@ class PackedSequences:
     """A model whose inputs may come with a `sequence_layout`, int32 (R, W) or a tuple of them.
 
     The layout says which token of the batch (B, L) stands at each place of R rows of W places, or
-    of the rows of several groups. The model then encodes these rows in place of those of the batch.
+    of the rows of several groups. The model then encodes these rows instead of those of the batch.
     Without dropout its outputs are the same, if the rows of the batch begin with a token. Hidden
     states of padding are 0.
 
@@ -290,7 +290,7 @@ class PackedSequences:
         return False
 
     def takes_lengths(self) -> bool:
-        """Whether the attention of this model takes lengths of rows in place of a mask."""
+        """Whether the attention of this model takes lengths of rows instead of a mask."""
         return False
 
     def call(

@@ -17,7 +17,7 @@ class BertEmbeddings(keras.layers.Layer):
     Args:
         vocabulary_size: int V, rows of the token embedding.
         hidden_dim: int H, width of the output.
-        max_sequence_length: int, the most tokens in a row.
+        max_sequence_length: int, the maximum sequence length.
         num_segments: int, rows of the segment embedding; 0 for no such table, as in DistilBERT.
         embedding_dim: int, width of the tables. If it is not `hidden_dim`, a
             linear projection follows the dropout, as in ALBERT and ELECTRA.

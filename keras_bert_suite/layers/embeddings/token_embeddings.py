@@ -16,7 +16,7 @@ class TokenEmbeddings(keras.layers.Layer):
     Args:
         vocabulary_size: int V, rows of the token embedding.
         hidden_dim: int H, width of the output.
-        max_sequence_length: int, the most tokens in a row.
+        max_sequence_length: int, the maximum sequence length.
         dropout: float, rate of the dropout after the norm.
         layer_norm_epsilon: float, added to the variance.
         norm_bias: bool, whether the norm has a bias.

@@ -1,1 +1,1 @@
-"""What is asked of the hidden states: guesses of tokens, labels of words, spans."""
+"""Heads on the hidden states: for masked tokens, labels of words, and spans."""

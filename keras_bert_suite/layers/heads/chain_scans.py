@@ -32,7 +32,7 @@ def sum_paths(
     Args:
         emissions: float32 (B, L, C).
         lengths: int32 (B,).
-        starts, ends: float32 (B, C), since the chain of a window may go on outside of it.
+        starts, ends: float32 (B, C), since the chain of a window may continue outside of it.
         transitions: float32 (C, C), from row to column.
 
     Returns:

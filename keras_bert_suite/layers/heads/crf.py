@@ -225,7 +225,7 @@ def _weigh(features: Sequence[Tensor], scores: Sequence[Tensor]) -> Tensor:
 
 
 def _find_continuations(labels: Tensor, counts: Tensor) -> tuple[Tensor, Tensor]:
-    """bool (B,) twice: whether a chain goes on before its first token, and after its last."""
+    """bool (B,) twice: whether a chain continues before its first token, and after its last."""
     length = ops.shape(labels)[1]
     position = ops.arange(length, dtype="int32")[None, :]
     first = ops.min(ops.where(counts, position, length), axis=1, keepdims=True)

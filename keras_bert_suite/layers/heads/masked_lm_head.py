@@ -23,7 +23,7 @@ class MaskedLMHead(keras.layers.Layer):
         activation: function.
         layer_norm_epsilon: float, added to the variance.
         initializer_range: float, standard deviation of the truncated normal.
-        transform: a layer (..., H) to (..., E) that the head shares with the backbone, in place of
+        transform: a layer (..., H) to (..., E) that the head shares with the backbone, instead of
             the dense layer, the activation and the norm; None for layers of its own.
 
     Source: google-research/bert, run_pretraining.py, `get_masked_lm_output`.

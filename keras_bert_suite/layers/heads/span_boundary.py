@@ -14,18 +14,19 @@ from keras_bert_suite.layers.heads.masked_lm_head import score_vocabulary
 class SpanBoundaryHead(keras.layers.Layer):
     """Scores every token of the vocabulary for each masked token, from the boundary of its span.
 
-    The hidden states of the two tokens beside the span and an embedding of the token's place in the
-    span go through two dense layers, each with an activation and a norm. Their output is multiplied
-    with the token embedding, whose matrix the head shares, and a bias is added for each token.
+    The input for a masked token is the hidden states of the two tokens beside its span, and an
+    embedding of its position in the span. It goes through two dense layers, each with an activation
+    and a norm. The output is multiplied with the token embedding, whose matrix the head shares, and
+    a bias is added for each token.
 
     A span is a run of neighbouring `mask_positions`, also where it is made of two spans that touch,
     as in SpanBERT's code. Tokens after the first `max_span_length` of a span share the last
-    embedding of a place; `find_spans` says which tokens these are.
+    embedding of a position; `find_spans` says which tokens these are.
 
     Args:
         token_embedding: `keras.layers.ReversibleEmbedding` (V, E) of the backbone.
         activation: function.
-        max_span_length: int, for how many places in a span there is an embedding.
+        max_span_length: int, for how many positions in a span there is an embedding.
         place_dim: int, width of these embeddings.
         layer_norm_epsilon: float, added to the variance.
         initializer_range: float, standard deviation of the truncated normal.
@@ -153,8 +154,8 @@ def find_spans(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         mask_positions: int (B, P), ascending; then 0 in unused slots.
 
     Returns:
-        tuple of int32 (B, P): the position before the span, the position after it, and the place of
-        the token in it, counted from 0. An unused slot is a span of its own.
+        tuple of int32 (B, P): the position before the span, the position after it, and the position
+        of the token in it, counted from 0. An unused slot is a span of its own.
     """
     positions = ops.cast(mask_positions, "int32")
     slots = ops.arange(positions.shape[1] or ops.shape(positions)[1], dtype="int32")

@@ -1,1 +1,1 @@
-"""One vector of many: of tokens, of layers, of windows."""
+"""Poolings: layers that reduce vectors of tokens, layers or windows to one vector."""

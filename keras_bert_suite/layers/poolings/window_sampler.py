@@ -16,7 +16,7 @@ class WindowSampler(keras.layers.Layer):
     keeps all its windows.
 
     Args:
-        num_windows: int, the most windows of a document in training.
+        num_windows: int, the maximum number of windows of a document in training.
         seed: int, or None for a random one.
     """
 

@@ -13,12 +13,12 @@ from keras_bert_suite.layers.transformer_block import TransformerBlock
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class WindowTransformer(keras.layers.Layer):
-    """Lets the windows of a document look at each other, and returns the mean of their vectors.
+    """Lets the windows of a document attend to each other, and returns the mean of their vectors.
 
     The document is the mean over its windows of `v + W T(v + p)`. `v` is the vector of a window,
     `p` the sinusoids of its position, `T` transformer blocks, and `W` a linear layer that begins as
-    0. So a new layer is `MeanPooling`, a document of one window keeps its vector, and the head of
-    a trained classifier goes on from there.
+    0. So a new layer computes the same as `MeanPooling`, a document of one window keeps its
+    vector, and the head of a trained classifier still fits.
 
     Args:
         num_layers: int.

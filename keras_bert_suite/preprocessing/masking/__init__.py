@@ -1,1 +1,1 @@
-"""Which tokens a pretraining hides or moves, and which it asks for."""
+"""Masking: which tokens pretraining hides or moves, and which tokens it predicts."""

@@ -1,4 +1,4 @@
-"""Makes each row of a batch the task of one of several language models, as in UniLM."""
+"""Mixes examples of several language models in a batch, as in UniLM."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -27,14 +27,13 @@ _STREAM = 2
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class LanguageModelMixture(MaskerWrapper):
-    """A `TokenMasker` whose rows are of several kinds, for one model that learns them all.
+    """A `TokenMasker` that also draws an attention pattern, the kind, for each row.
 
-    All rows are masked alike. The kind of a row says which tokens a masked token may look at: all
-    of them, the tokens before it, the tokens after it, or as in a `Seq2Seq`. Each kind has segment
-    ids of its own, and so the backbone, which has `attention_pattern="unilm"` and
+    All rows are masked in the same way. The kind of a row says which tokens a token may attend to.
+    Each kind has its own segment ids. So the backbone, with `attention_pattern="unilm"` and
     `num_segments=6`, knows the kind of each row from its segments.
 
-    | kind | segments | which tokens a token looks at |
+    | kind | segments | which tokens a token attends to |
     | --- | --- | --- |
     | "bidirectional" | 0 and 1 | all |
     | "left_to_right" | 2 | itself and the tokens before it |
@@ -60,8 +59,8 @@ up to itself |
     Args:
         masker: `TokenMasker`.
         shares: dict of kind -> share of the rows. The shares sum to 1. None is UniLM's: a third of
-            the rows is bidirectional, a third is sequence to sequence, and a sixth goes in each
-            direction.
+            the rows is bidirectional, a third is sequence to sequence, a sixth is left to right,
+            and a sixth is right to left.
 
     Source: Dong et al., 2019, UniLM (https://arxiv.org/abs/1905.03197), section 2, and
     microsoft/unilm for the segments.

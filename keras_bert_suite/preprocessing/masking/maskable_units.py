@@ -1,4 +1,4 @@
-"""Finds the tokens that are masked together: pieces of a word, characters of a Chinese word.
+"""Finds the tokens that are masked together: tokens of a word, characters of a Chinese word.
 
 `phrase_units` joins words further, to phrases.
 
@@ -16,15 +16,15 @@ class MaskVocabulary:
 
     Args:
         tokenizer: tokenizer whose vocabulary has the mask token.
-        ordinary_only: bool, whether to leave special tokens and unused pieces out of `random_ids`.
+        ordinary_only: bool, whether to leave special tokens and unused tokens out of `random_ids`.
 
     Attributes:
         tokens: list of V str.
         mask_token_id: int.
-        eligible: bool (V,), true for all pieces except special tokens.
-        continues: bool (V,), true for pieces that continue a word.
-        cjk: bool (V,), true for pieces that are one Chinese character, which BERT reads as a word.
-            It is false everywhere for tokenizers without such pieces.
+        eligible: bool (V,), true for all tokens except special tokens.
+        continues: bool (V,), true for tokens that continue a word.
+        cjk: bool (V,), true for tokens that are one Chinese character, which BERT reads as a word.
+            It is false everywhere for tokenizers without such tokens.
         random_ids: int32 (n,), the ids that a random token is drawn from.
 
     Raises:
@@ -36,8 +36,8 @@ class MaskVocabulary:
         self.mask_token_id = tokenizer.mask_token_id
         if self.mask_token_id is None:
             raise ValueError(
-                f"The vocabulary of {len(self.tokens)} pieces lacks the mask token, "
-                f"{tokenizer.mask_token!r}. Add it, or name the piece that plays its part with "
+                f"The vocabulary of {len(self.tokens)} tokens lacks the mask token, "
+                f"{tokenizer.mask_token!r}. Add it, or name the token that is used for it with "
                 "`mask_token=...` of the tokenizer."
             )
         self.eligible = np.ones(len(self.tokens), bool)
@@ -50,7 +50,7 @@ class MaskVocabulary:
         self.random_ids = np.flatnonzero(drawn).astype("int32")
         if not len(self.random_ids):
             raise ValueError(
-                f"All {len(self.tokens)} pieces of the vocabulary are special or unused: there is "
+                f"All {len(self.tokens)} tokens of the vocabulary are special or unused: there is "
                 "nothing to replace a token by. Check that it is the vocabulary of the model."
             )
 
@@ -90,9 +90,9 @@ class UnitFinder:
 
 
 def find_words(eligible, continues):
-    """Finds where words begin. A word is a piece and the pieces after it that continue it.
+    """Finds where words begin. A word is a token and the tokens after it that continue it.
 
-    If truncation has cut off the beginning of a word, its first remaining piece begins a word.
+    If truncation has cut off the beginning of a word, its first remaining token begins a word.
 
     Args:
         eligible: bool (B, L), the tokens that may be masked.

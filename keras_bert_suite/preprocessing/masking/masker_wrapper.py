@@ -1,4 +1,4 @@
-"""What the layers that are wrapped around a `TokenMasker` share."""
+"""The base of layers that wrap a `TokenMasker`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
 
 
 class MaskerWrapper(keras.layers.Layer):
-    """The base of layers that take the place of the `TokenMasker` which they call.
+    """The base of layers that call a `TokenMasker`, and can be used instead of it.
 
     Args:
         masker: `TokenMasker`.

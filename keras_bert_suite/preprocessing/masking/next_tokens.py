@@ -1,4 +1,4 @@
-"""Asks a left-to-right language model for the next token at every place."""
+"""Makes the targets of a left-to-right language model."""
 
 from collections.abc import Mapping
 from typing import Any, Self
@@ -103,7 +103,8 @@ class NextTokenTargets(keras.layers.Layer):
         pattern = getattr(backbone, "attention_pattern", "bidirectional")
         if pattern != "left_to_right":
             raise ValueError(
-                "NextTokenTargets asks each token for the next one, and with attention_pattern="
+                "With NextTokenTargets each token predicts the next one, but with "
+                "attention_pattern="
                 f"{pattern!r} a token of this {type(backbone).__name__} may look at it. Build the "
                 "backbone with attention_pattern='left_to_right'."
             )
@@ -111,7 +112,7 @@ class NextTokenTargets(keras.layers.Layer):
         others = sorted(heads - {"mlm"})
         if others:
             raise ValueError(
-                "NextTokenTargets asks each token for the next one, and this "
+                "With NextTokenTargets each token predicts the next one, but this "
                 f"{type(task).__name__} also predicts {', '.join(others)}, for which no token is "
                 "hidden. Use a Pretrainer with next_sentence=False and span_boundary=False."
             )

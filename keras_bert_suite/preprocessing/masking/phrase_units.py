@@ -17,7 +17,7 @@ class LexiconPhrases:
     """Joins the words of the phrases of a lexicon.
 
     A row is read from left to right. The longest phrase that begins at a word is taken, and the
-    reading goes on after its end. A phrase begins and ends where words do.
+    reading continues after its end. A phrase begins and ends where words do.
 
     Args:
         tokenizer: `TextTokenizer`.
@@ -58,7 +58,7 @@ class LexiconPhrases:
         # The first column from here on where a phrase begins; L if there is none.
         following = np.where(matched > 0, np.arange(length + 1), length)
         following = np.minimum.accumulate(following[:, ::-1], axis=1)[:, ::-1]
-        # How many phrases go on at a column, as differences from the column before.
+        # How many phrases continue at a column, as differences from the column before.
         steps = np.zeros((num_rows, length + 1), "int64")
         row, column = np.arange(num_rows), following[:, 0]
         while True:
@@ -77,8 +77,9 @@ class TaggedPhrases:
 
     Args:
         tokenizer: `TextTokenizer`.
-        tagger: function from a list of n words, str, to the spans of its phrases: pairs
-            `(start, end)` of 0 <= start < end <= n, in order, which do not overlap.
+        tagger: function from a list of n words, str, to the spans of the phrases in it. A span is
+            a pair `(start, end)` with 0 <= start < end <= n. The spans are in order and do not
+            overlap.
     """
 
     def __init__(self, tokenizer, tagger):

@@ -1,4 +1,4 @@
-"""Similar words in place of the mask token, as MacBERT masks.
+"""Similar words instead of the mask token, as MacBERT masks.
 
 MacBERT (Cui et al., 2020, https://arxiv.org/abs/2004.13922) replaces 80% of the chosen words by
 similar words, which it gets from vectors of words, 10% by random words, and keeps 10%. Where there

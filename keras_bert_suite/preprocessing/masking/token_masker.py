@@ -30,11 +30,11 @@ OUTPUTS = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
 class TokenMasker(keras.layers.Layer):
     """Hides tokens of packed rows, for masked language modelling.
 
-    A row of n tokens, special tokens included, has a budget of `max(1, round(rate * n))` tokens,
-    but at most `max_predictions`. The masker chooses this many tokens, or fewer if whole units do
-    not fill the budget. It chooses no token in a row that has only special tokens. By default, 80%
-    of the chosen tokens become the mask token, 10% become a random token, and 10% stay as they are.
-    Special tokens, including the unknown token, and padding are never chosen.
+    A row of n tokens, with special tokens, has a budget of `max(1, round(rate * n))` tokens, but at
+    most `max_predictions`. The masker chooses this many tokens, or fewer if whole units do not fill
+    the budget. Special tokens, including the unknown token, and padding are never chosen. By
+    default, 80% of the chosen tokens become the mask token, 10% become a random token, and 10% stay
+    as they are.
 
     The masks of a row depend only on the seed, the epoch and the id of the row. The other rows,
     their order, the padding, the backend and the number of workers do not change them.
@@ -55,8 +55,8 @@ class TokenMasker(keras.layers.Layer):
     ```
 
     Units:
-        "token": every piece by itself.
-        "word": a piece and the pieces that continue it, for WordPiece the `##` pieces. A word
+        "token": every token by itself.
+        "word": a token and the tokens that continue it, for WordPiece the `##` tokens. A word
             that would exceed the budget is skipped, not cut (Google's whole word masking).
         "span": groups of 1 to `max_span_length` words. Their lengths have a geometric
             distribution (SpanBERT, Joshi et al., 2020, https://arxiv.org/abs/1907.10529).
@@ -79,7 +79,7 @@ class TokenMasker(keras.layers.Layer):
             each token, also within words and n-grams.
         max_predictions: int, P. None sets P to the budget of a row of the padded length.
         random_tokens: "ordinary" draws random tokens from the vocabulary without special tokens
-            and unused pieces, "vocabulary" from the whole vocabulary, as Google's code does.
+            and unused tokens, "vocabulary" from the whole vocabulary, as Google's code does.
         word_segmenter: function from a str to the list of its words, such as
             `jieba.lcut`, for a `WordPieceTokenizer`. BERT reads each CJK character as a word. The
             segmenter gets each sequence of such characters. For "word", "span" and "ngram", the
@@ -95,20 +95,20 @@ class TokenMasker(keras.layers.Layer):
             ALBERT are 1 : 1/2 : 1/3, the default. The shares of MacBERT are `(0.4, 0.3, 0.2, 0.1)`.
         dynamic: bool. False gives a row the same masks in every epoch.
         seed: int, not negative.
-        phrases: list or set of str, the words and phrases of a lexicon; or a function from the list
-            of the words between two special tokens, list of n str, to the spans of its phrases or
-            entities, pairs `(start, end)` of 0 <= start < end <= n, in order and without overlap.
-            For "word", "span" and "ngram", a phrase is then one word, as in ERNIE 1.0 (Sun et al.,
-            2019, https://arxiv.org/abs/1904.09223). In a row, the longest phrase of the lexicon
-            that begins at a word is taken, from left to right. Phrases hold whole words. ERNIE
-            trains on words, phrases and entities in turn; this takes a masker for each. A function
-            must always return the same, and is saved as `word_segmenter` is.
-        unit_weights: float (V,), positive, a weight for each piece, where a unit has the greatest
-            weight of its pieces; or a mapping of words and phrases, str, to their weights, where
-            all other units have the weight 1. Of the units that are left, each next unit is drawn
-            with a probability in proportion to its weight. With "span" and "ngram" this is the
-            first unit of a group. `rarity_weights` makes weights of counts, so that rare words and
-            entities are masked more often. None gives all units the same weight.
+        phrases: the phrases or entities that are masked as one word, as in ERNIE 1.0 (Sun et al.,
+            2019, https://arxiv.org/abs/1904.09223), for "word", "span" and "ngram". Either a
+            lexicon, a list or set of str. Then the longest phrase that begins at a word is taken,
+            from left to right. Or a function that finds them. It gets the n words between two
+            special tokens, a list of str, and returns spans: pairs `(start, end)` with
+            0 <= start < end <= n, in order and without overlap. It must always return the same
+            spans for the same words, and is saved as `word_segmenter` is. Phrases hold whole words.
+            ERNIE trains on words, phrases and entities in turn; this takes a masker for each.
+        unit_weights: how likely each unit is to be masked; None for equal weights. Either float
+            (V,), positive, a weight for each token: a unit has the greatest weight of its tokens.
+            Or a mapping of words and phrases, str, to weights: all other units have the weight 1.
+            Each next unit is drawn from the units that are left, with a probability in proportion
+            to its weight. With "span" and "ngram" this is the first unit of a group.
+            `rarity_weights` makes weights from counts, so that rare words are masked more often.
         similar_words: mapping of words to similar words, str, which take the place of the mask
             token, as in MacBERT (Cui et al., 2020, https://arxiv.org/abs/2004.13922). The choice
             between similar word, random tokens and the word itself is then made once for each word.
@@ -158,12 +158,12 @@ class TokenMasker(keras.layers.Layer):
         for name, value in of_words.items():
             if value is not None and unit == "token":
                 raise ValueError(
-                    f'unit="token" masks pieces by themselves and has no use for {name}; '
+                    f'unit="token" masks tokens by themselves and has no use for {name}; '
                     f'choose "word", "span" or "ngram", or leave {name} out.'
                 )
         if word_segmenter is not None and not tokenizer.has_cjk_pieces:
             raise ValueError(
-                f"word_segmenter joins pieces that are one Chinese character, and a "
+                f"word_segmenter joins tokens that are one Chinese character, and a "
                 f"{type(tokenizer).__name__} has none. Leave the segmenter out."
             )
         if phrases is not None:
@@ -250,7 +250,7 @@ class TokenMasker(keras.layers.Layer):
         _check_shapes(token_ids.shape, padding_mask.shape, row_ids.shape)
         if row_ids.dtype.kind not in "iu" or row_ids.min(initial=0) < 0:
             raise ValueError(
-                "row_ids must be the numbers of the rows in the data set, integers from 0, got "
+                "row_ids must be the numbers of the rows in the dataset, integers from 0, got "
                 f"{row_ids.dtype} {row_ids.ravel()[:5]}."
             )
         check_integer("epoch", epoch)

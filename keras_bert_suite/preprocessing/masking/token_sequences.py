@@ -1,4 +1,4 @@
-"""Finds sequences of token ids, such as those of phrases, at many places of a batch at once."""
+"""Finds sequences of token ids, such as those of phrases, at many positions of a batch at once."""
 
 from collections.abc import Sequence
 
@@ -43,12 +43,12 @@ class TokenSequences:
     def match(
         self, token_ids: np.ndarray, starts: np.ndarray, limits: np.ndarray, may_end: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Finds the longest sequence at each of some places.
+        """Finds the longest sequence at each of some positions.
 
         Args:
             token_ids: int (T,).
-            starts: int (n,), places in `token_ids`.
-            limits: int (n,), the most tokens of a sequence at each place.
+            starts: int (n,), positions in `token_ids`.
+            limits: int (n,), the maximum number of tokens of a sequence at each position.
             may_end: bool (T,), the tokens that may be the last one of a sequence.
 
         Returns:

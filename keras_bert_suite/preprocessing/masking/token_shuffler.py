@@ -1,4 +1,4 @@
-"""Shuffles some tokens of masked rows, whose order is then to be predicted."""
+"""Shuffles some tokens of masked rows. The model then predicts their order."""
 
 import functools
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 class TokenShuffler(MaskerWrapper):
     """Masks packed rows by a `TokenMasker`, and shuffles some of the other tokens.
 
-    Some groups of neighbouring tokens are put into a random order. The tokens that stood at their
-    positions are predictions, like those of the masked tokens. So a model also learns the order of
-    words (the word structural objective of StructBERT). All orders of a group are equally likely;
-    one of the six orders of three tokens leaves them as they are.
+    Some groups of neighbouring tokens are put into a random order. The model predicts the original
+    token at each of their positions, as for masked tokens. So it also learns the order of words
+    (the word structural objective of StructBERT). All orders of a group are equally likely: one of
+    the six orders of three tokens leaves them as they are.
 
     Groups have no masked token, no special token and no padding, and do not overlap. A row of n
     tokens, special tokens included, has `rate * n / group_length` groups on average: this number,
@@ -62,7 +62,7 @@ class TokenShuffler(MaskerWrapper):
 
         Returns:
             dict with the arrays of `TokenMasker.call`. P is the masker's P and `group_length` times
-            the most groups in a row.
+            the maximum number of groups in a row.
         """
         masked = self.masker(inputs, row_ids, epoch)
         arrays = (
@@ -171,7 +171,7 @@ def choose_windows(
         free: bool (B, L), the tokens that a window may hold.
         keys: float (B, L) in [0, 1), random. The possible windows are visited in the order of the
             keys of their first tokens.
-        counts: int (B,), the most windows of each row.
+        counts: int (B,), the maximum number of windows of each row.
         width: int, tokens in a window.
 
     Returns:

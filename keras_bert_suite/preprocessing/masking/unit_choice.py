@@ -1,7 +1,7 @@
 """Chooses the units that a masked language model must predict, for all rows at once.
 
-The functions take random numbers and return columns. B batch, L length, U the most units in a row.
-`maskable_units` says what a unit is.
+The functions take random numbers and return columns. B batch, L length, U the maximum number of
+units in a row. `maskable_units` says what a unit is.
 """
 
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def choose_units(
         eligible: bool (B, L), the tokens that may be masked.
         keys: float (B, L) in [0, 1), random. Units are visited in the order of the keys of their
             first tokens.
-        budget: int (B,), the most tokens to mask.
+        budget: int (B,), the maximum number of tokens to mask.
 
     Returns:
         int64 (B, L): for a chosen token the column of its unit's first token, else -1.
@@ -105,7 +105,7 @@ def choose_groups(
             first tokens.
         lengths: float (B, L) in [0, 1), random; gives the length of a group that starts at a token.
         shares: float (K,), how often a group has 1 to K units; positive, with any sum.
-        budget: int (B,), the most tokens to mask.
+        budget: int (B,), the maximum number of tokens to mask.
         clip: bool.
 
     Returns:

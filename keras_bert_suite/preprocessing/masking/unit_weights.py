@@ -1,4 +1,4 @@
-"""Chooses some units more often than others: rare words and entities, as a rule."""
+"""Weights units, so that some are masked more often: in most cases rare words and entities."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from keras_bert_suite.preprocessing.masking.token_sequences import TokenSequence
 
 
 def rarity_weights(counts: Any, power: float = 0.5) -> Any:
-    """Weights that fall with the frequency of words or pieces.
+    """Weights that fall with the frequency of words or tokens.
 
     A weight is `((count + 1) / (greatest count + 1)) ** -power`. So the most frequent word has the
     weight 1, and with the default power a word that is a hundred times rarer has the weight 10.
@@ -20,7 +20,7 @@ def rarity_weights(counts: Any, power: float = 0.5) -> Any:
 
     Args:
         counts: mapping of words or phrases to their counts in a corpus, or an array (V,) of the
-            counts of pieces; none is negative.
+            counts of tokens; none is negative.
         power: float, not negative. 0 gives all the same weight.
 
     Returns:
@@ -40,7 +40,7 @@ def rarity_weights(counts: Any, power: float = 0.5) -> Any:
 
 
 class PieceWeights:
-    """The weight of a unit is the greatest of the weights of its pieces.
+    """The weight of a unit is the greatest of the weights of its tokens.
 
     Args:
         tokenizer: `TextTokenizer`.
@@ -52,7 +52,7 @@ class PieceWeights:
         size = tokenizer.vocabulary_size()
         if self._weights.shape != (size,):
             raise ValueError(
-                f"unit_weights must have a weight for each of the {size} pieces of the vocabulary, "
+                f"unit_weights must have a weight for each of the {size} tokens of the vocabulary, "
                 f"got an array of shape {self._weights.shape}."
             )
         self.least = self._weights.min()
@@ -98,7 +98,7 @@ def check_weights(weights):
     if not numbers.size or not (numbers > 0).all() or not np.isfinite(numbers).all():
         raise ValueError(
             "unit_weights must be positive numbers: a mapping of words and phrases, or an array of "
-            f"a weight for each piece of the vocabulary, got {weights!r}. For counts use "
+            f"a weight for each token of the vocabulary, got {weights!r}. For counts use "
             "rarity_weights(counts)."
         )
 

@@ -56,9 +56,10 @@ class BatchSource:
         return num_batches(self.dataset)
 
     def prepare(self, x, y=None, sample_weight=None):
-        """Preprocesses a whole batch, and cuts it into the shares of `groups`.
+        """Preprocesses a whole batch, and cuts it into a share for each replica of `groups`.
 
-        The whole batch decides on its padding. A layout of packed rows is of a share alone.
+        All shares are padded to the length of the whole batch. Sequence packing lays out each share
+        by itself.
 
         Returns:
             list of batches.
@@ -85,7 +86,7 @@ class BatchSource:
         )
 
     def batches_ahead(self, total=None, first=0):
-        """The batches that a `fit` takes, to look at one by one; None if that is not possible.
+        """The batches of a `fit`, readable by index; None if the data cannot be read by index.
 
         Args: as for `preprocess_batches`.
 

@@ -49,7 +49,7 @@ def _find_learned_pooling(task):
 
 
 def _make_head(task, pooling):
-    """The layers of a task after its encoder, as a model of their own with the same weights."""
+    """A model of the layers after the encoder of a task. It shares their weights."""
     if pooling is None:
         features = pooled = keras.Input(task.classifier_dropout.input.shape[1:], name="features")
     else:

@@ -13,8 +13,8 @@ from keras_bert_suite.models import BACKBONES
 class IdleWeights:
     """A task that does not train the weights at `_idle_paths`.
 
-    An idle weight has no gradient, and Keras would warn of such a weight. Under JAX its gradient is
-    0, so weight decay would change the weight.
+    A weight that no output depends on has no gradient, and Keras warns about it. Under JAX its
+    gradient is 0, so that weight decay would still change it. So such weights are not trained.
     """
 
     _idle_paths: frozenset[str] = frozenset()
@@ -77,7 +77,7 @@ def encode_tokens(
 
 
 def transform_tokens(backbone: keras_hub.models.Backbone, encoded: Tensor) -> Tensor:
-    """What the output layer of a head on tokens is put on, symbolic (B, L, H).
+    """The input of the output layer of a head on tokens, symbolic (B, L, H).
 
     Args:
         backbone: as for `encode_tokens`.
@@ -90,8 +90,8 @@ def transform_tokens(backbone: keras_hub.models.Backbone, encoded: Tensor) -> Te
 def list_missing_poolers(checkpoint: Any) -> list[str]:
     """Lists the path pattern of the pooler if a checkpoint lacks the pooler.
 
-    No output depends on the pooler, so no warning is needed that it is new. It is needed where
-    the pooler transforms tokens, too.
+    If no output depends on the pooler, it needs no warning that its weights are new. A pooler that
+    also transforms tokens needs this warning.
 
     Args:
         checkpoint: a checkpoint from `checkpoints.open_checkpoint`.

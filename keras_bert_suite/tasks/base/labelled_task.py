@@ -14,12 +14,12 @@ from keras_bert_suite.tasks.base.row_task import RowTask
 
 
 class LabelledTask(RowTask):
-    """A task with `label_names`. A checkpoint may have or lack the head of the task."""
+    """The base of tasks with `label_names`, whose head may come from a checkpoint or be new."""
 
     #: The name of the layer of the head.
     head_name: str
 
-    #: Values for a new head, in place of the values in the configuration of a preset's task.
+    #: Values for a new head, instead of the values in the configuration of a preset's task.
     head_defaults: dict[str, Any] = {"input_names": None}
 
     @property

@@ -1,4 +1,4 @@
-"""Finds the progress of a run, and the callbacks with which `fit` goes on after a kill."""
+"""Finds the progress of a run, and the callbacks with which `fit` resumes after a kill."""
 
 import contextlib
 

@@ -18,9 +18,10 @@ from keras_bert_suite.models.trainability import (
 
 
 class SavedTask(SealedPreset):
-    """A task whose files also hold the frozen layers, which Keras and KerasHub would leave out.
+    """A task whose files also say which layers are frozen. Keras and KerasHub do not save this.
 
-    Saving warns of classes that are not registered with Keras, because loading will not find them.
+    Saving warns about classes that are not registered with Keras, because loading would fail to
+    find them.
     """
 
     optimizer: Any
@@ -45,7 +46,7 @@ class SavedTask(SealedPreset):
         """Converts the matrices of the encoder to 8-bit integers, a quarter of their size.
 
         The encoder then also rounds the inputs of these matrices to 8 bits. The heads stay as they
-        are, because files have no place for their quantization. Quantize after training. The
+        are, because files cannot store their quantization. Quantize after training. The
         optimizer begins anew: its state belongs to matrices that are not trained any more.
 
         Args:
@@ -75,7 +76,7 @@ class SavedTask(SealedPreset):
         self.train_function = self.test_function = self.predict_function = None
 
     def load_own_variables(self, store: Any) -> None:
-        """Loads the weights of no layer, which are few, and checks a `.keras` file first.
+        """Loads the few weights that belong to no layer, and checks a `.keras` file first.
 
         Keras reads the weights in a `.keras` file whole. If their checksum is wrong, it reads them
         again, piece by piece and without a checksum.

@@ -43,7 +43,7 @@ def check_can_pack_sequences(task):
 
 
 def check_rows(padding_mask):
-    """Checks that each row begins with a token, because poolings take the first state of a row.
+    """Checks that each row begins with a token, because poolings read the first hidden state.
 
     Args:
         padding_mask: int (..., L). A window of documents (B, W, L) may be empty.

@@ -1,6 +1,6 @@
 """Tokens that are found in a text before it is split into words, such as runs of spaces.
 
-At each place the longest token counts.
+At each position the longest token counts.
 """
 
 import re
@@ -46,7 +46,7 @@ class GraphAddedTokens:
 
     Args:
         tokens: tuple of str, at least one.
-        ids: dict of piece -> id.
+        ids: dict of token -> id.
     """
 
     def __init__(self, tokens, ids):

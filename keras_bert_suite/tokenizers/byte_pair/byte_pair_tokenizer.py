@@ -42,23 +42,23 @@ class BytePairTokenizer(TextTokenizer):
     tokenizer.detokenize([31414, 232])           # "Hello world"
     ```
 
-    The space before a word belongs to the word, and is written `Ġ` in its pieces. So a word at the
+    The space before a word belongs to the word, and is written `Ġ` in its tokens. So a word at the
     beginning of a text has other ids than elsewhere. "<mask>" in a text is six characters, not the
     special token, as everywhere in this package. Only `MaskedLM` and `Pretrainer.fill_mask` look
     for it. Bytes that are not UTF-8 are dropped from `bytes` and string tensors. So are lone
     surrogates in `str`, and bytes that the vocabulary lacks.
 
     Args:
-        vocabulary: path of a `vocab.json`, or dict of piece -> id. If `vocabulary` and `merges`
+        vocabulary: path of a `vocab.json`, or dict of token -> id. If `vocabulary` and `merges`
             are None, the tokenizer is empty until `set_vocabulary` or `load_assets`.
         merges: path of a `merges.txt`, or list of merges in their order, each "left right" or a
             pair.
         add_prefix_space: bool, whether a space is put before a text that begins without one. Its
             first word then has the same ids as in the middle of a text.
         normalization: None, or "NFC" for Unicode's canonical composition of the text.
-        added_tokens: list of str, pieces of the vocabulary that are found before the text is split
-            into words, such as runs of spaces. At each place the longest counts.
-        unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
+        added_tokens: list of str, tokens of the vocabulary that are found before the text is split
+            into words, such as runs of spaces. At each position the longest counts.
+        unknown_token, start_token, end_token, pad_token: str, tokens that the vocabulary must hold.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
         dtype: "int32", as every Keras layer has one.
     """
@@ -111,7 +111,7 @@ class BytePairTokenizer(TextTokenizer):
         vocabulary: PathLike | Mapping[str, int] | None,
         merges: PathLike | Sequence[str] | None,
     ) -> None:
-        """Replaces pieces and merges: paths, a dict and a list, or None and None."""
+        """Replaces tokens and merges: paths, a dict and a list, or None and None."""
         if (vocabulary is None) != (merges is None):
             lacking = "merges" if merges is None else "vocabulary"
             raise ValueError(
@@ -128,12 +128,12 @@ class BytePairTokenizer(TextTokenizer):
         return self.tokenize_flat([f" {text}" for text in texts])
 
     def find_continuations(self) -> np.ndarray:
-        """bool (V,), the ids of pieces that do not begin with a space, and are no added tokens."""
+        """bool (V,), the ids of tokens that do not begin with a space, and are no added tokens."""
         added = set(self.added_tokens)
         return np.array([t not in added and t[0] != SPACE for t in self.get_vocabulary()])
 
     def find_ordinary(self) -> np.ndarray:
-        # Vocabularies are filled up with pieces that no text becomes, and have tokens for masked
+        # Vocabularies are filled up with tokens that no text becomes, and have tokens for masked
         # names and the like.
         vocabulary = self._checked_vocabulary()
         made = {*byte_characters(), *map("".join, vocabulary.merges)}

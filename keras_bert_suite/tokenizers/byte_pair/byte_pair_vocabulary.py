@@ -1,4 +1,4 @@
-"""The pieces and merges of byte-pair encoding: their files, their checks, their bytes."""
+"""The tokens and merges of byte-pair encoding: their files, their checks, their bytes."""
 
 import functools
 import json
@@ -8,13 +8,13 @@ import warnings
 from keras_bert_suite.files.atomic_file import parse_json
 from keras_bert_suite.files.messages import list_names, shorten
 
-#: The first character of pieces that begin with a space.
+#: The first character of tokens that begin with a space.
 SPACE = "Ġ"
 
 
 @functools.cache
 def byte_characters():
-    """The 256 characters that stand for bytes in pieces, str, in the order of the bytes.
+    """The 256 characters that stand for bytes in tokens, str, in the order of the bytes.
 
     A printable byte is written as itself. Every other byte is written as a character from U+0100
     on (GPT-2's `bytes_to_unicode`).
@@ -35,22 +35,22 @@ def encode_bytes(data):
 
 
 def decode_bytes(piece):
-    """A piece to its bytes. A character that stands for no byte is encoded as UTF-8."""
+    """A token to its bytes. A character that stands for no byte is encoded as UTF-8."""
     table = _bytes_of_characters()
     return b"".join(bytes([table[c]]) if c in table else c.encode() for c in piece)
 
 
 class BytePairVocabulary:
-    """An immutable list of pieces, one id each, and of the merges that make them.
+    """An immutable list of tokens, one id each, and of the merges that make them.
 
     Args:
-        ids: dict of piece -> id, which count up from 0.
-        merges: list of (left piece, right piece) or "left right". The first merge is made first.
+        ids: dict of token -> id, which count up from 0.
+        merges: list of (left token, right token) or "left right". The first merge is made first.
         source: str, the name of the vocabulary in error messages.
 
     Attributes:
-        tokens: tuple of str; `tokens[id]` is the piece.
-        ids: dict, piece -> id.
+        tokens: tuple of str; `tokens[id]` is the token.
+        ids: dict, token -> id.
         merges: tuple of (str, str).
         source: str.
 
@@ -85,12 +85,12 @@ class BytePairVocabulary:
         return cls(vocabulary, merges, source)
 
     def piece_bytes(self, added_tokens=()):
-        """list of bytes, what each piece stands for. An added token stands for itself."""
+        """list of bytes, what each token stands for. An added token stands for itself."""
         added = set(added_tokens)
         return [t.encode() if t in added else decode_bytes(t) for t in self.tokens]
 
     def _warn_of_unmade(self):
-        """Warns if no merge makes some of the pieces, as when a merges.txt was cut off."""
+        """Warns if no merge makes some of the tokens, as when a merges.txt was cut off."""
         made = {"".join(merge) for merge in self.merges}
         words = [piece for piece in self.tokens if piece.startswith(SPACE) and piece != SPACE]
         unmade = [piece for piece in words if piece not in made]
@@ -143,7 +143,7 @@ def _split_merge(merge):
 def _read_merges(path):
     """The lines of a merges.txt, list of (str, str)."""
     merges = []
-    # Not str.splitlines, which also breaks at characters that may be pieces.
+    # Not str.splitlines, which also breaks at characters that may be tokens.
     for number, line in enumerate(_read_text(path).split("\n"), start=1):
         line = line.rstrip("\r")
         if not line or line.startswith("#version"):

@@ -36,7 +36,7 @@ class CachedBytePair(CachedEngine):
         vocabulary: `BytePairVocabulary`.
         add_prefix_space: bool, whether a text that begins without a space gets one.
         composed: bool, whether the text is composed first, see `canonical_composition`.
-        added_tokens: tuple of str, pieces that are found before words are.
+        added_tokens: tuple of str, tokens that are found before words are.
     """
 
     def __init__(self, vocabulary, add_prefix_space, composed=False, added_tokens=()):
@@ -48,7 +48,7 @@ class CachedBytePair(CachedEngine):
         self._added = re.compile(added_pattern(added_tokens)) if added_tokens else None
         self._added_ids = {t: array("i", [vocabulary.ids[t]]).tobytes() for t in added_tokens}
         self._bytes = vocabulary.piece_bytes(added_tokens)
-        # A byte without a piece is dropped, as in transformers. A trained vocabulary has all bytes.
+        # A byte without a token is dropped, as in transformers. A trained vocabulary has all bytes.
         self._known_bytes = {b for b, c in enumerate(byte_characters()) if c in vocabulary.ids}
         self._word_ids = SegmentCache(self._merge)
 
@@ -86,7 +86,7 @@ class CachedBytePair(CachedEngine):
         begun, starts, ends = self._prepare(text)
         ids, offsets, word_starts, first = [], [], [], 0
         for part, is_added in self._split(begun):
-            # For each byte that has a piece the index of its character.
+            # For each byte that has a token the index of its character.
             indices = [
                 i
                 for i, c in enumerate(part, first)

@@ -24,7 +24,7 @@ CONTRACTIONS = {1: ("s", "t", "m", "d"), 2: ("re", "ve", "ll")}
 class GraphBytePair:
     """String tensors to ids inside a TensorFlow graph.
 
-    The words are found from the classes of characters. The merges then go on in all words at
+    The words are found from the classes of characters. The merges then continue in all words at
     once: each step makes, in every stretch of bytes, the merge that comes first in the list.
     Stretches are parts of words that no merge can join.
 
@@ -32,7 +32,7 @@ class GraphBytePair:
         vocabulary: `BytePairVocabulary`.
         add_prefix_space: bool, whether a text that begins without a space gets one.
         composed: bool, whether the text is composed first, see `canonical_composition`.
-        added_tokens: tuple of str, pieces that are found before words are.
+        added_tokens: tuple of str, tokens that are found before words are.
     """
 
     def __init__(self, vocabulary, add_prefix_space, composed=False, added_tokens=()):
@@ -130,7 +130,7 @@ class GraphBytePair:
         return row, ids, start, end, word != _neighbour(word, row, -1, -1)
 
     def _trim(self, ids, start, end):
-        """The places of pieces without the spaces at their ends."""
+        """The positions of tokens without the spaces at their ends."""
         import tensorflow as tf
 
         start = tf.minimum(start + tf.gather(self._leading, ids), end)
@@ -180,15 +180,15 @@ class GraphBytePair:
         return tf.cumsum(tf.cast((begins & ~inside) | ended, tf.int64))
 
     def _merge(self, ids, byte, words):
-        """Bytes to pieces.
+        """Bytes to tokens.
 
         Args:
-            ids: int32 (N,), the piece of each byte.
+            ids: int32 (N,), the token of each byte.
             byte: int32 (N,).
             words: int64 (N,), ascending, the word of each byte.
 
         Returns:
-            int32 (M,), ids of pieces; int64 (M,), the indices of their first and last bytes.
+            int32 (M,), ids of tokens; int64 (M,), the indices of their first and last bytes.
         """
         import tensorflow as tf
 
@@ -237,7 +237,7 @@ class GraphBytePair:
 
 
 def _neighbour(values, rows, by, outside):
-    """The value `by` places after each place of its row; `outside` where the row has no place."""
+    """The value `by` positions after each position of its row; `outside` beyond the row."""
     import tensorflow as tf
 
     shifted = tf.roll(values, -by, axis=0)

@@ -85,7 +85,7 @@ def compose_rules(model_rules, characters, alphabet):
 
     Args:
         model_rules: dict of str -> str, the rules of a SentencePiece model. The longest rule that
-            fits is applied at each place.
+            fits is applied at each position.
         characters: `AlbertCharacters`.
         alphabet: set of str, the characters of the vocabulary. A rule for several characters is
             left out if the vocabulary has none of these characters, neither as they are nor as the

@@ -40,7 +40,7 @@ def make_content(vocabulary, special_tokens, charsmap=None):
     Args:
         vocabulary: `SentencePieceVocabulary`.
         special_tokens: list of str.
-        charsmap: bytes, rules for characters in place of the model's own; None to keep these.
+        charsmap: bytes, rules for characters instead of the model's own; None to keep these.
     """
     from sentencepiece.sentencepiece_model_pb2 import ModelProto
 

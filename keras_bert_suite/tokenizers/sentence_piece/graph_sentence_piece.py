@@ -3,8 +3,8 @@
 tensorflow_text has two ops. The older one, SentencepieceTokenizer, compares sums of scores in
 another precision than the `sentencepiece` library. So it splits words like "aaaaaaaaaaaaaaa" in
 another way where several ways have equal scores. The fast op adds and compares as the library does,
-and has no state. But it counts the bytes of an unknown character one by one, and knows no places in
-the text. So unknown characters become pieces of one byte here, which are joined again, and the
+and has no state. But it counts the bytes of an unknown character one by one, and knows no positions
+in the text. So unknown characters become pieces of one byte here, which are joined again, and the
 older op, with a model of single bytes, tells from where each normalized byte came.
 """
 
@@ -178,7 +178,7 @@ def _place_in(texts, clean, offsets):
         length = tf.cast(tf.strings.length(strings), tf.int64)
         return tf.concat([places, length[:, None]], axis=1)
 
-    # The places of the rows one after the other, ascending.
+    # The positions of the rows one after the other, ascending.
     length = tf.cast(tf.strings.length(clean), tf.int64)
     base = tf.cumsum(length + 1, exclusive=True)
     known = list_places(clean)

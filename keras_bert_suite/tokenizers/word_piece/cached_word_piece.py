@@ -20,7 +20,7 @@ class CachedWordPiece(CachedEngine):
 
     Args:
         vocabulary: `Vocabulary`.
-        unknown_token: str, the piece for words that cannot be split.
+        unknown_token: str, the token for words that cannot be split.
         lowercase, strip_accents: bool.
     """
 
@@ -58,7 +58,7 @@ class CachedWordPiece(CachedEngine):
             pieces = self._segment_pieces[match.group()]
             leading = pieces[0][2] if pieces else len(match.group())
             if leading and offsets and offsets[-1][1] == base:
-                # Deleted characters belong to the piece before them.
+                # Deleted characters belong to the token before them.
                 offsets[-1] = (offsets[-1][0], base + leading)
             for id, begins_word, start, end in pieces:
                 ids.append(id)
@@ -79,8 +79,8 @@ class CachedWordPiece(CachedEngine):
     def _analyse(self, segment):
         """Segment -> tuple of (id, whether it begins a word, start, end).
 
-        Offsets are in characters of the segment. The span of a piece has every character that the
-        piece has a part of, and the deleted characters behind it.
+        Offsets are in characters of the segment. The span of a token has every character that the
+        token has a part of, and the deleted characters behind it.
         """
         normalized, origins = self._splitter.normalize(segment)
         origins.append(len(segment))
@@ -94,7 +94,7 @@ class CachedWordPiece(CachedEngine):
                     end = word.end()  # The whole word, or the unknown token for it.
                 elif start > word.start():
                     end -= len(CONTINUATION_PREFIX)
-                # One character may become several pieces.
+                # One character may become several tokens.
                 after = end
                 while origins[after] == origins[end - 1]:
                     after += 1

@@ -101,7 +101,7 @@ class FastGraphTokenizer:
         ids, starts, ends = self._split_words(self._lower(normalized))
         # `origin` has for each byte of the normalized rows the index of the byte it came from, and
         # at the end of each row the row's length. All bytes of a changed character have the index
-        # of its first byte, so a piece ends at the next different index.
+        # of its first byte, so a token ends at the next different index.
         origin = origins.flat_values
         row_starts = origins.row_starts()
         is_new = tf.concat([[True], origin[1:] != origin[:-1]], axis=0)[: tf.size(origin)]

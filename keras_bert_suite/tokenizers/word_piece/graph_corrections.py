@@ -70,7 +70,7 @@ def find_unknown_words(texts, starts, ends, max_characters):
 
 
 def merge_unknown_words(texts, pieces, unknown_words, unknown_id):
-    """Makes all pieces of each unknown word one unknown token.
+    """Makes all tokens of each unknown word one unknown token.
 
     Args:
         texts: tf.string (B,).

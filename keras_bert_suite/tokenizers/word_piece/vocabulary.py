@@ -2,7 +2,7 @@
 
 import os
 
-# Begins each piece of a word but the first: "playing" -> "play", "##ing".
+# Begins each token of a word but the first: "playing" -> "play", "##ing".
 CONTINUATION_PREFIX = "##"
 
 
@@ -10,8 +10,8 @@ class Vocabulary:
     """An immutable list of WordPieces, one id each, in file order.
 
     Attributes:
-        tokens: tuple of str; `tokens[id]` is the piece.
-        ids: dict, piece -> id.
+        tokens: tuple of str; `tokens[id]` is the token.
+        ids: dict, token -> id.
         source: str, the name of the vocabulary in error messages: the file's path, or "vocabulary
             list".
     """
@@ -24,9 +24,9 @@ class Vocabulary:
 
     @classmethod
     def read(cls, path):
-        """Reads `vocab.txt`: UTF-8, one piece in each line, lines ended by LF or CRLF.
+        """Reads `vocab.txt`: UTF-8, one token in each line, lines ended by LF or CRLF.
 
-        Blank lines at the end are ignored. Spaces around a piece are dropped, as BERT's original
+        Blank lines at the end are ignored. Spaces around a token are dropped, as BERT's original
         loader drops them.
         """
         path = os.fspath(path)
@@ -41,7 +41,7 @@ class Vocabulary:
                 f"0x{content[error.start]:02x}. Save the file as UTF-8, or check that it is the "
                 "vocabulary and not, say, a checkpoint or an archive."
             ) from error
-        # Not str.splitlines, which also breaks at U+2028, U+0085 and others that may be pieces.
+        # Not str.splitlines, which also breaks at U+2028, U+0085 and others that may be tokens.
         lines = text.split("\n")
         while lines and not lines[-1].strip("\r"):
             lines.pop()
@@ -53,7 +53,7 @@ class Vocabulary:
         return cls([line.strip() or line.rstrip("\r") for line in lines], source=path)
 
     def files(self, names):
-        """dict of the one name in `names` -> the pieces as UTF-8, one a line, ended by LF."""
+        """dict of the one name in `names` -> the tokens as UTF-8, one a line, ended by LF."""
         (name,) = names
         return {name: "".join(token + "\n" for token in self.tokens).encode()}
 

@@ -1,7 +1,7 @@
 """Learns a WordPiece vocabulary from raw text.
 
-The trainer of the Rust library `tokenizers` learns the pieces. It starts from single characters,
-and makes a piece of the most frequent pair of neighbours, again and again. It is given exactly the
+The trainer of the Rust library `tokenizers` learns the tokens. It starts from single characters,
+and makes a token of the most frequent pair of neighbours, again and again. It is given exactly the
 words that `WordPieceTokenizer` will see. By itself, the trainer would give another vocabulary in
 each run: it numbers the characters in the order of a hash table, and breaks ties by number. Here
 every character has its number beforehand.
@@ -14,7 +14,7 @@ from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFI
 from keras_bert_suite.tokenizers.word_piece.word_counts import count_characters, count_words
 
 PAD_TOKEN = "[PAD]"
-# They follow the unused pieces, as in Google's vocabularies.
+# They follow the unused tokens, as in Google's vocabularies.
 SPECIAL_TOKENS = ("[UNK]", "[CLS]", "[SEP]", "[MASK]")
 # How many words go to the Rust library at a time.
 WORDS_PER_BLOCK = 1024
@@ -29,7 +29,7 @@ def train_vocabulary(
     num_unused: int = 99,
     limit_alphabet: int | None = None,
 ) -> list[str]:
-    """Learns the pieces for a `WordPieceTokenizer` from a corpus.
+    """Learns the tokens for a `WordPieceTokenizer` from a corpus.
 
     ```python
     with open("corpus.txt", encoding="utf-8") as lines:
@@ -38,19 +38,21 @@ def train_vocabulary(
     ```
 
     The texts are read once, one after the other. Only a count of each different word is kept. The
-    order of the pieces is Google's: `[PAD]`, `[unused0]` and so on, `[UNK]`, `[CLS]`, `[SEP]`,
-    `[MASK]` (100 to 103 with 99 unused pieces), the characters, then the learned pieces, most
+    order of the tokens is Google's: `[PAD]`, `[unused0]` and so on, `[UNK]`, `[CLS]`, `[SEP]`,
+    `[MASK]` (100 to 103 with 99 unused tokens), the characters, then the learned tokens, most
     frequent first. The same texts, in any order, give the same vocabulary.
 
-    Every character of the corpus is a piece. It is also a `##` piece, unless it is always a word of
+    Every character of the corpus is a token. It is also a `##` token, unless it is always a word of
     its own (punctuation, CJK). So no word of up to 200 of these characters is unknown.
 
     Args:
-        texts: iterable of str or bytes, such as lines. No word may go on from a text to the next.
-        size: int, the most pieces. There are fewer if the corpus does not have so many.
+        texts: iterable of str or bytes, such as lines. No word may continue from a text to the
+            next.
+        size: int, the maximum number of tokens. There are fewer if the corpus does not have so
+            many.
         lowercase, strip_accents: as for the `WordPieceTokenizer`.
-        min_frequency: int, the least number of times that a learned piece occurs in the corpus.
-        num_unused: int, how many pieces to set aside for words of later tasks.
+        min_frequency: int, the least number of times that a learned token occurs in the corpus.
+        num_unused: int, how many tokens to set aside for words of later tasks.
         limit_alphabet: int, how many different characters to keep. The most frequent characters
             are kept, and words with another character are unknown. None keeps all. Texts from the
             web have thousands of characters that occur a few times each. About 1,000 characters are
@@ -78,7 +80,7 @@ def learn_pieces(
     num_unused: int = 99,
     limit_alphabet: int | None = None,
 ) -> list[str]:
-    """Learns the pieces from counted words.
+    """Learns the tokens from counted words.
 
     Args:
         word_counts: dict, str -> int, of `count_words`.
@@ -107,7 +109,7 @@ def learn_pieces(
         )
 
     kept = set(characters)
-    # A word of one character has no pair. A word that will be unknown must not teach any pieces.
+    # A word of one character has no pair. A word that will be unknown must not teach any tokens.
     lessons = [(word, word_counts[word]) for word in word_counts if len(word) > 1]
     lessons = [(word, count) for word, count in lessons if kept.issuperset(word)]
     tokenizer = Tokenizer(
@@ -128,7 +130,7 @@ def learn_pieces(
 
 
 def list_alphabet(characters: Iterable[str]) -> list[str]:
-    """The pieces of one character.
+    """The tokens of one character.
 
     >>> list_alphabet("b!a")
     ['!', 'a', 'b', '##a', '##b']

@@ -57,7 +57,7 @@ class Coverage:
 
     Attributes:
         pieces_per_word: float, of the words that are not unknown.
-        single: float, the share of words that are one piece.
+        single: float, the share of words that are one token.
         unknown: float, the share of words that are the unknown token.
     """
 

@@ -11,16 +11,16 @@ def encode_unassigned(tokens):
     """Hides the characters that Unicode 14 left unassigned from ICU, which knows later versions.
 
     BERT treats such characters as letters, but ICU treats some of them as punctuation. A character
-    that no piece contains becomes one private-use character, the same for all such characters. No
-    piece contains the private-use character either. A character that some piece contains becomes a
-    private-use character of its own, in the texts and in the pieces.
+    that no token contains becomes one private-use character, the same for all such characters. No
+    token contains the private-use character either. A character that some token contains becomes a
+    private-use character of its own, in the texts and in the tokens.
 
     Args:
         tokens: sequence of str.
 
     Returns:
         `(pieces, unassigned, replacements)`: list of str, the tokens for the op; str, the
-        private-use character for all unassigned characters that no piece holds; dict of code point
+        private-use character for all unassigned characters that no token holds; dict of code point
         -> str, all other changes to the texts.
     """
     letters = set().union(*tokens)

@@ -39,7 +39,7 @@ class WordPieceTokenizer(TextTokenizer):
     2. Tabs, line ends and other spaces separate words. A character of eight CJK ranges is a word.
     3. With `lowercase=True` text is lowered and accents are stripped.
     4. Each punctuation character and ASCII symbol is a word.
-    5. Each word is split greedily into the longest pieces. A word that cannot be split, or has more
+    5. Each word is split greedily into the longest tokens. A word that cannot be split, or has more
        than 200 characters, is the unknown token.
 
     Private-use and unassigned characters are letters. "[SEP]" in a text is a bracket, a word and a
@@ -47,12 +47,12 @@ class WordPieceTokenizer(TextTokenizer):
     tensors, and lone surrogates from `str`.
 
     Args:
-        vocabulary: path of a `vocab.txt` (UTF-8, one piece a line) or list of str. None leaves the
+        vocabulary: path of a `vocab.txt` (UTF-8, one token a line) or list of str. None leaves the
             tokenizer empty until `set_vocabulary` or `load_assets`.
         lowercase: bool, as the checkpoint was trained; True for "uncased" checkpoints.
         strip_accents: bool, or None to follow `lowercase`, as Google's code does. Stripping also
             decomposes the other characters (NFD).
-        unknown_token, start_token, end_token, pad_token: str, pieces that the vocabulary must hold.
+        unknown_token, start_token, end_token, pad_token: str, tokens that the vocabulary must hold.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
         dtype: "int32", as every Keras layer has one.
     """
@@ -105,7 +105,7 @@ class WordPieceTokenizer(TextTokenizer):
         return np.array([bool(predicate(token)) for token in self._checked_vocabulary().tokens])
 
     def _join(self, tokens):
-        """Joins pieces to words, and words with a space between them."""
+        """Joins tokens to words, and words with a space between them."""
         words = []
         for token in tokens:
             if words and token.startswith(CONTINUATION_PREFIX):
