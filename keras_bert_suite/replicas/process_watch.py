@@ -59,22 +59,25 @@ class ProcessWatch:
         self._ended = threading.Event()
 
     @contextlib.contextmanager
-    def watch(self) -> Iterator[list[keras.callbacks.Callback]]:
+    def watch(self, callbacks: Any) -> Iterator[Any]:
         """Watches until the block ends. With one process it does nothing.
 
+        Args:
+            callbacks: the argument `callbacks` of `fit`.
+
         Yields:
-            list of callbacks for `fit`, which keep `place`.
+            `callbacks`; with several processes a list that also has a callback that keeps `place`.
 
         Raises:
             LostProcessError: in place of the error of a collective, if another process was lost.
         """
         if find_torch_processes() is None:
-            yield []
+            yield callbacks
             return
         thread = threading.Thread(target=self._run, daemon=True)
         thread.start()
         try:
-            yield [_PlaceOfTraining(self)]
+            yield [*_list_callbacks(callbacks), _PlaceOfTraining(self)]
         except BaseException as error:
             if _is_of_collective(error):
                 self._patience = min(self._patience, PATIENCE_AFTER_FAILURE)
@@ -186,6 +189,12 @@ class _PlaceOfTraining(keras.callbacks.Callback):
 
     def on_train_end(self, logs: Any = None) -> None:
         self._watch.place = "the end of fit"
+
+
+def _list_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
+    if callbacks is None or isinstance(callbacks, keras.callbacks.Callback):
+        return [] if callbacks is None else [callbacks]
+    return list(getattr(callbacks, "callbacks", callbacks))
 
 
 def _is_of_collective(error: BaseException) -> bool:

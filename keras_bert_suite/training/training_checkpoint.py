@@ -275,10 +275,3 @@ def find_training_checkpoint(callbacks: Any) -> tuple[TrainingCheckpoint | None,
         return None, callbacks
     first = sorted(callbacks, key=lambda callback: not isinstance(callback, TrainingCheckpoint))
     return (first[0] if first and isinstance(first[0], TrainingCheckpoint) else None), first
-
-
-def list_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
-    """The argument `callbacks` of a `fit` as a list."""
-    if callbacks is None or isinstance(callbacks, keras.callbacks.Callback):
-        return [] if callbacks is None else [callbacks]
-    return list(getattr(callbacks, "callbacks", callbacks))

@@ -161,6 +161,11 @@ def evaluation_source(task, data, batch_size=None, by_length=True):
     )
 
 
+def held_out_source(task, data, batch_size):
+    """The batches on which a `fit` validates; None if `data`, as `hold_out` returns it, is None."""
+    return None if data is None else evaluation_source(task, data, batch_size)
+
+
 def choose_size(batch_size):
     """int, the size of a batch of rows in memory."""
     return DEFAULT_BATCH_SIZE if batch_size is None else batch_size

@@ -75,15 +75,14 @@ def check_strategy(optimizer):
         )
 
 
-def start_jointly(task, source, **arguments):
+def start_jointly(task, run):
     """Compares the processes that share a `fit`, and gives them the weights of the first process.
 
     Random generators get other states in each process but the first, so that dropout differs.
 
     Args:
         task: compiled `RowTask` with a built optimizer.
-        source: `BatchSource` of the training.
-        **arguments: numbers that must be the same in all processes.
+        run: `TrainingRun`.
 
     Raises:
         ValueError: in all processes, if they have different models, arguments or data.
@@ -95,9 +94,13 @@ def start_jointly(task, source, **arguments):
             "model": [(v.path, tuple(v.shape), v.trainable) for v in task.variables],
             "optimizer": _describe_optimizer(task.optimizer),
             "loss": keras.tree.map_structure(_name_loss, task.loss),
-            **arguments,
-            "number of batches": source.num_batches,
-            "data": _digest_batches(source),
+            "epochs": run.epochs,
+            "initial_epoch": run.initial_epoch,
+            "steps_per_epoch": run.steps_per_epoch,
+            "validation_steps": run.validation_steps,
+            "progress": run.progress,
+            "number of batches": run.training.num_batches,
+            "data": _digest_batches(run.training),
         }
     )
     # Between two updates each process has gradients of its own rows.
