@@ -209,14 +209,14 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._generators = copy_generators()
 
     def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        if is_true_anywhere(self._sigterm.received):
+        if self._sigterm.check():
             self.terminated = self.model.stop_evaluating = True
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         before, now = self.progress.batches, self._epoch_begin + batch + 1
         self.progress = dataclasses.replace(self.progress, batches=now)
         self._watchdog.check(now)
-        self.terminated = self._sigterm.check(now)
+        self.terminated = self._sigterm.check()
         if self.terminated or now // self.every > before // self.every:
             self._save()
         # Keras does not know that a resumed epoch is shorter.
