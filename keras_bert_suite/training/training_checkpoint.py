@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_bert_suite.annotations import Arrays, PathLike
 from keras_bert_suite.replicas import find_group, has_joint_variables
@@ -253,7 +254,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             summed_variables(self.model.metrics_variables),
             summed_accumulators(self.model.optimizer),
         ):
-            variables = copy_variables(self.model)
+            # The first process alone writes. A weight that is not finite is an error in all.
+            variables: dict[str, np.ndarray] = {}
+            run_on_leader(lambda: variables.update(copy_variables(self.model)))
         if find_group().leads:
             self._writer.write(self.progress, {**variables, **random_states})
         else:
