@@ -23,7 +23,12 @@ from keras_bert_suite.tasks.base.batch_sources import (
 from keras_bert_suite.tasks.base.compiled_forward import compile_forward
 from keras_bert_suite.tasks.base.half_precision import warn_if_emulated
 from keras_bert_suite.tasks.base.input_checks import check_layer_names, check_preprocessor
-from keras_bert_suite.tasks.base.joint_start import check_data, check_strategy, start_jointly
+from keras_bert_suite.tasks.base.joint_start import (
+    check_data,
+    check_shared,
+    check_strategy,
+    start_jointly,
+)
 from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.base.preset_task import PresetTask
 from keras_bert_suite.tasks.base.resuming import find_progress
@@ -167,7 +172,7 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
         if sequence_packing:
             check_can_pack_sequences(self)
         check_strategy(self.optimizer)
-        with ProcessWatch().watch(callbacks) as callbacks:
+        with ProcessWatch("fit").watch(callbacks) as callbacks:
             checkpoint, callbacks = find_training_checkpoint(callbacks)
             progress = find_progress(self.optimizer, checkpoint)
             data = read_data(self, x, y, sample_weight, batch_size, labelled=True)
@@ -215,16 +220,19 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
             return validate(
                 self, callbacks, x=x, y=y, sample_weight=sample_weight, steps=steps, **kwargs
             )
-        data = read_data(self, x, y, sample_weight, batch_size, labelled=True)
-        source = evaluation_source(self, data, batch_size, by_length=steps is None)
-        return keras.Model.evaluate(
-            self,
-            x=source.preprocessed(),
-            steps=steps or source.num_batches,
-            callbacks=callbacks,
-            verbose=verbose if find_group().leads else 0,
-            **kwargs,
-        )
+        with ProcessWatch("evaluate").watch(callbacks) as callbacks:
+            data = read_data(self, x, y, sample_weight, batch_size, labelled=True)
+            source = evaluation_source(self, data, batch_size, by_length=steps is None)
+            steps = steps or source.num_batches
+            check_shared("evaluate", self, source, steps)
+            return keras.Model.evaluate(
+                self,
+                x=source.preprocessed(),
+                steps=steps,
+                callbacks=callbacks,
+                verbose=verbose if find_group().leads else 0,
+                **kwargs,
+            )
 
     @in_scope_of_model
     def predict(
@@ -235,6 +243,9 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
         **kwargs: Any,
     ) -> Any:
         """Returns the answers in the order of the rows; see `keras.Model.predict`.
+
+        Each process of PyTorch answers all rows itself, and waits for no other process. Under a
+        `keras.distribution` of JAX all processes predict the same rows together.
 
         Args:
             x, batch_size: as for `fit`.
