@@ -19,6 +19,13 @@ from small_pretraining import At, all_arrays, build_pretrainer, fit
 from keras_bert_suite import TrainingCheckpoint
 
 
+def draw_weights(task):
+    """Draws the weights by NumPy, since each backend has random numbers of its own."""
+    rng = np.random.default_rng(0)
+    for weight in task.trainable_variables:
+        weight.assign(rng.normal(0, 0.1, weight.shape))
+
+
 def main():
     folder, stop = Path(sys.argv[1]), int(sys.argv[2])
     scope = contextlib.nullcontext()
@@ -27,6 +34,7 @@ def main():
         scope = keras.distribution.DataParallel().scope()
     with scope:
         task, checkpoint = build_pretrainer(dropout=0.0), TrainingCheckpoint(folder / "checkpoints")
+        draw_weights(task)
         stops = [At(stop, lambda: os.kill(os.getpid(), signal.SIGTERM))] if stop else []
         fit(task, checkpoint, *stops)
         np.savez(folder / "arrays.npz", checkpoint.progress.batches, *all_arrays(task))
