@@ -22,7 +22,7 @@ from keras_bert_suite import TrainingCheckpoint
 def draw_weights(task):
     """Draws the weights by NumPy, since each backend has random numbers of its own."""
     rng = np.random.default_rng(0)
-    for weight in task.trainable_variables:
+    for weight in task.weights:  # The idle pooler is among them.
         weight.assign(rng.normal(0, 0.1, weight.shape))
 
 
