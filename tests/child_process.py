@@ -1,14 +1,15 @@
-"""Runs a script of the tests in a process of its own, without TensorFlow."""
+"""Runs a script of the tests in a process of its own, without TensorFlow if it needs none."""
 
 import os
 import subprocess
 import sys
 from pathlib import Path
 
-#: The scripts need no TensorFlow, whose import takes longer than they do.
+#: Under the other backends the scripts need no TensorFlow, whose import takes longer than they do.
 _START = """
-import runpy, sys
-sys.modules["tensorflow"] = None
+import os, runpy, sys
+if os.environ["KERAS_BACKEND"] != "tensorflow":
+    sys.modules["tensorflow"] = None
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """

@@ -32,6 +32,9 @@ from keras_bert_suite.training.model_variables import named_variables
 
 B, L, P, V, STEPS = 8, 12, 3, 32, 10
 
+#: The batches of a validation that a signal should end.
+VALIDATION_STEPS = 1000 * STEPS
+
 #: name -> (shape of the mesh, or number of devices that share batches alone, or None; batches;
 #: arguments of `build`).
 RUNS = {

@@ -104,9 +104,37 @@ class TokenCorpus(abc.ABC):
 
     @property
     def block_sentences(self) -> np.ndarray:
-        """int64 (K,), how many sentences each block reaches over."""
-        starts = np.arange(self.num_blocks + 1) * SENTENCES_PER_BLOCK
-        return np.diff(np.minimum(starts, self.num_sentences))
+        """int64 (K,), about how many sentences the documents of each block have.
+
+        It is the number of sentences that the block reaches over. A block within a long document
+        has no document of its own, so it has 0, and its sentences count for the block in which the
+        document begins.
+        """
+        bounds = np.minimum(
+            np.arange(self.num_blocks + 1) * SENTENCES_PER_BLOCK, self.num_sentences
+        )
+        filled = np.flatnonzero(self._count_document_starts(bounds))
+        sentences = np.zeros(self.num_blocks, "int64")
+        sentences[filled] = np.diff(bounds[np.append(filled, self.num_blocks)])
+        return sentences
+
+    def _count_document_starts(self, bounds: np.ndarray) -> np.ndarray:
+        """int64 (K,), at least 1 for each block in which a document begins.
+
+        Args:
+            bounds: int64 (K + 1,), the first sentence of each block, then all sentences.
+        """
+        # A shard begins with a document. Only shards that hold a whole block are looked at.
+        counts = np.diff(np.searchsorted(self._sentences_before[:-1], bounds))
+        blocks = np.flatnonzero(counts == 0)
+        shards = np.searchsorted(self._sentences_before, bounds[blocks], side="right") - 1
+        for shard in np.unique(shards).tolist():
+            ends = np.cumsum(self.count_sentences(shard), dtype="int64")
+            starts = self._sentences_before[shard] + ends[:-1]
+            inner = blocks[shards == shard]
+            first, end = (np.searchsorted(starts, bounds[inner + i]) for i in (0, 1))
+            counts[inner] = end - first
+        return counts
 
     def documents_of(self, shard: int) -> tuple[int, int]:
         """The number of the first document of a shard, and of the first document after it."""

@@ -14,6 +14,7 @@ from keras_bert_suite.data.row_orders import (
     shuffled,
     shuffled_by_length,
 )
+from keras_bert_suite.replicas.compared_batches import compare_batches
 
 #: The number of batches that are tokenized ahead, each on a thread of its own.
 READ_AHEAD_BATCHES = 4
@@ -138,6 +139,20 @@ def preprocess_batches(
     from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
 
     return to_tensorflow_dataset(dataset, fixed_labels)
+
+
+def compare_dataset(dataset):
+    """Compares each batch of a dataset between the processes that share it, as it is read.
+
+    Args:
+        dataset: what `preprocess_batches` returns under PyTorch and JAX.
+
+    Returns:
+        a dataset of the same batches. Its iterators raise ValueError; see `compare_batches`.
+    """
+    if hasattr(dataset, "__next__"):
+        return compare_batches(dataset)
+    return Passes(lambda: compare_batches(iter(dataset)))
 
 
 def replica_batches(dataset, prepare, total=None, first=0, shuffle=False, fixed_labels=False):

@@ -90,13 +90,14 @@ def count_instances(planner, block_sentences):
 
     Args:
         planner: `InstancePlanner`.
-        block_sentences: int64 (K,), how many sentences each block has.
+        block_sentences: int64 (K,), how many sentences each block has; 0 if it has no document.
 
     Returns:
         int64 (K,).
     """
-    num_blocks = len(block_sentences)
-    counted = np.linspace(0, num_blocks - 1, min(num_blocks, BLOCKS_COUNTED)).astype("int64")
+    filled = np.flatnonzero(block_sentences)
+    places = np.linspace(0, len(filled) - 1, min(len(filled), BLOCKS_COUNTED)).astype("int64")
+    counted = filled[places]
     counts = np.array([planner.count(block) for block in counted.tolist()])
-    shares = np.interp(np.arange(num_blocks), counted, counts / block_sentences[counted])
+    shares = np.interp(np.arange(len(block_sentences)), counted, counts / block_sentences[counted])
     return np.rint(shares * block_sentences).astype("int64")

@@ -122,9 +122,8 @@ class PretrainingBatches(grain.MapDataset):
         num_stretches = -(-corpus.num_blocks // (shuffle_blocks or corpus.num_blocks))
         plan_stretch = functools.partial(_plan_stretch, planner, num_stretches, masker.dynamic)
         self._plans = StretchPlans(plan_stretch)
-        first_plan, _ = self._plans(0)
         if num_stretches == 1:
-            block_counts = np.array([len(first_plan)])
+            block_counts = np.array([len(self._plans(0)[0])])
         else:
             block_counts = count_instances(planner, corpus.block_sentences)
         self._stretches = EpochStretches(block_counts, num_stretches, batch_size, seed)
@@ -135,8 +134,10 @@ class PretrainingBatches(grain.MapDataset):
                 f"epoch. Use a batch of at most {block_counts.sum()}, or a larger corpus."
             )
         if mode in PAIR_MODES:
-            first_blocks = divide_blocks(corpus.num_blocks, num_stretches, seed, 0)[0]
-            _check_pairs(corpus, first_blocks, first_plan.labels, mode)
+            # A stretch within a long document has no instances.
+            first, _, _ = self._stretches.locate(0, 0)
+            first_blocks = divide_blocks(corpus.num_blocks, num_stretches, seed, 0)[first]
+            _check_pairs(corpus, first_blocks, self._plans(first)[0].labels, mode)
 
     def __len__(self) -> int:
         return self._stretches.num_batches

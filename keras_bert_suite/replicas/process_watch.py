@@ -45,39 +45,48 @@ class ProcessWatch:
     aborts the process group. If a collective still waits after that, the thread prints the error
     and ends this process.
 
+    Args:
+        call: str, the name of the method that the processes share, such as "fit".
+
     Attributes:
         place: str, what this process is doing, such as the batch that it trains on.
     """
 
-    def __init__(self) -> None:
-        self.place = "the start of fit"
+    def __init__(self, call: str) -> None:
+        self.call = call
+        self.place = f"the start of {call}"
         self._name = f"keras_bert_suite/{next(_numbers)}"
         self._patience = PATIENCE
         self._failure: str | None = None
         self._lost: str | None = None
+        self._collective_failed = False
         self._has_lost = threading.Event()
         self._ended = threading.Event()
 
     @contextlib.contextmanager
-    def watch(self) -> Iterator[list[keras.callbacks.Callback]]:
+    def watch(self, callbacks: Any) -> Iterator[Any]:
         """Watches until the block ends. With one process it does nothing.
 
+        Args:
+            callbacks: the argument `callbacks` of the method.
+
         Yields:
-            list of callbacks for `fit`, which keep `place`.
+            `callbacks`; with several processes a list that also has a callback that keeps `place`.
 
         Raises:
             LostProcessError: instead of the error of a collective, if another process was lost.
         """
         if find_torch_processes() is None:
-            yield []
+            yield callbacks
             return
         thread = threading.Thread(target=self._run, daemon=True)
         thread.start()
         try:
-            yield [_PlaceOfTraining(self)]
+            yield [*_list_callbacks(callbacks), _PlaceOfBatches(self)]
         except BaseException as error:
             if _is_of_collective(error):
                 self._patience = min(self._patience, PATIENCE_AFTER_FAILURE)
+                self._collective_failed = True
                 if self._has_lost.wait(self._patience + 5 * PERIOD):
                     raise LostProcessError(self._lost) from error
             self._failure = f"{type(error).__name__}: {error}"[:500]
@@ -133,8 +142,13 @@ class ProcessWatch:
             sign.read(store.get(key) if store.check([key]) else b"")
             if sign.failure is not None:
                 return f"Process {index} has failed in {sign.place}: {sign.failure}"
-            # A process may come to a `fit` late, since only some of them predict or read files.
-            # One that never comes is lost when the timeout of the process group is over.
+            # A process may come late, since only some of them predict or read files. If one never
+            # comes, the first collective fails when the timeout of the process group is over.
+            if not sign.has_come and self._collective_failed:
+                return (
+                    f"Process {index} has not come to `{self.call}`, which needs all processes. "
+                    "Look at its log, and call the method in all of them."
+                )
             if sign.has_come and sign.silence > self._patience and not sign.ended:
                 return (
                     f"Process {index} has given no sign of life for {sign.silence:.0f} s. It was "
@@ -148,7 +162,7 @@ class _Sign:
     """What another process has shown last, and when this process has first seen it."""
 
     def __init__(self) -> None:
-        self.place, self.failure, self.ended = "no fit yet", None, False
+        self.place, self.failure, self.ended = "what comes before", None, False
         self._text, self._seen = b"", time.monotonic()
 
     def read(self, text: bytes) -> None:
@@ -168,7 +182,7 @@ class _Sign:
         return time.monotonic() - self._seen
 
 
-class _PlaceOfTraining(keras.callbacks.Callback):
+class _PlaceOfBatches(keras.callbacks.Callback):
     """Keeps the place of a `ProcessWatch`."""
 
     def __init__(self, watch: ProcessWatch) -> None:
@@ -182,10 +196,21 @@ class _PlaceOfTraining(keras.callbacks.Callback):
         self._watch.place = f"batch {batch + 1} of epoch {self._epoch}"
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self._watch.place = f"batch {batch + 1} of the evaluation after epoch {self._epoch}"
+        after = f" after epoch {self._epoch}" if self._epoch else ""
+        self._watch.place = f"batch {batch + 1} of the evaluation{after}"
 
     def on_train_end(self, logs: Any = None) -> None:
         self._watch.place = "the end of fit"
+
+    def on_test_end(self, logs: Any = None) -> None:
+        if not self._epoch:
+            self._watch.place = "the end of evaluate"
+
+
+def _list_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
+    if callbacks is None or isinstance(callbacks, keras.callbacks.Callback):
+        return [] if callbacks is None else [callbacks]
+    return list(getattr(callbacks, "callbacks", callbacks))
 
 
 def _is_of_collective(error: BaseException) -> bool:

@@ -22,7 +22,7 @@ from keras_bert_suite.tasks.base.idle_weights import (
     list_missing_poolers,
 )
 from keras_bert_suite.tasks.base.predicting import predict
-from keras_bert_suite.tasks.base.presets import holds_task
+from keras_bert_suite.tasks.base.preset_task import holds_task
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.base.text_packing import check_can_pack
 from keras_bert_suite.tasks.mask_filling import (

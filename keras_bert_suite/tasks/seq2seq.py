@@ -27,7 +27,7 @@ from keras_bert_suite.tasks.base.idle_weights import (
     find_idle,
     list_missing_poolers,
 )
-from keras_bert_suite.tasks.base.presets import holds_task
+from keras_bert_suite.tasks.base.preset_task import holds_task
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.base.text_packing import check_can_pack, measure_rows
 from keras_bert_suite.tasks.pretrainer import Pretrainer, add_perplexity, make_masked_lm_head

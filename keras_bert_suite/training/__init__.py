@@ -39,7 +39,6 @@ from keras_bert_suite.training.torch_generators import separate_generators
 from keras_bert_suite.training.training_checkpoint import (
     TrainingCheckpoint,
     find_training_checkpoint,
-    list_callbacks,
 )
 from keras_bert_suite.training.whole_epochs import WholeEpochs
 
@@ -75,7 +74,6 @@ __all__ = [
     "is_loss_of_keras",
     "lay_schedule",
     "lay_schedule_without_end",
-    "list_callbacks",
     "read_loss",
     "separate_generators",
     "sum_before_clipping",

@@ -1,12 +1,16 @@
 """Notes SIGTERM, so that a training can save before it ends."""
 
 import contextlib
+import itertools
 import signal
 import threading
 from collections.abc import Iterator
 
 from keras_bert_suite.replicas import has_joint_variables
 from keras_bert_suite.replicas.processes import is_true_anywhere
+
+#: Numbers the checks of this process. All processes of JAX make the same checks.
+_checks = itertools.count()
 
 
 class SigtermFlag:
@@ -39,17 +43,18 @@ class SigtermFlag:
             signal.signal(signal.SIGTERM, former or signal.SIG_DFL)
             self.received = False
 
-    def check(self, batch: int) -> bool:
-        """Whether the training must end after a batch. All processes get the same answer.
+    def check(self) -> bool:
+        """Whether the training must end now. All processes get the same answer.
 
-        Args:
-            batch: int, the number of the batch in the run. All processes ask after each batch.
+        All processes ask after each batch, also after each batch of a validation.
         """
         if not has_joint_variables():
             return is_true_anywhere(self.received)
         from jax.experimental import multihost_utils
 
-        self.received = multihost_utils.reached_preemption_sync_point(batch)
+        # JAX stops all processes at the same number. The numbers must have no gaps.
+        if multihost_utils.reached_preemption_sync_point(next(_checks)):
+            self.received = True
         return self.received
 
     def _note(self, *_: object) -> None:

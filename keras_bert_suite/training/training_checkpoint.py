@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import keras
+import numpy as np
 
 from keras_bert_suite.annotations import Arrays, PathLike
 from keras_bert_suite.replicas import find_group, has_joint_variables
@@ -209,14 +210,14 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         self._generators = copy_generators()
 
     def on_test_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
-        if is_true_anywhere(self._sigterm.received):
+        if self._sigterm.check():
             self.terminated = self.model.stop_evaluating = True
 
     def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
         before, now = self.progress.batches, self._epoch_begin + batch + 1
         self.progress = dataclasses.replace(self.progress, batches=now)
         self._watchdog.check(now)
-        self.terminated = self._sigterm.check(now)
+        self.terminated = self._sigterm.check()
         if self.terminated or now // self.every > before // self.every:
             self._save()
         # Keras does not know that a resumed epoch is shorter.
@@ -253,7 +254,9 @@ class TrainingCheckpoint(keras.callbacks.Callback):
             summed_variables(self.model.metrics_variables),
             summed_accumulators(self.model.optimizer),
         ):
-            variables = copy_variables(self.model)
+            # The first process alone writes. A weight that is not finite is an error in all.
+            variables: dict[str, np.ndarray] = {}
+            run_on_leader(lambda: variables.update(copy_variables(self.model)))
         if find_group().leads:
             self._writer.write(self.progress, {**variables, **random_states})
         else:
@@ -275,10 +278,3 @@ def find_training_checkpoint(callbacks: Any) -> tuple[TrainingCheckpoint | None,
         return None, callbacks
     first = sorted(callbacks, key=lambda callback: not isinstance(callback, TrainingCheckpoint))
     return (first[0] if first and isinstance(first[0], TrainingCheckpoint) else None), first
-
-
-def list_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
-    """The argument `callbacks` of a `fit` as a list."""
-    if callbacks is None or isinstance(callbacks, keras.callbacks.Callback):
-        return [] if callbacks is None else [callbacks]
-    return list(getattr(callbacks, "callbacks", callbacks))

@@ -43,6 +43,11 @@ def test_blocks_have_the_documents_that_begin_in_them(ends):
         assert block.sentence_lengths.tolist() == np.concatenate([[], *lengths]).tolist()
         assert not sizes[-1] or block.first_document == wanted[0]
     assert sum(sizes) == 40 and 0 in sizes
+    # The sentences of a block without documents count for the block before it that has some.
+    owners = np.maximum.accumulate(np.where(sizes, np.arange(len(sizes)), 0))
+    reached = np.append(np.full(len(sizes) - 1, 10), whole.num_sentences % 10 or 10)
+    counted = np.bincount(owners, reached, minlength=len(sizes))
+    assert corpus.block_sentences.tolist() == counted.tolist()
 
 
 @pytest.mark.parametrize("ends", ENDS, ids=len)

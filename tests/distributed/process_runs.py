@@ -4,7 +4,9 @@
 
 Checkpoints are in FOLDER/checkpoints. Each process leaves FOLDER/PROCESS.npz, with the losses and
 the pieces of variables that it saves. KILL="PROCESS:BATCH" kills a process at the end of a batch,
-and SIGTERM="PROCESS:BATCH" sends it the signal.
+and SIGTERM="PROCESS:BATCH" sends it the signal. With VALIDATION="PROCESS:BATCH" a long validation
+follows, and the process gets SIGTERM at the end of a batch of the validation. FOLDER/PROCESS.txt
+then has the number of batches that were validated.
 """
 
 import os
@@ -15,13 +17,13 @@ from pathlib import Path
 import jax
 import keras
 import numpy as np
-from device_runs import RUNS, Batches, build, distribute
+from device_runs import RUNS, VALIDATION_STEPS, Batches, build, distribute
 
 from keras_bert_suite import TrainingCheckpoint
 from keras_bert_suite.training.variable_pieces import cut_pieces
 
 
-def signal_at(process, name, number):
+def signal_at(process, name, number, end="on_train_batch_end"):
     """A callback that sends a signal to this process, if the environment says so."""
     wanted, _, batch = os.environ.get(name, "").partition(":")
 
@@ -29,7 +31,9 @@ def signal_at(process, name, number):
         if wanted == process and index + 1 == int(batch):
             os.kill(os.getpid(), number)
 
-    return keras.callbacks.LambdaCallback(on_train_batch_end=send)
+    callback = keras.callbacks.Callback()
+    setattr(callback, end, send)
+    return callback
 
 
 def main():
@@ -51,9 +55,22 @@ def main():
             ),
             signal_at(process, "KILL", signal.SIGKILL),
             signal_at(process, "SIGTERM", signal.SIGTERM),
+            signal_at(process, "VALIDATION", signal.SIGTERM, end="on_test_batch_end"),
         ]
-        task.fit(Batches(), steps_per_epoch=num_batches, verbose=0, callbacks=callbacks)
+        validation, validated = {}, []
+        if "VALIDATION" in os.environ:
+            validation = {"validation_data": Batches(), "validation_steps": VALIDATION_STEPS}
+            callbacks.append(
+                keras.callbacks.LambdaCallback(
+                    on_test_batch_end=lambda batch, logs: validated.append(batch)
+                )
+            )
+        task.fit(
+            Batches(), steps_per_epoch=num_batches, verbose=0, callbacks=callbacks, **validation
+        )
         pieces = cut_pieces(task)
+    if validation:
+        Path(folder, f"{process}.txt").write_text(str(len(validated)))
     np.savez(
         Path(folder, f"{process}.npz"),
         losses=losses,

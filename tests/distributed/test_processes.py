@@ -8,7 +8,7 @@ import keras
 import numpy as np
 import pytest
 from child_process import finish, start
-from device_runs import STEPS
+from device_runs import STEPS, VALIDATION_STEPS
 
 from keras_bert_suite.training.run_checkpoints import find_checkpoint, read_arrays
 from keras_bert_suite.training.variable_pieces import Pieces, join_pieces
@@ -106,3 +106,10 @@ def test_sigterm_in_one_process_stops_both(uninterrupted, tmp_path):
     assert 3 <= batches < STEPS
     assert find_checkpoint(checkpoints(tmp_path))[1].batches == batches
     assert_close(read_run(tmp_path, start_run(tmp_path)), uninterrupted)
+
+
+def test_sigterm_in_a_validation_ends_it(tmp_path):
+    _, batches, _ = read_run(tmp_path, start_run(tmp_path, VALIDATION="1:3"))
+    assert batches == STEPS
+    numbers = [int((tmp_path / f"{process}.txt").read_text()) for process in range(2)]
+    assert 3 <= numbers[0] == numbers[1] < VALIDATION_STEPS

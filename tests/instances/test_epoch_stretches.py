@@ -74,3 +74,10 @@ def test_some_blocks_of_a_large_corpus_are_counted(monkeypatch):
     # The last block has the share of its sentences, so blocks before it get a share like its own.
     assert counts[:61].tolist() == [10 * block + 5 for block in range(61)]
     assert counts[80] == 805
+
+
+def test_blocks_without_documents_are_not_counted(monkeypatch):
+    monkeypatch.setattr(epoch_stretches, "BLOCKS_COUNTED", 3)
+    planner, sentences = Counter(), np.array([3000, 0, 0, 1000, 0, 1000, 1000, 0])
+    assert count_instances(planner, sentences).tolist() == [5, 0, 0, 35, 0, 55, 65, 0]
+    assert planner.counted == [0, 3, 6]

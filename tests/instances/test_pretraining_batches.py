@@ -127,6 +127,26 @@ def test_a_resume_in_mid_epoch_goes_on_where_it_stopped(shuffle_blocks, small_bl
             assert_same(part[i], expected[worker + 3 * i])
 
 
+@pytest.mark.parametrize("shuffle_blocks", [1, 2])
+@pytest.mark.parametrize("mode", ["pairs", "doc_sentences"])
+def test_a_document_longer_than_blocks(mode, shuffle_blocks, small_blocks, monkeypatch):
+    """Most blocks have no document. The instances of some blocks are estimated."""
+    monkeypatch.setattr(epoch_stretches, "BLOCKS_COUNTED", 3)
+    texts = make_reviews(400)[0]
+    ids = TOKENIZER.tokenize(texts)
+    starts = [0, 6, 206, 212, 218, 224, 230, 236, 242, 248, 254, 390, 400]
+    corpus = TokenCorpus.from_documents(
+        [ids[first:end] for first, end in zip(starts[:-1], starts[1:], strict=True)]
+    )
+    for seed in range(8):
+        batches = make_batches(
+            corpus, mode=mode, seed=seed, batch_size=2, shuffle_blocks=shuffle_blocks
+        )
+        rows = {tuple(row) for i in range(2 * len(batches)) for row in unmask(batches[i])}
+        # The long documents are most of the corpus.
+        assert len(batches) > 20 and len(rows) > 60
+
+
 def test_an_epoch_visits_its_instances_once():
     # One instance a document, so that every epoch has as many.
     corpus = TokenCorpus.from_documents([[[5 + d % 20] * (1 + d // 20)] for d in range(64)])

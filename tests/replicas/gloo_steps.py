@@ -3,6 +3,7 @@
 import os
 import signal
 from pathlib import Path
+from unittest import mock
 
 import keras
 import numpy as np
@@ -11,10 +12,17 @@ from small_tasks import FIRST, LABELS, make_task
 
 from keras_bert_suite import AdamW, TrainingCheckpoint
 from keras_bert_suite.replicas import process_watch
+from keras_bert_suite.training import training_checkpoint
 
 #: Batches of an epoch, and the batch of a run at which a process gets a signal.
 EPOCH_STEPS = len(FIRST) // BATCH_SIZE
 STOP = EPOCH_STEPS + 1
+
+#: The batches of an epoch, for a dataset.
+BATCHES = [
+    (FIRST[i : i + BATCH_SIZE], LABELS[i : i + BATCH_SIZE])
+    for i in range(0, len(FIRST), BATCH_SIZE)
+]
 
 #: Neither the batches until the stop nor those of an epoch are whole steps.
 ACCUMULATED = {"gradient_accumulation_steps": 2, "shuffle": False}
@@ -22,15 +30,24 @@ ACCUMULATED = {"gradient_accumulation_steps": 2, "shuffle": False}
 
 def run_steps(rank, folder, names):
     """Yields (name, result) of each step."""
-    process_watch.PERIOD = 0.1
-    process_watch.PATIENCE_AFTER_FAILURE = 1.0
+    shorten_waits()
     folder = Path(folder)
     for name in names.split(","):
         yield name, run_case(name, seed=rank)
     yield "other data", catch(lambda: fit(texts=[*FIRST[:-1], FIRST[rank]]))
     yield "other arguments", catch(lambda: fit(epochs=EPOCHS + rank))
     yield "other model", catch(lambda: fit(global_clipnorm=1.0 + rank))
+    other_rows = FIRST[rank:], LABELS[rank:]
+    yield "other validation data", catch(lambda: fit(validation_data=other_rows))
     yield "uneven batch", catch(lambda: fit(batch_size=3))
+    yield "other order", catch(lambda: fit(batches=Reordered(rank)))
+    yield "fewer batches", catch(lambda: fit(batches=iter(BATCHES[rank:]), epochs=1))
+    yield "same order", fit(batches=Reordered(1))
+    yield "evaluated other data", catch(lambda: evaluate(*other_rows))
+    yield "evaluated fewer batches", catch(lambda: evaluate(iter(BATCHES[: len(BATCHES) - rank])))
+    yield "evaluated", evaluate(iter(BATCHES))
+    yield "copies", count_copies(lambda: fit(folder / "copied", epochs=1))
+    yield "not finite", catch(lambda: fit(folder / "not finite", [SpoilWeight()]))
     yield "at once", fit(dropout=0.1)
     yield "random state", draw()
     signals = [Signal(STOP, signal.SIGTERM)] if rank == 1 else []
@@ -44,20 +61,55 @@ def run_steps(rank, folder, names):
     yield "killed", catch(lambda: fit(folder / "killed", signals))
 
 
-def fit(folder=None, callbacks=(), texts=FIRST, dropout=0.0, seed=0, fits=1, **arguments):
+def run_evaluation(rank, loss):
+    """Yields the error of an `evaluate` to which process 1 does not come, or in which it ends."""
+    shorten_waits()
+    if rank == 1 and loss == "absent":
+        return
+    callbacks = [Signal(1, signal.SIGKILL)] if rank == 1 else []
+    yield "error", catch(lambda: evaluate(FIRST, LABELS, batch_size=1, callbacks=callbacks))
+
+
+def shorten_waits():
+    process_watch.PERIOD = 0.1
+    process_watch.PATIENCE_AFTER_FAILURE = 1.0
+
+
+def fit(folder=None, callbacks=(), texts=FIRST, batches=None, dropout=0.0, fits=1, **arguments):
     """Trains a classifier, and returns (batches of the run, steps, weights)."""
-    keras.utils.set_random_seed(seed)
     names = ("global_clipnorm", "gradient_accumulation_steps")
     optimizer = {name: arguments.pop(name) for name in names if name in arguments}
-    task, _ = make_task("texts", "SegmentPacker", dropout=dropout)
-    task.compile(AdamW(1e-3, epsilon=1e-4, **optimizer))
+    task = build(dropout, **optimizer)
     checkpoint = TrainingCheckpoint(folder, every=1) if folder else None
     callbacks = [*callbacks, *([checkpoint] if checkpoint else [])]
-    arguments = {"batch_size": BATCH_SIZE, "epochs": EPOCHS, "verbose": 0, **arguments}
+    data = (
+        {"x": texts, "y": LABELS, "batch_size": BATCH_SIZE} if batches is None else {"x": batches}
+    )
     for _ in range(fits):
-        task.fit(texts, LABELS, callbacks=callbacks, **arguments)
-    batches = checkpoint.progress.batches if checkpoint else None
-    return batches, int(task.optimizer.iterations), [np.array(w) for w in task.get_weights()]
+        task.fit(callbacks=callbacks, **{**data, "epochs": EPOCHS, "verbose": 0, **arguments})
+    progress = checkpoint.progress.batches if checkpoint else None
+    return progress, int(task.optimizer.iterations), [np.array(w) for w in task.get_weights()]
+
+
+def evaluate(x, y=None, **arguments):
+    """The logs of an evaluation of a classifier that is not trained."""
+    return build().evaluate(x, y, return_dict=True, verbose=0, **arguments)
+
+
+def build(dropout=0.0, **optimizer):
+    """A compiled classifier."""
+    keras.utils.set_random_seed(0)
+    task, _ = make_task("texts", "SegmentPacker", dropout=dropout)
+    task.compile(AdamW(1e-3, epsilon=1e-4, **optimizer))
+    return task
+
+
+def count_copies(function):
+    """How many times this process has copied all variables for a checkpoint."""
+    copy = mock.Mock(wraps=training_checkpoint.copy_variables)
+    with mock.patch.object(training_checkpoint, "copy_variables", copy):
+        function()
+    return copy.call_count
 
 
 def catch(function):
@@ -75,8 +127,26 @@ def draw():
     return float(torch.rand(()))
 
 
+class Reordered:
+    """An iterable of `BATCHES` that begins with one of them."""
+
+    def __init__(self, first):
+        self._first = first
+
+    def __iter__(self):
+        return iter([*BATCHES[self._first :], *BATCHES[: self._first]])
+
+
+class SpoilWeight(keras.callbacks.Callback):
+    """Makes a weight infinite after the first batch."""
+
+    def on_train_batch_end(self, batch, logs=None):
+        weight = self.model.weights[-1]
+        weight.assign(np.full(weight.shape, np.inf))
+
+
 class Signal(keras.callbacks.Callback):
-    """Sends this process a signal at the end of a batch of a `fit`, counted from 1."""
+    """Sends this process a signal at the end of a batch, counted from 1."""
 
     def __init__(self, batch, number):
         super().__init__()
@@ -86,3 +156,5 @@ class Signal(keras.callbacks.Callback):
         self._left -= 1
         if self._left == 0:
             os.kill(os.getpid(), self._number)
+
+    on_test_batch_end = on_train_batch_end

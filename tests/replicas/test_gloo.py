@@ -6,7 +6,15 @@ import re
 import numpy as np
 import pytest
 from replicas.cases import CASES, check_same, run_case
-from replicas.gloo_steps import ACCUMULATED, EPOCH_STEPS, STOP, fit
+from replicas.gloo_steps import (
+    ACCUMULATED,
+    BATCHES,
+    EPOCH_STEPS,
+    STOP,
+    Reordered,
+    evaluate,
+    fit,
+)
 from replicas.worker_processes import read_results, start_processes
 
 pytestmark = pytest.mark.skipif(
@@ -33,6 +41,8 @@ def pair(folder, alone):
     )
     alone.update({name: run_case(name) for name in CASES})
     alone["accumulated"] = fit(**ACCUMULATED)
+    alone["same order"] = fit(batches=Reordered(1))
+    alone["evaluated"] = evaluate(iter(BATCHES))
     return read_results(processes)
 
 
@@ -42,11 +52,35 @@ def test_two_processes_train_as_one(name, pair, alone):
         check_same(results[name], alone[name])
 
 
-@pytest.mark.parametrize("name", ["other data", "other arguments", "other model"])
+#: step -> what its error says, in both processes.
+DIFFERENCES = {
+    "other data": "process 1 has another data than process 0",
+    "other arguments": "process 1 has another epochs than process 0",
+    "other model": "process 1 has another optimizer than process 0",
+    "other validation data": "process 1 has another validation data than process 0",
+    "other order": "process 1 has another batch 1 than process 0",
+    "fewer batches": "process 1 has another batch 1 than process 0",
+    "evaluated other data": "process 1 has another data than process 0",
+    "evaluated fewer batches": "process 1 has no batch 3, but process 0 has one",
+    "not finite": "values that are not finite",
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
 def test_differences_are_found_at_once_in_both_processes(name, pair):
-    named = {"other data": "data", "other arguments": "epochs", "other model": "optimizer"}[name]
     for results in pair:
-        assert f"process 1 has another {named} than process 0" in results[name]
+        assert DIFFERENCES[name] in results[name]
+
+
+def test_batches_that_are_compared_one_by_one_train_as_one(pair, alone):
+    for results in pair:
+        for found, wanted in zip(results["same order"][2], alone["same order"][2], strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
+        assert results["evaluated"] == pytest.approx(alone["evaluated"], rel=1e-5)
+
+
+def test_only_the_first_process_copies_the_variables_for_a_checkpoint(pair):
+    assert [results["copies"] for results in pair] == [EPOCH_STEPS, 0]
 
 
 def test_a_batch_that_processes_cannot_share_is_an_error(pair):
@@ -88,3 +122,16 @@ def test_a_killed_process_is_named_and_one_process_goes_on(pair, folder):
     assert batches == 2 * EPOCH_STEPS
     for found, wanted in zip(weights, fit()[2], strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("loss", "message"),
+    [
+        ("absent", "Process 1 has not come to `evaluate`"),
+        ("killed", r"Process 1 .* last seen in batch \d of the evaluation\."),
+    ],
+)
+def test_a_process_that_is_lost_in_an_evaluation_is_named(loss, message, tmp_path):
+    processes = start_processes(2, "replicas.gloo_steps", "run_evaluation", loss, folder=tmp_path)
+    assert re.search(message, read_results(processes)[0]["error"])

@@ -10,7 +10,7 @@ from small_tasks import make_task
 from small_texts import make_reviews
 
 from keras_bert_suite import AdamW, SegmentPacker
-from keras_bert_suite.tasks.base import row_task
+from keras_bert_suite.tasks.base import training_run
 from keras_bert_suite.training.compiled_steps import CompiledSteps
 
 pytestmark = pytest.mark.skipif(
@@ -66,7 +66,7 @@ def test_same_training(make, compiled, monkeypatch):
     num_compiled = len(compiled)
     assert threads and not any(thread.is_alive() for thread in threads)
 
-    monkeypatch.setattr(row_task, "compile_ahead", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(training_run, "compile_ahead", lambda *_: contextlib.nullcontext())
     other, rows = make()
     assert train(other, rows, epochs=2, validation_split=0.2) == got
     for weight, wanted in zip(classifier.weights, other.weights, strict=True):

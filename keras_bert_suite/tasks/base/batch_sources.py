@@ -8,6 +8,7 @@ import keras
 
 from keras_bert_suite.data.input_dataset import (
     choose_batches,
+    compare_dataset,
     evaluation_batches,
     is_dataset,
     list_sources,
@@ -18,7 +19,7 @@ from keras_bert_suite.data.input_dataset import (
     unpack_batch,
 )
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.replicas import Group, find_groups, take_share
+from keras_bert_suite.replicas import Group, find_group, find_groups, take_share
 from keras_bert_suite.tasks.base.input_checks import (
     check_held_out,
     check_packed,
@@ -41,6 +42,8 @@ class BatchSource:
         groups: the replicas that take their rows from this process, see `find_groups`.
         in_graph: bool, whether `preprocess` can be part of a graph of TensorFlow.
         fixed_labels: bool, whether the labels of all batches differ only in the number of rows.
+        is_joint: bool, whether all processes take these batches together, so that each of them must
+            read the same batches.
     """
 
     dataset: object
@@ -49,6 +52,7 @@ class BatchSource:
     groups: tuple[Group, ...] = (Group(),)
     in_graph: bool = True
     fixed_labels: bool = False
+    is_joint: bool = False
 
     @property
     def num_batches(self):
@@ -64,12 +68,31 @@ class BatchSource:
         Returns:
             list of batches.
         """
-        batch = self.preprocess(x, y, sample_weight)
+        return self._share(self.preprocess(x, y, sample_weight))
+
+    @property
+    def _is_compared(self):
+        """bool, whether the processes compare each batch as it comes.
+
+        They compare batches that can be read at random before the first step; see `joint_start.py`.
+        """
+        at_random = isinstance(self.dataset, grain.MapDataset)
+        return self.is_joint and not at_random and find_group().count > 1
+
+    def _share(self, batch):
         shares = [take_share(batch, group) for group in self.groups]
         return shares if self.lay_out is None else [self.lay_out(share) for share in shares]
 
     def preprocessed(self, total=None, first=0, shuffle=False):
         """The dataset that Keras' own `fit` takes. Arguments: as for `preprocess_batches`."""
+        if self._is_compared:
+            whole = preprocess_batches(
+                self.dataset, self.preprocess, total, first, shuffle, in_graph=False
+            )
+            return preprocess_batches(
+                compare_dataset(whole),
+                lambda *batch: self._share(keras.utils.pack_x_y_sample_weight(*batch))[0],
+            )
         if len(self.groups) > 1:
             return replica_batches(
                 self.dataset, self.prepare, total, first, shuffle, self.fixed_labels
@@ -120,7 +143,13 @@ def training_source(
         preprocess = weighted(task, task.preprocess_training_samples, class_weight)
         in_graph = task.preprocesses_in_graphs and not sequence_packing
         return BatchSource(
-            data, preprocess, lay_out, find_groups(), in_graph, task.has_fixed_labels
+            data,
+            preprocess,
+            lay_out,
+            find_groups(),
+            in_graph,
+            task.has_fixed_labels,
+            is_joint=True,
         )
     preprocess = weighted(task, task.preprocess_training, class_weight, given=data.weights)
     windows = task.cut_windows(data)
@@ -129,7 +158,12 @@ def training_source(
     lengths = measure_rows(task.preprocessor, windows) if by_length else None
     batches = training_batches(windows, choose_size(batch_size), shuffle, seed, lengths)
     return BatchSource(
-        batches, preprocess, lay_out, find_groups(), fixed_labels=task.has_fixed_labels
+        batches,
+        preprocess,
+        lay_out,
+        find_groups(),
+        fixed_labels=task.has_fixed_labels,
+        is_joint=True,
     )
 
 
@@ -150,6 +184,7 @@ def evaluation_source(task, data, batch_size=None, by_length=True):
             groups=find_groups(),
             in_graph=task.preprocesses_in_graphs,
             fixed_labels=task.has_fixed_labels,
+            is_joint=True,
         )
     windows = task.cut_windows(data)
     lengths = measure_rows(task.preprocessor, windows) if by_length else None
@@ -159,7 +194,13 @@ def evaluation_source(task, data, batch_size=None, by_length=True):
         task.preprocess_training,
         groups=find_groups(),
         fixed_labels=task.has_fixed_labels,
+        is_joint=True,
     )
+
+
+def held_out_source(task, data, batch_size):
+    """The batches on which a `fit` validates; None if `data`, as `hold_out` returns it, is None."""
+    return None if data is None else evaluation_source(task, data, batch_size)
 
 
 def choose_size(batch_size):

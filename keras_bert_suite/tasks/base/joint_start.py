@@ -1,15 +1,15 @@
-"""Starts a `fit` that several processes share: with the same data, arguments and weights."""
+"""Compares the processes that share a `fit` or an `evaluate`, and gives them the same weights."""
 
 import hashlib
 import json
 
 import grain
 import keras
-import numpy as np
 
 from keras_bert_suite.data.input_dataset import list_sources, unpack_batch
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import count_replicas, find_group, find_groups
+from keras_bert_suite.replicas.compared_batches import digest_batch
 from keras_bert_suite.replicas.processes import copy_from_leader, exchange
 from keras_bert_suite.training import separate_generators
 from keras_bert_suite.training.accumulated_gradients import list_accumulators
@@ -75,15 +75,14 @@ def check_strategy(optimizer):
         )
 
 
-def start_jointly(task, source, **arguments):
+def start_jointly(task, run):
     """Compares the processes that share a `fit`, and gives them the weights of the first process.
 
     Random generators get other states in each process but the first, so that dropout differs.
 
     Args:
         task: compiled `RowTask` with a built optimizer.
-        source: `BatchSource` of the training.
-        **arguments: numbers that must be the same in all processes.
+        run: `TrainingRun`.
 
     Raises:
         ValueError: in all processes, if they have different models, arguments or data.
@@ -91,14 +90,18 @@ def start_jointly(task, source, **arguments):
     if find_group().count == 1:
         return
     check_same(
+        "fit",
         {
-            "model": [(v.path, tuple(v.shape), v.trainable) for v in task.variables],
+            **_describe_model(task),
             "optimizer": _describe_optimizer(task.optimizer),
-            "loss": keras.tree.map_structure(_name_loss, task.loss),
-            **arguments,
-            "number of batches": source.num_batches,
-            "data": _digest_batches(source),
-        }
+            "epochs": run.epochs,
+            "initial_epoch": run.initial_epoch,
+            "steps_per_epoch": run.steps_per_epoch,
+            "validation_steps": run.validation_steps,
+            "progress": run.progress,
+            **_describe_data("data", run.training),
+            **_describe_data("validation data", run.validation),
+        },
     )
     # Between two updates each process has gradients of its own rows.
     own = {id(variable) for variable in list_accumulators(task.optimizer)}
@@ -107,10 +110,28 @@ def start_jointly(task, source, **arguments):
     separate_generators()
 
 
-def check_same(facts):
+def check_shared(call, task, source, steps):
+    """Compares the processes that share an `evaluate`, or under JAX a `predict`.
+
+    Args:
+        call: str, the name of the method.
+        task: `RowTask`.
+        source: `BatchSource`.
+        steps: int or None, how many batches the method takes.
+
+    Raises:
+        ValueError: in all processes, if they have different models, arguments or data.
+    """
+    if source.is_joint and find_group().count > 1:
+        data = _describe_data("data", source)
+        check_same(call, {**_describe_model(task), "steps": steps, **data})
+
+
+def check_same(call, facts):
     """Checks that all processes have the same facts.
 
     Args:
+        call: str, the name of the method that the processes share.
         facts: dict of name -> an object that JSON can write.
 
     Raises:
@@ -124,11 +145,25 @@ def check_same(facts):
         for name in digests:
             if theirs.get(name) != first[0].get(name):
                 raise ValueError(
-                    f"Processes share a fit, but process {index} has another {name} than process "
-                    f"0: {their_texts.get(name)} instead of {first[1].get(name)}. Start all "
-                    "processes with the same arguments and the same data. Each takes its rows of "
-                    "every batch itself."
+                    f"Processes share `{call}`, but process {index} has another {name} than "
+                    f"process 0: {their_texts.get(name)} instead of {first[1].get(name)}. Start "
+                    "all processes with the same arguments and the same data. Each takes its rows "
+                    "of every batch itself."
                 )
+
+
+def _describe_model(task):
+    return {
+        "model": [(v.path, tuple(v.shape), v.trainable) for v in task.variables],
+        "loss": keras.tree.map_structure(_name_loss, getattr(task, "loss", None)),
+    }
+
+
+def _describe_data(name, source):
+    """Facts about a `BatchSource`, or about None."""
+    if source is None:
+        return {name: None}
+    return {f"number of batches of the {name}": source.num_batches, name: _digest_batches(source)}
 
 
 def _describe_optimizer(optimizer):
@@ -142,18 +177,14 @@ def _name_loss(loss):
 
 
 def _digest_batches(source):
-    """A text for some batches of a dataset that can be read at random; None for another one."""
+    """Texts for some batches of a dataset that can be read at random; None for another dataset."""
     if not isinstance(source.dataset, grain.MapDataset) or source.num_batches is None:
         return None
     step = -(-source.num_batches // COMPARED_BATCHES)
-    digest = hashlib.sha256()
-    for index in range(0, source.num_batches, step):
-        batch = source.preprocess(*unpack_batch(source.dataset[index]))
-        for array in keras.tree.flatten(batch):
-            if array is not None:
-                array = np.ascontiguousarray(array)
-                digest.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
-    return digest.hexdigest()
+    return [
+        digest_batch(source.preprocess(*unpack_batch(source.dataset[index])))
+        for index in range(0, source.num_batches, step)
+    ]
 
 
 def _digest(text):

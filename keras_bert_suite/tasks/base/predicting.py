@@ -11,7 +11,8 @@ from keras_bert_suite.data.input_dataset import (
     num_batches,
 )
 from keras_bert_suite.data.passes import read_batches
-from keras_bert_suite.replicas import drop_copies, whole_batches
+from keras_bert_suite.replicas import drop_copies, has_joint_variables, whole_batches
+from keras_bert_suite.replicas.compared_batches import compare_batches
 from keras_bert_suite.tasks.base.batch_sources import (
     BatchSource,
     check_dataset,
@@ -20,6 +21,7 @@ from keras_bert_suite.tasks.base.batch_sources import (
     read_samples,
 )
 from keras_bert_suite.tasks.base.half_precision import warn_if_emulated
+from keras_bert_suite.tasks.base.joint_start import check_shared
 from keras_bert_suite.tasks.base.text_packing import measure_rows
 
 
@@ -57,7 +59,8 @@ def _predict_rows(task, rows, batch_size, decode, condense, **kwargs):
         return decode(outputs if windows is rows else [], windows)
     lengths = measure_rows(task.preprocessor, windows)
     batches, visited = evaluation_batches(windows, choose_size(batch_size), lengths)
-    source = BatchSource(batches, task.preprocess)
+    source = BatchSource(batches, task.preprocess, is_joint=has_joint_variables())
+    check_shared("predict", task, source, source.num_batches)
     order = np.argsort(visited)
     if windows is rows:
         outputs = keras.Model.predict(
@@ -75,7 +78,8 @@ def _predict_rows(task, rows, batch_size, decode, condense, **kwargs):
 def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
     steps = steps or num_batches(dataset)
     if not _has_open_outputs(task):
-        source = BatchSource(dataset, task.preprocess_samples)
+        source = BatchSource(dataset, task.preprocess_samples, is_joint=has_joint_variables())
+        check_shared("predict", task, source, steps)
         outputs = keras.Model.predict(task, source.preprocessed(), steps=steps, **kwargs)
         return decode(outputs, None)
 
@@ -90,9 +94,12 @@ def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
             x, _, _ = keras.utils.unpack_x_y_sample_weight(task.preprocess(read[-1].inputs))
             yield (x,)
 
+    batches = pack_batches()
+    if has_joint_variables():
+        batches = compare_batches(batches)
     answers = [
         decode(condense(outputs, read[number]) if condense else outputs, read[number])
-        for number, outputs in enumerate(_run_batches(task, pack_batches(), steps, **kwargs))
+        for number, outputs in enumerate(_run_batches(task, batches, steps, **kwargs))
     ]
     if not answers:  # No batch has a row, or a callback has stopped the prediction.
         return _predict_rows(task, read_data(task, []), None, decode, condense)

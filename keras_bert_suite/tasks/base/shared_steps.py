@@ -1,0 +1,66 @@
+"""Steps, losses and metrics of a model whose replicas share each batch."""
+
+from typing import Any
+
+import keras
+
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.replicas import (
+    count_replicas,
+    find_groups,
+    join_rows,
+    split_rows,
+    take_first_share,
+)
+from keras_bert_suite.replicas.processes import summed_variables
+
+
+class SharedSteps:
+    """A `keras.Model` whose replicas share each batch.
+
+    Its steps take whole batches and split them among the devices of a `keras.distribution`; see
+    `replicas/whole_batches.py`. The arguments of a step end with the batch. Under JAX, the state
+    comes before it.
+    """
+
+    def train_step(self, *arguments: Any) -> Any:
+        """See `keras.Model.train_step`."""
+        *state, batch = arguments
+        return super().train_step(*state, split_rows(batch))
+
+    def test_step(self, *arguments: Any) -> Any:
+        """See `keras.Model.test_step`."""
+        *state, batch = arguments
+        return super().test_step(*state, split_rows(batch))
+
+    def predict_step(self, *arguments: Any) -> Any:
+        """See `keras.Model.predict_step`."""
+        *state, batch = arguments
+        result = super().predict_step(*state, split_rows(batch))
+        if not state:
+            return result
+        outputs, state = result
+        return join_rows(outputs), state
+
+    def get_metrics_result(self) -> dict[str, Tensor]:
+        """dict of the metrics, over the rows of all replicas."""
+        with summed_variables(self.metrics_variables):
+            return super().get_metrics_result()
+
+    def _aggregate_additional_loss(self, loss):
+        """Each replica adds its part of what a layer adds to the loss of a batch."""
+        loss = super()._aggregate_additional_loss(loss)
+        # Keras does so under TensorFlow. Under JAX a step is one program.
+        return loss / count_replicas() if keras.config.backend() == "torch" else loss
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Builds losses and metrics under a strategy of TensorFlow, for shares of any sizes.
+
+        Keras would take the mean of the shares of all replicas as a batch.
+        """
+        if iterator is not None and len(find_groups()) > 1:
+            for _, _, batches in iterator:
+                data_batch = take_first_share(next(batches))
+                break
+            iterator = None
+        super()._maybe_symbolic_build(iterator, data_batch)
