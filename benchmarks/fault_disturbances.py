@@ -1,11 +1,11 @@
 """Faults of the machine around a run: kills, full and slow disks, stops, clocks, a second run."""
 
 import contextlib
+import itertools
 import os
 import random
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -15,12 +15,13 @@ from fault_runs import (
     Counts,
     Preparation,
     Pretraining,
-    fork,
-    is_running,
-    kill_later,
+    check_status,
+    fork_command,
+    prepare_command,
+    pretrain_command,
     read_folder,
-    wait,
 )
+from forks import is_running, kill_later, list_children, wait, wait_until
 
 #: Of the kills, the share that hits `keras-bert prepare`, and of these the share that hits a
 #: preparation with two workers, whose start takes seconds.
@@ -33,69 +34,64 @@ SECONDS_TO_KILL = 1.5
 DISK_BYTES = 40 << 20
 
 
-def kill_pretrainings(bench, number):
-    """SIGKILL at random moments of pretrainings; each goes on until it is done."""
-    counts, runs = Counts(), 0
-    while counts.faults < number and not counts.unresumable:
-        run = bench.make_pretraining(f"killed-{runs}")
-        runs += 1
-        while counts.faults < number:
-            child, lines = run.start(), run.num_lines()
-            seconds = bench.rng.uniform(0, SECONDS_TO_KILL)
-            if bench.rng.random() < 0.5:
-                kill_later(child, seconds)
-            else:
-                kill_later(child, seconds / 2, lambda: run.num_lines() >= lines + 2)  # noqa: B023
-            status = wait(child)
-            counts.faults += status == -signal.SIGKILL
-            if status != -signal.SIGKILL:
-                counts.unresumable += status != 0
-                break
-        run.finish(counts)
-        bench.remove(run)
-    return counts
+def kill_runs(bench, number, make, kill):
+    """SIGKILL at random moments of runs; each goes on until it is done.
 
-
-def kill_preparations(bench, number, workers=1):
-    """SIGKILL at random moments of preparations, of the parent or of one of its workers."""
-    counts, runs = Counts(), 0
-    seconds = bench.prepare_seconds if workers == 1 else bench.prepare_seconds + 12
-    while counts.faults < number and not counts.unresumable:
-        run = bench.make_preparation(f"prepared-{workers}-{runs}", workers)
-        runs += 1
-        while counts.faults < number:
+    Args:
+        bench: `Bench`.
+        number: int, kills.
+        make: function of a name that returns a run.
+        kill: function of a run and of the process id of an attempt. It kills a process of the
+            attempt, or lets the attempt end.
+    """
+    counts = Counts()
+    for run in bench.draw_runs(make, counts, number):
+        while counts.faults < number and not counts.unresumable:
             child = run.start()
-            if workers > 1 and bench.rng.random() < 0.5:
-                status = _kill_worker(child, bench.rng.uniform(0, seconds))
-                if status == 0:
-                    break
-                # The parent says which worker has ended, and that the same command goes on.
-                counts.faults += 1
-                counts.unresumable += "A worker process ended" not in run.log.read_text()
-                continue
-            kill_later(child, bench.rng.uniform(0, seconds))
+            kill(run, child)
             status = wait(child)
-            counts.faults += status == -signal.SIGKILL
-            if status != -signal.SIGKILL:
-                counts.unresumable += status != 0
+            if status == 0:
                 break
-        run.finish(counts)
-        bench.remove(run)
+            counts.faults += 1
+            run.judge(status, counts)
     return counts
 
 
-def _kill_worker(child, seconds):
-    """Kills a worker of a preparation `seconds` after the fork, and returns the parent's status."""
-    moment = time.monotonic() + seconds
-    while is_running(child):
-        file = Path(f"/proc/{child}/task/{child}/children")
-        workers = file.read_text().split()
-        if workers and time.monotonic() >= moment:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(int(workers[-1]), signal.SIGKILL)
-            break
-        time.sleep(0.002)
-    return wait(child)
+def kill_pretrainings(bench, number):
+    """SIGKILL at random moments of pretrainings."""
+
+    def kill(run, child):
+        seconds = bench.rng.uniform(0, SECONDS_TO_KILL)
+        if bench.rng.random() < 0.5:
+            kill_later(child, seconds)
+        else:
+            lines = run.num_lines()
+            kill_later(child, seconds / 2, lambda: run.num_lines() >= lines + 2)
+
+    return kill_runs(bench, number, bench.make_pretraining, kill)
+
+
+def kill_preparations(bench, number):
+    """SIGKILL at random moments of preparations."""
+
+    def kill(run, child):
+        kill_later(child, bench.rng.uniform(0, bench.prepare_seconds))
+
+    return kill_runs(bench, number, bench.make_preparation, kill)
+
+
+def kill_workers(bench, number):
+    """SIGKILL at random moments of preparations, of the parent or of one of its two workers."""
+
+    def kill(run, child):
+        seconds = bench.rng.uniform(0, bench.prepare_seconds + 12)
+        if bench.rng.random() < 0.5:
+            kill_later(child, seconds)
+        elif wait_until(time.monotonic() + seconds, child):
+            with contextlib.suppress(IndexError, ProcessLookupError):
+                os.kill(list_children(child)[-1], signal.SIGKILL)
+
+    return kill_runs(bench, number, lambda name: bench.make_preparation(name, workers=2), kill)
 
 
 def fill_disk(bench, number):
@@ -109,7 +105,7 @@ def fill_disk(bench, number):
             for index in range(number):
                 disk = Path(place) / str(index)
                 disk.mkdir()
-                run = bench.make_pretraining("run", disk)
+                run = bench.make_pretraining(f"{disk}/run")
                 child = run.start()
                 _fill_and_free(disk / "filler", child, bench.rng)
                 status = wait(child)
@@ -133,20 +129,14 @@ def _fill_and_free(filler, child, rng):
             while True:
                 file.write(bytes(1 << 16))
                 file.flush()
-        _wait_for(child, rng.uniform(0, 1))
+        wait_until(time.monotonic() + rng.uniform(0, 1), child)
         filler.unlink()
-        _wait_for(child, rng.uniform(0, 0.5))
-
-
-def _wait_for(child, seconds):
-    end = time.monotonic() + seconds
-    while is_running(child) and time.monotonic() < end:
-        time.sleep(0.005)
+        wait_until(time.monotonic() + rng.uniform(0, 0.5), child)
 
 
 def slow_disks(bench, number):
     """Pretrainings whose flushes and renames take up to a tenth of a second, and one kill each."""
-    return _disturb(bench, number, lambda: _slow_disk(bench.rng.random()), "slow", kill=True)
+    return _disturb(bench, number, lambda: _slow_disk(bench.rng.random()))
 
 
 @contextlib.contextmanager
@@ -168,7 +158,7 @@ def _slow_disk(seed):
 
 def jump_clocks(bench, number):
     """Pretrainings whose clock jumps by days, forwards and backwards, whenever they read it."""
-    return _disturb(bench, number, lambda: _jumping_clock(bench.rng.random()), "clock", kill=True)
+    return _disturb(bench, number, lambda: _jumping_clock(bench.rng.random()))
 
 
 @contextlib.contextmanager
@@ -179,50 +169,37 @@ def _jumping_clock(seed):
     yield
 
 
-def _disturb(bench, number, disturb, name, kill):
-    """Pretrainings with a disturbance in each attempt. One attempt of each is killed."""
+def _disturb(bench, number, disturb):
+    """Pretrainings with a disturbance in each attempt. The first attempt of each is killed."""
     counts = Counts()
-    for index in range(number):
-        run = bench.make_pretraining(f"{name}-{index}")
+    for run in bench.draw_runs(bench.make_pretraining, counts, number):
         child = run.start(disturb)
-        if kill:
-            kill_later(child, bench.rng.uniform(0.5, 2 * SECONDS_TO_KILL))
-            wait(child)
-            child = run.start(disturb)
+        kill_later(child, bench.rng.uniform(0.5, 2 * SECONDS_TO_KILL))
+        wait(child)
         counts.faults += 1
-        counts.unresumable += wait(child) != 0
-        run.finish(counts)
-        bench.remove(run)
+        counts.unresumable += wait(run.start(disturb)) != 0
     return counts
 
 
 def stop_and_continue(bench, number):
     """SIGSTOP and, a moment later, SIGCONT, at random moments of pretrainings."""
-    counts, runs = Counts(), 0
-    while counts.faults < number and not counts.unresumable:
-        run = bench.make_pretraining(f"stopped-{runs}")
-        runs += 1
+    counts = Counts()
+    for run in bench.draw_runs(bench.make_pretraining, counts, number):
         child = run.start()
         while is_running(child) and counts.faults < number:
-            _wait_for(child, bench.rng.uniform(0.05, 0.5))
+            wait_until(time.monotonic() + bench.rng.uniform(0.05, 0.5), child)
             os.kill(child, signal.SIGSTOP)
             time.sleep(bench.rng.uniform(0, 0.2))
             os.kill(child, signal.SIGCONT)
             counts.faults += 1
         counts.unresumable += wait(child) != 0
-        run.finish(counts)
-        bench.remove(run)
     return counts
 
 
 def run_twice(bench, number):
     """A second run on the folder of one that runs; the second must say so, and leave it alone."""
-    counts = Counts()
-    for index in range(number):
-        if index % 2:
-            run = bench.make_pretraining(f"twice-{index}")
-        else:
-            run = bench.make_preparation(f"twice-{index}", workers=1)
+    counts, makers = Counts(), itertools.cycle([bench.make_preparation, bench.make_pretraining])
+    for run in bench.draw_runs(lambda name: next(makers)(name), counts, number):
         first = run.start()
         lock = run.output / ".lock"
         while not (lock.exists() and lock.stat().st_size) and is_running(first):
@@ -230,15 +207,13 @@ def run_twice(bench, number):
         os.kill(first, signal.SIGSTOP)
         counts.faults += 1
         log = run.log.with_suffix(".second")
-        status = wait(fork(run.command, log))
+        status = wait(fork_command(run.command, log))
         message = log.read_text()
         named = str(run.output) in message and "write to another folder" in message
         counts.found += status == 1 and named
         counts.silent += status != 1 or not named
         os.kill(first, signal.SIGCONT)
         counts.unresumable += wait(first) != 0
-        run.finish(counts)
-        bench.remove(run)
     return counts
 
 
@@ -252,29 +227,43 @@ class Bench:
 
     def __init__(self, folder, seed):
         self.folder, self.rng = folder, random.Random(seed)
-        output = folder / "undisturbed-shards"
-        run = Preparation(folder, output, {})
+        self.undisturbed = self.shards = None
+        self.corpus = folder / "undisturbed-shards"
+        run = self.make_preparation(self.corpus.name)
         begin = time.monotonic()
-        _check(run, wait(run.start()))
+        check_status(run, wait(run.start()))
         self.prepare_seconds = time.monotonic() - begin
-        self.shards = read_folder(output)
-        self.undisturbed = Pretraining(output, folder / "undisturbed")
-        _check(self.undisturbed, wait(self.undisturbed.start()))
+        self.shards = read_folder(run.output)
+        self.undisturbed = self.make_pretraining("undisturbed")
+        check_status(self.undisturbed, wait(self.undisturbed.start()))
 
-    def make_pretraining(self, name, folder=None):
-        """A new `Pretraining`."""
-        output = (folder or self.folder) / name
-        return Pretraining(self.folder / "undisturbed-shards", output, self.undisturbed)
+    def make_pretraining(self, name):
+        """A new `Pretraining` with the undisturbed one, or the undisturbed one itself."""
+        output = self.folder / name
+        command = pretrain_command(self.corpus, output)
+        return Pretraining(command, output, self.undisturbed)
 
-    def make_preparation(self, name, workers):
+    def make_preparation(self, name, workers=1):
         """A new `Preparation`."""
-        return Preparation(self.folder, self.folder / name, self.shards, workers)
+        output = self.folder / name
+        return Preparation(prepare_command(self.folder, output, workers), output, self.shards)
 
-    def remove(self, run):
-        """Removes the folder of a run."""
-        subprocess.run(["rm", "-rf", str(run.output)], check=True)
+    def draw_runs(self, make, counts, number):
+        """Yields runs until `number` faults are counted, or a run could not go on.
 
+        Each run then goes on to its end, is compared, and is removed.
 
-def _check(run, status):
-    if status:
-        sys.exit(f"The undisturbed run ended with {status}:\n{run.log.read_text()}")
+        Args:
+            make: function of a name that returns a run.
+            counts: `Counts`, to which the caller adds the faults.
+            number: int.
+        """
+        index = 0
+        while counts.faults < number and not counts.unresumable:
+            run = make(f"run-{index}")
+            yield run
+            run.finish(counts)
+            subprocess.run(["rm", "-rf", str(run.output)], check=True)
+            for file in run.output.parent.glob(f"{run.output.name}.*"):
+                file.unlink()
+            index += 1

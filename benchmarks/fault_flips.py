@@ -10,19 +10,16 @@ in a file that is drawn first, so that small files get their share.
 
 import dataclasses
 import json
-import os
 import random
 import shutil
 import sys
 import tempfile
-import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from fault_runs import PIECES, Counts, pretrain_command, wait
-
-sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+from fault_runs import PIECES, Counts, pretrain_command
+from forks import fork, wait
 
 TEXTS = ["the film was good!", "a very awful plot, dull acting", "great"]
 
@@ -58,22 +55,15 @@ def flip_bits(bench, make, number):
     folder.mkdir()
     seed, answer = bench.rng.random(), bench.folder / "counts.json"
     answer.unlink(missing_ok=True)
-    child = os.fork()
-    if not child:
-        status = 70
-        try:
-            counts = _flip(make(folder, bench), number, random.Random(seed))
-            answer.write_text(json.dumps(dataclasses.asdict(counts)))
-            status = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stderr.flush()
-            os._exit(status)
-    status = wait(child)
+    status = wait(fork(_count_flips, make, folder, bench, number, seed, answer))
     if status:
         sys.exit(f"The flips of {make.__name__} ended with {status}.")
     return Counts(**json.loads(answer.read_text()))
+
+
+def _count_flips(make, folder, bench, number, seed, answer):
+    counts = _flip(make(folder, bench), number, random.Random(seed))
+    answer.write_text(json.dumps(dataclasses.asdict(counts)))
 
 
 def draw_flips(folder, number, rng):
@@ -258,7 +248,7 @@ def make_settings(folder, bench):
 
     shutil.copy(bench.undisturbed.output / "settings.json", folder)
     (folder / "model").mkdir()
-    command = pretrain_command(bench.folder / "undisturbed-shards", folder)
+    command = pretrain_command(bench.corpus, folder)
 
     def read():
         values = parse_flags("pretrain", pretrain, command[1:])

@@ -1,7 +1,6 @@
 """Runs of the command line that are killed, stopped and disturbed; for faults.py.
 
-An import of Keras takes seconds, so one process imports everything and forks a child for each
-attempt. It computes nothing itself, so no thread of the backend is there when it forks.
+One process imports everything, and forks a child for each attempt, see `tests/forks.py`.
 
 A pretraining writes a trace: where each attempt begins, and the number and the loss so far of each
 batch, to the bit. The traces and the last checkpoint are compared with those of a run that nothing
@@ -10,14 +9,15 @@ disturbs. A run of `keras-bert prepare` is compared with an undisturbed run by a
 
 import contextlib
 import dataclasses
-import hashlib
 import os
 import random
 import signal
 import sys
-import time
-import traceback
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
+
+from forks import fork, num_lines, wait
 
 WORDS = "the film was good bad very not a and of it plot acting great awful dull fine".split()
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "##s", ".", ",", "!"]
@@ -28,13 +28,14 @@ STEPS, EVERY = 60, 3
 
 @dataclasses.dataclass
 class Counts:
-    """What came of the faults of a part. The first four counts of outcomes must be 0.
+    """What came of the faults of a part. The first five counts of outcomes must be 0.
 
     Attributes:
         faults: int, how many were injected.
         unresumable: int, runs or attempts that failed by themselves, without or after a fault.
         silent: int, wrong results without an error.
         skipped, repeated: int, batches that are not, or twice, in the history of the weights.
+        hung: int, processes that did not end within their limit after another was lost.
         found: int, faults that an error or a warning has named.
         harmless: int, faults that changed nothing.
     """
@@ -44,13 +45,14 @@ class Counts:
     silent: int = 0
     skipped: int = 0
     repeated: int = 0
+    hung: int = 0
     found: int = 0
     harmless: int = 0
 
     @property
     def bad(self):
         """int, the outcomes that must not be."""
-        return self.unresumable + self.silent + self.skipped + self.repeated
+        return self.unresumable + self.silent + self.skipped + self.repeated + self.hung
 
 
 def write_corpus(folder, seed=0):
@@ -112,6 +114,9 @@ def trace_file(output):
 
 
 def _append(checkpoint, line):
+    # Of processes that share a run, the one that writes the checkpoints writes the trace.
+    if os.environ.get("RANK", "0") != "0":
+        return
     with open(trace_file(checkpoint.directory.parent), "ab", buffering=0) as file:
         file.write(line.encode() + b"\n")
 
@@ -135,7 +140,7 @@ def read_trace(output):
     return attempts
 
 
-def fork(command, log, disturb=contextlib.nullcontext):
+def fork_command(command, log, disturb=contextlib.nullcontext):
     """Runs a command in a child.
 
     Args:
@@ -146,130 +151,43 @@ def fork(command, log, disturb=contextlib.nullcontext):
     Returns:
         int, the process id.
     """
-    child = os.fork()
-    if child:
-        return child
-    status = 70
-    try:
-        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.dup2(descriptor, 1)
-        os.dup2(descriptor, 2)
-        from keras_bert_cli import main
-
-        with disturb():
-            status = main(command)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+    return fork(_run_command, command, log, disturb)
 
 
-def is_running(child):
-    """Whether a child has not ended."""
-    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+def _run_command(command, log, disturb):
+    from keras_bert_cli import main
+
+    write_output_to(log)
+    with disturb():
+        return main(command)
 
 
-def wait(child):
-    """The exit status of a child; negative for a signal."""
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+def write_output_to(log):
+    """Lets this process write its output and its errors to a new file."""
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
 
 
-def kill_later(child, seconds, started=lambda: True):
-    """Sends SIGKILL `seconds` after `started()` is true, if the child has not ended before."""
-    moment = None
-    while is_running(child):
-        if moment is None and started():
-            moment = time.monotonic() + seconds
-        if moment is not None and time.monotonic() >= moment:
-            os.kill(child, signal.SIGKILL)
-            return
-        time.sleep(0.001)
-
-
-class Pretraining:
-    """A run of `keras-bert pretrain`, which is disturbed, and the run that is not.
+class Run:
+    """A run of the command line that is disturbed, and goes on.
 
     Args:
-        corpus: `pathlib.Path`, the prepared corpus.
+        command: list of str, the arguments of `keras-bert`.
         output: `pathlib.Path`, the folder of the run.
-        undisturbed: `Pretraining`, or None for the undisturbed run.
     """
 
-    def __init__(self, corpus, output, undisturbed=None):
-        self.command = pretrain_command(corpus, output)
-        self.output, self.undisturbed = output, undisturbed
+    def __init__(self, command, output):
+        self.command, self.output = command, output
         self.log = output.with_name(f"{output.name}.log")
 
     def start(self, disturb=contextlib.nullcontext):
         """The process id of one more attempt."""
-        return fork(self.command, self.log, disturb)
+        return fork_command(self.command, self.log, disturb)
 
-    def num_lines(self):
-        """int, the lines of the trace."""
-        file = trace_file(self.output)
-        return len(file.read_bytes().splitlines()) if file.exists() else 0
-
-    def finish(self, counts):
-        """Goes on without disturbance to the end, and counts what is wrong."""
-        status = wait(self.start())
-        if status:
-            counts.unresumable += 1
-            print(f"{self.output} ended with {status}:\n{self.log.read_text()}", file=sys.stderr)
-            return
-        self.compare(counts)
-
-    def compare(self, counts):
-        """Counts what differs from the undisturbed run."""
-        wanted = {}
-        for _, losses in read_trace(self.undisturbed.output):
-            wanted |= losses
-        done = 0
-        for first, losses in read_trace(self.output):
-            counts.skipped += max(0, first - done)
-            # At most the checkpoint that was being written is lost, and the one before it.
-            counts.repeated += max(0, done - 2 * EVERY - first)
-            counts.silent += any(wanted[number] != loss for number, loss in losses.items())
-            done = max(done, first + len(losses))
-        counts.skipped += STEPS - done
-        counts.silent += self.read_result() != self.undisturbed.read_result()
-
-    def read_result(self):
-        """The SHA-256 of all variables at the end, and the arrays of the model, as bytes."""
-        import h5py
-
-        content = []
-        with h5py.File(self.output / "model" / "model.weights.h5") as file:
-            file.visititems(
-                lambda name, item: (
-                    content.append((name, item[()].tobytes()))
-                    if isinstance(item, h5py.Dataset)
-                    else None
-                )
-            )
-        last = self.output / "checkpoints" / f"step-{STEPS:08d}" / "variables.safetensors"
-        return hashlib.sha256(last.read_bytes()).hexdigest(), content
-
-
-class Preparation:
-    """A run of `keras-bert prepare`, which is disturbed.
-
-    Args:
-        folder: `pathlib.Path` with the corpus.
-        output: `pathlib.Path`, the folder of the shards.
-        undisturbed: dict from `read_folder`.
-        workers: int.
-    """
-
-    def __init__(self, folder, output, undisturbed, workers=1):
-        self.command = prepare_command(folder, output, workers)
-        self.output, self.undisturbed = output, undisturbed
-        self.log = output.with_name(f"{output.name}.log")
-
-    def start(self, disturb=contextlib.nullcontext):
-        """The process id of one more attempt."""
-        return fork(self.command, self.log, disturb)
+    def judge(self, status, counts):
+        """Counts what came of an attempt that was to be killed, and has not ended with 0."""
+        counts.unresumable += status != -signal.SIGKILL
 
     def finish(self, counts):
         """Goes on without disturbance to the end, and counts what is wrong."""
@@ -278,7 +196,101 @@ class Preparation:
             counts.unresumable += 1
             print(f"{self.output} ended with {status}:\n{self.log.read_text()}", file=sys.stderr)
         else:
-            counts.silent += read_folder(self.output) != self.undisturbed
+            self.compare(counts)
+
+
+class Pretraining(Run):
+    """A run of `keras-bert pretrain`, which is disturbed, and the run that is not.
+
+    Args:
+        command, output: as of `Run`.
+        undisturbed: `Pretraining`, or None for the undisturbed run.
+    """
+
+    def __init__(self, command, output, undisturbed=None):
+        super().__init__(command, output)
+        self.undisturbed = undisturbed
+
+    def num_lines(self):
+        """int, the lines of the trace."""
+        return num_lines(trace_file(self.output))
+
+    def compare(self, counts):
+        """Counts what differs from the undisturbed run."""
+        self._compare_traces(counts)
+        found, wanted = self.read_result(), self.undisturbed.read_result()
+        others = sorted(n for n in found.keys() | wanted if found.get(n) != wanted.get(n))
+        if others:
+            counts.silent += 1
+            print(f"{self.output} has other values of {', '.join(others)}", file=sys.stderr)
+
+    def has_wrong_losses(self, losses, wanted):
+        """Whether a loss of an attempt is not that of the undisturbed run, to the bit."""
+        return any(wanted[number] != loss for number, loss in losses.items())
+
+    def _compare_traces(self, counts):
+        wanted = {}
+        for _, losses in read_trace(self.undisturbed.output):
+            wanted |= losses
+        done = 0
+        for first, losses in read_trace(self.output):
+            counts.skipped += max(0, first - done)
+            # At most the checkpoint that was being written is lost, and the one before it.
+            counts.repeated += max(0, done - 2 * EVERY - first)
+            counts.silent += self.has_wrong_losses(losses, wanted)
+            done = max(done, first + len(losses))
+        counts.skipped += STEPS - done
+
+    def read_result(self):
+        """dict of name -> bytes, the variables at the end and the arrays of the model."""
+        import h5py
+
+        content = self.read_variables()
+
+        def read(name, item):
+            if isinstance(item, h5py.Dataset):
+                content[f"model/{name}"] = item[()].tobytes()
+
+        with h5py.File(self.output / "model" / "model.weights.h5") as file:
+            file.visititems(read)
+        return content
+
+    def read_variables(self):
+        """dict of name -> bytes, all variables of the last checkpoint."""
+        from keras_bert_suite.training.run_checkpoints import find_checkpoint, read_arrays
+
+        path, _ = find_checkpoint(self.output / "checkpoints")
+        arrays = read_arrays(path)
+        return {name: arrays[name].tobytes() for name in arrays}
+
+
+class Preparation(Run):
+    """A run of `keras-bert prepare`, which is disturbed.
+
+    Args:
+        command, output: as of `Run`. `output` is the folder of the shards.
+        undisturbed: dict from `read_folder`.
+    """
+
+    def __init__(self, command, output, undisturbed):
+        super().__init__(command, output)
+        self.undisturbed = undisturbed
+
+    def judge(self, status, counts):
+        """The same. If a worker was killed, the parent says so, and that the command goes on."""
+        if status > 0 and "A worker process ended" in self.log.read_text():
+            return
+        super().judge(status, counts)
+
+    def compare(self, counts):
+        """Counts what differs from the undisturbed run."""
+        counts.silent += read_folder(self.output) != self.undisturbed
+
+
+def check_status(run, status):
+    """Ends the benchmark if an undisturbed run has failed."""
+    if status:
+        sys.exit(f"The undisturbed run ended with {status}:\n{run.log.read_text()}")
 
 
 def read_folder(folder):

@@ -1,6 +1,6 @@
 """Injects faults into trainings, preparations and files, and counts what comes of them.
 
-    python benchmarks/faults.py                               # 500 kills, 10,000 flips; an hour
+    python benchmarks/faults.py                     # 600 kills, 10,000 flips; hours
     python benchmarks/faults.py --parts kills --kills 50
     python benchmarks/faults.py --parts flips --flips 1000 --into presets "run settings"
 
@@ -10,6 +10,12 @@ The parts:
   command goes on until it is done. Then every loss, weight and state must be, bit for bit, that of
   a run that nobody killed. One process imports everything, and forks a child for each attempt.
   A preparation with two workers starts processes of its own, so it gets fewer kills.
+- processes: SIGKILL at random moments of one of two processes that share a run. Under PyTorch it is
+  a run of `keras-bert pretrain --devices 2`, under JAX a script on two processes. The other process
+  must end by itself, with an error that names the lost process, and all must go on together. See
+  `fault_processes.py`; KERAS_BACKEND says which backend.
+- replicas: a row of a batch that is not finite, on one of two replicas. Both must skip the step.
+  See `fault_replicas.py`.
 - flips: one flipped bit in a file that the package has written. An error must name it, or a warning
   and an older checkpoint, or the result must be the same. See `fault_flips.py`.
 - disk: a disk that is full from time to time (a tmpfs; needs root), and a disk whose flushes and
@@ -20,7 +26,8 @@ The parts:
 
 The counts: unresumable (an attempt failed by itself, or the run could not go on), silent (a wrong
 result without an error), skipped (batches left out), repeated (batches that the weights have seen
-twice). All must be 0, or the exit status is 1.
+twice), hung (a process that did not end after another was lost). All must be 0, or the exit status
+is 1.
 """
 
 import argparse
@@ -37,13 +44,15 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import fault_disturbances as disturbances
 from fault_flips import FLIPPED, flip_bits
+from fault_processes import SHARED, kill_shared
+from fault_replicas import corrupt_rows
 from fault_runs import import_everything, write_corpus
 
 from keras_bert_cli.result_tables import describe_run, format_table
 
-PARTS = ("kills", "flips", "disk", "stops", "clocks", "twice")
+PARTS = ("kills", "processes", "replicas", "flips", "disk", "stops", "clocks", "twice")
 
-HEADINGS = ["fault", "into", "faults", "unresumable", "silent", "skipped", "repeated"]
+HEADINGS = ["fault", "into", "faults", "unresumable", "silent", "skipped", "repeated", "hung"]
 HEADINGS = [*HEADINGS, "named by an error or a warning", "without effect", "seconds"]
 
 
@@ -59,8 +68,14 @@ def list_works(options):
     yield "kills", "SIGKILL", "pretrain", work(disturbances.kill_pretrainings, killed)
     single = prepared - with_workers
     yield "kills", "SIGKILL", "prepare", work(disturbances.kill_preparations, single)
-    double = work(disturbances.kill_preparations, with_workers, 2)
+    double = work(disturbances.kill_workers, with_workers)
     yield "kills", "SIGKILL", "prepare, two workers", double
+    shared = SHARED.get(os.environ["KERAS_BACKEND"])
+    if shared:
+        name, make = shared
+        yield "processes", "SIGKILL", name, work(kill_shared, make, options.shared_kills)
+    corrupt = work(corrupt_rows, options.corrupted)
+    yield "replicas", "row of NaN", "one of two replicas", corrupt
     for name, (share, make) in FLIPPED.items():
         number = round(options.flips * share)
         yield "flips", "flipped bit", name, work(flip_bits, make, number)
@@ -82,6 +97,8 @@ def main():
     parser.add_argument("--parts", nargs="+", default=PARTS, choices=PARTS)
     parser.add_argument("--into", nargs="+", help="only what has these names in the table")
     parser.add_argument("--kills", type=int, default=500)
+    parser.add_argument("--shared_kills", type=int, default=100, help="kills of one of two")
+    parser.add_argument("--corrupted", type=int, default=100, help="batches with a row of NaN")
     parser.add_argument("--flips", type=int, default=10_000)
     parser.add_argument("--disturbed", type=int, default=20, help="runs of each other part")
     parser.add_argument("--seed", type=int, default=0)
@@ -101,7 +118,13 @@ def main():
                 continue
             bad += counts.bad
             cells = [counts.faults, counts.unresumable, counts.silent, counts.skipped]
-            cells = [*cells, counts.repeated, counts.found or "", counts.harmless or ""]
+            cells = [
+                *cells,
+                counts.repeated,
+                counts.hung,
+                counts.found or "",
+                counts.harmless or "",
+            ]
             seconds = f"{time.monotonic() - begin:.0f}"
             rows.append([fault, name, *map(str, cells), seconds])
             print(" | ".join(rows[-1]), file=sys.stderr)

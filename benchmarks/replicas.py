@@ -5,7 +5,7 @@
 
 Each side trains the same Pretrainer (masked tokens and pairs) on the same whole batches without
 dropout, on the processor: under PyTorch in processes that gloo joins on a loopback address, under
-TensorFlow on logical devices of one process. Losses are those of each step.
+TensorFlow and JAX on logical devices of one process. Losses are those of each step.
 
 Communication is counted under PyTorch: the bytes that each process hands to `all_reduce` in a step,
 of gradients and of everything else. The time outside of compute is the time within these calls,
@@ -169,7 +169,7 @@ def run_in_processes(options, backend, count):
 def main():
     """Prints the tables."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--backends", nargs="+", default=["torch", "tensorflow"])
+    parser.add_argument("--backends", nargs="+", default=["torch", "tensorflow", "jax"])
     parser.add_argument("--replicas", nargs="+", type=int, default=[1, 2, 4])
     parser.add_argument("--size", default="tiny")
     parser.add_argument("--rows", type=int, default=16)

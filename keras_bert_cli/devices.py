@@ -129,7 +129,16 @@ def run_processes(devices, arguments):
             text = messages[failed].read().decode("utf-8", "replace")
             print(f"process {failed} of {count}:\n{text[-4000:]}", file=sys.stderr, flush=True)
         status = processes[failed].returncode
-        return 128 - status if status < 0 else status
+        if status >= 0:
+            return status
+        # The process could not say so itself, and the messages of the others are not all shown.
+        name = signal.Signals(-status).name
+        print(
+            f"process {failed} of {count} was ended by {name}, and the others with it. If there is "
+            "a checkpoint, the same command goes on from it.",
+            file=sys.stderr,
+        )
+        return 128 - status
 
 
 def make_environment(rank, count, port):

@@ -27,18 +27,15 @@ def start(script, *arguments, num_devices, **environment):
     Returns:
         `subprocess.Popen`, whose output is text.
     """
-    path = Path(__file__).parent / script
+    environment = {
+        "KERAS_BACKEND": "jax",
+        "JAX_PLATFORMS": "cpu",
+        "JAX_NUM_CPU_DEVICES": str(num_devices),
+        **environment,
+    }
     return subprocess.Popen(
-        [sys.executable, "-c", _START, str(path), *map(str, arguments)],
-        env={
-            **os.environ,
-            "KERAS_BACKEND": "jax",
-            "JAX_PLATFORMS": "cpu",
-            "JAX_NUM_CPU_DEVICES": str(num_devices),
-            "OMP_NUM_THREADS": "1",
-            "PYTHONPATH": os.pathsep.join(sys.path),
-            **environment,
-        },
+        _list_command(script, arguments),
+        env=_make_environment(environment),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -50,3 +47,31 @@ def finish(process):
     output, _ = process.communicate()
     assert process.returncode == 0, output
     return output
+
+
+def run(script, *arguments, **environment):
+    """Runs a script to its end, on the backend of this process or of KERAS_BACKEND.
+
+    Args:
+        script, *arguments: as of `start`.
+        **environment: further variables.
+
+    Returns:
+        `subprocess.CompletedProcess`, whose outputs are texts.
+    """
+    return subprocess.run(
+        _list_command(script, arguments),
+        env=_make_environment(environment),
+        capture_output=True,
+        text=True,
+    )
+
+
+def _list_command(script, arguments):
+    path = Path(__file__).parent / script
+    return [sys.executable, "-c", _START, str(path), *map(str, arguments)]
+
+
+def _make_environment(variables):
+    own = {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    return {**os.environ, **own, **variables}

@@ -14,6 +14,7 @@ from keras_bert_cli import ask_saved_model, demo, main
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.broad
 def test_demo(workshop, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "saved_models/sentiment/1").mkdir(parents=True)

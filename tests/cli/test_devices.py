@@ -84,6 +84,21 @@ def test_a_process_that_fails_ends_the_others(monkeypatch, capfd):
 
 
 @pytest.mark.backend_free
+def test_a_process_that_is_killed_is_named(monkeypatch, capfd):
+    monkeypatch.setattr(devices, "GRACE", 0.1)
+    start(
+        monkeypatch,
+        [
+            "if os.environ['RANK'] == '0':",
+            "    os.kill(os.getpid(), 9)",
+            "time.sleep(60)",
+        ],
+    )
+    assert devices.run_processes("2", []) == 137
+    assert "process 0 of 2 was ended by SIGKILL" in capfd.readouterr().err
+
+
+@pytest.mark.backend_free
 def test_sigterm_goes_to_all_processes(monkeypatch, tmp_path):
     start(
         monkeypatch,

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from cli.small_files import list_files, write_reviews
 from sklearn.utils.class_weight import compute_sample_weight
-from tables import narrow
 
 import keras_bert_suite as kbs
 from keras_bert_cli import finetune as command
@@ -199,7 +198,8 @@ def test_a_model_without_a_place_is_written_elsewhere_or_can_be_made_again(
     assert keras.saving.load_model(saved).label_names == ["no", "yes"]
 
 
-@pytest.mark.parametrize("epoch", narrow([1, 2], 2))
+@pytest.mark.broad
+@pytest.mark.parametrize("epoch", [1, 2])
 def test_a_killed_run_goes_on(finetune, tmp_path, monkeypatch, epoch):
     """Interrupted in the middle of an epoch it ends with the weights of an uninterrupted run."""
     flags = {"epochs": 3, "batch_size": 8, "checkpoint_every": 1}

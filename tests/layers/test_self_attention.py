@@ -1,8 +1,11 @@
+import itertools
+
 import keras
 import numpy as np
 import pytest
 from checkers import check_layer
 from peer_weights import randomize, to_numpy
+from tables import narrow
 
 import keras_bert_suite.layers.attention.self_attention as self_attention
 from keras_bert_suite.layers import SelfAttention
@@ -51,22 +54,29 @@ def test_basics():
     )
 
 
+#: The shapes of masks, from one number for each key to one for each head, query and key.
+MASKS = [
+    (B, L),
+    (B, L, L),
+    (1, L, L),
+    (B, 1, L),
+    (B, HEADS, L, L),
+    (B, 1, L, L),
+    (B, 1, 1, L),
+    (1, 1, L, L),
+    (1, HEADS, L, L),
+]
+
+
 @pytest.mark.parametrize(
-    "shape",
-    [
-        (B, L),
-        (B, L, L),
-        (1, L, L),
-        (B, 1, L),
-        (B, HEADS, L, L),
-        (B, 1, L, L),
-        (B, 1, 1, L),
-        (1, 1, L, L),
-        (1, HEADS, L, L),
-    ],
+    ("path", "shape"),
+    narrow(
+        itertools.product(["chosen", "plain"], MASKS),
+        *(("chosen", shape) for shape in MASKS),
+        *(("plain", shape) for shape in [(B, L), (B, 1, L), (B, HEADS, L, L)]),
+    ),
     ids=str,
 )
-@pytest.mark.parametrize("path", ["chosen", "plain"])
 def test_masks_of_every_rank_follow_the_formula(shape, path, monkeypatch):
     if path == "plain":
         monkeypatch.setattr(self_attention, "fused_attention", lambda *_: None)

@@ -187,6 +187,7 @@ def test_too_many_global_tokens():
         task.fit(inputs, np.array([0, 1]), verbose=0)
 
 
+@pytest.mark.broad
 def test_attention_equals_the_formula_in_memory_linear_in_the_length(monkeypatch):
     """`compute_probabilities` fills the array of all pairs of tokens; the layer never does."""
     sizes = []
@@ -233,7 +234,7 @@ def test_attention_equals_the_formula_in_memory_linear_in_the_length(monkeypatch
 @pytest.mark.parametrize(
     "task",
     [
-        "questions",
+        pytest.param("questions", marks=pytest.mark.broad),
         *(
             pytest.param(task, marks=pytest.mark.long)
             for task in (

@@ -78,7 +78,7 @@ def test_each_backend(classifier, tmp_path):
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=np.ptp(wanted[:, 0]) / 10)
 
 
-@pytest.mark.parametrize("trained", ["mixed_bfloat16", "bfloat16"])
+@pytest.mark.parametrize("trained", narrow(["mixed_bfloat16", "bfloat16"], "mixed_bfloat16"))
 def test_a_task_in_bfloat16_is_brought_to_float32(trained):
     model, (x, _) = make_task("texts", "SegmentPacker", dtype=trained)
     randomize(model)

@@ -85,6 +85,7 @@ def without_context(tagger):
     return tagger
 
 
+@pytest.mark.broad
 def test_a_long_row_has_one_path():
     """Paths over the emissions of all windows, found by pytorch-crf's own decoder."""
     torchcrf = pytest.importorskip("torchcrf")
@@ -112,6 +113,7 @@ def test_a_long_row_has_one_path():
     assert tagger.predict_tags(rows, verbose=0) == wanted
 
 
+@pytest.mark.broad
 def test_the_loss_of_windows_is_that_of_the_chains_they_answer_for():
     tagger, whole = (without_context(make_tagger(n)) for n in (8, 64))
     row = ["the", "good", "filmsly", "plot", "good", "good", "was", "dull", "fine", "films"]
@@ -138,6 +140,7 @@ def test_the_loss_of_windows_is_that_of_the_chains_they_answer_for():
     assert tagger.evaluate([row], [tags], verbose=0) == pytest.approx(np.mean(losses), abs=1e-4)
 
 
+@pytest.mark.broad
 def test_the_scheme_holds_in_every_prediction():
     """An encoder without training tags at random, but by the scheme."""
     names = ["O", "B-A", "M-A", "E-A", "S-A", "B-B", "E-B"]

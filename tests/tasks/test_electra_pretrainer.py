@@ -166,6 +166,7 @@ def test_a_drawn_original_counts_as_the_original():
     np.testing.assert_array_equal(to_numpy(weights["rtd"]), [[1, 1, 1, 1, 1, 0]])
 
 
+@pytest.mark.broad
 @pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
 def test_learns_and_is_read_again(tmp_path):
     pretrainer = build()

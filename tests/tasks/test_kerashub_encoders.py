@@ -133,7 +133,7 @@ def list_cells():
         for head in HEADS:
             is_long = name in MODELS or head != "TextClassifier on all layers"
             marks = [pytest.mark.long] if is_long else []
-            marks += [pytest.mark.broad] if name in ("ELECTRA", "XLM-RoBERTa") else []
+            marks += [pytest.mark.broad] if name in ("ALBERT", "ELECTRA", "XLM-RoBERTa") else []
             yield pytest.param(name, head, marks=marks, id=f"{head} - {name}")
 
 
@@ -170,7 +170,7 @@ def test_a_packer_in_place_of_a_preprocessor(name):
 @pytest.mark.parametrize(
     ("name", "head"),
     [
-        *narrow([("DistilBERT", head) for head in PLACED_HEADS], ("DistilBERT", "MaskedLM")),
+        *narrow([("DistilBERT", head) for head in PLACED_HEADS]),
         *(
             pytest.param(name, head, marks=pytest.mark.long)
             for name in ENCODERS

@@ -62,7 +62,7 @@ def make_classifier(dtype=None, **kwargs):
         pytest.param("attention", "mixed_bfloat16", marks=pytest.mark.long),
         pytest.param("convolution", "mixed_bfloat16", marks=pytest.mark.broad),
         ("BiLSTM", "mixed_bfloat16"),
-        ("scalar mix", "mixed_bfloat16"),
+        pytest.param("scalar mix", "mixed_bfloat16", marks=pytest.mark.broad),
         pytest.param("last layers", "mixed_bfloat16", marks=pytest.mark.broad),
     ],
 )

@@ -13,11 +13,11 @@ import random
 import signal
 import sys
 import time
-import traceback
 import warnings
 from pathlib import Path
 
 import numpy as np
+from forks import fork, wait
 
 from keras_bert_suite.replicas import Group
 from keras_bert_suite.training.joint_checkpoints import JointCheckpoints
@@ -57,19 +57,6 @@ def write_on(directory, first, group, attempt):
         checkpoints.write(directory, Progress(0, 0, step, STEPS), cut(step, group), keep=2)
 
 
-def start(*arguments):
-    """The process id of one writer."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        write_on(*arguments)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(1)
-
-
 def wait_for_next(directory):
     """Waits until a checkpoint is completed."""
     before = set(directory.glob("step-*"))
@@ -88,7 +75,8 @@ def main():
     for attempt in range(num_kills):
         count = rng.choice([1, 2, 3])
         children = [
-            start(directory, step, Group(i, count), f"attempt-{attempt}") for i in range(count)
+            fork(write_on, directory, step, Group(i, count), f"attempt-{attempt}")
+            for i in range(count)
         ]
         if rng.random() < 0.5:
             num_waited += 1
@@ -97,8 +85,7 @@ def main():
         rng.shuffle(children)
         for child in children:
             os.kill(child, signal.SIGKILL)
-            _, status = os.waitpid(child, 0)
-            assert os.WIFSIGNALED(status), "a writer has failed by itself"
+            assert wait(child) == -signal.SIGKILL, "a writer has failed by itself"
             time.sleep(rng.choice([0, 0.01]))
         before, step = step, find_step(directory)
         assert step >= before

@@ -1,32 +1,21 @@
 """A training that was killed under one backend goes on under another."""
 
-import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
+from child_process import run
 from small_pretraining import STEPS, StepLog, all_arrays, build_pretrainer, fit, read_step_log
 
 from keras_bert_suite import TrainingCheckpoint
-
-SCRIPT = Path(__file__).with_name("other_backend.py")
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_killed_under_another(tmp_path):
     other = "jax" if keras.config.backend() == "torch" else "torch"
     pytest.importorskip(other)
-    environment = {"KERAS_BACKEND": other, "PYTHONPATH": os.pathsep.join(sys.path)}
-    process = subprocess.run(
-        [sys.executable, str(SCRIPT), str(tmp_path)],
-        env={**os.environ, **environment, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-    )
+    process = run("training/other_backend.py", tmp_path, KERAS_BACKEND=other)
     assert process.returncode == -signal.SIGKILL, process.stderr
     ((_, wanted),) = read_step_log(tmp_path / "log")
 

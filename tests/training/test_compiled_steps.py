@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from small_tasks import make_task
 from small_texts import make_reviews
+from tables import narrow
 
 from keras_bert_suite import AdamW, SegmentPacker
 from keras_bert_suite.tasks.base import training_run
@@ -16,7 +17,7 @@ from keras_bert_suite.training.compiled_steps import CompiledSteps
 pytestmark = pytest.mark.skipif(
     keras.config.backend() != "jax", reason="other backends do not compile each length"
 )
-LENGTHS = (8, 16, 32)
+LENGTHS = (8, 32)
 NUM_ROWS, BATCH_SIZE = 38, 4
 
 
@@ -107,12 +108,12 @@ def test_a_compiler_that_fails(make, monkeypatch):
             other_failed.set()
         raise MemoryError("no room")
 
-    before = classifier.predict(rows[0], verbose=0)
+    before = classifier.get_weights()
     monkeypatch.setattr(CompiledSteps, "_compile", fail)
     with pytest.raises(MemoryError, match="no room"):
         train(classifier, rows)
     monkeypatch.undo()
-    np.testing.assert_array_equal(classifier.predict(rows[0], verbose=0), before)
+    assert all(map(np.array_equal, classifier.get_weights(), before))
     assert np.isfinite(train(classifier, rows)["loss"]).all()
 
 
@@ -132,7 +133,12 @@ def test_a_batch_that_cannot_be_read(make):
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"steps_per_execution": 2}, {"run_eagerly": True}, {"jit_compile": False}]
+    "arguments",
+    narrow(
+        [{"steps_per_execution": 2}, {"run_eagerly": True}, {"jit_compile": False}],
+        {"steps_per_execution": 2},
+        others="long",
+    ),
 )
 def test_left_to_keras(make, arguments):
     classifier, rows = make()

@@ -1,33 +1,25 @@
 """A training killed at random moments is the one that was never killed, bit for bit."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import keras
 import numpy as np
 import pytest
+from child_process import run
 from small_pretraining import STEPS_PER_EPOCH, read_step_log
 from small_texts import TINY
 
-SCRIPT = Path(__file__).with_name("killed_training.py")
 STEPS, EVERY = 40 * STEPS_PER_EPOCH, 3
 
 #: backend -> number of kills, and how long to wait for one at most, in seconds. JAX and
 #: TensorFlow compile anew at every start, so that PyTorch takes most.
-KILLS = {"torch": (50, 0.6), "jax": (6, 1.0), "tensorflow": (6, 1.5)}
+KILLS = {"torch": (50, 0.6), "jax": (4, 1.0), "tensorflow": (4, 1.5)}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_kills(tmp_path):
     num_kills, seconds = KILLS[keras.config.backend()]
-    process = subprocess.run(
-        [sys.executable, str(SCRIPT), str(tmp_path), str(num_kills), str(seconds)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-    )
+    process = run("training/killed_training.py", tmp_path, num_kills, seconds)
     assert process.returncode == 0, process.stderr
     kills, runs, failures = map(int, process.stdout.split())
     assert failures == 0, process.stderr
@@ -39,18 +31,18 @@ def test_kills(tmp_path):
         assert int(rest.split()[0]) == (number - 1) % TINY["vocabulary_size"]
     wanted = dict(steps)
     final = np.load(tmp_path / "uninterrupted" / "final.npz")
-    for run in range(runs):
+    for number_of_run in range(runs):
         done = 0
-        for first, steps in read_step_log(tmp_path / f"run-{run}" / "log"):
+        for first, steps in read_step_log(tmp_path / f"run-{number_of_run}" / "log"):
             # No batch is left out; none is trained on again but those since the last checkpoint,
             # while another may have been on its way to the disk.
             assert max(0, done - 2 * EVERY) <= first <= done
             assert first % EVERY == 0 or first == STEPS
             assert [number for number, _ in steps] == list(range(first + 1, first + 1 + len(steps)))
             for number, rest in steps:
-                assert rest == wanted[number], f"run {run}, batch {number}"
+                assert rest == wanted[number], f"run {number_of_run}, batch {number}"
             done = max(done, first + len(steps))
         assert done == STEPS
-        found = np.load(tmp_path / f"run-{run}" / "final.npz")
+        found = np.load(tmp_path / f"run-{number_of_run}" / "final.npz")
         for name in final.files:
             np.testing.assert_array_equal(found[name], final[name])
