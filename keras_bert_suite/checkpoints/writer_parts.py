@@ -33,8 +33,13 @@ def collect_weights(model, table, owner):
 
     Raises:
         ValueError: if the format has no place for some weights, naming them, or for the pooling of
-            a classifier, or for the relations of a `Pretrainer`.
+            a classifier, or for the relations of a `Pretrainer`; or if the model was quantized.
     """
+    if any(layer.quantization_mode for layer in model._flatten_layers(include_self=False)):
+        raise ValueError(
+            f"{owner} has no place for 8-bit integers, and {model.name!r} was quantized. Write it "
+            "before `quantize`, or use `model.save`."
+        )
     weights = weights_by_path(model)
     for name in ("pooling", "window_pooling"):
         pooling = getattr(model, name, None)
