@@ -9,7 +9,7 @@ from peer_weights import randomize, to_numpy
 from small_tasks import TASKS, compile_model, make_task, predicted_columns
 from tables import narrow
 
-from keras_bert_suite import TextClassifier, export_saved_model
+from keras_bert_suite import MaskedLM, TextClassifier, export_saved_model
 from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face, save_keras_hub
 
 #: Large enough that the scales of the integers and the norms take few of the bytes.
@@ -104,6 +104,13 @@ def test_what_files_would_not_keep(tmp_path):
     for write in (save_hugging_face, save_google_tf1, save_keras_hub):
         with pytest.raises(ValueError, match="no place for 8-bit integers.*before `quantize`"):
             write(model, tmp_path / "written")
+    model.save_to_preset(tmp_path / "preset")
+    for open_other in (
+        lambda: MaskedLM.from_preset(tmp_path / "preset"),
+        lambda: TextClassifier.from_preset(tmp_path / "preset", dtype="mixed_bfloat16"),
+    ):
+        with pytest.raises(ValueError, match="saved before `quantize`"):
+            open_other()
 
 
 @pytest.mark.broad
