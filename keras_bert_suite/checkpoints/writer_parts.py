@@ -38,8 +38,14 @@ def collect_weights(model, table, owner):
 
     Raises:
         ValueError: if the format cannot hold some weights, naming them; or the pooling of a
-            classifier; or a head for three relations of a `Pretrainer`.
+            classifier; or a head for three relations of a `Pretrainer`; or if the model was
+            quantized.
     """
+    if any(layer.quantization_mode for layer in model._flatten_layers(include_self=False)):
+        raise ValueError(
+            f"{owner} has no place for 8-bit integers, and {model.name!r} was quantized. Write it "
+            "before `quantize`, or use `model.save`."
+        )
     weights = weights_by_path(model)
     for name in ("pooling", "window_pooling"):
         pooling = getattr(model, name, None)

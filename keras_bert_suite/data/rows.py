@@ -1,6 +1,7 @@
 """Reads rows in memory, and batches of rows of datasets."""
 
 import dataclasses
+import numbers
 
 import keras
 import numpy as np
@@ -317,11 +318,22 @@ def leave_tensorflow(columns):
 
 
 def as_array(column):
-    """Turns a list, a Series or a tensor into an array. Strings in a list become objects."""
+    """Turns a list, a Series or a tensor into an array.
+
+    Strings in a list become objects. Numbers in a column of objects, as pandas has them after a
+    row with a missing value was dropped, become an array of numbers.
+    """
     if hasattr(column, "detach"):
         column = column.detach().cpu().numpy()
     if isinstance(column, list) and any(isinstance(value, (str, bytes)) for value in column):
         array = np.empty(len(column), dtype=object)
         array[:] = column
         return array
-    return np.asarray(column)
+    array = np.asarray(column)
+    if array.dtype == object and array.size and all(map(_is_number, array.flat)):
+        return np.array(array.tolist())
+    return array
+
+
+def _is_number(value):
+    return isinstance(value, (numbers.Real, np.bool_))

@@ -15,7 +15,11 @@ from keras_bert_suite.data.choice_rows import check_collated_endings, read_choic
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.base.input_checks import check_first_token, check_input_names
+from keras_bert_suite.tasks.base.input_checks import (
+    check_first_token,
+    check_input_names,
+    check_pairs,
+)
 from keras_bert_suite.tasks.base.labelled_task import make_head
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.text_classifier import pool_first_token
@@ -76,6 +80,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
                 f"got {input_names}."
             )
         check_first_token(backbone)
+        check_pairs(backbone)
 
         # === Layers ===
         self.backbone = backbone
@@ -95,7 +100,8 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
         encoded = backbone({name: merge(tensor) for name, tensor in inputs.items()})
         pooled = self.classifier_dropout(pool_first_token(encoded))
         scores = self.output_activation(self.choice_scorer(pooled))
-        outputs = _SplitChoices(name="split_choices")(scores, inputs["padding_mask"])
+        split = _SplitChoices(dtype="float32", name="split_choices")
+        outputs = split(scores, inputs["padding_mask"])
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===

@@ -30,6 +30,7 @@ from keras_bert_suite.tasks.base.idle_weights import (
 from keras_bert_suite.tasks.base.preset_task import holds_task
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.base.text_packing import check_can_pack, measure_rows
+from keras_bert_suite.tasks.masked_lm import MaskedLM
 from keras_bert_suite.tasks.pretrainer import Pretrainer, add_perplexity, make_masked_lm_head
 from keras_bert_suite.tasks.target_decoding import (
     check_can_decode,
@@ -41,6 +42,9 @@ from keras_bert_suite.tasks.target_decoding import (
 )
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
+
+#: Tasks whose presets hold the head for masked tokens, with which a `Seq2Seq` begins.
+_LANGUAGE_MODELS = (Pretrainer, MaskedLM)
 
 #: Samplers that need more than the scores of the next token.
 _UNFIT_SAMPLERS = (keras_hub.samplers.ContrastiveSampler, keras_hub.samplers.SpeculativeSampler)
@@ -152,18 +156,19 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
 
     @classmethod
     def preset_classes(cls) -> tuple[type, ...]:
-        return cls, Pretrainer
+        return cls, *_LANGUAGE_MODELS
 
     @classmethod
     def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
         if holds_task(loader.preset, cls):
             return super().load_keras_preset(loader, load_weights, **arguments)
         dtype = arguments.pop("dtype", None)
-        if holds_task(loader.preset, Pretrainer):
-            pretrainer = Pretrainer.load_keras_preset(loader, load_weights, dtype=dtype)
-            task = cls(change_pattern(pretrainer.backbone, "seq2seq"), **arguments)
-            task.masked_lm.set_weights(pretrainer.masked_lm.get_weights())
-            return task
+        for kind in _LANGUAGE_MODELS:
+            if holds_task(loader.preset, kind):
+                model = kind.load_keras_preset(loader, load_weights, dtype=dtype)
+                task = cls(change_pattern(model.backbone, "seq2seq"), **arguments)
+                task.masked_lm.set_weights(model.masked_lm.get_weights())
+                return task
         backbone = loader.load_backbone(
             BertBackbone, load_weights, **({} if dtype is None else {"dtype": dtype})
         )
@@ -206,9 +211,25 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             **kwargs,
         )
 
+    def quantize(self, mode: str | None = None, config: Any = None) -> None:
+        """Converts the matrices of the encoder to 8-bit integers; see `SavedTask.quantize`."""
+        super().quantize(mode, config)
+        # TensorFlow would go on writing with the old weights.
+        self.generate_function = None
+
     def get_metrics_result(self) -> dict[str, Tensor]:
         """dict of the metrics, with `perplexity`."""
         return add_perplexity(super().get_metrics_result())
+
+    def arrange_columns(
+        self, inputs: tuple[Any, ...], names: tuple[str, ...] | None, labelled: bool
+    ) -> tuple[Any, ...]:
+        if len(inputs) != 1:
+            raise ValueError(
+                f"A row of a {type(self).__name__} has one source, got {len(inputs)} columns of "
+                "texts. Join the texts of a row. Targets are the labels, `y`."
+            )
+        return super().arrange_columns(inputs, names, labelled)
 
     def encode_labels(self, labels: Labels) -> Labels:
         """Targets as an object array of str; labels of packed arrays stay as they are."""

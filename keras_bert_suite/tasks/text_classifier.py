@@ -17,7 +17,11 @@ from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.batch_sources import read_data
 from keras_bert_suite.tasks.base.feature_training import fit_on_features
 from keras_bert_suite.tasks.base.idle_weights import IdleWeights, list_missing_poolers
-from keras_bert_suite.tasks.base.input_checks import check_first_token, check_input_names
+from keras_bert_suite.tasks.base.input_checks import (
+    check_first_token,
+    check_input_names,
+    check_pairs,
+)
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.hidden_states import open_new_pooling, pool_hidden_states
@@ -256,7 +260,10 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         batch_size: int = 32,
         epochs: int = 10,
         *,
-        validation_data: tuple[Inputs, Labels] | None = None,
+        sample_weight: Labels = None,
+        class_weight: Mapping[Any, float] | None = None,
+        validation_data: Any = None,
+        validation_split: float | None = None,
         optimizer: str | keras.optimizers.Optimizer = "auto",
         **kwargs: Any,
     ) -> keras.callbacks.History:
@@ -277,7 +284,8 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             x, y: as for `fit`, in memory.
             batch_size: int.
             epochs: int.
-            validation_data: `(x, y)` in memory, or None.
+            sample_weight, class_weight, validation_split: as for `fit`.
+            validation_data: `(x, y)` or `(x, y, sample_weight)` in memory, or None.
             optimizer: "auto" is Adam at 1e-3. It is used for this training only. A later `fit` uses
                 the optimizer of `compile`.
             **kwargs: as in `keras.Model.fit`, such as `callbacks` and `verbose`.
@@ -289,7 +297,19 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             ValueError: as `fit`; or if `x` is a dataset; or if the `pooling` of a
                 `DocumentClassifier` has weights to train.
         """
-        return fit_on_features(self, x, y, batch_size, epochs, validation_data, optimizer, **kwargs)
+        return fit_on_features(
+            self,
+            x,
+            y,
+            batch_size,
+            epochs,
+            sample_weight=sample_weight,
+            class_weight=class_weight,
+            validation_data=validation_data,
+            validation_split=validation_split,
+            optimizer=optimizer,
+            **kwargs,
+        )
 
     def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         y = order_label_columns(y, self.label_names)
@@ -298,6 +318,13 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         y = order_label_columns(y, self.label_names)
         return super().read_batch(x, self.problem.read_batch(y), sample_weight)
+
+    def arrange_columns(
+        self, inputs: tuple[Any, ...], names: tuple[str, ...] | None, labelled: bool
+    ) -> tuple[Any, ...]:
+        if len(inputs) > 1 and self.pooling is None:
+            check_pairs(self.backbone)
+        return super().arrange_columns(inputs, names, labelled)
 
     def encode_labels(self, labels: Labels) -> Labels:
         """Turns labels, as users write them, into class ids, a 0/1 matrix, or floats (N, C)."""

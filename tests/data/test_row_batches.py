@@ -45,6 +45,18 @@ def test_tables_of_pandas():
     assert Rows.read({"first": ["a"], "second": ["b"]}).input_names == ("first", "second")
 
 
+def test_numbers_in_columns_of_objects():
+    """As pandas has them after rows with a missing value were dropped."""
+    table = pandas.DataFrame({"label": [0, None, 1], "weight": [0.5, None, 2]}, dtype=object)
+    table = table.dropna()
+    rows = Rows.read(["a", "b"], table["label"], table["weight"])
+    assert rows.labels.tolist() == [0, 1] and rows.labels.dtype.kind == "i"
+    assert rows.weights.tolist() == [0.5, 2.0]
+    flags = Rows.read(["a", "b"], pandas.Series([True, False], dtype=object)).labels
+    assert flags.tolist() == [True, False] and flags.dtype == bool
+    assert Rows.read(["a"], np.array([None])).labels.dtype == object
+
+
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

@@ -4,12 +4,14 @@ import pytest
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
+    AdamW,
     AttentionPooling,
     BertBackbone,
     BiLSTMPooling,
     ConvolutionPooling,
     DocumentClassifier,
     LastLayers,
+    LinearWarmupDecay,
     MeanPooling,
     ScalarMix,
     SegmentPacker,
@@ -90,6 +92,31 @@ def test_batches_of_several_lengths_and_metrics_of_compile():
 
 
 @pytest.mark.backend_free
+@pytest.mark.parametrize("make_pooling", [lambda: None, AttentionPooling])
+def test_it_takes_the_arguments_of_fit(make_pooling):
+    """Weights, rows that are held out, and a schedule of open length."""
+    cached, frozen = (make_classifier(pooling=make_pooling()) for _ in range(2))
+    frozen.backbone.trainable = False
+    frozen.compile(AdamW(LinearWarmupDecay(0.1)))
+    weights = np.linspace(0, 2, 12)
+    for arguments in (
+        {"class_weight": {"yes": 3.0}, "validation_split": 0.25},
+        {"sample_weight": weights, "validation_data": (TEXTS, LABELS, weights)},
+    ):
+        given = {"batch_size": 12, "epochs": 3, "verbose": 0, **arguments}
+        optimizer = AdamW(LinearWarmupDecay(0.1))
+        got = cached.fit_on_features(TEXTS, LABELS, optimizer=optimizer, **given).history
+        wanted = frozen.fit(TEXTS, LABELS, **given).history
+        assert got.keys() == wanted.keys()
+        for name in wanted:
+            np.testing.assert_allclose(got[name], wanted[name], atol=1e-4)
+        frozen.compile(AdamW(LinearWarmupDecay(0.1)))
+    both = {"class_weight": {"yes": 3.0}, "sample_weight": weights}
+    with pytest.raises(ValueError, match="class_weight or sample_weight, not both"):
+        cached.fit_on_features(TEXTS, LABELS, **both)
+
+
+@pytest.mark.backend_free
 def test_vectors_of_windows():
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 6, padding_lengths=(6,))
     classifier = DocumentClassifier(
@@ -118,3 +145,6 @@ def test_what_cannot_be_cached_is_refused():
     ):
         with pytest.raises(ValueError, match=error):
             classifier.fit_on_features(x, y, verbose=0)
+    held_out = iter([(TEXTS, LABELS)])
+    with pytest.raises(ValueError, match="rows in memory"):
+        classifier.fit_on_features(TEXTS, LABELS, validation_data=held_out, verbose=0)

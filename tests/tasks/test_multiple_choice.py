@@ -229,3 +229,14 @@ def test_losses_by_name(chooser, tmp_path):
     assert twin.evaluate(ROWS, LABELS, verbose=0) == pytest.approx(wanted, rel=1e-4)
     with pytest.raises(ValueError, match="The outputs are logits, got the loss sparse_cat"):
         other.compile("sgd", loss=keras.losses.SparseCategoricalCrossentropy())
+
+
+@pytest.mark.backend_free
+def test_scores_in_float32_under_the_policy_of_the_process():
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        chooser = make_chooser()
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert chooser.backbone.compute_dtype == "bfloat16"
+    assert chooser.predict(ROWS, verbose=0).dtype == "float32"

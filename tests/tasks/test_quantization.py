@@ -9,7 +9,8 @@ from peer_weights import randomize, to_numpy
 from small_tasks import TASKS, compile_model, make_task, predicted_columns
 from tables import narrow
 
-from keras_bert_suite import TextClassifier, export_saved_model
+from keras_bert_suite import MaskedLM, TextClassifier, export_saved_model
+from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face, save_keras_hub
 
 #: Large enough that the scales of the integers and the norms take few of the bytes.
 SIZES = {"hidden_dim": 64, "num_heads": 2, "intermediate_dim": 256}
@@ -92,10 +93,36 @@ def test_training_goes_on(tmp_path):
     assert loaded.fit(*rows, verbose=0).history["loss"] == pytest.approx(wanted, rel=1e-4)
 
 
-def test_what_files_would_not_keep():
+def test_what_files_would_not_keep(tmp_path):
     model, _ = make_task("texts", "SegmentPacker")
     with pytest.raises(ValueError, match="'int8' with its defaults only, got mode='int4'"):
         model.quantize("int4")
     weights_only = keras.quantizers.Int8QuantizationConfig(activation_quantizer=None)
     with pytest.raises(ValueError, match="'activation_quantizer': None"):
         model.quantize(config=weights_only)
+    model.quantize("int8")
+    for write in (save_hugging_face, save_google_tf1, save_keras_hub):
+        with pytest.raises(ValueError, match="no place for 8-bit integers.*before `quantize`"):
+            write(model, tmp_path / "written")
+    model.save_to_preset(tmp_path / "preset")
+    for open_other in (
+        lambda: MaskedLM.from_preset(tmp_path / "preset"),
+        lambda: TextClassifier.from_preset(tmp_path / "preset", dtype="mixed_bfloat16"),
+    ):
+        with pytest.raises(ValueError, match="saved before `quantize`"):
+            open_other()
+
+
+@pytest.mark.broad
+def test_a_task_without_compile(tmp_path):
+    """As `load_model(..., compile=False)` gives it."""
+    model, rows = make_task("texts", "SegmentPacker")
+    model.save(tmp_path / "task.keras")
+    loaded = keras.saving.load_model(tmp_path / "task.keras", compile=False)
+    with pytest.raises(ValueError, match="compile"):
+        loaded.fit(*rows, verbose=0)
+    loaded.quantize("int8")
+    model.quantize("int8")
+    np.testing.assert_allclose(
+        loaded.predict(rows[0], verbose=0), model.predict(rows[0], verbose=0), atol=1e-5
+    )

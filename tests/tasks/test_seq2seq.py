@@ -13,11 +13,14 @@ from tables import narrow
 from keras_bert_suite import (
     BertBackbone,
     MaskedLM,
+    MultipleChoice,
     Pretrainer,
     RobertaBackbone,
     SegmentPacker,
     Seq2Seq,
+    TextClassifier,
     WordPieceTokenizer,
+    change_pattern,
     export_saved_model,
 )
 from keras_bert_suite.preprocessing.target_predictions import find_predictions
@@ -196,8 +199,29 @@ def test_a_checkpoint_becomes_a_writer(tmp_path):
     with pytest.warns(UserWarning, match="no weights for pooler"):
         pretrainer = Pretrainer.from_preset(tmp_path / "bert", next_sentence=False)
     pretrainer.save_to_preset(tmp_path / "pretrainer")
-    again = Seq2Seq.from_preset(tmp_path / "pretrainer", sequence_length=12, max_target_length=4)
-    assert again.predict(["a b c", "d"]) == expected
+    guesser.save_to_preset(tmp_path / "guesser")
+    for name in ("pretrainer", "guesser"):
+        again = Seq2Seq.from_preset(tmp_path / name, sequence_length=12, max_target_length=4)
+        assert again.predict(["a b c", "d"]) == expected
+
+
+@pytest.mark.backend_free
+def test_a_writer_compares_no_texts(tmp_path):
+    """The first token of a pair, which classifiers pool, would not see the second text."""
+    make_writer().save_to_preset(tmp_path)
+    with pytest.raises(ValueError, match="change_pattern\\(backbone, 'bidirectional'\\)"):
+        MultipleChoice.from_preset(tmp_path)
+    classifier = TextClassifier.from_preset(tmp_path, num_classes=2)
+    classifier.predict(SOURCES, verbose=0)
+    with pytest.raises(ValueError, match="does not see the second text"):
+        classifier.fit((SOURCES, SOURCES), [0, 1, 0], verbose=0)
+    both = TextClassifier(
+        change_pattern(classifier.backbone, "bidirectional"),
+        num_classes=2,
+        preprocessor=classifier.preprocessor,
+    )
+    first, second = both.predict((["good film"] * 2, ["bad", "dull plot"]), verbose=0)
+    assert not np.allclose(first, second)
 
 
 @pytest.mark.backend_free
@@ -238,6 +262,10 @@ def test_errors():
         writer.fit(SOURCES[:2], ["good", None])
     with pytest.raises(ValueError, match="needs a label for each row"):
         writer.fit(SOURCES)
+    with pytest.raises(ValueError, match="has one source, got 2 columns of texts"):
+        writer.predict((SOURCES, SOURCES))
+    with pytest.raises(ValueError, match="has one source, got 2 columns of texts"):
+        writer.fit((SOURCES, SOURCES), SOURCES)
 
 
 @pytest.mark.exporting
@@ -262,3 +290,14 @@ def test_a_server_does_not_draw():
     writer.compile(sampler="top_p")
     with pytest.raises(ValueError, match="got a TopPSampler, which draws tokens at random"):
         export_saved_model(writer, "never")
+
+
+@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="others keep no graph")
+def test_it_writes_with_the_weights_of_quantize():
+    writer = make_writer(max_target_length=2)
+    assert len(set(writer.predict(SOURCES))) > 1
+    writer.quantize("int8")
+    for weight in writer.backbone.weights:
+        if weight.dtype == "int8":
+            weight.assign(ops.zeros_like(weight))
+    assert len(set(writer.predict(SOURCES))) == 1

@@ -1,5 +1,7 @@
 """Trains the layers after the encoder of a classifier, on encoder outputs computed once."""
 
+import math
+
 import keras
 import numpy as np
 
@@ -8,29 +10,65 @@ from keras_bert_suite.data.input_dataset import evaluation_batches
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers.poolings.pooling import call_pooling
 from keras_bert_suite.replicas import whole_batches
-from keras_bert_suite.tasks.base.batch_sources import BatchSource, choose_size, read_data
+from keras_bert_suite.tasks.base.batch_sources import (
+    BatchSource,
+    choose_size,
+    hold_out,
+    read_data,
+    weighted,
+)
 from keras_bert_suite.tasks.base.text_packing import measure_rows
+from keras_bert_suite.training import lay_schedule
 
 
 @whole_batches()
-def fit_on_features(task, x, y, batch_size, epochs, validation_data, optimizer, **kwargs):
+def fit_on_features(
+    task,
+    x,
+    y,
+    batch_size,
+    epochs,
+    *,
+    sample_weight,
+    class_weight,
+    validation_data,
+    validation_split,
+    optimizer,
+    **kwargs,
+):
     """See `TextClassifier.fit_on_features`."""
     pooling = _find_learned_pooling(task)
+    rows = read_data(task, x, y, sample_weight, labelled=True)
+    _check_rows(rows)
+    rows, held_out = hold_out(task, rows, validation_data, validation_split, None)
+    weigh = weighted(task, lambda *batch: batch, class_weight, given=rows.weights)
+    rows = Rows(*weigh(*rows.as_batch()))
     features = task.classifier_dropout.input if pooling is None else pooling.input
     encoder = keras.Model(task.input, features, name="encoder_of_features")
     encode = _encode_rows if pooling is None else EncodedBatches
     verbose = kwargs.get("verbose", "auto")
-    data = encode(task, encoder, x, y, batch_size, verbose)
-    if validation_data is not None:
-        validation_data = encode(task, encoder, *validation_data, batch_size, verbose)
-    if pooling is None:
-        x, y = data
-        kwargs["batch_size"] = batch_size
-    else:
-        x, y = data, None
+    data = encode(task, encoder, rows, batch_size, verbose)
+    if held_out is not None:
+        _check_rows(held_out)
+        held_out = encode(task, encoder, held_out, batch_size, verbose)
     head = _make_head(task, pooling)
     _compile_head(head, task, optimizer)
-    return head.fit(x, y, epochs=epochs, validation_data=validation_data, **kwargs)
+    steps = kwargs.get("steps_per_epoch") or math.ceil(len(rows) / batch_size)
+    total = steps * (epochs - kwargs.get("initial_epoch", 0))
+    first_step = int(keras.ops.convert_to_numpy(head.optimizer.iterations))
+    lay_schedule(head, first_step, total, kwargs.get("callbacks"))
+    if pooling is not None:
+        return head.fit(data, epochs=epochs, validation_data=held_out, **kwargs)
+    features, labels, weights = data
+    return head.fit(
+        features,
+        labels,
+        batch_size,
+        epochs,
+        sample_weight=weights,
+        validation_data=held_out,
+        **kwargs,
+    )
 
 
 def _find_learned_pooling(task):
@@ -83,12 +121,12 @@ def _compile_head(head, task, optimizer):
     )
 
 
-def _encode_rows(task, encoder, x, y, batch_size, verbose):
-    """(float32 (N, P), encoded labels) of rows in memory."""
-    rows, batches, visited = _read_batches(task, x, y, batch_size)
+def _encode_rows(task, encoder, rows, batch_size, verbose):
+    """(float32 (N, P), labels, weights or None) of `Rows`, for the `fit` of Keras."""
+    batches, visited = _batch_rows(task, rows, batch_size)
     source = BatchSource(batches, task.preprocess, fixed_labels=task.has_fixed_labels)
     features = encoder.predict(source.preprocessed(), steps=source.num_batches, verbose=verbose)
-    return np.asarray(features, "float32")[np.argsort(visited)], rows.labels
+    return np.asarray(features, "float32")[np.argsort(visited)], rows.labels, rows.weights
 
 
 class EncodedBatches(keras.utils.PyDataset):
@@ -97,16 +135,16 @@ class EncodedBatches(keras.utils.PyDataset):
     The rows of a batch have similar lengths. Keras shuffles the batches in each epoch.
     """
 
-    def __init__(self, task, encoder, x, y, batch_size, verbose):
+    def __init__(self, task, encoder, rows, batch_size, verbose):
         super().__init__()
-        _, batches, _ = _read_batches(task, x, y, batch_size)
+        batches, _ = _batch_rows(task, rows, batch_size)
         self._batches = []
         progress = keras.utils.Progbar(len(batches), verbose=1 if verbose == "auto" else verbose)
         for i in range(len(batches)):
-            packed, labels, _ = keras.utils.unpack_x_y_sample_weight(task.preprocess(*batches[i]))
+            packed, *targets = task.preprocess(*batches[i])
             *states, mask = encoder.predict_on_batch(packed)
             states = tuple(np.asarray(array, "float32") for array in states)
-            self._batches.append(((*states, np.asarray(mask)), labels))
+            self._batches.append(((*states, np.asarray(mask)), *targets))
             progress.update(i + 1)
 
     def __len__(self):
@@ -116,14 +154,16 @@ class EncodedBatches(keras.utils.PyDataset):
         return self._batches[index]
 
 
-def _read_batches(task, x, y, batch_size):
-    """(`Rows`, `RowBatches` of them, the rows in the order of the batches)."""
-    rows = read_data(task, x, y, labelled=True)
+def _check_rows(rows):
     if not isinstance(rows, Rows):
         raise ValueError(
             "fit_on_features wants rows in memory, because it keeps their vectors, got a "
-            f"{type(x).__name__}. Pass texts and their labels; for a dataset, freeze the encoder "
-            "with `classifier.backbone.trainable = False` and call `fit`."
+            f"{type(rows).__name__}. Pass texts and their labels; for a dataset, freeze the "
+            "encoder with `classifier.backbone.trainable = False` and call `fit`."
         )
+
+
+def _batch_rows(task, rows, batch_size):
+    """(`RowBatches` of rows of similar length, the rows in the order of the batches)."""
     lengths = measure_rows(task.preprocessor, rows)
-    return rows, *evaluation_batches(rows, choose_size(batch_size), lengths)
+    return evaluation_batches(rows, choose_size(batch_size), lengths)

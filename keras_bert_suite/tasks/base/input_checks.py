@@ -61,6 +61,20 @@ def check_first_token(backbone):
         )
 
 
+def check_pairs(backbone):
+    """Checks that the first token of a pair sees the second text, before a task pools it.
+
+    Raises:
+        ValueError: if the attention pattern of the backbone hides the second text.
+    """
+    if getattr(backbone, "attention_pattern", None) == "seq2seq":
+        raise ValueError(
+            "The first text of a pair does not see the second text in a seq2seq backbone, such as "
+            "the backbone of a Seq2Seq, so its first token is the same for every second text. "
+            "Build the task on keras_bert_suite.change_pattern(backbone, 'bidirectional')."
+        )
+
+
 def check_layer_names(task):
     """Checks that the layers of a task have different names.
 

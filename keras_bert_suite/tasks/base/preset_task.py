@@ -229,8 +229,15 @@ def _read_head(cls, preset, checkpoint):
 def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
     if dtype is not None:
         arguments["dtype"] = dtype
+    loader = get_preset_loader(preset)
+    if _is_quantized(loader) and (dtype is not None or not holds_task(preset, cls)):
+        raise ValueError(
+            f"{preset} was quantized to 8-bit integers, so it opens as the task that it holds and "
+            f"in no other dtype, got a {cls.__name__} with dtype={dtype}. Open a preset that was "
+            "saved before `quantize`."
+        )
     # If the backbone is not the class' own, KerasHub's `from_preset` would look for another class.
-    task = cls.load_keras_preset(get_preset_loader(preset), load_weights, **arguments)
+    task = cls.load_keras_preset(loader, load_weights, **arguments)
     is_new = not holds_task(preset, cls.preset_classes())
     if is_new:
         _choose_global_tokens(task)
@@ -250,6 +257,13 @@ def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
             stacklevel=4,
         )
     return task
+
+
+def _is_quantized(loader):
+    """Whether KerasHub's loader has opened a preset whose backbone has 8-bit integers."""
+    policy = loader.config.get("config", {}).get("dtype")
+    layers = policy["config"].get("policy_map", {}) if isinstance(policy, dict) else {}
+    return any(layer["class_name"] == "QuantizedDTypePolicy" for layer in layers.values())
 
 
 def _choose_global_tokens(task):

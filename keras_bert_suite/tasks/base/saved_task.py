@@ -24,7 +24,8 @@ class SavedTask(SealedPreset):
     find them.
     """
 
-    optimizer: Any
+    #: None until `compile` sets it. Keras gives a task without `compile` no attribute.
+    optimizer: Any = None
 
     def save(self, filepath: PathLike, *args: Any, **kwargs: Any) -> None:
         """Saves the task as a `.keras` file; see `keras.Model.save`."""
