@@ -23,7 +23,8 @@ WORDS = "the film was good bad very not a and of it plot acting great awful dull
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, "##s", ".", ",", "!"]
 
 #: Batches of a pretraining, and batches from one of its checkpoints to the next.
-STEPS, EVERY = 60, 3
+STEPS = 60
+EVERY = 3
 
 
 @dataclasses.dataclass
