@@ -132,11 +132,13 @@ def run_processes(devices, arguments):
         if status >= 0:
             return status
         # The process could not say so itself, and the messages of the others are not all shown.
-        name = signal.Signals(-status).name
+        names = {number: number.name for number in signal.Signals}
+        name = names.get(-status, f"signal {-status}")
         print(
             f"process {failed} of {count} was ended by {name}, and the others with it. If there is "
-            "a checkpoint, the same command goes on from it.",
+            "a checkpoint, the same command resumes from it.",
             file=sys.stderr,
+            flush=True,
         )
         return 128 - status
 

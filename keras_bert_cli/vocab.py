@@ -35,7 +35,7 @@ def define_flags(values):
     define_input_flags(values)
     define_path(values, "output", None, "File to write.")
     switch("overwrite", False, "Replace the file.")
-    integer("size", 30522, "Most pieces.", 1)
+    integer("size", 30522, "Maximum size of the vocabulary, in tokens.", 1)
     switch("lowercase", True, "Lowercase the texts, as for an uncased BERT.")
     switch("strip_accents", None, "Strip accents, or --nostrip_accents. Default: as --lowercase.")
     integer("min_frequency", 2, "Minimum number of times that a token occurs in the texts.", 1)

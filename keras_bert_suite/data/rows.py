@@ -191,8 +191,8 @@ def read_labels(y):
 
 def check_weights(weights):
     """Raises ValueError if a weight is negative or not a finite number, naming its row."""
-    numbers = weights.dtype.kind in "biuf"
-    wrong = ~(np.isfinite(weights) & (weights >= 0)) if numbers else np.ones(len(weights), bool)
+    are_numbers = weights.dtype.kind in "biuf"
+    wrong = ~(np.isfinite(weights) & (weights >= 0)) if are_numbers else np.ones(len(weights), bool)
     if wrong.any():
         row = int(np.argwhere(wrong)[0][0])
         raise ValueError(

@@ -27,7 +27,7 @@ PATIENCE_AFTER_FAILURE = 5.0
 #: Seconds for a collective to fail, once the process group was aborted.
 GRACE = 5.0
 
-#: Numbers the watches of a process. All processes make theirs at the same places.
+#: Numbers the watches of a process. All processes of a group watch the same calls.
 _numbers = itertools.count()
 
 
@@ -55,7 +55,7 @@ class ProcessWatch:
     def __init__(self, call: str) -> None:
         self.call = call
         self.place = f"the start of {call}"
-        self._name = f"keras_bert_suite/{next(_numbers)}"
+        self._name = ""
         self._patience = PATIENCE
         self._failure: str | None = None
         self._lost: str | None = None
@@ -79,6 +79,7 @@ class ProcessWatch:
         if find_torch_processes() is None:
             yield callbacks
             return
+        self._name = f"keras_bert_suite/{next(_numbers)}"
         thread = threading.Thread(target=self._run, daemon=True)
         thread.start()
         try:
@@ -101,7 +102,7 @@ class ProcessWatch:
         group = find_group()
         store = torch.distributed.distributed_c10d._get_default_store().clone()
         store.set_timeout(datetime.timedelta(seconds=self._patience))
-        others = {index: _Sign() for index in range(group.count) if index != group.index}
+        others = {index: _Sign(self.call) for index in range(group.count) if index != group.index}
         for number in itertools.count():
             ended = self._ended.wait(PERIOD if number else 0)
             sign = {"number": number, "place": self.place, "failure": self._failure}
@@ -153,7 +154,7 @@ class ProcessWatch:
                 return (
                     f"Process {index} has given no sign of life for {sign.silence:.0f} s. It was "
                     f"last seen in {sign.place}. Look at its log, and start all processes again. "
-                    "With a TrainingCheckpoint they go on from the last checkpoint."
+                    "With a TrainingCheckpoint they resume from the last checkpoint."
                 )
         return None
 
@@ -161,8 +162,8 @@ class ProcessWatch:
 class _Sign:
     """What another process has shown last, and when this process has first seen it."""
 
-    def __init__(self) -> None:
-        self.place, self.failure, self.ended = "what comes before", None, False
+    def __init__(self, call: str) -> None:
+        self.place, self.failure, self.ended = f"the code before `{call}`", None, False
         self._text, self._seen = b"", time.monotonic()
 
     def read(self, text: bytes) -> None:

@@ -179,6 +179,11 @@ class MultiLabel(ProblemType):
         self, class_weight: Mapping[Any, float], task: Any
     ) -> Callable[[Tensor], Tensor]:
         """The weight of a class counts only in rows with this label, as PyTorch's `pos_weight`."""
+        if task.loss is None:
+            raise ValueError(
+                "class_weight needs a loss that keeps the loss of each label: call "
+                "`compile(loss=LabelwiseLoss(loss))` first."
+            )
         if not isinstance(task.loss, LabelwiseLoss):
             raise ValueError(
                 "class_weight weights the labels of a row by themselves, but the loss "

@@ -11,7 +11,7 @@ from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Ten
 from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.label_encoding import order_label_columns
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.layers.poolings.pooling import get_pooling
+from keras_bert_suite.layers.poolings.pooling import FirstTokenPooling, get_pooling
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.batch_sources import read_data
@@ -161,11 +161,16 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         Args:
             inputs: dict of symbolic tensors, from `make_inputs`.
         """
-        if self.pooling is None:
+        if self._pools_first_token:
             check_first_token(self.backbone)
+        if self.pooling is None:
             return pool_first_token(self.backbone(inputs))
         pooled, self._idle_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
         return pooled
+
+    @property
+    def _pools_first_token(self) -> bool:
+        return self.pooling is None or isinstance(self.pooling, FirstTokenPooling)
 
     @property
     def pooling_layers(self) -> tuple[keras.layers.Layer, ...]:
@@ -322,7 +327,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     def arrange_columns(
         self, inputs: tuple[Any, ...], names: tuple[str, ...] | None, labelled: bool
     ) -> tuple[Any, ...]:
-        if len(inputs) > 1 and self.pooling is None:
+        if len(inputs) > 1 and self._pools_first_token:
             check_pairs(self.backbone)
         return super().arrange_columns(inputs, names, labelled)
 

@@ -215,8 +215,9 @@ def test_a_preset_becomes_a_mixture_that_is_compiled(tmp_path):
 def test_tasks_that_cannot_see(tmp_path):
     """[CLS] sees only itself from left to right, and a mask is guessed from both sides."""
     pretrainer = make_pretrainer("left_to_right", next_sentence=False, num_segments=2)
-    with pytest.raises(ValueError, match="sees only itself.*Pass pooling=.*MeanPooling"):
-        TextClassifier(pretrainer.backbone, num_classes=2)
+    for pooling in (None, "cls"):
+        with pytest.raises(ValueError, match="sees only itself.*Pass pooling=.*MeanPooling"):
+            TextClassifier(pretrainer.backbone, num_classes=2, pooling=pooling)
     with pytest.raises(ValueError, match="sees only itself.*change_pattern"):
         MultipleChoice(pretrainer.backbone)
     TextClassifier(pretrainer.backbone, num_classes=2, pooling=MeanPooling())

@@ -211,10 +211,11 @@ def test_a_writer_compares_no_texts(tmp_path):
     make_writer().save_to_preset(tmp_path)
     with pytest.raises(ValueError, match="change_pattern\\(backbone, 'bidirectional'\\)"):
         MultipleChoice.from_preset(tmp_path)
-    classifier = TextClassifier.from_preset(tmp_path, num_classes=2)
-    classifier.predict(SOURCES, verbose=0)
-    with pytest.raises(ValueError, match="does not see the second text"):
-        classifier.fit((SOURCES, SOURCES), [0, 1, 0], verbose=0)
+    for pooling in ("cls", None):
+        classifier = TextClassifier.from_preset(tmp_path, num_classes=2, pooling=pooling)
+        classifier.predict(SOURCES, verbose=0)
+        with pytest.raises(ValueError, match="does not see the second text"):
+            classifier.fit((SOURCES, SOURCES), [0, 1, 0], verbose=0)
     both = TextClassifier(
         change_pattern(classifier.backbone, "bidirectional"),
         num_classes=2,

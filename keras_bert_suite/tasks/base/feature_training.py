@@ -38,6 +38,7 @@ def fit_on_features(
 ):
     """See `TextClassifier.fit_on_features`."""
     pooling = _find_learned_pooling(task)
+    batch_size = choose_size(batch_size)
     rows = read_data(task, x, y, sample_weight, labelled=True)
     _check_rows(rows)
     rows, held_out = hold_out(task, rows, validation_data, validation_split, None)

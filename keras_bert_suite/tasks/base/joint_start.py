@@ -178,12 +178,14 @@ def _name_loss(loss):
 
 def _digest_batches(source):
     """Texts for some batches of a dataset that can be read at random; None for another dataset."""
-    if not isinstance(source.dataset, grain.MapDataset) or source.num_batches is None:
+    if not isinstance(source.dataset, grain.MapDataset):
         return None
-    step = -(-source.num_batches // COMPARED_BATCHES)
+    if source.num_batches is None:  # The dataset repeats without end.
+        places = range(COMPARED_BATCHES)
+    else:
+        places = range(0, source.num_batches, -(-source.num_batches // COMPARED_BATCHES))
     return [
-        digest_batch(source.preprocess(*unpack_batch(source.dataset[index])))
-        for index in range(0, source.num_batches, step)
+        digest_batch(source.preprocess(*unpack_batch(source.dataset[place]))) for place in places
     ]
 
 

@@ -116,6 +116,7 @@ class PresetTask(SavedTask):
 
     @classmethod
     def has_new_head(cls, arguments: dict[str, Any]) -> bool:
+        """Whether arguments of the constructor ask for another head than that of a preset."""
         return False
 
     @classmethod

@@ -154,10 +154,10 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
                 the batch after the other, hidden from each other. It then computes little on
                 padding. The loss and the gradients of a batch stay the same, except for
                 the dropout. With packing, shuffled rows in memory are not batched with rows of
-                similar length. So a training that goes on must keep this argument. Validation is
+                similar length. So a training that resumes must keep this argument. Validation is
                 not packed.
             callbacks: list of `keras.callbacks.Callback`. With a `TrainingCheckpoint`, an
-                interrupted training goes on.
+                interrupted training resumes.
             epochs, sample_weight, steps_per_epoch, validation_steps, initial_epoch, verbose,
                 **kwargs: as in Keras.
 
@@ -166,8 +166,10 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
 
         Raises:
             ValueError: before any step is taken, if the rows are in memory and a text is missing
-                or a label is unknown; or if the task cannot pack its rows.
+                or a label is unknown; if the task cannot pack its rows; or if it was not compiled.
         """
+        if not self.compiled:
+            raise ValueError("`fit` needs a loss and an optimizer: call `compile` first.")
         warn_if_emulated(self, trains=True)
         if sequence_packing:
             check_can_pack_sequences(self)

@@ -15,6 +15,7 @@ from keras_bert_suite.models.trainability import (
     restore_around,
     restore_trainability,
 )
+from keras_bert_suite.training import sum_before_clipping
 
 
 class SavedTask(SealedPreset):
@@ -72,6 +73,7 @@ class SavedTask(SealedPreset):
         if self.optimizer is not None and self.optimizer.built:
             # The state of the optimizer belongs to matrices that are not trained any more.
             self.optimizer = type(self.optimizer).from_config(self.optimizer.get_config())
+            sum_before_clipping(self.optimizer)
             self.optimizer.build(self.trainable_variables)
         # TensorFlow would still call functions that read the old weights, which stay in memory.
         self.train_function = self.test_function = self.predict_function = None

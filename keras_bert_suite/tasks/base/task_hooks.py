@@ -29,7 +29,8 @@ class TaskHooks:
     - `preprocess(x, y, sample_weight)` turns a batch of these rows into inputs of the model, and
       `preprocess_training` a batch of `fit` or `evaluate`, if it differs;
     - `decode(outputs, rows)` turns outputs of the model into the result of `predict`;
-    - `serving_outputs(outputs, packed)` turns outputs of the model into the answers of a server;
+    - `serving_outputs(outputs, packed)`, which each task that is served defines, turns outputs of
+      the model into the answers of a server;
     - `text_ranks` are the ranks of the texts of a batch, if they are not all 1;
     - `needs_segment_packer` says whether the task must know where in a text each token was;
     - `preprocesses_in_graphs` says whether `cut_windows` and `preprocess` take tensors in graphs of
