@@ -348,7 +348,7 @@ def find_type(config):
     if not isinstance(name, str) or name not in MODEL_TYPES:
         raise ValueError(
             f"{config.path} has model_type {shorten(repr(name))}, wanted "
-            f"{', '.join(map(repr, MODEL_TYPES))}. If this model has the layers and the tokenizer "
-            'of one of these, write that name into the file, such as "model_type": "bert".'
+            f"{', '.join(map(repr, MODEL_TYPES))}. Does your model have the layers and the "
+            'tokenizer of a BERT, for example? Then set "model_type": "bert" in this file.'
         )
     return MODEL_TYPES[name]
