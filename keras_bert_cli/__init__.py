@@ -26,7 +26,7 @@ from . import (
     search,
     vocab,
 )
-from .backend import choose_backend, keep_compiled_steps
+from .backend import choose_backend, keep_compiled_steps, keep_freed_memory
 from .command_flags import UsageError, format_command_help, format_overview, parse_flags
 from .devices import needs_processes, run_processes
 from .log_noise import hide_log_noise
@@ -124,6 +124,7 @@ def _run(command, flags, arguments):
             return run_processes(flags.devices, arguments)
         choose_backend(flags.backend)
         keep_compiled_steps()
+        keep_freed_memory()
         with hide_log_noise(enabled=not flags.traceback):
             status = command.run(flags)
             sys.stdout.flush()

@@ -1,10 +1,15 @@
-"""Chooses the backend of Keras, and the folder in which JAX keeps compiled steps."""
+"""Chooses the backend of Keras, where JAX keeps compiled steps, and who keeps freed memory."""
 
+import ctypes
 import os
 import sys
 from pathlib import Path
 
 BACKENDS = ("tensorflow", "jax", "torch")
+
+#: Parameters of the C library's `mallopt`, with the variables of the environment that set them.
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4
+_MEMORY_VARIABLES = {"MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_MAX_"}
 
 
 def choose_backend(name):
@@ -40,3 +45,21 @@ def keep_compiled_steps():
     place = next(path for path in (folder, *folder.parents) if path.exists())
     if folder.is_absolute() and place.is_dir() and os.access(place, os.W_OK | os.X_OK):
         os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
+
+
+def keep_freed_memory():
+    """Lets the C library keep the memory that a step frees, for the next step.
+
+    TensorFlow allocates and frees the arrays of a step one by one. By default the C library of
+    Linux gives the memory of large arrays back to the kernel, which clears it before it hands it
+    out again. That can take as long as the step itself. The user may choose other settings by the
+    variables `MALLOC_TRIM_THRESHOLD_` and `MALLOC_MMAP_MAX_`. Other systems are left as they are.
+
+    Source: https://man7.org/linux/man-pages/man3/mallopt.3.html.
+    """
+    if sys.platform != "linux" or _MEMORY_VARIABLES & os.environ.keys():
+        return
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(_TRIM_THRESHOLD, 1 << 30)
+        library.mallopt(_MMAP_MAX, 0)

@@ -1,6 +1,7 @@
-"""Where JAX keeps what it compiles."""
+"""Where JAX keeps what it compiles, and what happens to freed memory."""
 
 import os
+import platform
 import subprocess
 import sys
 
@@ -66,3 +67,34 @@ def test_the_folder_of_compiled_steps(tmp_path, monkeypatch, own, home, wanted):
     keep_compiled_steps()
     assert os.environ.get(NAME) == (wanted and str(tmp_path / wanted))
     assert not (tmp_path / "home" / "keras_bert_suite").exists()
+
+
+#: Frees an array, and prints the share of its memory that the process still has.
+FREE_ARRAY = """
+import numpy as np
+from keras_bert_cli.backend import keep_freed_memory
+
+def count_bytes():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+
+keep_freed_memory()
+before = count_bytes()
+np.ones(50_000_000, "uint8")
+print((count_bytes() - before) / 50_000_000)
+"""
+
+
+@pytest.mark.backend_free
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the settings are those of glibc")
+@pytest.mark.parametrize(
+    ("environment", "kept"), [({}, True), ({"MALLOC_TRIM_THRESHOLD_": "131072"}, False)]
+)
+def test_freed_memory_is_kept_for_the_next_step(environment, kept):
+    found = subprocess.run(
+        [sys.executable, "-c", FREE_ARRAY],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert (float(found.stdout) > 0.9) == kept
