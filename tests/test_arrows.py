@@ -33,7 +33,7 @@ ALLOWED = {
     "instances": {"corpus", "preprocessing", "data", "files", "argument_checks"},
     "tasks": {
         *("layers", "models", "tokenizers", "preprocessing", "data"),
-        *("training", "replicas", "checkpoints", "argument_checks"),
+        *("training", "replicas", "checkpoints", "files", "argument_checks"),
     },
     "serving": {"models", "preprocessing", "data", "tasks", "checkpoints", "files"},
     "__init__": {

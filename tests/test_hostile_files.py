@@ -3,6 +3,7 @@
 `benchmarks/fuzz.py` tries thousands, in processes with little memory.
 """
 
+import errno
 import pickle
 import zipfile
 
@@ -19,6 +20,13 @@ pytestmark = pytest.mark.backend_free
 
 #: Cases of a reader of weight 1.
 CASES = 25
+#: Later cases, of those that once found a bug.
+FOUND = {
+    "shards": (25218,),
+    "rows": (28178, 28438),
+    "preset": (25021, 25060, 25064, 25109),
+    ".keras": (25053,),
+}
 
 
 @pytest.mark.parametrize("name", READERS)
@@ -30,7 +38,7 @@ def test_no_reader_does_harm(name, tmp_path):
     reader.read(valid)
     problems = [
         f"{name} {case}: {problem}"
-        for case in range(max(4, round(CASES * reader.weight)))
+        for case in (*range(max(4, round(CASES * reader.weight))), *FOUND.get(name, ()))
         if (problem := try_case(reader, valid, tmp_path / "case", f"{name} {case}"))
     ]
     assert problems == []
@@ -53,7 +61,10 @@ def test_the_watch_sees_what_no_reader_may_do(tmp_path):
 
 @pytest.mark.parametrize(
     "error",
-    [KeyError("x"), RecursionError(), ValueError("y" * 9999), OSError("no number"), TypeError()],
+    [
+        *(KeyError("x"), RecursionError(), ValueError("y" * 9999), TypeError()),
+        *(OSError("no number"), OSError(errno.ENAMETOOLONG, "File name too long", "z" * 9999)),
+    ],
 )
 def test_errors_name_the_file(tmp_path, error):
     with pytest.raises(ValueError) as caught, reading(tmp_path):

@@ -19,7 +19,7 @@ from keras_bert_suite.corpus.preparation_plan import (
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.corpus.token_shards import describe_content, is_intact, shard_name
 from keras_bert_suite.files.atomic_file import parse_sealed_json
-from keras_bert_suite.files.messages import reading
+from keras_bert_suite.files.messages import reading, shorten
 from keras_bert_suite.files.npz_file import read_integers
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
@@ -284,6 +284,6 @@ def _explain(folder, file, wanted):
 
 def _damaged(folder, file, reason):
     return ValueError(
-        f"{folder.name(file)} is damaged: {reason}. Restore the file, or prepare the corpus again "
-        "with the same arguments: it replaces damaged shards and keeps the others."
+        f"{folder.name(file)} is damaged: {shorten(reason, 400)}. Restore the file, or prepare the "
+        "corpus again with the same arguments: it replaces damaged shards and keeps the others."
     )

@@ -58,7 +58,7 @@ def read_squad(path, labelled=True, limit=None):
     reader = _Reader(path, labelled)
     for number, article in enumerate(reader.open(), 1):
         title = article.get("title", "") if isinstance(article, dict) else ""
-        where = f"{path}, article {number}" + (f" ({title!r})" if title else "")
+        where = f"{path}, article {number}" + (f" ({title!r:.100})" if title else "")
         for place, paragraph in enumerate(reader.find(article, "paragraphs", list, where), 1):
             reader.read_paragraph(paragraph, f"{where}, paragraph {place}")
             if limit is not None and len(reader.places) >= limit:

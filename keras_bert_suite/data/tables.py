@@ -15,6 +15,9 @@ from pathlib import Path
 #: The file name that stands for standard input.
 STANDARD_INPUT = "-"
 
+#: The most names of columns that a message shows.
+_MOST_NAMES = 20
+
 
 @dataclasses.dataclass(frozen=True)
 class Table:
@@ -234,7 +237,10 @@ def _find_numbered_column(path, first_row, column):
 
 def _list_names(header):
     # The first line of a file without a header is a text, and may be long.
-    return ", ".join(repr(name if len(name) < 60 else name[:57] + "...") for name in header)
+    names = [repr(name if len(name) < 60 else name[:57] + "...") for name in header[:_MOST_NAMES]]
+    if len(header) > _MOST_NAMES:
+        names.append(f"... and {len(header) - _MOST_NAMES:,} more")
+    return ", ".join(names)
 
 
 def _name(path):

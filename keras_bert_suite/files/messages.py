@@ -1,6 +1,7 @@
 """Parts of messages about files. They are short, whatever the files hold."""
 
 import contextlib
+import errno
 from pathlib import Path
 
 #: The most characters of a value or a name, and the most names, that a message shows.
@@ -44,7 +45,12 @@ def reading(path):
     except Exception as error:
         if type(error).__name__ in _ERRORS_OF_DEVICES:
             raise
-        is_of_system = isinstance(error, OSError) and error.filename is not None
+        # A name that is too long came out of the file.
+        is_of_system = (
+            isinstance(error, OSError)
+            and error.filename is not None
+            and error.errno != errno.ENAMETOOLONG
+        )
         is_good = isinstance(error, OSError | ValueError) and str(path) in str(error)
         if is_of_system or (is_good and len(str(error)) <= MAX_MESSAGE):
             raise

@@ -1,5 +1,7 @@
 """A task that is opened from a preset or a checkpoint."""
 
+import contextlib
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -22,6 +24,7 @@ from keras_bert_suite.argument_checks import (
     check_further_arguments,
     list_arguments,
 )
+from keras_bert_suite.files.messages import reading
 from keras_bert_suite.models import BACKBONES, LongformerBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.saved_task import SavedTask
@@ -180,9 +183,11 @@ def _load_preprocessor(preset, checkpoint, sequence_length, lowercase):
         )
     family = keras_hub.models.TextClassifierPreprocessor
     if _saved_class(preset, PREPROCESSOR_CONFIG_FILE, family):
-        preprocessor = get_preset_loader(preset).load_preprocessor(family)
+        with _reading(preset):
+            preprocessor = get_preset_loader(preset).load_preprocessor(family)
     elif check_file_exists(preset, TOKENIZER_CONFIG_FILE):
-        preprocessor = family.from_preset(preset)  # KerasHub finds the class by the backbone.
+        with _reading(preset):
+            preprocessor = family.from_preset(preset)  # KerasHub finds the class by the backbone.
     else:
         raise ValueError(
             f"{preset} holds no tokenizer. Pass `preprocessor`, a SegmentPacker with the tokenizer "
@@ -238,7 +243,10 @@ def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
             "saved before `quantize`."
         )
     # If the backbone is not the class' own, KerasHub's `from_preset` would look for another class.
-    task = cls.load_keras_preset(loader, load_weights, **arguments)
+    # A preset of this task needs no arguments. With some, an error may be about them.
+    is_whole = not arguments and holds_task(preset, cls)
+    with _reading(preset) if is_whole else contextlib.nullcontext():
+        task = cls.load_keras_preset(loader, load_weights, **arguments)
     is_new = not holds_task(preset, cls.preset_classes())
     if is_new:
         _choose_global_tokens(task)
@@ -287,4 +295,10 @@ def _saved_class(preset, file, family):
     """Whether a file of a preset holds the configuration of a class of a family."""
     if not check_file_exists(preset, file):
         return False
-    return issubclass(check_config_class(load_json(preset, file)), family)
+    with _reading(preset):
+        return issubclass(check_config_class(load_json(preset, file)), family)
+
+
+def _reading(preset):
+    """`reading` for a preset on this machine. Errors of a hub say nothing about the preset."""
+    return reading(preset) if os.path.isdir(preset) else contextlib.nullcontext()
