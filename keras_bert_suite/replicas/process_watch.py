@@ -85,7 +85,11 @@ class ProcessWatch:
             yield callbacks
             return
         self._name = f"keras_bert_suite/{next(_numbers)}"
-        store = open_store(self._patience)
+        try:
+            store = open_store(self._patience)
+        except RuntimeError as error:
+            place = f"a call before `{self.call}`"
+            raise LostProcessError(_describe_end_of_store(place, error)) from error
         self._show(store)  # If this process is lost at once, the others know that it had come.
         thread = threading.Thread(target=self._run, args=(store,), daemon=True)
         thread.start()
@@ -123,10 +127,7 @@ class ProcessWatch:
                 self._lost = self._look(store, others)
             except RuntimeError as error:
                 place = others[0].place if 0 in others else "this process"
-                self._lost = (
-                    f"Process 0, which keeps the signs of all processes, has ended. It was last "
-                    f"seen in {place}. ({type(error).__name__})"
-                )
+                self._lost = _describe_end_of_store(place, error)
             if self._lost is not None:
                 self._has_lost.set()
                 break
@@ -260,6 +261,13 @@ def _list_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
     if callbacks is None or isinstance(callbacks, keras.callbacks.Callback):
         return [] if callbacks is None else [callbacks]
     return list(getattr(callbacks, "callbacks", callbacks))
+
+
+def _describe_end_of_store(place: str, error: RuntimeError) -> str:
+    return (
+        "Process 0, which keeps the signs of all processes, has ended. It was last seen in "
+        f"{place}. Look at its log. ({type(error).__name__})"
+    )
 
 
 def _is_of_collective(error: BaseException) -> bool:

@@ -261,6 +261,9 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
             x, batch_size: as for `fit`.
             steps: int. Only the first `steps` batches of rows are answered. None answers all rows.
             **kwargs: `verbose` and `callbacks`, as in Keras.
+
+        Raises:
+            ValueError: in all processes of JAX, if they have different models, arguments or rows.
         """
         return predict(self, x, batch_size, steps, self.decode, **kwargs)
 
