@@ -136,7 +136,7 @@ def check_shared(call, task, source, steps):
     """
     if find_group().count > 1:
         data = _describe_data("data", source)
-        check_same(call, {**_describe_model(task), "steps": steps, **data})
+        check_same(call, {**_describe_model(task), **data, "steps": steps})
 
 
 def share_batch(call, batch):
