@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import hashlib
 import json
 import os
 import zipfile
@@ -65,24 +66,30 @@ def check_model(path):
     raise FileNotFoundError(f"{path} does not exist. {hint}")
 
 
-def check_corpus(path):
-    """Checks that there is a prepared corpus at a path, before a framework is imported.
+def digest_corpus(path):
+    """The SHA-256 of the manifest of a prepared corpus, before a framework is imported.
+
+    The manifest has the checksums of all shards. So corpora with the same manifest are the same.
 
     Raises:
         FileNotFoundError: if there is no corpus, or `keras-bert prepare` has not finished it.
     """
-    if "://" in path:
-        import fsspec
-
-        files, root = fsspec.url_to_fs(path)
-        finished = files.isfile(f"{root.rstrip('/')}/manifest.json")
-    else:
-        finished = (Path(path) / "manifest.json").is_file()
-    if not finished:
+    try:
+        with _open_manifest(path) as file:
+            return hashlib.sha256(file.read()).hexdigest()
+    except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(
             f"{path} holds no finished corpus: there is no manifest.json in it. Make one with "
             "keras-bert prepare; a run that was stopped goes on with the same arguments."
-        )
+        ) from None
+
+
+def _open_manifest(path):
+    if "://" in path:
+        import fsspec
+
+        return fsspec.open(f"{path.rstrip('/')}/manifest.json", "rb")
+    return open(Path(path) / "manifest.json", "rb")
 
 
 def is_saved_model(path):

@@ -53,11 +53,17 @@ from .command_flags import UsageError, define_path
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
 from .devices import define_devices_flag, is_leader, use_devices
 from .masker_flags import check_masker_flags, define_masker_flags
-from .model_paths import check_corpus, check_model
+from .model_paths import check_model, digest_corpus
 from .new_models import MODEL_FLAGS, check_model_flags, define_model_flags, make_backbone
 from .objectives import MODES, OBJECTIVES, choose_objective, list_defaults, make_task_arguments
 from .outputs import write_output
-from .pretrain_folder import claim_folder, find_report_every, keep_defaults, read_run
+from .pretrain_folder import (
+    CORPUS_DIGESTS,
+    claim_folder,
+    find_report_every,
+    keep_defaults,
+    read_run,
+)
 from .run_settings import find_digest, report_stop, write_settings
 
 REQUIRED = ("corpus", "output", "steps")
@@ -216,8 +222,6 @@ def begin_run(values, output):
         check_tensorboard()
     if values.checkpoint:
         check_model(values.checkpoint)
-    for folder in read_shares(values.corpus):
-        check_corpus(folder)
     settings = {**settings_of(values), "report_every": report_every}
     if not is_leader(values):
         return contextlib.nullcontext({**settings, "finished": before.get("finished", 0)})
@@ -333,6 +337,8 @@ def settings_of(values):
     """dict of the settings that a run must keep: flags, and the hashes of small files."""
     left_out = (*MAY_CHANGE, *(MODEL_FLAGS if values.checkpoint else ()))
     settings = {name: values[name].value for name in values if name not in left_out}
+    corpora = read_shares(values.corpus).items()
+    settings[CORPUS_DIGESTS] = [[digest_corpus(folder), share] for folder, share in corpora]
     for name in ("lexicon", "similar_words"):
         if values[name].value:
             settings[f"{name} (SHA-256)"] = find_digest(values[name].value)

@@ -16,6 +16,9 @@ from .run_settings import (
 )
 from .standalone import folder_lock, messages
 
+#: The setting with the digest and the share of each corpus. Runs of older versions do not have it.
+CORPUS_DIGESTS = "corpus (SHA-256)"
+
 #: The flags that runs of older versions do not name, with the values that these runs had.
 FORMER_VALUES = {
     "objective": "masked_lm",
@@ -114,9 +117,14 @@ def _check_run(output, before, settings):
             "Give it the same flags to go on, raise --steps to prolong it, or choose another "
             "--output."
         )
-        # The folder may have been moved.
-        before_moved = {**before, "steps": steps, "output": settings["output"]}
-        check_settings(output, before_moved, settings, advice)
+        digests = settings[CORPUS_DIGESTS]
+        # The folder may have been moved, and so may the corpora.
+        moved = {"output": settings["output"], CORPUS_DIGESTS: digests}
+        if before.get(CORPUS_DIGESTS) == digests:
+            moved["corpus"] = settings["corpus"]
+        elif CORPUS_DIGESTS in before:
+            moved[CORPUS_DIGESTS] = before[CORPUS_DIGESTS]
+        check_settings(output, {**before, **moved, "steps": steps}, settings, advice)
     elif holds_files(output):
         raise FileExistsError(
             f"{output} holds files, but no run of keras-bert pretrain. Choose another path."

@@ -28,6 +28,8 @@ from keras_bert_suite import (
     ModernBertBackbone,
     Pretrainer,
 )
+from keras_bert_suite.layers import LAYOUT_ARGUMENT
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 from keras_bert_suite.training.model_variables import named_variables
 
 B, L, P, V, STEPS = 8, 12, 3, 32, 10
@@ -36,7 +38,7 @@ B, L, P, V, STEPS = 8, 12, 3, 32, 10
 VALIDATION_STEPS = 1000 * STEPS
 
 #: name -> (shape of the mesh, or number of devices that share batches alone, or None; batches;
-#: arguments of `build`).
+#: arguments of `build`, and "packed" for sequence packing).
 RUNS = {
     "small alone": (None, 5, {"num_layers": 1}),
     "small 2x2": ((2, 2), 5, {"num_layers": 1}),
@@ -50,6 +52,9 @@ RUNS = {
     "lora 2x2": ((2, 2), STEPS, {"lora": True}),
     "albert alone": (None, STEPS, {"model": AlbertBackbone}),
     "albert 1x4": ((1, 4), STEPS, {"model": AlbertBackbone}),
+    "packed alone": (None, STEPS, {"num_layers": 1, "dropout": 0.0}),
+    "packed 4 devices": (4, STEPS, {"num_layers": 1, "dropout": 0.0, "packed": True}),
+    "packed 2x2": ((2, 2), STEPS, {"num_layers": 1, "dropout": 0.0, "packed": True}),
     "modern alone": (None, STEPS, {"model": ModernBertBackbone}),
     "modern 1x4": ((1, 4), STEPS, {"model": ModernBertBackbone}),
 }
@@ -79,10 +84,10 @@ class Batches(grain.MapDataset):
         return x, {"mlm": rng.integers(5, V, (rows, P)).astype("int32")}, {"mlm": weights}
 
 
-def build(model=BertBackbone, lora=False, num_layers=2, **arguments):
-    """A pretrainer whose dropout is on."""
+def build(model=BertBackbone, lora=False, num_layers=2, dropout=0.1, **arguments):
+    """A pretrainer, by default with dropout."""
     keras.utils.set_random_seed(0)
-    dropout = {"attention_dropout": 0.1} if model is ModernBertBackbone else {"dropout": 0.1}
+    name = "attention_dropout" if model is ModernBertBackbone else "dropout"
     backbone = model(
         vocabulary_size=V,
         num_layers=num_layers,
@@ -90,7 +95,7 @@ def build(model=BertBackbone, lora=False, num_layers=2, **arguments):
         hidden_dim=16,
         intermediate_dim=32,
         max_sequence_length=16,
-        **dropout,
+        **{name: dropout},
         **arguments,
     )
     task = Pretrainer(backbone, next_sentence=False)
@@ -116,6 +121,8 @@ def distribute(devices):
 
 def train(num_batches, arguments):
     """dict of arrays: losses, outputs before the training, and all variables after it."""
+    arguments = dict(arguments)
+    packed = arguments.pop("packed", False)
     task = build(**arguments)
     x, _, _ = Batches()[0]
     arrays = {"outputs": np.asarray(task.predict_on_batch(x)["mlm"])}
@@ -123,7 +130,13 @@ def train(num_batches, arguments):
     note = keras.callbacks.LambdaCallback(
         on_train_batch_end=lambda batch, logs: losses.append(logs["loss"])
     )
-    task.fit(Batches(), steps_per_epoch=num_batches, verbose=0, callbacks=[note])
+    task.fit(
+        Batches(),
+        steps_per_epoch=num_batches,
+        sequence_packing=packed,
+        verbose=0,
+        callbacks=[note],
+    )
     arrays["losses"] = np.array(losses)
     if num_batches == STEPS:
         arrays["evaluated"] = np.array(task.evaluate(Batches(), verbose=0))
@@ -137,15 +150,19 @@ def train(num_batches, arguments):
 
 
 def count_exchanges():
-    """dict of kind -> number, what the devices exchange in a forward pass of two blocks on 2x2."""
+    """Dicts of kind -> number, what devices exchange in a forward pass of two blocks on 2x2.
+
+    The first is that of padded rows, the second that of packed rows.
+    """
     with distribute((2, 2)):
         backbone = build().backbone
         mesh = keras.distribution.distribution().device_mesh
         layout = keras.distribution.TensorLayout(("batch", None), mesh)
-        x = {
-            name: keras.distribution.distribute_tensor(np.ones((B, L), "int32"), layout)
-            for name in backbone.input
-        }
+        ones = np.ones((B, L), "int32")
+        x = {name: keras.distribution.distribute_tensor(ones, layout) for name in backbone.input}
+        packed = lay_out_sequences(ones, num_shares=2)
+        layout = keras.distribution.TensorLayout(("batch", None, None), mesh)
+        packed = {LAYOUT_ARGUMENT: keras.distribution.distribute_tensor(packed, layout)}
         state = (
             [v.value for v in backbone.trainable_variables],
             [v.value for v in backbone.non_trainable_variables],
@@ -154,9 +171,12 @@ def count_exchanges():
         def encode(trainable, others, x):
             return backbone.stateless_call(trainable, others, x)[0]["sequence_output"]
 
-        program = jax.jit(encode).lower(*state, x).compile().as_text()
+        programs = [
+            jax.jit(encode).lower(*state, inputs).compile().as_text()
+            for inputs in (x, {**x, **packed})
+        ]
     kinds = "all-reduce|all-gather|all-to-all|collective-permute|reduce-scatter"
-    return collections.Counter(re.findall(rf" ({kinds})\(", program))
+    return [collections.Counter(re.findall(rf" ({kinds})\(", program)) for program in programs]
 
 
 def predict_numbers():

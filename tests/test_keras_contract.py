@@ -138,6 +138,10 @@ CUDNN = {
     "MaskType": None,
 }
 
+#: Methods of JAX's private client of its coordination service. Without them a process of JAX that
+#: is lost is not named.
+JAX_CLIENT = ("key_value_set", "key_value_dir_get")
+
 #: Names of internal modules of Keras and KerasHub: module -> (name -> parameters, what breaks).
 INTERNAL = {
     "keras_hub.src.utils.preset_utils": (
@@ -279,6 +283,16 @@ def test_keras_calls_the_methods_that_are_overridden():
 def test_methods_under_tensorflow(name):
     cls, parameters, breaks = TENSORFLOW[name]
     assert list(inspect.signature(getattr(cls, name)).parameters) == parameters, breaks
+
+
+@pytest.mark.skipif(keras.config.backend() != "jax", reason="the service of JAX")
+def test_the_store_of_the_processes_of_jax():
+    from jax._src import distributed
+    from jax._src.lib import _jax
+
+    assert distributed.global_state.client is None  # This process is alone.
+    for name in JAX_CLIENT:
+        assert hasattr(_jax.DistributedRuntimeClient, name), name
 
 
 @pytest.mark.skipif(keras.config.backend() != "torch", reason="the trainer of PyTorch")

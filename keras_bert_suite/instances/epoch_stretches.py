@@ -52,7 +52,7 @@ class EpochStretches:
         self._block_counts = block_counts
         self._division = len(block_counts), num_stretches, seed
         self._batch_size = batch_size
-        self._latest = None, None
+        self._latest = ()
         self.num_batches = int(block_counts.sum()) // batch_size
 
     def locate(self, epoch, batch):
@@ -73,12 +73,16 @@ class EpochStretches:
 
     def _end_stretches(self, epoch):
         """int64 (T + 1,), the batches before each stretch, then `num_batches`."""
-        known, ends = self._latest
-        if known != epoch:
-            stretches = divide_blocks(*self._division, epoch)
-            counts = [0, *(self._block_counts[blocks].sum() for blocks in stretches)]
-            ends = np.cumsum(counts) // self._batch_size
-            self._latest = epoch, ends  # One assignment, since threads share this object.
+        latest = self._latest
+        for known, ends in latest:
+            if known == epoch:
+                return ends
+        stretches = divide_blocks(*self._division, epoch)
+        counts = [0, *(self._block_counts[blocks].sum() for blocks in stretches)]
+        ends = np.cumsum(counts) // self._batch_size
+        # At the end of an epoch the next is asked for, too. One assignment, since threads share
+        # this object.
+        self._latest = (*latest[-1:], (epoch, ends))
         return ends
 
 

@@ -24,7 +24,8 @@ class InstancePlan:
     """The instances of some documents in one epoch, in the order of the documents.
 
     Attributes:
-        documents: int64 (D,), the number of each document in the corpus.
+        documents: int64 (D,), the number of each document in the corpus. The last ones may be
+            there for random second texts only.
         document_begins: int64 (D + 1,), the tokens before each document, counted from the first
             token of the first document; then all tokens.
         starts: int64 (N, 2), (N, 1) without pairs; the number of the first token of each
@@ -50,7 +51,8 @@ class InstancePlanner:
     Each block has a random generator of its own. The blocks that are planned together exchange
     random second texts, which are drawn from all of their documents. So only the lengths of these
     blocks are needed. Blocks that are drawn from the whole corpus give second texts from the whole
-    corpus.
+    corpus. If the blocks have a single document, the next block with a document lends its documents
+    for second texts.
 
     Modes:
         "pairs": Google's `create_pretraining_data.py`. A gathering is consecutive sentences of a
@@ -81,7 +83,7 @@ class InstancePlanner:
     at least one sentence, but a sentence that is longer than a row is divided.
 
     Google's code tries ten times to find another document for a random B, and then takes the same
-    document. This class always takes another document, unless the blocks have a single document.
+    document. This class always takes another document, unless the corpus has a single document.
 
     Args:
         corpus: `TokenCorpus`.
@@ -137,11 +139,13 @@ class InstancePlanner:
     def _plan_blocks(self, epoch, numbers):
         """`documents` and `document_begins` of a plan, and a list of its other arrays by block."""
         blocks = [self.corpus.read_block(number) for number in numbers]
+        if self.mode in PAIR_MODES and sum(map(_count_documents, blocks)) == 1:
+            blocks += self._borrow_block(numbers)
         documents, document_starts, tokens_before = _join(blocks)
         plan_block = plan_pairs if self.mode in PAIR_MODES else plan_rows
         parts, first = [], 0
-        for number, block in zip(numbers, blocks, strict=True):
-            end = first + len(block.document_starts) - 1
+        for number, block in zip(numbers, blocks, strict=False):
+            end = first + _count_documents(block)
             # Blocks are counted from 1 here. NumPy pads a seed with zeros, so block 0 would have
             # the seed [seed, epoch], which orders the instances.
             rng = np.random.default_rng([self.seed, epoch, int(number) + 1])
@@ -151,9 +155,25 @@ class InstancePlanner:
             first = end
         return documents, tokens_before[document_starts], parts
 
+    def _borrow_block(self, numbers):
+        """A list of the next block that has a document, after `numbers` and from the beginning on.
+
+        It is empty if there is no other document.
+        """
+        filled = np.flatnonzero(self.corpus.block_sentences)
+        others = filled[~np.isin(filled, numbers)]
+        if not len(others):
+            return []
+        later = others[others > max(numbers)]
+        return [self.corpus.read_block(int((later if len(later) else others)[0]))]
+
     def count(self, block):
         """Counts the instances of a block in epoch 0."""
         return len(self.plan(0, [block]))
+
+
+def _count_documents(block):
+    return len(block.document_starts) - 1
 
 
 def _join(blocks):

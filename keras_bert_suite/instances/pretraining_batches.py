@@ -161,14 +161,12 @@ class PretrainingBatches(grain.MapDataset):
         """
         if isinstance(index, slice):
             return self.slice(index)
-        epoch, place = divmod(index, len(self))
-        # With static masks all epochs have the stretches of epoch 0.
-        division = epoch if self._masker.dynamic else 0
-        stretch, batch, num_batches = self._stretches.locate(division, place)
-        number = epoch * self._num_stretches + stretch
-        plan, order = self._plans(number)
+        epoch, stretch, batch, num_batches = self._locate(index)
+        plan, order = self._plans(epoch * self._num_stretches + stretch)
         if 2 * batch >= num_batches:
-            self._plans.prepare(number + 1)
+            # A stretch may have no batch. The next one that is read begins with this batch.
+            next_epoch, next_stretch, _, _ = self._locate(index - batch + num_batches)
+            self._plans.prepare(next_epoch * self._num_stretches + next_stretch)
         places = np.arange(batch * self._batch_size, (batch + 1) * self._batch_size)
         rows = order[places % len(order)]
         ranges = TokenRanges(
@@ -183,6 +181,13 @@ class PretrainingBatches(grain.MapDataset):
         masked = self._masker(packed, row_ids=(stretch << 32) + rows.astype("int64"), epoch=epoch)
         labels = None if plan.labels is None else plan.labels[rows].astype("int32")
         return name_arrays(masked, labels)
+
+    def _locate(self, index: int) -> tuple[int, int, int, int]:
+        """The epoch of a batch, and the result of `EpochStretches.locate`."""
+        epoch, place = divmod(index, len(self))
+        # With static masks all epochs have the stretches of epoch 0.
+        division = epoch if self._masker.dynamic else 0
+        return epoch, *self._stretches.locate(division, place)
 
     def check_task(self, task: keras.Model) -> None:
         """Raises a ValueError if a task cannot learn from the rows of the masker.

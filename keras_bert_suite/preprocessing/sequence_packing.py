@@ -10,7 +10,9 @@ import numpy as np
 FIXED_COST = 512
 
 
-def lay_out_sequences(padding_mask: np.ndarray, compiled: bool = False) -> np.ndarray:
+def lay_out_sequences(
+    padding_mask: np.ndarray, compiled: bool = False, num_shares: int = 1
+) -> np.ndarray:
     """Finds a place in packed rows for each token of a batch.
 
     No row of the batch is divided. Wide packed rows are fuller, and narrow packed rows
@@ -23,23 +25,27 @@ def lay_out_sequences(padding_mask: np.ndarray, compiled: bool = False) -> np.nd
             has at most two significant bits, and their width is rounded up, by at most a half.
             Batches of 32 rows of 16 to 512 tokens then have four shapes, and packed rows are 87%
             full. Short texts of very different length still have twenty shapes.
+        num_shares: int S, the devices that share the batch. Each packed row has the rows of one
+            share, and all shares have the same number of packed rows. S must divide the rows.
 
     Returns:
-        int32 (R, W), b * L + l of the token at each place, and -1 at places without a token.
+        int32 (R, W), b * L + l of the token at each place, and -1 at places without a token. With
+        several shares (S, R, W), where share s has the tokens of rows s B / S to (s + 1) B / S.
 
     Source: Coffman, Garey and Johnson, 1978, An application of bin-packing to multiprocessor
     scheduling (MULTIFIT, by first-fit decreasing, here best-fit).
     """
     width = padding_mask.shape[-1]
-    is_token = padding_mask.reshape(-1, max(width, 1)) != 0
-    lengths = is_token.sum(axis=1)
-    rows, width = _choose_rows(lengths, compiled)
-    layout = np.full((len(rows), width), -1, "int32")
+    is_token = padding_mask.reshape(num_shares, -1, max(width, 1)) != 0
+    shares, width = _choose_rows(is_token.sum(axis=2), compiled)
+    layout = np.full((num_shares, len(shares[0]), width), -1, "int32")
     tokens = np.arange(is_token.size, dtype="int32").reshape(is_token.shape)
-    for place, row in zip(layout, rows, strict=True):
-        filled = np.concatenate([tokens[b][is_token[b]] for b in row]) if row else tokens[0, :0]
-        place[: len(filled)] = filled
-    return layout
+    for s, rows in enumerate(shares):
+        for place, row in zip(layout[s], rows, strict=True):
+            filled = [tokens[s, b][is_token[s, b]] for b in row]
+            if filled:
+                place[: sum(map(len, filled))] = np.concatenate(filled)
+    return layout if num_shares > 1 else layout[0]
 
 
 def split_sequences(
@@ -119,10 +125,15 @@ def fill_rows(lengths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def _choose_rows(lengths, compiled):
-    """(rows as `fill_rows` makes them, their width)."""
-    total, longest = int(lengths.sum()), int(lengths.max(initial=0))
+    """(the rows of each share as `fill_rows` makes them, and equally many; their width).
+
+    Args:
+        lengths: int (S, N).
+        compiled: bool.
+    """
+    total, longest = int(lengths.sum(axis=1).max()), int(lengths.max(initial=0))
     if not total:
-        return [[]], 1  # A place without a token.
+        return [[[]] for _ in lengths], 1  # A place without a token.
     best, least = None, np.inf
     number = -(-total // longest)
     # The condition bounds the cost from below by the cost of `number` rows without padding. This
@@ -130,14 +141,16 @@ def _choose_rows(lengths, compiled):
     while number and total * (FIXED_COST + total / number) < least:
         if compiled:
             number = _round_down(number, 2)
-        width = _find_width(lengths, number)
+        width = max(_find_width(share, number) for share in lengths)
         if compiled:
             width += -width % max(1, (1 << width.bit_length()) // 4)
-        rows = fill_rows(lengths, width)
-        rows += [[] for _ in range(number - len(rows))] if compiled else []
-        cost = len(rows) * width * (FIXED_COST + width)
+        shares = [fill_rows(share, width) for share in lengths]
+        num_rows = number if compiled else max(map(len, shares))
+        for rows in shares:
+            rows += [[] for _ in range(num_rows - len(rows))]
+        cost = num_rows * width * (FIXED_COST + width)
         if cost < least:
-            best, least = (rows, width), cost
+            best, least = (shares, width), cost
         number = number * 7 // 8
     return best
 

@@ -13,6 +13,9 @@ from keras_bert_suite.replicas.processes import exchange
 #: What a process tells the others in place of a digest, when it has no batch any more.
 _END = "end"
 
+#: The same before the text of an error with which it has read a batch.
+_ERROR = "error "
+
 
 def compare_batches(batches: Iterator[Any]) -> Iterator[Any]:
     """Yields each batch after all processes have read the same batch.
@@ -24,11 +27,18 @@ def compare_batches(batches: Iterator[Any]) -> Iterator[Any]:
         batches: iterator of nested dicts and tuples of arrays.
 
     Raises:
-        ValueError: in all processes, if one has read another batch, or has no batch any more.
+        ValueError: in all processes, if one has read another batch, or has no batch any more. If a
+            batch cannot be read in one process, its error is raised there.
     """
     for number in itertools.count(1):
-        batch = next(batches, None)
-        digests = exchange(_END if batch is None else digest_batch(batch))
+        try:
+            batch = next(batches, None)
+            own = _END if batch is None else digest_batch(batch)
+        except Exception as error:
+            # The others wait for a digest.
+            exchange(_ERROR + f"{type(error).__name__}: {error}"[:500])
+            raise
+        digests = exchange(own)
         for index, digest in enumerate(digests):
             if digest != digests[0]:
                 raise ValueError(_describe_difference(digests, index, number))
@@ -52,6 +62,12 @@ def digest_batch(batch: Any) -> str:
 
 
 def _describe_difference(digests: list[str], index: int, number: int) -> str:
+    failed = [i for i in (0, index) if digests[i].startswith(_ERROR)]
+    if failed:
+        return (
+            f"Process {failed[0]} could not read batch {number}: "
+            f"{digests[failed[0]].removeprefix(_ERROR)}"
+        )
     if _END in (digests[0], digests[index]):
         short, other = (0, index) if digests[0] == _END else (index, 0)
         difference = f"process {short} has no batch {number}, but process {other} has one"

@@ -414,6 +414,32 @@ def test_a_run_of_an_older_version_goes_on(tmp_path, monkeypatch, checkpoint):
 
 
 @pytest.mark.backend_free
+def test_a_run_goes_on_with_a_moved_corpus_but_not_with_another(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shards").mkdir()
+    (tmp_path / "shards/manifest.json").write_text("1")
+
+    def begin(corpus):
+        command = [f"--corpus={corpus}", "--output=run", "--steps=4"]
+        values = parse_flags("pretrain", pretrain, command)
+        with pretrain.begin_run(values, tmp_path / "run"):
+            (tmp_path / "run/checkpoints/step-00000002").mkdir(parents=True, exist_ok=True)
+
+    begin("shards")
+    (tmp_path / "shards").rename("moved")
+    begin("moved")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/manifest.json").write_text("2")
+    with pytest.raises(ValueError, match="--corpus was 'moved' and is 'other'"):
+        begin("other")
+    (tmp_path / "moved/manifest.json").write_text("2")
+    with pytest.raises(ValueError, match=r"--corpus \(SHA-256\) was \[\['"):
+        begin("moved")
+    with pytest.raises(FileNotFoundError, match="shards holds no finished corpus"):
+        begin("shards")
+
+
+@pytest.mark.backend_free
 def test_a_file_of_a_pretrainer_is_refused_by_its_name(run, pretrained, tmp_path):
     file = tmp_path / "run.keras"
     Pretrainer.from_preset(pretrained / "model").save(file)

@@ -271,6 +271,25 @@ def test_a_block_may_have_no_document(mode, monkeypatch):
     assert len(planner.plan(0, [0, 1])) == len(planner.plan(0, [0])) > 0
 
 
+@pytest.mark.parametrize(("blocks", "own", "other"), [([0], 0, 1), ([2], 1, 2), ([4, 5], 2, 0)])
+def test_a_document_that_is_planned_alone_gets_random_texts_of_the_next(
+    blocks, own, other, monkeypatch
+):
+    monkeypatch.setattr(token_corpus, "SENTENCES_PER_BLOCK", 4)
+    # Block 5 is within the last document.
+    corpus = make_corpus([1] * 10, [1] * 9, [1] * 8)
+    planner, labels = InstancePlanner(corpus, 6), []
+    for epoch in range(4):
+        plan = planner.plan(epoch, blocks)
+        documents = plan.documents[
+            np.searchsorted(plan.document_begins, plan.starts, side="right") - 1
+        ]
+        assert (documents[:, 0] == own).all()
+        np.testing.assert_array_equal(documents[:, 1], np.where(plan.labels == 1, other, own))
+        labels += plan.labels.tolist()
+    assert {0, 1} == {*labels}
+
+
 def test_a_corpus_of_one_document_is_its_own_random_next():
     plan = InstancePlanner(make_corpus([4]), 16).plan(0)
     assert spans(plan) == [[(0, 4), (0, 4)]] and plan.labels.tolist() == [1]

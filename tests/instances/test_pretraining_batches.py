@@ -10,7 +10,7 @@ from small_texts import VOCABULARY, make_reviews
 from keras_bert_suite import TokenMasker, WordPieceTokenizer
 from keras_bert_suite.corpus import token_corpus
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
-from keras_bert_suite.instances import epoch_stretches
+from keras_bert_suite.instances import epoch_stretches, pretraining_batches
 from keras_bert_suite.instances.instance_planner import MODES, InstancePlanner
 from keras_bert_suite.instances.instance_ranges import plan_rows
 from keras_bert_suite.instances.pretraining_batches import SHUFFLE_BLOCKS, PretrainingBatches
@@ -132,6 +132,14 @@ def test_a_resume_in_mid_epoch_goes_on_where_it_stopped(shuffle_blocks, small_bl
 def test_a_document_longer_than_blocks(mode, shuffle_blocks, small_blocks, monkeypatch):
     """Most blocks have no document. The instances of some blocks are estimated."""
     monkeypatch.setattr(epoch_stretches, "BLOCKS_COUNTED", 3)
+    plan_stretch, sizes = pretraining_batches._plan_stretch, []
+
+    def note_size(*arguments):
+        plan, order = plan_stretch(*arguments)
+        sizes.append(len(plan))
+        return plan, order
+
+    monkeypatch.setattr(pretraining_batches, "_plan_stretch", note_size)
     texts = make_reviews(400)[0]
     ids = TOKENIZER.tokenize(texts)
     starts = [0, 6, 206, 212, 218, 224, 230, 236, 242, 248, 254, 390, 400]
@@ -145,6 +153,8 @@ def test_a_document_longer_than_blocks(mode, shuffle_blocks, small_blocks, monke
         rows = {tuple(row) for i in range(2 * len(batches)) for row in unmask(batches[i])}
         # The long documents are most of the corpus.
         assert len(batches) > 20 and len(rows) > 60
+    # A stretch without batches is not planned.
+    assert min(sizes) > 0
 
 
 def test_an_epoch_visits_its_instances_once():

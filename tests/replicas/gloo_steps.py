@@ -42,6 +42,11 @@ def run_steps(rank, folder, names):
     yield "uneven batch", catch(lambda: fit(batch_size=3))
     yield "other order", catch(lambda: fit(batches=Reordered(rank)))
     yield "fewer batches", catch(lambda: fit(batches=iter(BATCHES[rank:]), epochs=1))
+    yield "unreadable batch", catch(lambda: fit(batches=unreadable(rank), epochs=1))
+    yield "other call", catch(lambda: fit() if rank else evaluate(FIRST, LABELS))
+    yield "other batch", catch(lambda: build().train_on_batch(*BATCHES[rank]))
+    yield "other batches", catch(lambda: build().test_on_batch(*BATCHES[rank]))
+    yield "by batch", fit_by_batch(rank)
     yield "same order", fit(batches=Reordered(1))
     yield "evaluated other data", catch(lambda: evaluate(*other_rows))
     yield "evaluated fewer batches", catch(lambda: evaluate(iter(BATCHES[: len(BATCHES) - rank])))
@@ -91,14 +96,30 @@ def fit(folder=None, callbacks=(), texts=FIRST, batches=None, dropout=0.0, fits=
     return progress, int(task.optimizer.iterations), [np.array(w) for w in task.get_weights()]
 
 
+def fit_by_batch(seed=0):
+    """Trains a classifier on each batch, and returns what the calls return and the weights."""
+    task = build(seed=seed)
+    results = [task.train_on_batch(*batch) for batch in BATCHES]
+    results += [task.test_on_batch(*BATCHES[0])]
+    return np.array(results), [np.array(w) for w in task.get_weights()]
+
+
+def unreadable(rank):
+    """Yields batches, until the second of process 1 is an error."""
+    yield BATCHES[0]
+    if rank == 1:
+        raise OSError("The disk is gone.")
+    yield from BATCHES[1:]
+
+
 def evaluate(x, y=None, **arguments):
     """The logs of an evaluation of a classifier that is not trained."""
     return build().evaluate(x, y, return_dict=True, verbose=0, **arguments)
 
 
-def build(dropout=0.0, **optimizer):
+def build(dropout=0.0, seed=0, **optimizer):
     """A compiled classifier."""
-    keras.utils.set_random_seed(0)
+    keras.utils.set_random_seed(seed)
     task, _ = make_task("texts", "SegmentPacker", dropout=dropout)
     task.compile(AdamW(1e-3, epsilon=1e-4, **optimizer))
     return task
@@ -157,4 +178,4 @@ class Signal(keras.callbacks.Callback):
         if self._left == 0:
             os.kill(os.getpid(), self._number)
 
-    on_test_batch_end = on_train_batch_end
+    on_test_batch_end = on_predict_batch_end = on_train_batch_end

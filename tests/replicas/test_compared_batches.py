@@ -1,10 +1,15 @@
 """Batches are compared between processes as they are read."""
 
+from types import SimpleNamespace
+
+import grain
 import numpy as np
 import pytest
 
-from keras_bert_suite.replicas import compared_batches
+from keras_bert_suite.replicas import Group, compared_batches
 from keras_bert_suite.replicas.compared_batches import compare_batches, digest_batch
+from keras_bert_suite.tasks.base import joint_start
+from keras_bert_suite.tasks.base.batch_sources import BatchSource
 
 pytestmark = pytest.mark.backend_free
 
@@ -37,3 +42,34 @@ def test_the_process_with_fewer_batches_is_named(monkeypatch):
     monkeypatch.setattr(compared_batches, "exchange", lambda digest: ["end", digest])
     with pytest.raises(ValueError, match="process 0 has no batch 1, but process 1 has one"):
         next(compare_batches(iter([BATCH])))
+
+
+def test_endless_datasets_are_compared_by_their_first_batches(monkeypatch):
+    """Datasets of two processes that differ in their order, and never end."""
+    monkeypatch.setattr(joint_start, "find_group", lambda: Group(0, 2))
+    task = SimpleNamespace(variables=[], loss=None)
+
+    def check(*orders):
+        """What process 0 says if each process has the batches of an order, again and again."""
+        sources = [
+            BatchSource(
+                grain.MapDataset.source(np.array(order)).map(lambda i: (np.full(2, i),)).repeat(),
+                lambda *batch: batch,
+            )
+            for order in orders
+        ]
+        assert all(source.num_batches is None for source in sources)
+        told = []
+
+        def exchange(own):
+            told.append(own)
+            return told[::-1]
+
+        # Process 1 tells its facts, and process 0 compares its own with them.
+        monkeypatch.setattr(joint_start, "exchange", exchange)
+        for source in reversed(sources):
+            joint_start.check_shared("evaluate", task, source, 5)
+
+    check([1, 2, 3], [1, 2, 3])
+    with pytest.raises(ValueError, match="process 1 has another data than process 0"):
+        check([1, 2, 3], [1, 3, 2])

@@ -14,6 +14,7 @@ from replicas.gloo_steps import (
     Reordered,
     evaluate,
     fit,
+    fit_by_batch,
 )
 from replicas.worker_processes import read_results, start_processes
 
@@ -42,6 +43,7 @@ def pair(folder, alone):
     alone.update({name: run_case(name) for name in CASES})
     alone["accumulated"] = fit(**ACCUMULATED)
     alone["same order"] = fit(batches=Reordered(1))
+    alone["by batch"] = fit_by_batch()
     alone["evaluated"] = evaluate(iter(BATCHES))
     return read_results(processes)
 
@@ -60,6 +62,9 @@ DIFFERENCES = {
     "other validation data": "process 1 has another validation data than process 0",
     "other order": "process 1 has another batch 1 than process 0",
     "fewer batches": "process 1 has another batch 1 than process 0",
+    "other call": "process 0 has called `evaluate` and process 1 `fit`",
+    "other batch": "`train_on_batch`, but process 1 has another batch than process 0",
+    "other batches": "`test_on_batch`, but process 1 has another batch than process 0",
     "evaluated other data": "process 1 has another data than process 0",
     "evaluated fewer batches": "process 1 has no batch 3, but process 0 has one",
     "not finite": "values that are not finite",
@@ -77,6 +82,18 @@ def test_batches_that_are_compared_one_by_one_train_as_one(pair, alone):
         for found, wanted in zip(results["same order"][2], alone["same order"][2], strict=True):
             np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
         assert results["evaluated"] == pytest.approx(alone["evaluated"], rel=1e-5)
+
+
+def test_a_batch_that_one_process_cannot_read_is_an_error_in_both(pair):
+    assert "Process 1 could not read batch 2: OSError" in pair[0]["unreadable batch"]
+    assert pair[1]["unreadable batch"] == "OSError: The disk is gone."
+
+
+def test_a_training_batch_by_batch_begins_with_one_model_and_shares_each_batch(pair, alone):
+    for results in pair:
+        np.testing.assert_allclose(results["by batch"][0], alone["by batch"][0], rtol=1e-4)
+        for found, wanted in zip(results["by batch"][1], alone["by batch"][1], strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
 
 
 def test_only_the_first_process_copies_the_variables_for_a_checkpoint(pair):

@@ -28,7 +28,12 @@ def main():
 
 
 def join_processes(rank, count, port):
-    """Joins the processes of PyTorch."""
+    """Joins the processes of PyTorch, or of JAX."""
+    if os.environ["KERAS_BACKEND"] == "jax":
+        import jax
+
+        jax.distributed.initialize(f"127.0.0.1:{port}", count, rank, heartbeat_timeout_seconds=10)
+        return
     import torch
 
     torch.set_num_threads(1)

@@ -16,7 +16,7 @@ def start_processes(count, module, function, *arguments, folder, environment=())
     The function yields pairs (name, result).
 
     Args:
-        count: int. They are joined by PyTorch's gloo on a loopback address if there are several.
+        count: int. If there are several, PyTorch or JAX joins them on a loopback address.
         module, function: str.
         *arguments: str.
         folder: `pathlib.Path`, where they write their results.

@@ -272,6 +272,22 @@ def test_each_token_has_one_place_and_rows_are_almost_full(num_rows, compiled):
 
 
 @pytest.mark.backend_free
+@pytest.mark.parametrize("compiled", [False, True])
+def test_shares_of_devices_have_packed_rows_of_one_shape(compiled):
+    lengths = np.array([9, 3, 4, 0, 2, 2, 1, 1])  # The shares have 16 and 6 tokens.
+    mask = (np.arange(12) < lengths[:, None]).astype("int32")
+    layout = lay_out_sequences(mask, compiled, num_shares=2)
+    assert layout.ndim == 3 and len(layout) == 2
+    tokens = np.flatnonzero(mask)
+    for share, rows in zip(layout, (range(4), range(4, 8)), strict=True):
+        assert sorted(share[share >= 0]) == [t for t in tokens if t // 12 in rows]
+    np.testing.assert_array_equal(
+        lay_out_sequences(mask, compiled), lay_out_sequences(mask[None], compiled)
+    )
+    assert lay_out_sequences(mask * 0, compiled, 2).tolist() == [[[-1]]] * 2
+
+
+@pytest.mark.backend_free
 @pytest.mark.parametrize("num_rows", [1, 2, 7, 32, 200])
 @pytest.mark.parametrize("arguments", [{"num_groups": 8}, {}, {"compiled": True}], ids=str)
 def test_groups_have_a_place_for_each_token_and_are_almost_full(num_rows, arguments):

@@ -32,8 +32,13 @@ class SequenceLayout(NamedTuple):
     A packed row holds the tokens of several rows of the batch, one after the other. Tokens of
     different rows of the batch are hidden from each other.
 
+    Several devices may share the batch. Then the rows of each share stand in packed rows of their
+    own, and the shares have equally many packed rows, together R.
+
     Attributes:
         tokens: int32 (R W,), b * L + l of the token at each place, and B * L where there is none.
+            With S shares int32 (S, R W / S), where b counts the B / S rows of the share, so that
+            no device needs the tokens of another.
         rows: int32 (R, W), b of the token at each place, and -1 where there is none.
         positions: int32 (R, W), l of the token at each place, and 0 where there is none.
         visible: the attention mask. Bool (R, W, W), whether two places have tokens of the same row
@@ -54,14 +59,16 @@ class SequenceLayout(NamedTuple):
 
         Args:
             layout: int32 (R, W), b * L + l of the token at each place, and -1 where there is none.
-                The tokens of a row of the batch are neighbours.
+                The tokens of a row of the batch are neighbours. With shares (S, R / S, W).
             padding_mask: int (..., L), of which the shape is read.
         """
         length = ops.shape(padding_mask)[-1]
+        tokens = _find_tokens(layout, padding_mask)
+        layout = ops.reshape(layout, (-1, layout.shape[-1])) if len(layout.shape) > 2 else layout
         is_token = layout >= 0
         rows = ops.where(is_token, layout // length, -1)
         return cls(
-            tokens=_find_tokens(layout, padding_mask),
+            tokens=tokens,
             rows=rows,
             positions=ops.where(is_token, layout % length, 0),
             visible=rows[:, :, None] == rows[:, None, :],
@@ -94,7 +101,12 @@ class SequenceLayout(NamedTuple):
 
     def pack(self, x: Tensor) -> Tensor:
         """int or float (B, L, ...) -> (R, W, ...), with 0 where there is no token."""
-        packed = pack_tokens(x, self.tokens)
+        if len(self.tokens.shape) == 1:
+            packed = pack_tokens(x, self.tokens)
+        else:
+            packed = ops.vectorized_map(
+                lambda share: pack_tokens(*share), (self._split(x), self.tokens)
+            )
         return ops.reshape(packed, (*ops.shape(self.positions), *x.shape[2:]))
 
     def unpack(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
@@ -104,11 +116,26 @@ class SequenceLayout(NamedTuple):
             hidden: float (R, W, H).
             padding_mask: int (B, L), of which the shape is read.
         """
-        return unpack_tokens(hidden, self.tokens, padding_mask)
+        if len(self.tokens.shape) == 1:
+            return unpack_tokens(hidden, self.tokens, padding_mask)
+        unpacked = ops.vectorized_map(
+            lambda share: unpack_tokens(*share),
+            (self._split(hidden), self.tokens, self._split(padding_mask)),
+        )
+        return ops.reshape(unpacked, (*padding_mask.shape, hidden.shape[-1]))
+
+    def _split(self, x: Tensor) -> Tensor:
+        """(N, ...) -> (S, N / S, ...)."""
+        return ops.reshape(x, (self.tokens.shape[0], -1, *x.shape[1:]))
 
 
 def _find_tokens(layout: Tensor, padding_mask: Tensor) -> Tensor:
     """The `tokens` of a `SequenceLayout`, from the array that `SequenceLayout.read` takes."""
+    if len(layout.shape) > 2:
+        num_shares = layout.shape[0]
+        size = ops.size(padding_mask) // num_shares
+        first = ops.arange(num_shares, dtype="int32")[:, None, None] * size
+        return ops.reshape(ops.where(layout >= 0, layout - first, size), (num_shares, -1))
     return ops.reshape(ops.where(layout >= 0, layout, ops.size(padding_mask)), (-1,))
 
 
@@ -199,6 +226,9 @@ class SequenceOffsets(keras.layers.Layer):
             return ops.zeros((0,), dtype="int32")
         if sequence_layout.lengths is not None:
             return sequence_layout.lengths
+        # Offsets count the places of the packed rows before, which other devices may have.
+        if keras.distribution.distribution() is not None:
+            return ops.zeros((0,), dtype="int32")
         return locate_sequences(sequence_layout.rows, padding_mask.shape[0])
 
     def compute_output_spec(self, padding_mask: Tensor) -> keras.KerasTensor:
@@ -270,6 +300,8 @@ class UnpackSequences(keras.layers.Layer):
 
 class PackedSequences:
     """A model whose inputs may come with a `sequence_layout`, int32 (R, W) or a tuple of them.
+
+    Where several devices share the batch, it may be (S, R, W), see `lay_out_sequences`.
 
     The layout says which token of the batch (B, L) stands at each place of R rows of W places, or
     of the rows of several groups. The model then encodes these rows instead of those of the batch.

@@ -1,4 +1,4 @@
-"""Compares the processes that share a `fit` or an `evaluate`, and gives them the same weights."""
+"""Compares the processes that share a call, and gives them the same weights."""
 
 import hashlib
 import json
@@ -8,8 +8,9 @@ import keras
 
 from keras_bert_suite.data.input_dataset import list_sources, unpack_batch
 from keras_bert_suite.data.rows import Rows
-from keras_bert_suite.replicas import count_replicas, find_group, find_groups
+from keras_bert_suite.replicas import count_replicas, find_group, find_groups, take_share
 from keras_bert_suite.replicas.compared_batches import digest_batch
+from keras_bert_suite.replicas.process_watch import check_calls
 from keras_bert_suite.replicas.processes import copy_from_leader, exchange
 from keras_bert_suite.training import separate_generators
 from keras_bert_suite.training.accumulated_gradients import list_accumulators
@@ -103,6 +104,17 @@ def start_jointly(task, run):
             **_describe_data("validation data", run.validation),
         },
     )
+    copy_weights(task)
+
+
+def copy_weights(task):
+    """Gives all processes the weights of the first, and each of them random numbers of its own.
+
+    Args:
+        task: compiled `RowTask` with a built optimizer.
+    """
+    if find_group().count == 1:
+        return
     # Between two updates each process has gradients of its own rows.
     own = {id(variable) for variable in list_accumulators(task.optimizer)}
     shared = [variable for variable in task.optimizer.variables if id(variable) not in own]
@@ -116,15 +128,36 @@ def check_shared(call, task, source, steps):
     Args:
         call: str, the name of the method.
         task: `RowTask`.
-        source: `BatchSource`.
+        source: `BatchSource`, or None if there is no row.
         steps: int or None, how many batches the method takes.
 
     Raises:
         ValueError: in all processes, if they have different models, arguments or data.
     """
-    if source.is_joint and find_group().count > 1:
+    if find_group().count > 1:
         data = _describe_data("data", source)
-        check_same(call, {**_describe_model(task), "steps": steps, **data})
+        check_same(call, {**_describe_model(task), **data, "steps": steps})
+
+
+def share_batch(call, batch):
+    """Compares the batch of `train_on_batch` or `test_on_batch` between the processes.
+
+    Args:
+        call: str, the name of the method.
+        batch: nested dicts and tuples of arrays (B, ...), the whole batch.
+
+    Returns:
+        the rows that this process takes. Under JAX a step takes all of them, and under TensorFlow
+        each device takes all of them.
+
+    Raises:
+        ValueError: in all processes, if one has called another method, or has another batch.
+    """
+    if find_group().count == 1:
+        return batch
+    check_calls(call)
+    check_same(call, {"batch": digest_batch(batch)})
+    return take_share(batch, *find_groups())
 
 
 def check_same(call, facts):
@@ -160,10 +193,10 @@ def _describe_model(task):
 
 
 def _describe_data(name, source):
-    """Facts about a `BatchSource`, or about None."""
-    if source is None:
-        return {name: None}
-    return {f"number of batches of the {name}": source.num_batches, name: _digest_batches(source)}
+    """Facts about a `BatchSource`, or about None, which has no batch."""
+    digests = None if source is None else _digest_batches(source)
+    number = 0 if source is None else source.num_batches
+    return {f"number of batches of the {name}": number, name: digests}
 
 
 def _describe_optimizer(optimizer):

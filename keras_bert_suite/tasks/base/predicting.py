@@ -11,8 +11,9 @@ from keras_bert_suite.data.input_dataset import (
     num_batches,
 )
 from keras_bert_suite.data.passes import read_batches
-from keras_bert_suite.replicas import drop_copies, has_joint_variables, whole_batches
+from keras_bert_suite.replicas import drop_copies, find_group, has_joint_variables, whole_batches
 from keras_bert_suite.replicas.compared_batches import compare_batches
+from keras_bert_suite.replicas.process_watch import ProcessWatch
 from keras_bert_suite.tasks.base.batch_sources import (
     BatchSource,
     check_dataset,
@@ -26,7 +27,7 @@ from keras_bert_suite.tasks.base.text_packing import measure_rows
 
 
 @whole_batches()
-def predict(task, x, batch_size, steps, decode, condense=None, **kwargs):
+def predict(task, x, batch_size, steps, decode, condense=None, *, verbose="auto", callbacks=None):
     """Computes the answers of a task for rows or a dataset.
 
     Args:
@@ -37,12 +38,25 @@ def predict(task, x, batch_size, steps, decode, condense=None, **kwargs):
             `decode` needs. It is for tasks that cut windows, and whose outputs are too large to be
             kept. `rows` has the class of the batch's rows, but may hold more rows. None keeps the
             outputs.
-        **kwargs: `verbose` and `callbacks`, as in Keras.
+        verbose, callbacks: as in Keras.
 
     Returns:
         the result of `decode` for all rows in their order.
+
+    Raises:
+        ValueError: in all processes of JAX, if they have different models, arguments or data.
+        LostProcessError: see `ProcessWatch`.
     """
     warn_if_emulated(task, trains=False)
+    arguments = (task, x, batch_size, steps, decode, condense)
+    if not has_joint_variables():  # Each process of PyTorch predicts by itself.
+        return _predict(*arguments, verbose=verbose, callbacks=callbacks)
+    with ProcessWatch("predict").watch(callbacks) as callbacks:
+        verbose = verbose if find_group().leads else 0
+        return _predict(*arguments, verbose=verbose, callbacks=callbacks)
+
+
+def _predict(task, x, batch_size, steps, decode, condense, **kwargs):
     if is_dataset(x):
         check_dataset(task, x, batch_size=batch_size)
         return _predict_dataset(task, x, steps, decode, condense, **kwargs)
@@ -55,12 +69,12 @@ def predict(task, x, batch_size, steps, decode, condense=None, **kwargs):
 def _predict_rows(task, rows, batch_size, decode, condense, **kwargs):
     windows = task.cut_windows(rows)
     if not len(windows):
-        outputs = keras.tree.map_structure(_no_rows, task.output)
-        return decode(outputs if windows is rows else [], windows)
+        _check_shared(task, None, 0)
+        return _decode_nothing(task, rows, decode)
     lengths = measure_rows(task.preprocessor, windows)
     batches, visited = evaluation_batches(windows, choose_size(batch_size), lengths)
     source = BatchSource(batches, task.preprocess, is_joint=has_joint_variables())
-    check_shared("predict", task, source, source.num_batches)
+    _check_shared(task, source, source.num_batches)
     order = np.argsort(visited)
     if windows is rows:
         outputs = keras.Model.predict(
@@ -75,11 +89,18 @@ def _predict_rows(task, rows, batch_size, decode, condense, **kwargs):
     return decode([outputs[place] for place in order], windows)
 
 
+def _decode_nothing(task, rows, decode):
+    """The answers for no rows."""
+    windows = task.cut_windows(rows)
+    outputs = keras.tree.map_structure(_no_rows, task.output)
+    return decode(outputs if windows is rows else [], windows)
+
+
 def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
     steps = steps or num_batches(dataset)
     if not _has_open_outputs(task):
         source = BatchSource(dataset, task.preprocess_samples, is_joint=has_joint_variables())
-        check_shared("predict", task, source, steps)
+        _check_shared(task, source, steps)
         outputs = keras.Model.predict(task, source.preprocessed(), steps=steps, **kwargs)
         return decode(outputs, None)
 
@@ -95,6 +116,7 @@ def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
             yield (x,)
 
     batches = pack_batches()
+    _check_shared(task, None, steps)
     if has_joint_variables():
         batches = compare_batches(batches)
     answers = [
@@ -102,10 +124,16 @@ def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
         for number, outputs in enumerate(_run_batches(task, batches, steps, **kwargs))
     ]
     if not answers:  # No batch has a row, or a callback has stopped the prediction.
-        return _predict_rows(task, read_data(task, []), None, decode, condense)
+        return _decode_nothing(task, read_data(task, []), decode)
     if isinstance(answers[0], list):
         return [answer for batch in answers for answer in batch]
     return keras.tree.map_structure(lambda *batches: np.concatenate(batches), *answers)
+
+
+def _check_shared(task, source, steps):
+    """Compares the processes of JAX, which predict together."""
+    if has_joint_variables():
+        check_shared("predict", task, source, steps)
 
 
 def _run_batches(task, batches, steps, verbose="auto", callbacks=None):

@@ -9,7 +9,13 @@ import keras_hub
 from keras_bert_suite.annotations import Config, Inputs, Labels
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
-from keras_bert_suite.replicas import drop_copies, find_group, in_scope_of_model, whole_batches
+from keras_bert_suite.replicas import (
+    drop_copies,
+    find_group,
+    has_joint_variables,
+    in_scope_of_model,
+    whole_batches,
+)
 from keras_bert_suite.replicas.process_watch import ProcessWatch
 from keras_bert_suite.tasks.base.batch_sources import (
     choose_size,
@@ -27,6 +33,8 @@ from keras_bert_suite.tasks.base.joint_start import (
     check_data,
     check_shared,
     check_strategy,
+    copy_weights,
+    share_batch,
     start_jointly,
 )
 from keras_bert_suite.tasks.base.predicting import predict
@@ -253,6 +261,9 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
             x, batch_size: as for `fit`.
             steps: int. Only the first `steps` batches of rows are answered. None answers all rows.
             **kwargs: `verbose` and `callbacks`, as in Keras.
+
+        Raises:
+            ValueError: in all processes of JAX, if they have different models, arguments or rows.
         """
         return predict(self, x, batch_size, steps, self.decode, **kwargs)
 
@@ -266,27 +277,42 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
         class_weight: Mapping[Any, float] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """Trains on one batch of rows, as for `fit`; see `keras.Model.train_on_batch`."""
+        """Trains on one batch of rows, as for `fit`; see `keras.Model.train_on_batch`.
+
+        Processes that share the batch all pass the whole batch. They begin with the weights of the
+        first process.
+
+        Raises:
+            ValueError: as for `fit`; and in all processes, if they have different batches.
+        """
         preprocess = weighted(self, self.preprocess_training, class_weight, given=sample_weight)
-        x, y, weight = self._prepare_batch(preprocess, x, y, sample_weight, labelled=True)
+        batch = self._prepare_batch(preprocess, x, y, sample_weight, labelled=True)
         lay_schedule_without_end(self)
-        self._build_optimizer()
-        return keras.Model.train_on_batch(self, x, y, weight, **kwargs)
+        batch = share_batch("train_on_batch", batch)
+        if self.optimizer is not None and not self.optimizer.built:
+            self._build_optimizer()
+            copy_weights(self)
+        return keras.Model.train_on_batch(self, *batch, **kwargs)
 
     @whole_batches()
     @in_scope_of_model
     def test_on_batch(
         self, x: Inputs, y: Labels = None, sample_weight: Labels = None, **kwargs: Any
     ) -> Any:
-        """Evaluates one batch of rows, as for `fit`; see `keras.Model.test_on_batch`."""
+        """Evaluates one batch of rows, as for `fit`; see `keras.Model.test_on_batch`.
+
+        Processes share the batch as in `train_on_batch`.
+        """
         batch = self._prepare_batch(self.preprocess_training, x, y, sample_weight, labelled=True)
-        return keras.Model.test_on_batch(self, *batch, **kwargs)
+        return keras.Model.test_on_batch(self, *share_batch("test_on_batch", batch), **kwargs)
 
     @whole_batches()
     def predict_on_batch(self, x: Inputs) -> Any:
         """The outputs for one batch of rows, as for `fit`; see `keras.Model.predict_on_batch`."""
-        outputs = keras.Model.predict_on_batch(self, self._prepare_batch(self.preprocess, x)[0])
-        return drop_copies(self, outputs)
+        batch = self._prepare_batch(self.preprocess, x)
+        if has_joint_variables():
+            batch = share_batch("predict_on_batch", batch)
+        return drop_copies(self, keras.Model.predict_on_batch(self, batch[0]))
 
     def _build_optimizer(self):
         """Makes the optimizer's variables. If a step made them, TensorFlow would trace it twice."""

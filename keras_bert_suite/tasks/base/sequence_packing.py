@@ -10,6 +10,7 @@ from keras_bert_suite.layers.attention.attention_kernels import is_jax_on_cpu
 from keras_bert_suite.preprocessing.row_groups import NUM_GROUPS, lay_out_groups
 from keras_bert_suite.preprocessing.segment_packer import compiles_each_length
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+from keras_bert_suite.replicas import count_replicas
 
 #: The groups of a batch under TensorFlow. Each adds operations to the graph of each layer, and so
 #: time before the first step.
@@ -27,11 +28,6 @@ def check_can_pack_sequences(task):
             f"A {type(task.backbone).__name__} has attention layers of KerasHub, which cannot hide "
             "the rows of a packed row from each other. Drop sequence_packing, or load the "
             "checkpoint with a backbone of this package."
-        )
-    if keras.distribution.distribution() is not None:
-        raise ValueError(
-            "Packed rows cannot be distributed to several devices: their number differs from the "
-            "rows of the batch. Drop sequence_packing."
         )
     for argument in ("cache_batch_size", "training_windows"):
         if getattr(task, argument, None) is not None:
@@ -87,11 +83,24 @@ def choose_layout(backbone):
 def _choose_kind(backbone):
     """The function that lays out packed rows for the model, the device and the backend."""
     compiled = compiles_each_length()
+    if keras.distribution.distribution() is not None:
+        return partial(_lay_out_shares, compiled=compiled, num_devices=count_replicas())
     if not backbone.takes_groups() or not _trains_on_cpu():
         # Kernels of a GPU skip hidden tokens, and one large group keeps the GPU busy.
         return partial(lay_out_sequences, compiled=compiled)
     num_groups = GRAPH_GROUPS if keras.config.backend() == "tensorflow" else NUM_GROUPS
     return partial(lay_out_groups, num_groups=num_groups, compiled=compiled)
+
+
+def _lay_out_shares(padding_mask, compiled, num_devices):
+    """Packs the rows of each device of JAX by themselves, if the devices divide the batch.
+
+    Otherwise each device computes the whole batch, which is one share.
+    """
+    num_shares = 1 if len(padding_mask) % num_devices else num_devices
+    layout = lay_out_sequences(padding_mask, compiled, num_shares)
+    # Keras expects the rank of the first batch from all others.
+    return layout.reshape(num_shares, -1, layout.shape[-1])
 
 
 def _trains_on_cpu():
