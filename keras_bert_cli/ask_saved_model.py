@@ -6,16 +6,21 @@ Run as a script it prints a table:
 """
 
 import importlib.util
+import re
 import sys
 from pathlib import Path
 
 from keras_bert_cli.standalone import checksums
 
+#: The inputs of a model that was trained on pairs whose columns had no names.
+UNNAMED = ["text_a", "text_b"]
+
 
 class SavedModel:
     """A SavedModel that takes texts.
 
-    Columns are a dict of input name -> N texts. If the model has one input, the name may be any.
+    Columns are a dict of input name -> N texts. If the model has one input, or was trained on pairs
+    whose columns had no names, the names may be any.
 
     Args:
         path: str or path of a folder that `export_saved_model` wrote.
@@ -53,6 +58,10 @@ class SavedModel:
                 f"{self._path} answers with entities, not with a label for each text. "
                 "keras-bert predict writes them. For scores, evaluate the model that it was "
                 "exported from, a .keras file or a preset."
+            )
+        if "is_label" in self.output_names:
+            raise ValueError(
+                f"{self._path} answers with a set of labels for each text. Pass --task multilabel."
             )
         if "labels" not in self.output_names:
             raise ValueError(
@@ -144,13 +153,22 @@ class SavedModel:
             probabilities += outputs["probabilities"].tolist()
         return choices, probabilities
 
+    def check_kind(self, kind):
+        """Raises a `ValueError` unless the answers are those of a `Kind` of task."""
+        if not kind.serves(self.output_names):
+            raise ValueError(
+                f"{self._path} does not answer as --task {kind.name}: its outputs are "
+                f"{', '.join(self.output_names)}. Pass the --task that it was trained for."
+            )
+
     def answer(self, columns, batch_size):
         """Yields the outputs for each batch, a dict of arrays."""
         import tensorflow as tf
 
         input_names = sorted(self._signature.structured_input_signature[1])
-        if len(columns) == len(input_names) == 1:
-            columns = {input_names[0]: next(iter(columns.values()))}
+        in_order = len(input_names) == 1 or input_names == UNNAMED
+        if in_order and len(columns) == len(input_names) and set(columns) != set(input_names):
+            columns = dict(zip(input_names, columns.values(), strict=True))
         if sorted(columns) != input_names:
             raise ValueError(
                 f"The inputs of {self._path} are {', '.join(input_names)}, got "
@@ -158,10 +176,21 @@ class SavedModel:
             )
         for start in range(0, len(columns[input_names[0]]), batch_size):
             batch = {
-                name: tf.constant(texts[start : start + batch_size])
+                name: tf.constant(_replace_surrogates(texts[start : start + batch_size]))
                 for name, texts in columns.items()
             }
             yield {name: value.numpy() for name, value in self._signature(**batch).items()}
+
+
+def _replace_surrogates(texts):
+    """Replaces half characters, which JSON and command lines may hold, and UTF-8 may not.
+
+    Args:
+        texts: str, or list of them of any depth.
+    """
+    if isinstance(texts, list):
+        return [_replace_surrogates(text) for text in texts]
+    return re.sub("[\ud800-\udfff]", "\ufffd", texts)
 
 
 def load_text_ops(tf):

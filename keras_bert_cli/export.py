@@ -25,6 +25,8 @@ from .table_flags import define_table_flags
 from .text_files import read_text_columns
 
 REQUIRED = ("model", "output")
+#: The flags of `define_table_flags`.
+TABLE_FLAGS = ("text_column", "text_pair_column", "header", "delimiter", "encoding")
 FORMATS = ("saved_model", "onnx", "openvino", "litert")
 #: Each precision -> the formats that can be written in it.
 PRECISIONS = {
@@ -106,7 +108,16 @@ def run(values):
 
 
 def check_precision(values):
-    """Raises a `UsageError` if the precision, its texts and the format do not fit together."""
+    """Raises a `UsageError` if the precision, its texts and the format do not fit together.
+
+    It also does so if a flag is given that would not be read.
+    """
+    for name in ("inputs", "max_batch_size"):
+        if values.format != "saved_model" and values[name].present:
+            raise UsageError(f"--{name} is for --format saved_model, got {values.format}")
+    for name in TABLE_FLAGS:
+        if not values.calibration and values[name].present:
+            raise UsageError(f"--{name} is for the texts of --calibration")
     formats = PRECISIONS.get(values.precision, FORMATS)
     if values.format not in formats:
         raise UsageError(

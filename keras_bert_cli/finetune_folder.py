@@ -37,7 +37,7 @@ def claim_folder(folder, settings, idle_flags=()):
     made = list_missing(folder)
     before = read_settings(folder)
     if before:
-        advice = "Give it the same flags to go on, or delete the folder to begin anew."
+        advice = "Give it the same flags to resume it, or delete the folder to begin anew."
         before = {name: value for name, value in before.items() if name not in idle_flags}
         check_settings(folder, before, settings, advice)
     elif folder.exists() and (not folder.is_dir() or holds_files(folder)):

@@ -185,5 +185,5 @@ def check_result(file, settings):
     if differences:
         raise ValueError(
             f"{file} has the result of other settings: {'; '.join(differences)}. Give the same "
-            "settings to go on, choose another --output, or delete the file."
+            "settings to resume it, choose another --output, or delete the file."
         )

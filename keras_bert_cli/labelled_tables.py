@@ -1,5 +1,6 @@
 """Reads tables of texts and labels, and checks them before hours of work."""
 
+import math
 import warnings
 
 from .standalone import tables
@@ -71,6 +72,7 @@ def find_label_names(values, train):
             f"Every row of {train.path} has the label {_quote(label_names[0])} in its column "
             f"{values.label_column!r}. Wanted two or more different labels."
         )
+    check_lines(train, values.label_column, label_names)
     alike = {}
     for name in label_names:
         other = alike.setdefault(_plain(name), name)
@@ -124,6 +126,25 @@ def check_texts(table, column):
             "them if their texts are missing.",
             stacklevel=2,
         )
+
+
+def is_finite(label):
+    """Whether a label is written as a finite number."""
+    return _is_number(label) and math.isfinite(float(label))
+
+
+def check_lines(table, column, label_names):
+    """Raises a `ValueError` if a label has a line feed, naming its line.
+
+    The names of labels are stored one in each line, beside an exported model.
+    """
+    for name in label_names:
+        if "\n" in name:
+            row = next(row for row, label in enumerate(table.columns[column]) if name in label)
+            raise ValueError(
+                f"{table.locate(row)}: the label {_quote(name)} has a line feed. If a quote is "
+                "missing before it, add it; otherwise write the label in one line."
+            )
 
 
 def _check_many_labels(values, train, label_names):

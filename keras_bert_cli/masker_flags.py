@@ -158,6 +158,6 @@ def read_similar_words(path):
 
 def _read_lines(path):
     try:
-        return Path(path).read_text(encoding="utf-8").split("\n")
+        return Path(path).read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 ({error}). Save it as UTF-8.") from error

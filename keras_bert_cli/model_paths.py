@@ -52,7 +52,7 @@ def check_model(path):
         if models:
             hint = f"Did you mean {os.path.join(path, models[0].name)}?"
         elif (place / "checkpoints").is_dir() and (place / "settings.json").is_file():
-            hint = "It is a run that has not finished. The command that began it goes on with it."
+            hint = "It is a run that has not finished. The command that began it resumes it."
         else:
             hint = "Pass the folder that directly holds the files of the model."
         raise FileNotFoundError(f"{path} holds no model. {hint}")
@@ -80,7 +80,7 @@ def digest_corpus(path):
     except (FileNotFoundError, NotADirectoryError):
         raise FileNotFoundError(
             f"{path} holds no finished corpus: there is no manifest.json in it. Make one with "
-            "keras-bert prepare; a run that was stopped goes on with the same arguments."
+            "keras-bert prepare; the same command resumes a run that was stopped."
         ) from None
 
 

@@ -27,7 +27,7 @@ from absl import flags
 
 from .ask_saved_model import SavedModel
 from .command_flags import UsageError, define_path
-from .kinds import define_task_flag, find_kind, find_served_kind
+from .kinds import Questions, define_task_flag, find_kind, find_served_kind
 from .model_paths import check_model, find_input_names, is_saved_model
 from .outputs import check_output, write_output
 from .standalone import squad, tables
@@ -79,7 +79,8 @@ def run(values):
         columns = find_kind(values).read_texts()
     if columns is None:
         columns = read_texts(values)
-    lines = list(answer(values, columns))
+    # Half characters of JSON or of the command line are written as JSON escapes them.
+    lines = [line.encode("utf-8", "backslashreplace").decode() for line in answer(values, columns)]
     if values.output == "-":
         sys.stdout.writelines(lines)
         return
@@ -98,10 +99,11 @@ def answer(values, columns):
         values: the flags.
         columns: dict, column name -> texts.
     """
-    if not is_saved_model(values.model):
-        return find_kind(values).predict(columns)
-    saved_model = SavedModel(values.model)
-    return find_served_kind(values, saved_model).predict(columns, saved_model)
+    saved_model = SavedModel(values.model) if is_saved_model(values.model) else None
+    kind = find_served_kind(values, saved_model) if saved_model else find_kind(values)
+    if values.question is not None and not isinstance(kind, Questions):
+        raise UsageError(f"--question is for --task {Questions.name}, not for --task {kind.name}")
+    return kind.predict(columns, saved_model)
 
 
 def _are_same(first, second):

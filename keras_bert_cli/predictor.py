@@ -35,6 +35,35 @@ def open_saved_model(path, loaded=None):
     return SavedModel(path)
 
 
+#: `problem_type` of a classifier -> the value of --task.
+TASK_FLAGS = {
+    "single_label_classification": "classify",
+    "multi_label_classification": "multilabel",
+    "regression": "regress",
+}
+
+
+def open_classifier(path, problem_type):
+    """Opens a `TextClassifier`.
+
+    Args:
+        path: str.
+        problem_type: str, a key of `TASK_FLAGS`.
+
+    Raises:
+        ValueError: if the classifier there has another problem type, so that its outputs mean
+            something else.
+    """
+    classifier = open_task(path, "TextClassifier")
+    if classifier.problem_type != problem_type:
+        raise ValueError(
+            f"{path} was trained with problem_type={classifier.problem_type!r}, and --task "
+            f"{TASK_FLAGS[problem_type]} is for {problem_type!r}. Pass --task "
+            f"{TASK_FLAGS[classifier.problem_type]}."
+        )
+    return classifier
+
+
 def open_predictor(path, saved_model=None):
     """Opens a `.keras` file, the folder of a preset or checkpoint, or a SavedModel.
 
@@ -45,7 +74,7 @@ def open_predictor(path, saved_model=None):
     saved_model = open_saved_model(path, saved_model)
     if saved_model is not None:
         return Predictor(read_label_names(path), saved_model.classify)
-    classifier = open_task(path, "TextClassifier")
+    classifier = open_classifier(path, "single_label_classification")
 
     def answer(columns, batch_size):
         texts = order_texts(path, classifier.input_names, columns)
@@ -101,4 +130,5 @@ def _check_columns(path, input_names, columns):
 def read_label_names(saved_model):
     """The class names that `export_saved_model` has written beside the graph, or None."""
     file = Path(saved_model) / "assets.extra" / "label_names.txt"
-    return file.read_text(encoding="utf-8").splitlines() if file.is_file() else None
+    # A name may hold any character but a line feed. `read_text` would change a carriage return.
+    return file.read_bytes().decode("utf-8").split("\n") if file.is_file() else None

@@ -114,7 +114,7 @@ def _check_run(output, before, settings):
     if before:
         steps = max(before["steps"], settings["steps"])
         advice = (
-            "Give it the same flags to go on, raise --steps to prolong it, or choose another "
+            "Give it the same flags to resume it, raise --steps to prolong it, or choose another "
             "--output."
         )
         digests = settings[CORPUS_DIGESTS]

@@ -2,9 +2,10 @@
 
 import contextlib
 import hashlib
+import os
 import signal
 
-from .standalone import atomic_file, folder_lock
+from .standalone import atomic_file, folder_lock, tables
 
 FILE_NAME = "settings.json"
 
@@ -66,7 +67,17 @@ def check_settings(folder, before, now, advice):
 
 
 def find_digest(path):
-    """The SHA-256 of a file, in hexadecimal."""
+    """The SHA-256 of a file, in hexadecimal.
+
+    Raises:
+        ValueError: if it is a pipe or a device, which cannot be read a second time.
+    """
+    is_pipe = os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
+    if is_pipe or path == tables.STANDARD_INPUT:
+        raise ValueError(
+            f"{path} can be read only once, so a run that was killed could not resume. Write its "
+            "content to a file, and pass this file."
+        )
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -99,5 +110,5 @@ def report_stop():
         int, the exit status 143, which a shell reports for a process that SIGTERM has ended. So a
         command after `&&` does not run. No model was written.
     """
-    print("stopped; the same command goes on")
+    print("stopped; the same command resumes the run")
     return 128 + signal.SIGTERM

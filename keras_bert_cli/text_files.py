@@ -50,3 +50,8 @@ def read_texts(values, flag):
         raise UsageError("--text_pair_column has no meaning here: each text has a vector")
     (texts,) = read_text_columns(values, flag).values()
     return texts
+
+
+def to_field(text):
+    """A text as a field of a .tsv file, with spaces in place of its tabs and line ends."""
+    return text.translate(dict.fromkeys(map(ord, "\t\r\n"), " "))

@@ -16,6 +16,7 @@ from ..outputs import write_json, write_picture
 from ..predictor import open_predictor
 from ..score_table import make_score_table
 from ..table_flags import choose_text_columns
+from ..text_files import to_field
 from ..window_flags import WINDOW_FLAGS, define_window_flags, find_window_arguments
 from .kind import Kind
 
@@ -168,7 +169,7 @@ def _format_lines(style, columns, labels, probabilities, label_names):
     for row, label in enumerate(labels):
         rounded = [round(float(p), 6) for p in probabilities[row]]
         if style == "tsv":
-            yield f"{label}\t{max(rounded):.6f}\n"
+            yield f"{to_field(label)}\t{max(rounded):.6f}\n"
             continue
         answer = {name: texts[row] for name, texts in columns.items()}
         answer.update(label=label, probability=max(rounded))

@@ -5,8 +5,9 @@ import json
 from absl import flags
 
 from ..command_flags import UsageError
-from ..labelled_tables import check_texts
+from ..labelled_tables import check_texts, is_finite
 from ..outputs import write_json, write_picture
+from ..predictor import order_texts
 from ..saved_tasks import open_embedder
 from ..table_flags import choose_text_columns, read_columns
 from .kind import Kind
@@ -30,8 +31,8 @@ class Embed(Kind):
     @staticmethod
     def define_flags(values):
         explanation = (
-            "Column of texts that do not match, with --task embed. Default: only the other pairs "
-            "of a batch are negatives."
+            "Column of texts that do not match, with --task embed. `evaluate` searches among them, "
+            "too. Default: only the other pairs of a batch are negatives."
         )
         flags.DEFINE_string("negative_column", None, explanation, flag_values=values)
 
@@ -116,9 +117,9 @@ class Embed(Kind):
         Returns:
             (dict of the scores, function that draws a picture of them to a path).
         """
-        (first, second, *_), wanted = self.columns_of(table)
+        (first, second, *negatives), wanted = self.columns_of(table)
         if wanted is None:
-            return _score_search(task, first, second)
+            return _score_search(task, first, second, *negatives)
         vectors = tuple(task.predict(texts, verbose=0) for texts in (first, second))
         scores = task.score(vectors, wanted)
 
@@ -138,24 +139,25 @@ class Embed(Kind):
     def _encode(self, columns, saved_model):
         """Yields the vectors of texts."""
         if saved_model is not None:
+            saved_model.check_kind(Embed)
             for outputs in saved_model.answer(columns, self.values.batch_size):
                 yield from outputs["embedding"]
             return
-        (texts, *_) = columns.values()
+        texts = order_texts(self.values.model, self.input_names, columns)
         yield from open_embedder(self.values.model).predict(
             texts, self.values.batch_size, verbose=0
         )
 
 
-def _score_search(task, first, second):
-    """As `Embed._score`, for pairs without scores."""
+def _score_search(task, first, second, negatives=()):
+    """As `Embed._score`, for pairs without scores. The search is among both other columns."""
     from keras_bert_suite.data.retrieval_scores import score_rankings
 
     # A text of several pairs is one document, and one query with several answers.
     relevant = {}
     for query, document in zip(first, second, strict=True):
         relevant.setdefault(query, set()).add(document)
-    documents = list(dict.fromkeys(second))
+    documents = list(dict.fromkeys([*second, *negatives]))
     found = task.search(list(relevant), documents, MOST_RANKS)
     rankings = [[documents[hit.id] for hit in hits] for hits in found]
     scores = score_rankings(rankings, list(relevant.values()))
@@ -191,13 +193,12 @@ def _format_vectors(columns, vectors):
 def _read_scores(table, column):
     scores = []
     for row, text in enumerate(table.columns[column]):
-        try:
-            scores.append(float(text))
-        except ValueError:
+        if not is_finite(text):
             raise ValueError(
-                f"{table.locate(row)}: the score in the column {column!r} must be a number, got "
-                f"{text[:40]!r}. Correct it, or name another column with --label_column."
-            ) from None
+                f"{table.locate(row)}: the score in the column {column!r} must be a finite number, "
+                f"got {text[:40]!r}. Correct it, or name another column with --label_column."
+            )
+        scores.append(float(text))
     return scores
 
 

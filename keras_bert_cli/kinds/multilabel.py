@@ -4,14 +4,21 @@ import json
 
 from absl import flags
 
-from ..labelled_tables import columns_of, list_labels, read_examples, shorten_label
+from ..command_flags import UsageError
+from ..labelled_tables import check_lines, columns_of, list_labels, read_examples, shorten_label
 from ..model_paths import find_input_names
 from ..outputs import write_json, write_picture
-from ..predictor import open_saved_model, order_texts, predict_probabilities, read_label_names
-from ..saved_tasks import open_task
+from ..predictor import (
+    open_classifier,
+    open_saved_model,
+    order_texts,
+    predict_probabilities,
+    read_label_names,
+)
 from ..score_table import make_score_table
 from ..standalone import tables
 from ..table_flags import choose_text_columns
+from ..text_files import to_field
 from .classify import Classify
 
 
@@ -49,6 +56,7 @@ class MultiLabel(Classify):
                 f"No text of {train.path} has a label in the column {self.values.label_column!r}. "
                 "Is it the right column? --label_column names another."
             )
+        check_lines(train, self.values.label_column, names)
         return {"label_names": names, "problem_type": self.problem_type}
 
     def check(self, examples, arguments, source):
@@ -61,6 +69,8 @@ class MultiLabel(Classify):
         return f"{len(train)} training texts, {mean:.2f} labels in a text, labels {names}"
 
     def columns_of(self, examples):
+        if not self.values.label_separator:
+            raise UsageError("--label_separator must not be empty; the default is a comma")
         texts, labels = columns_of(examples)
         return texts, [split_labels(row, self.values.label_separator) for row in labels]
 
@@ -143,13 +153,14 @@ def answer_sets(path, columns, batch_size, saved_model=None):
 
     saved_model = open_saved_model(path, saved_model)
     if saved_model is not None:
+        saved_model.check_kind(MultiLabel)
         batches = list(saved_model.answer(columns, batch_size))
         sets = [
             [name.decode() for name in row if name] for batch in batches for row in batch["labels"]
         ]
         probabilities = np.concatenate([batch["probabilities"] for batch in batches])
         return sets, probabilities, read_label_names(path)
-    task = open_task(path, "TextClassifier")
+    task = open_classifier(path, "multi_label_classification")
     texts = order_texts(path, task.input_names, columns)
     probabilities = predict_probabilities(task, texts, batch_size)
     names = np.array(task.label_names, object)
@@ -195,7 +206,7 @@ def _format_lines(style, columns, sets, probabilities, label_names):
         }
         if style == "tsv":
             shares = (f"{by_name[name]:.6f}" for name in names)
-            yield f"{','.join(names)}\t{','.join(shares)}\n"
+            yield f"{to_field(','.join(names))}\t{','.join(shares)}\n"
             continue
         answer = {name: texts[row] for name, texts in columns.items()}
         answer.update(labels=names, probabilities=by_name)

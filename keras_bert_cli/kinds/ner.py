@@ -11,6 +11,7 @@ from ..labelled_tables import list_labels
 from ..marked_texts import is_for_reader, show_entities
 from ..model_paths import find_class, is_saved_model
 from ..outputs import write_json, write_picture
+from ..predictor import order_texts
 from ..saved_tasks import open_task
 from ..score_table import make_score_table
 from ..standalone import conll, tag_schemes
@@ -175,8 +176,8 @@ class NamedEntities(Kind):
         """For each text a list of dicts of `label`, `text`, `start`, `end` and `score`."""
         if saved_model is not None:
             return saved_model.find_entities(columns, self.values.batch_size)
+        texts = order_texts(self.values.model, self.input_names, columns)
         tagger = open_task(self.values.model, self.task)
-        (texts, *_) = columns.values()
         answers = tagger.predict(texts, batch_size=self.values.batch_size, verbose=0)
         return [[dataclasses.asdict(entity) for entity in entities] for entities in answers]
 

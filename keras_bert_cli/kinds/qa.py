@@ -17,7 +17,10 @@ from ..standalone import squad
 from .kind import Kind
 
 #: Flags of tables, which do not go with a file of SQuAD's form.
-_TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter")
+_TABLE_FLAGS = (
+    *("text_column", "text_pair_column", "label_column", "header", "delimiter"),
+    "encoding",  # JSON is UTF-8.
+)
 
 
 class Questions(Kind):
@@ -33,7 +36,10 @@ class Questions(Kind):
 
     @staticmethod
     def define_flags(values):
-        explanation = "Maximum number of tokens in an answer, with --task qa."
+        explanation = (
+            "Maximum number of tokens in an answer, with --task qa. `evaluate` takes that of the "
+            "model if the flag is not given."
+        )
         flags.DEFINE_integer("max_answer_length", 30, explanation, 1, flag_values=values)
 
     @classmethod
@@ -137,13 +143,21 @@ class Questions(Kind):
 
     def _find_answers(self, columns, saved_model=None):
         """For each question a dict of `text`, `start`, `end`, `score` and `null_odds`."""
-        saved_model = open_saved_model(self.values.model, saved_model)
+        values = self.values
+        longest = None
+        if "max_answer_length" in values and values["max_answer_length"].present:
+            longest = values.max_answer_length
+        saved_model = open_saved_model(values.model, saved_model)
         if saved_model is not None:
-            return saved_model.find_answers(columns, self.values.batch_size)
-        answerer = open_task(self.values.model, self.task)
-        answers = answerer.predict(
-            tuple(columns.values()), batch_size=self.values.batch_size, verbose=0
-        )
+            if longest is not None:
+                raise UsageError(
+                    f"--max_answer_length is a part of the graph of {values.model}. Evaluate the "
+                    "model that it was exported from"
+                )
+            return saved_model.find_answers(columns, values.batch_size)
+        answerer = open_task(values.model, self.task)
+        answerer.max_answer_length = longest or answerer.max_answer_length
+        answers = answerer.predict(tuple(columns.values()), batch_size=values.batch_size, verbose=0)
         return [dataclasses.asdict(answer) for answer in answers]
 
 

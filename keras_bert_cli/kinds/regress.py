@@ -1,14 +1,12 @@
 """A number for each text: a `TextClassifier`, and tables of texts and numbers."""
 
 import json
-import math
 
 from ..command_flags import UsageError
-from ..labelled_tables import columns_of, read_examples
+from ..labelled_tables import columns_of, is_finite, read_examples
 from ..model_paths import find_input_names
 from ..outputs import write_json, write_picture
-from ..predictor import open_saved_model, order_texts, read_label_names
-from ..saved_tasks import open_task
+from ..predictor import open_classifier, open_saved_model, order_texts, read_label_names
 from ..table_flags import choose_text_columns
 from .classify import Classify
 
@@ -31,7 +29,7 @@ class Regress(Classify):
     def _read(self, path, text_columns):
         table = read_examples(self.values, path, text_columns)
         for row, label in enumerate(columns_of(table)[1]):
-            if not _is_finite(label):
+            if not is_finite(label):
                 raise ValueError(
                     f"{table.locate(row)}: the number of the text is {label[:40]!r}. Wanted a "
                     "finite number, such as 4.5. Correct it, or name another column with "
@@ -113,18 +111,12 @@ def answer_numbers(path, columns, batch_size, saved_model=None):
 
     saved_model = open_saved_model(path, saved_model)
     if saved_model is not None:
+        saved_model.check_kind(Regress)
         batches = [batch["scores"] for batch in saved_model.answer(columns, batch_size)]
         return np.concatenate(batches), read_label_names(path)
-    task = open_task(path, "TextClassifier")
+    task = open_classifier(path, "regression")
     texts = order_texts(path, task.input_names, columns)
     return task.predict(texts, batch_size=batch_size, verbose=0), task.label_names
-
-
-def _is_finite(label):
-    try:
-        return math.isfinite(float(label))
-    except ValueError:
-        return False
 
 
 def _format_lines(style, columns, numbers, names):

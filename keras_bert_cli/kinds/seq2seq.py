@@ -120,6 +120,7 @@ class Seq2Seq(Kind):
         path, batch_size = self.values.model, self.values.batch_size
         saved_model = open_saved_model(path, saved_model)
         if saved_model is not None:
+            saved_model.check_kind(Seq2Seq)
             batches = saved_model.answer(columns, batch_size)
             return [text.decode() for batch in batches for text in batch["texts"].tolist()]
         writer = open_task(path, self.task)

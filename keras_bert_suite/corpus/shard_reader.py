@@ -220,7 +220,7 @@ def read_manifest(path: PathLike) -> dict[str, Any]:
         unfinished = folder.exists(PLAN_FILE)
         raise FileNotFoundError(
             f"{path} holds a corpus that is not finished. Prepare it again with the same "
-            "arguments: it goes on where it stopped."
+            "arguments: it resumes where it stopped."
             if unfinished
             else f"{path} holds no prepared corpus: there is no {MANIFEST_FILE} in it. Make one "
             "with prepare_corpus, or keras-bert prepare."

@@ -29,13 +29,13 @@ def read_conll(path, word_column=1, tag_column=-1, encoding="utf-8"):
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: if a line is in another encoding or lacks a field, naming the line; if there are
-            no sentences; or if a column is 0.
+            no sentences or no such encoding; or if a column is 0.
     """
     if 0 in (word_column, tag_column):
         raise ValueError("Columns count from 1, or from -1 for the last, got column 0.")
     sentences, words, tags = [], [], []
-    for number, line in enumerate(Path(path).read_bytes().split(b"\n"), 1):
-        fields = _split(_decode(line, encoding, path, number, first=number == 1))
+    for number, line in enumerate(_read_text(path, encoding).split("\n"), 1):
+        fields = _split(line)
         if not fields:
             if words:
                 sentences.append((words, tags))
@@ -77,15 +77,19 @@ def list_tags(sentences):
     return sorted(tags, key=lambda tag: (tag != "O", tag.partition("-")[2], tag))
 
 
-def _decode(line, encoding, path, number, first):
+def _read_text(path, encoding):
+    data = Path(path).read_bytes()
     try:
-        text = line.decode(encoding)
+        return data.decode(encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        place = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
         raise ValueError(
-            f"{path}, line {number}: byte {error.start + 1} is not {encoding}. Name the file's "
+            f"{path}, line {number}: byte {place} is not {encoding}. Name the file's "
             "encoding, or save it as UTF-8."
         ) from error
-    return text.removeprefix("\ufeff") if first else text
+    except LookupError as error:
+        raise ValueError(f"{error}. Wanted an encoding of Python, e.g. 'utf-8'.") from None
 
 
 def _split(line):

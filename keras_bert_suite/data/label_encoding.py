@@ -164,6 +164,11 @@ def _encode_names(labels, label_names):
     id_of = {name: i for i, name in enumerate(label_names)}
     names = [name.decode() if isinstance(name, bytes) else str(name) for name in labels]
     for row, name in enumerate(names):
+        if labels.dtype == object and _is_missing(labels[row]):
+            raise ValueError(
+                f"The label at row {row} is missing, {labels[row]!r}. Give the row a label, or "
+                "leave it out."
+            )
         if name not in id_of:
             raise ValueError(
                 f"Label {name!r} at row {row} is not one of the classifier's labels, "
@@ -171,6 +176,12 @@ def _encode_names(labels, label_names):
                 "`label_names` that include it."
             )
     return np.array([id_of[name] for name in names], dtype="int32")
+
+
+def _is_missing(label):
+    """Whether a label is None, NaN or the NA of pandas, and not the name "nan" or "None"."""
+    is_nan = isinstance(label, (float, np.floating)) and np.isnan(label)
+    return label is None or is_nan or type(label).__name__ in ("NAType", "NaTType")
 
 
 def _check_soft_labels(labels, label_names):

@@ -191,8 +191,10 @@ def read_labels(y):
 
 def check_weights(weights):
     """Raises ValueError if a weight is negative or not a finite number, naming its row."""
-    are_numbers = weights.dtype.kind in "biuf"
-    wrong = ~(np.isfinite(weights) & (weights >= 0)) if are_numbers else np.ones(len(weights), bool)
+    if weights.dtype.kind in "biuf":
+        wrong = ~(np.isfinite(weights) & (weights >= 0))
+    else:
+        wrong = np.vectorize(lambda weight: not _is_number(weight), otypes=[bool])(weights)
     if wrong.any():
         row = int(np.argwhere(wrong)[0][0])
         raise ValueError(
@@ -233,7 +235,7 @@ def read_texts(column, name=None):
     if texts.dtype.kind != "O":
         if len(texts) and not holds_texts(texts):
             raise _wrong_text(texts[0], 0, name)
-        return texts.astype(object)
+        texts = texts.astype(object)  # The strings of NumPy may be missing, too.
     for row, text in enumerate(texts):
         if not isinstance(text, (str, bytes)):
             raise _wrong_text(text, row, name)

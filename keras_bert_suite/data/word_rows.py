@@ -79,7 +79,7 @@ def read_words(column):
     for number, row in enumerate(rows):
         if isinstance(row, (str, bytes)):
             continue
-        if isinstance(row, (tuple, np.ndarray)):
+        if isinstance(row, tuple) or hasattr(row, "__array__"):
             rows[number] = row = list(row)
         if not isinstance(row, list):
             raise ValueError(
@@ -121,6 +121,8 @@ def check_span_shapes(rows):
 
 
 def _read_tags(y):
+    if hasattr(y, "iloc") and np.ndim(y) == 2 and y.shape[1] == 1:  # a DataFrame
+        y = y.iloc[:, 0]
     rows = as_column(y)
     for number, row in enumerate(rows):
         if hasattr(row, "__array__"):

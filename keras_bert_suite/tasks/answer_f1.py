@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from keras_bert_suite.tasks.base.batch_sources import read_data
+from keras_bert_suite.tasks.base.input_checks import check_in_memory
 
 
 class AnswerF1(keras.callbacks.Callback):
@@ -30,6 +31,7 @@ class AnswerF1(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         # A wrong label is an error before the first epoch.
+        check_in_memory(self._x)
         read_data(self.model, self._x, self._y, labelled=True)
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from keras_bert_suite.tasks.base.batch_sources import read_data
+from keras_bert_suite.tasks.base.input_checks import check_in_memory
 
 
 class EntityF1(keras.callbacks.Callback):
@@ -30,6 +31,7 @@ class EntityF1(keras.callbacks.Callback):
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         # A wrong tag is an error before the first epoch.
+        check_in_memory(self._rows)
         data = read_data(self.model, self._rows, self._tags, labelled=True)
         self.model.cut_windows(data)
 

@@ -18,7 +18,7 @@ from keras_bert_suite.layers import Dropout, EfficientGlobalPointer
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.idle_weights import encode_tokens, find_idle
-from keras_bert_suite.tasks.base.input_checks import check_input_names
+from keras_bert_suite.tasks.base.input_checks import check_in_memory, check_input_names
 from keras_bert_suite.tasks.base.labelled_task import resolve_label_names
 from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.base.word_task import WordTask
@@ -195,6 +195,7 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
         Returns:
             dict, see `score_spans`.
         """
+        check_in_memory(rows)
         read = self.read_rows(rows, spans)
         if isinstance(read.inputs, dict):
             raise ValueError("Packed arrays have no words. Pass lists of words, or texts.")

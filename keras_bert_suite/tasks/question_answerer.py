@@ -28,7 +28,11 @@ from keras_bert_suite.tasks.base.idle_weights import (
     list_missing_poolers,
     transform_tokens,
 )
-from keras_bert_suite.tasks.base.input_checks import check_input_names, order_columns
+from keras_bert_suite.tasks.base.input_checks import (
+    check_in_memory,
+    check_input_names,
+    order_columns,
+)
 from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.base.text_packing import check_can_pack
@@ -247,8 +251,9 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         Returns:
             dict, see `score_answers`.
         """
+        accepted = self._read_accepted(x, y)
         answers = self.predict(x, batch_size, verbose=0)
-        return score_answers(self._read_accepted(x, y), [answer.text for answer in answers])
+        return score_answers(accepted, [answer.text for answer in answers])
 
     def tune_threshold(self, x: Inputs, y: Labels, batch_size: int | None = None) -> float:
         """Sets `no_answer_threshold` to the value with the highest F1 on held-out rows.
@@ -265,9 +270,10 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         def decode(outputs, rows):
             return choose_answers(outputs, rows, self.max_answer_length, None)
 
+        accepted = self._read_accepted(x, y)
         answers = predict(self, x, batch_size, None, decode, verbose=0)
         self.no_answer_threshold = find_threshold(
-            self._read_accepted(x, y),
+            accepted,
             [answer.text for answer in answers],
             [answer.null_odds for answer in answers],
         )
@@ -290,7 +296,14 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
 
     def _read_accepted(self, x, y):
         """The accepted answers to rows in memory, list of lists of str."""
-        return read_accepted_answers(y, self.read_rows(x).inputs[1])
+        check_in_memory(x)
+        rows = self.read_rows(x)
+        if isinstance(rows.inputs, dict):
+            raise ValueError(
+                "Packed arrays have no text, so their answers have no score. Pass questions and "
+                "contexts, or call `evaluate`."
+            )
+        return read_accepted_answers(y, rows.inputs[1])
 
     def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         if isinstance(x, list) and not x:

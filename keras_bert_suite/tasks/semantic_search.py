@@ -10,6 +10,8 @@ import numpy as np
 from keras_bert_suite.annotations import Inputs
 from keras_bert_suite.data.label_scores import correlate, rank
 from keras_bert_suite.data.retrieval_scores import score_rankings
+from keras_bert_suite.data.rows import as_array, holds_texts
+from keras_bert_suite.tasks.base.input_checks import check_in_memory
 from keras_bert_suite.tasks.vector_search import (
     SearchHit,
     check_vectors,
@@ -175,6 +177,7 @@ class SemanticSearch:
         return score_rankings(rankings, list(relevant.values()), top_k)
 
     def _read_pairs(self, pairs):
+        check_in_memory(pairs)
         if isinstance(pairs, (tuple, list)):
             columns = list(pairs)
         else:  # A DataFrame or a dict.
@@ -188,6 +191,8 @@ class SemanticSearch:
 
     def _read_vectors(self, x, batch_size):
         """float32 (N, H), of texts or of vectors."""
+        if hasattr(x, "__array__") and hasattr(x, "dtype") and not holds_texts(x):
+            x = as_array(x)  # Such as a tensor.
         if isinstance(x, np.ndarray) and x.dtype.kind == "f":
             if x.ndim != 2:
                 raise ValueError(f"Vectors must be an array (N, H), got the shape {x.shape}.")

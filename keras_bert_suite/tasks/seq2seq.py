@@ -235,6 +235,8 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         """Targets as an object array of str; labels of packed arrays stay as they are."""
         if getattr(labels, "dtype", None) is not None and labels.dtype.kind in "iu":
             return labels
+        if getattr(labels, "ndim", 1) == 2 and labels.shape[1] == 1:  # Of a DataFrame.
+            labels = labels[:, 0]
         return read_texts(labels, "target")
 
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
@@ -262,7 +264,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             packed, self.preprocessor.allowed_lengths() is not None
         )
         if sample_weight is not None:
-            weights = weights * np.asarray(sample_weight, "float32")[:, None]
+            weights = weights * np.reshape(sample_weight, (-1, 1)).astype("float32")
         return {**packed, "mask_positions": positions}, labels, weights
 
     def predict(

@@ -19,6 +19,7 @@ from keras_bert_suite.tasks.base.feature_training import fit_on_features
 from keras_bert_suite.tasks.base.idle_weights import IdleWeights, list_missing_poolers
 from keras_bert_suite.tasks.base.input_checks import (
     check_first_token,
+    check_in_memory,
     check_input_names,
     check_pairs,
 )
@@ -402,12 +403,8 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
 
     def _answer(self, x, y, batch_size):
         """(outputs, encoded labels) of rows in memory."""
+        check_in_memory(x)
         rows = read_data(self, x, y, labelled=True)
-        if not isinstance(rows, Rows):
-            raise ValueError(
-                f"Wanted rows in memory, got a {type(x).__name__}. Pass texts and their labels, or "
-                "call `evaluate` for a dataset."
-            )
         return self.predict(rows.inputs, batch_size, verbose=0), rows.labels
 
     def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -19,7 +19,7 @@ from keras_bert_suite.layers.heads.crf import NO_LABEL
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.idle_weights import encode_tokens, find_idle, transform_tokens
-from keras_bert_suite.tasks.base.input_checks import check_input_names
+from keras_bert_suite.tasks.base.input_checks import check_in_memory, check_input_names
 from keras_bert_suite.tasks.base.labelled_task import (
     make_head,
     resolve_label_names,
@@ -190,6 +190,7 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
         Returns:
             dict, see `score_entities`.
         """
+        check_in_memory(rows)
         read = self.read_rows(rows, labels)
         labels = self.encode_labels(read.labels)
         if isinstance(read.inputs, dict):

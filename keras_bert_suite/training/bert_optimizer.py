@@ -104,6 +104,24 @@ class BertOptimizer(keras.optimizers.Optimizer):
         _find_all("rate_multipliers", patterns, [v.path for v in variables], "paths")
         self._multipliers = [self._find_multiplier(v.path) for v in variables]
 
+    def drop_idle_patterns(self, variables: Sequence[keras.Variable]) -> None:
+        """Drops the patterns that find none of the variables.
+
+        `build` raises a ValueError for such a pattern. So this is for an optimizer that has updated
+        more variables, and whose configuration makes another optimizer.
+
+        Args:
+            variables: list of `keras.Variable`, which the other optimizer will update.
+        """
+
+        def keep(pattern: str, texts: list[str]) -> bool:
+            return any(re.search(pattern, text) for text in texts)
+
+        paths, names = [v.path for v in variables], [v.name for v in variables]
+        self.no_decay = tuple(p for p in self.no_decay if p in NO_DECAY or keep(p, paths))
+        self.no_decay_names = tuple(p for p in self.no_decay_names if keep(p, names))
+        self.rate_multipliers = tuple(row for row in self.rate_multipliers if keep(row[0], paths))
+
     def add_variable(
         self,
         shape: tuple[int, ...],

@@ -185,8 +185,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         if self._writer is None:
             raise RuntimeError(
-                "TrainingCheckpoint needs the `fit` of a keras_bert_suite task, which can go on in "
-                "the middle of the data, and a plain list of callbacks without a second one."
+                "TrainingCheckpoint needs the `fit` of a keras_bert_suite task, which can resume "
+                "in the middle of the data, and a plain list of callbacks without a second one."
             )
 
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

@@ -29,6 +29,9 @@ def folder(workshop, tmp_path_factory):
     folder = tmp_path_factory.mktemp("embedded")
     write_pairs(folder / "pairs.tsv", 64, seed=1)
     write_pairs(folder / "dev.tsv", 16, seed=2)
+    rows = [("good film", "a dull plot"), ("bad films", "it was good")]
+    lines = ["question\tanswer\tscore", *("\t".join((*row, row[0])) for row in rows)]
+    (folder / "queries.tsv").write_text("\n".join(lines) + "\n")
     arguments = [
         *("finetune", "--task=embed", f"--checkpoint={workshop / 'checkpoint'}", *COLUMNS),
         *(f"--train={folder / 'pairs.tsv'}", f"--dev={folder / 'dev.tsv'}", "--epochs=1"),
@@ -60,6 +63,10 @@ def test_an_embedder_is_trained_and_evaluated(folder, run, tmp_path):
     corpus = {text: text for text in second}
     wanted = embedder.score_retrieval(dict(zip(first, first, strict=True)), corpus, relevant)
     assert f"mrr {wanted['mrr']:.4f}" in out
+    # Each query finds itself before its match.
+    negatives = ("--input", folder / "queries.tsv", *COLUMNS, "--negative_column=score")
+    status, out, _ = run("evaluate", *arguments[:2], *negatives)
+    assert status == 0 and "recall@1 0.0000" in out
 
 
 @pytest.mark.broad
@@ -126,6 +133,8 @@ def test_bad_input(folder, run, tmp_path):
     (tmp_path / "empty.txt").write_text("")
     bad = tmp_path / "bad.tsv"
     bad.write_text("question\tanswer\tscore\na\tb\thigh\n")
+    nan = tmp_path / "nan.tsv"
+    nan.write_text(bad.read_text().replace("high", "nan"))
     model = ("--model", folder / "embedder")
     for arguments, status, message in (
         (("search", *model, "--corpus", tmp_path / "empty.txt", "--query=a"), 1, "is empty"),
@@ -135,9 +144,15 @@ def test_bad_input(folder, run, tmp_path):
         (
             ("evaluate", *model, "--input", bad, *COLUMNS, "--label_column=score"),
             1,
-            "bad.tsv, line 2: the score in the column 'score' must be a number, got 'high'",
+            "bad.tsv, line 2: the score in the column 'score' must be a finite number, got 'high'",
+        ),
+        (
+            ("evaluate", *model, "--input", nan, *COLUMNS, "--label_column=score"),
+            1,
+            "nan.tsv, line 2: the score in the column 'score' must be a finite number, got 'nan'",
         ),
         (("predict", *model, "--input", tmp_path / "x.txt", "--format=tsv"), 1, "x.txt"),
+        (("predict", *model, "--input", bad, *COLUMNS), 1, "rows of 2, question, answer. Leave"),
     ):
         got, _, err = run(*arguments)
         assert got == status and message in err, err

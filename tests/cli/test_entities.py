@@ -158,8 +158,15 @@ def test_a_saved_tagger_without_keras(tagged, capsys, monkeypatch):
 
 
 @pytest.mark.backend_free
-def test_entities_of_a_model_of_texts(finetuned, run, tmp_path):
+def test_entities_of_a_model_of_texts(finetuned, tagged, run, tmp_path):
     (tmp_path / "texts.txt").write_text("the film was good\n")
+    question = ("--input", tmp_path / "texts.txt", "--question=was it")
+    status, _, err = run("predict", "--model", tagged / "tagger", *question)
+    assert status == 2 and "--question is for --task qa, not for --task ner" in err
+    (tmp_path / "pairs.tsv").write_text("a\tb\ngood\tgood\n")
+    pairs = ("--input", tmp_path / "pairs.tsv", "--text_column=a", "--text_pair_column=b")
+    status, _, err = run("predict", "--model", tagged / "tagger", *pairs)
+    assert status == 1 and "got rows of 2, a, b. Leave out --text_pair_column" in err
     arguments = ("--input", tmp_path / "texts.txt", "--task=ner")
     status, _, err = run("predict", "--model", finetuned / "saved/1", *arguments)
     assert status == 1 and "a label for each text, not with entities. Leave out --task ner" in err

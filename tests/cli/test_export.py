@@ -94,6 +94,9 @@ def test_int8(run, finetuned, tmp_path):
         (["--format=openvino", "--precision=int8"], "needs --calibration, a file of texts"),
         (["--precision=int8"], "is for --format onnx and openvino, got saved_model"),
         (["--format=onnx", "--calibration=texts.txt"], "--calibration is for --precision int8"),
+        (["--format=onnx", "--inputs=text"], "--inputs is for --format saved_model, got onnx"),
+        (["--format=litert", "--max_batch_size=2"], "is for --format saved_model, got litert"),
+        (["--text_column=sentence"], "--text_column is for the texts of --calibration"),
     ):
         status, _, err = run(*model, "--output", tmp_path / "no", *flags)
         assert status == 2 and message in err

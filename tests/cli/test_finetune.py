@@ -1,6 +1,7 @@
 """`keras-bert finetune`."""
 
 import errno
+import io
 import os
 import signal
 import tempfile
@@ -110,6 +111,8 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
             {"train": "cases.tsv"},
             "differ only in spaces or case, so they would become two classes.",
         ),
+        ({"train": "lines.csv"}, "lines.csv, line 3: the label 'y\\nz' has a line feed"),
+        ({"train": "-", "delimiter": "tab"}, "- can be read only once, so a run that was killed"),
         ({"train": "scale.tsv"}, "holds 200 different numbers, such as '0.0': that is a scale"),
         ({"dev": "spaces.tsv"}, "line 2: the label 'neg' does not occur in"),
         ({"dev": "shouted.tsv"}, "line 2: the label 'NO ' does not occur in"),
@@ -126,7 +129,7 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
         ({"sequence_length": 129}, "--sequence_length=129 is more than the 128 positions"),
     ],
 )
-def test_bad_input(finetune, workshop, tmp_path, flags, message):
+def test_bad_input(finetune, workshop, tmp_path, monkeypatch, flags, message):
     scale = [i / 10 for i in range(200)]
     for name, content in {
         "empty.tsv": b"",
@@ -137,6 +140,7 @@ def test_bad_input(finetune, workshop, tmp_path, flags, message):
         "spaces.tsv": b"sentence\tlabel\nx\tneg\ny\tpos\nz\t neg\n",
         "cases.tsv": b"sentence\tlabel\nx\tneg\ny\tpos\nz\tNeg\n",
         "shouted.tsv": b"sentence\tlabel\nx\tNO \n",
+        "lines.csv": b'sentence,label\nx,no\nx,"y\nz"\n',
         "scale.tsv": b"sentence\tlabel\n" + b"".join(b"x\t%.1f\n" % i for i in scale),
         "one.tsv": b"sentence\tlabel\nx\tyes\ny\tyes\n",
         "strange.tsv": b"sentence\tlabel\nx\tyes\ny\tmaybe\n",
@@ -149,6 +153,8 @@ def test_bad_input(finetune, workshop, tmp_path, flags, message):
         size = len(data) - 100 * file.name.endswith(".safetensors")
         (tmp_path / "damaged" / file.name).write_bytes(data[:size])
     before = list_files(tmp_path)
+    data = (workshop / "train.tsv").read_bytes()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     status, _, err = finetune(**flags)
     assert status == 1
     assert err.startswith("keras-bert: ") and message in err
@@ -223,11 +229,11 @@ def test_a_killed_run_goes_on(finetune, tmp_path, monkeypatch, epoch):
         status, out, _ = finetune(**flags)
     signal.signal(signal.SIGINT, before)
     assert status == (130 if epoch == 1 else 143)
-    assert ("stopped; the same command goes on" in out) == (epoch == 2)
+    assert ("stopped; the same command resumes the run" in out) == (epoch == 2)
     assert not (tmp_path / "out/model.keras").exists()
 
     status, _, err = finetune(**{**flags, "seed": 1})
-    assert status == 1 and "--seed was 0 and is 1. Give it the same flags to go on" in err
+    assert status == 1 and "--seed was 0 and is 1. Give it the same flags to resume it" in err
     status, out, err = finetune(**flags)
     assert (status, err) == (0, "")
     rows = [line.split("│")[1].strip() for line in out.splitlines() if line.startswith("│")]

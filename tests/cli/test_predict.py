@@ -105,6 +105,13 @@ def test_pairs(run, pairs, tmp_path):
     assert (status, err) == (0, "") and "with the inputs premise, hypothesis\n" in out
     check(tmp_path / "pairs/1", *columns)
 
+    # Columns without names come in the order of the model's texts.
+    assert run(*export, tmp_path / "unnamed/1", "--inputs=text_a,text_b")[0] == 0
+    check(tmp_path / "unnamed/1", *columns)
+    table.write_text("a good film\tit was awful\n")
+    check(tmp_path / "unnamed/1", "--noheader", "--text_column=2", "--text_pair_column=1")
+    table.write_text("hypothesis\tpremise\na good film\tit was awful\n")
+
     arguments = ["predict", "--input", table, "--text_column=premise", "--model"]
     status, _, err = run(*arguments, tmp_path / "pairs/1")
     assert status == 1 and "are hypothesis, premise, got premise." in err

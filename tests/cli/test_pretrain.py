@@ -223,7 +223,7 @@ def test_sigterm(run, corpus, tmp_path, monkeypatch):
     with monkeypatch.context() as patched:
         patched.setattr(PretrainingReport, "on_train_batch_end", terminate_third_step)
         status, out, err = run("pretrain", *arguments)
-    assert (status, err) == (143, "") and "stopped; the same command goes on" in out
+    assert (status, err) == (143, "") and "stopped; the same command resumes the run" in out
     assert read_rows(tmp_path / "stopped") == wanted[:1]
     assert not (tmp_path / "stopped" / "model").exists()
     status, _, err = run("pretrain", *arguments)

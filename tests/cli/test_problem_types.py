@@ -1,5 +1,6 @@
 """`finetune`, `evaluate` and `predict` of sets of labels, of numbers, and of long texts."""
 
+import functools
 import json
 
 import keras
@@ -7,6 +8,7 @@ import pytest
 from small_texts import make_reviews
 
 import keras_bert_suite as kbs
+from keras_bert_cli.predictor import read_label_names
 
 TEXTS, _ = make_reviews(32)
 NAMES = ["bad", "good", "plot"]
@@ -128,6 +130,7 @@ def test_long_texts(run, workshop, tables, tmp_path):
         ("classify", ["--max_windows=2"], "--max_windows needs --window_pooling"),
         ("ner", ["--window_pooling=max"], "is for --task classify, multilabel, regress, not for"),
         ("classify", ["--head=crf"], "--head is for --task ner, not for --task classify"),
+        ("multilabel", ["--label_separator="], "--label_separator must not be empty"),
         ("regress", ["--label_separator=;"], "is for --task multilabel, not for --task regress"),
     ],
 )
@@ -145,3 +148,75 @@ def test_wrong_tables(run, workshop, tmp_path):
     empty = write_table(tmp_path / "empty.tsv", [""] * 32)
     status, _, err = finetune(run, workshop, empty, "multilabel", tmp_path / "model.keras")
     assert status == 1 and "No text of" in err and "empty.tsv has a label" in err
+
+
+@pytest.fixture(scope="module")
+def twins(finetuned, tmp_path_factory):
+    """function(problem_type) to the path of a model that differs from `finetuned` in its type."""
+    classifier = keras.saving.load_model(finetuned / "model.keras")
+
+    def make(problem_type):
+        config = {**classifier.get_config(), "problem_type": problem_type, "thresholds": None}
+        twin = kbs.TextClassifier.from_config(config)
+        twin.preprocessor = classifier.preprocessor
+        path = tmp_path_factory.mktemp("twin") / "model.keras"
+        twin.save(path)
+        return path
+
+    return functools.cache(make)
+
+
+#: --task -> `problem_type`.
+PROBLEM_TYPES = {
+    "classify": "single_label_classification",
+    "multilabel": "multi_label_classification",
+    "regress": "regression",
+}
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("task", PROBLEM_TYPES)
+def test_outputs_are_not_read_as_those_of_another_task(run, tables, twins, task):
+    """Logits of classes are no numbers, and the largest of several probabilities is no class."""
+    for other, problem_type in PROBLEM_TYPES.items():
+        model = ("--model", twins(problem_type), "--input", tables / "regress.tsv")
+        status, out, err = run("predict", *model, f"--task={task}")
+        assert (status == 0) == (other == task)
+        assert other == task or (out == "" and f"Pass --task {other}." in err)
+        if other != task and task != "multilabel":
+            status, _, err = run("evaluate", *model, f"--task={task}")
+            assert status == 1 and f"Pass --task {other}." in err
+
+
+@pytest.mark.long
+@pytest.mark.exporting
+def test_saved_models_of_other_tasks(run, twins, tmp_path):
+    (tmp_path / "texts.txt").write_text("good\n")
+    texts = ("--input", tmp_path / "texts.txt")
+    for task, problem_type in PROBLEM_TYPES.items():
+        saved = tmp_path / task / "1"
+        assert run("export", "--model", twins(problem_type), "--output", saved)[0] == 0
+        assert run("predict", "--model", saved, *texts)[0] == 0
+        for other in {"classify", "multilabel", "regress", "ner", "embed", "seq2seq"} - {task}:
+            status, out, err = run("predict", "--model", saved, *texts, f"--task={other}")
+            assert (status, out) == (1, "") and str(saved) in err
+
+
+@pytest.mark.backend_free
+def test_tabs_and_lines_in_labels(run, finetuned, tmp_path):
+    """A label stays in its field, and names are read as they were written."""
+    classifier = keras.saving.load_model(finetuned / "model.keras")
+    classifier.label_names = ["a\tb", "c\u2028d\re"]
+    classifier.save(tmp_path / "model.keras")
+    (tmp_path / "texts.txt").write_text("good\nbad\n")
+    status, out, _ = run(
+        "predict", "--model", tmp_path / "model.keras", "--input", tmp_path / "texts.txt"
+    )
+    assert status == 0 and all(len(line.split("\t")) == 2 for line in out.splitlines()[1:])
+    folder = tmp_path / "assets.extra"
+    folder.mkdir()
+    folder.joinpath("label_names.txt").write_bytes("\n".join(classifier.label_names).encode())
+    assert read_label_names(tmp_path) == classifier.label_names
+    classifier.label_names = ["a", "b\nc"]
+    with pytest.raises(ValueError, match="'b.nc' has a line feed"):
+        kbs.export_saved_model(classifier, tmp_path / "1")

@@ -56,6 +56,13 @@ def test_a_model_is_trained_and_evaluated(answering, run, tmp_path):
     # The SavedModel answers as the model does.
     saved = ("--model", answering / "saved/1", "--input", answering / "dev.json", "--task=qa")
     assert run("evaluate", *saved)[1] == out.partition("wrote")[0]
+    # All answers have two words or three.
+    files = ("--json", tmp_path / "short.json", "--max_answer_length=1")
+    assert run("evaluate", *arguments, *files)[::2] == (0, "")
+    found = json.loads((tmp_path / "short.json").read_text())["has_answer"]
+    assert found["exact_match"] == 0 < scores["has_answer"]["exact_match"]
+    status, _, err = run("evaluate", *saved, "--max_answer_length=1")
+    assert status == 2 and "--max_answer_length is a part of the graph" in err
 
 
 def test_answers_as_lines(answering, run, tmp_path):
@@ -75,6 +82,23 @@ def test_answers_as_lines(answering, run, tmp_path):
             assert context[line["start"] : line["end"]] == line["answer"]
     status, out, err = run("predict", *arguments, "--format=tsv")
     assert (status, err) == (0, "") and len(out.splitlines()) == 25
+
+
+def test_half_characters(answering, run, tmp_path):
+    """JSON may hold them, and UTF-8 may not."""
+    write_squad(tmp_path / "questions.json", 2, seed=4)
+    text = (
+        (tmp_path / "questions.json").read_text().replace('"question": "', '"question": "\\ud83d ')
+    )
+    (tmp_path / "questions.json").write_text(text)
+    for model in ("answerer.keras", "saved/1"):
+        arguments = ("--model", answering / model, "--input", tmp_path / "questions.json")
+        output = ("--output", tmp_path / f"{model}.jsonl")
+        assert run("predict", *arguments, *output) == (0, "", "")
+        status, out, err = run("predict", *arguments)
+        assert (status, err) == (0, "") and (tmp_path / f"{model}.jsonl").read_text() == out
+        assert json.loads(out.splitlines()[0])["question"].startswith("\ud83d ")
+        assert run("evaluate", *arguments, "--task=qa")[0] == 0
 
 
 def test_one_question(answering, run, tmp_path, monkeypatch):

@@ -11,6 +11,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 import keras_bert_suite as kbs
 from keras_bert_cli import pretrain
 from keras_bert_cli.command_flags import parse_flags
+from keras_bert_cli.masker_flags import read_lexicon, read_similar_words
 from keras_bert_cli.new_models import MODELS, find_backbone, make_backbone, takes_arguments
 from keras_bert_cli.objectives import OBJECTIVES
 from keras_bert_suite.checkpoints import write_tokenizer
@@ -134,6 +135,13 @@ def test_a_new_model_has_the_positions_of_its_kind(kind, length, positions):
     if kind == "longformer":
         assert backbone.separator_id == tokenizer.end_token_id == 3
         assert backbone.global_tokens == "none"
+
+
+def test_files_of_masks_may_begin_with_a_byte_order_mark(tmp_path):
+    (tmp_path / "lexicon.txt").write_text("good film\n", "utf-8-sig")
+    (tmp_path / "similar.tsv").write_text("good\tdull\n", "utf-8-sig")
+    assert read_lexicon(tmp_path / "lexicon.txt") == ["good film"]
+    assert read_similar_words(tmp_path / "similar.tsv") == {"good": "dull"}
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,9 @@ def test_columns_and_sentences(tmp_path):
     assert tags == [["I-ORG", "O"], ["I-PER"]]
     assert read_conll(path, tag_column=2)[1] == [["NNP", "VBZ"], ["NNP"]]
     assert list_tags(tags) == ["O", "I-ORG", "I-PER"]
+    # In UTF-16 the byte of a line feed is also in other characters.
+    path = write(tmp_path, "EU B-ORG\n\n\u0a0a\u4e0a I-ORG\n", "utf-16")
+    assert read_conll(path, encoding="utf-16")[0] == [["EU"], ["\u0a0a\u4e0a"]]
 
 
 def test_a_word_may_hold_a_space_between_tabs(tmp_path):
@@ -40,6 +43,7 @@ def test_tabs_alone_end_a_sentence_and_an_empty_field_is_a_field(tmp_path):
     ("content", "encoding", "arguments", "error"),
     [
         ("EU B-ORG\nMünchen B-LOC\n", "latin-1", {}, "line 2: byte 2 is not utf-8"),
+        ("EU B-ORG\n", "utf-8", {"encoding": "utf-9"}, "unknown encoding: utf-9. Wanted"),
         ("EU B-ORG\nrejects\n", "utf-8", {}, "line 2: got 1 fields, wanted at least 2"),
         ("EU B-ORG\n", "utf-8", {"tag_column": 4}, "line 1: got 2 fields, wanted at least 4"),
         ("\n\n", "utf-8", {}, "holds no sentences"),

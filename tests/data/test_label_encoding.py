@@ -29,6 +29,9 @@ def test_one_hot_labels_pass():
         ([-1], "Label -1 at row 0"),
         ([0.5], "Label 0.5 at row 0"),
         ([1.0, float("nan")], "Label nan at row 1"),
+        # Not the name of a class, which it is as a string.
+        (np.array(["yes", None], object), "The label at row 1 is missing, None"),
+        (pandas.Series([True, None], dtype="boolean"), "The label at row 1 is missing, <NA>"),
         (np.eye(2), r"soft labels of the shape \(N, 3\), got float64 of shape \(2, 2\)"),
         ([["yes", "no", "no"]], "For several labels of a row, build the task with problem_type"),
         ([[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]], r"in \[0, 1\], got 2.0 at row 1, class 1"),
@@ -37,8 +40,9 @@ def test_one_hot_labels_pass():
     ],
 )
 def test_wrong_labels_are_named(labels, error):
+    names = ["None", "True", *NAMES] if "missing" in error else NAMES
     with pytest.raises(ValueError, match=error):
-        encode_labels(labels, NAMES)
+        encode_labels(labels, names)
 
 
 def test_in_a_tensorflow_graph():

@@ -12,6 +12,7 @@ from pathlib import Path
 import keras
 import numpy as np
 import pytest
+from input_kinds import Batches
 from peer_weights import to_numpy
 from small_pretraining import all_arrays, assert_same
 from small_tasks import (
@@ -27,10 +28,12 @@ from small_tasks import (
 from tables import narrow
 
 from keras_bert_suite import (
+    AnswerF1,
     AttentionPooling,
     DocumentClassifier,
     ElectraBackbone,
     ElectraPretrainer,
+    EntityF1,
     ScalarMix,
     TrainingCheckpoint,
 )
@@ -167,3 +170,16 @@ def test_a_keras_file(runs, task, tmp_path):
             np.testing.assert_array_equal(to_numpy(a), to_numpy(b), err_msg=b.path)
     x = predicted_columns(run.model, run.columns[0])
     assert_close(predict(twin, x=x), predict(run.model, x=x))
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("task", ["texts", "words", "spans", "questions", "vectors"])
+def test_a_dataset_has_no_score(task):
+    model, columns = MAKERS[task]()
+    for dataset in (Batches(columns, BATCH_SIZE), iter([columns])):
+        with pytest.raises(ValueError, match="Wanted rows in memory, got a .*call `evaluate`"):
+            model.score(dataset, None)
+    callback = {"words": EntityF1, "questions": AnswerF1}.get(task)
+    if callback is not None:
+        with pytest.raises(ValueError, match="Wanted rows in memory"):
+            model.fit(*columns, callbacks=[callback(iter([columns]), columns[1])], verbose=0)

@@ -3,6 +3,7 @@
 import keras
 import keras_hub
 import numpy as np
+import pandas
 import pytest
 from family import MEMBERS
 from keras import ops
@@ -174,6 +175,10 @@ def test_weights_of_rows_and_packed_arrays():
         SOURCES, targets, sample_weight=[1.0, 1.0, 0.0], return_dict=True, verbose=0
     )
     assert weighted["loss"] == pytest.approx(both["loss"], abs=1e-5)
+    tables = [pandas.DataFrame({"a": column}) for column in (targets, [1.0, 1.0, 0.0])]
+    assert weighted == pytest.approx(
+        writer.evaluate(SOURCES, tables[0], sample_weight=tables[1], return_dict=True, verbose=0)
+    )
     x, y, weights = writer.preprocess_training((SOURCES[:2],), targets[:2])
     packed = writer.evaluate(x, y, sample_weight=weights, return_dict=True, verbose=0)
     assert packed["loss"] == pytest.approx(both["loss"], abs=1e-5)

@@ -131,6 +131,8 @@ def test_comparing_and_searching(embedder):
     hits = embedder.search(FIRST[:3], SECOND, top_k=4)
     assert [[hit.id for hit in row] for row in hits] == np.argsort(-cosines)[:, :4].tolist()
     assert embedder.search(queries, vectors, top_k=4) == embedder.search(queries, vectors, 4)
+    tensors = map(keras.ops.convert_to_tensor, (queries, vectors))
+    assert embedder.search(*tensors, top_k=4) == embedder.search(queries, vectors, 4)
     texts = (text for text in SECOND)
     assert embedder.search((text for text in FIRST[:3]), texts, top_k=4) == hits
     batches = ((SECOND[i : i + 4],) for i in range(0, 12, 4))

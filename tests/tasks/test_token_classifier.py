@@ -100,8 +100,11 @@ def test_windows_see_as_much_as_a_whole_row(tagger):
 def test_every_kind_of_rows(tagger):
     wanted = tagger.predict_tags(ROWS, verbose=0)
     column = pandas.Series(ROWS)
-    for x in (column, column.to_numpy(), {"words": ROWS}, pandas.DataFrame({"words": column})):
+    table = pandas.DataFrame({"words": column, "tags": TAGS})
+    of_series = list(map(pandas.Series, ROWS))
+    for x in (column, column.to_numpy(), {"words": ROWS}, table[["words"]], of_series):
         assert tagger.predict_tags(x, batch_size=8, verbose=0) == wanted
+    assert tagger.score(ROWS, table[["tags"]]) == tagger.score(ROWS, TAGS)
     assert tagger.predict_tags(ROWS, batch_size=8, steps=2, verbose=0) == wanted[:16]
     batches = ((ROWS[i : i + 8],) for i in range(0, 48, 8))
     assert tagger.predict_tags(batches, steps=6, verbose=0) == wanted
@@ -156,6 +159,9 @@ def test_packed_arrays(tagger):
     probabilities = tagger.predict_probabilities(packed, verbose=0)
     np.testing.assert_array_equal(probabilities.argmax(-1), logits.argmax(-1))
     np.testing.assert_allclose(probabilities.sum(axis=-1), 1, atol=1e-6)
+    shorter = {name: array[:, :8] for name, array in packed.items()}
+    with pytest.raises(ValueError, match=r"shape \(16, 3\) in the first batch and \(8, 3\)"):
+        tagger.predict(iter([(packed,), (shorter,)]), verbose=0)
 
 
 def test_packed_arrays_are_weighted_and_scored(tagger):

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.layers import GLOBAL_ARGUMENT
 from keras_bert_suite.layers.attention.global_tokens import check_global_tokens
 
@@ -181,6 +182,19 @@ def default_names(num_segments):
     if num_segments == 1:
         return ("text",)
     return tuple(f"text_{chr(ord('a') + i)}" for i in range(num_segments))
+
+
+def check_in_memory(x):
+    """Checks that rows to score are in memory.
+
+    Raises:
+        ValueError: if `x` is a dataset.
+    """
+    if is_dataset(x):
+        raise ValueError(
+            f"Wanted rows in memory, got a {type(x).__name__}. Pass texts and their labels, or "
+            "call `evaluate` for a dataset."
+        )
 
 
 def check_held_out(validation_data, needs_labels):

@@ -119,10 +119,11 @@ def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
     _check_shared(task, None, steps)
     if has_joint_variables():
         batches = compare_batches(batches)
-    answers = [
-        decode(condense(outputs, read[number]) if condense else outputs, read[number])
-        for number, outputs in enumerate(_run_batches(task, batches, steps, **kwargs))
-    ]
+    answers = []
+    for number, outputs in enumerate(_run_batches(task, batches, steps, **kwargs)):
+        outputs = condense(outputs, read[number]) if condense else outputs
+        answers.append(decode(outputs, read[number]))
+        _check_sizes(answers[0], answers[-1])
     if not answers:  # No batch has a row, or a callback has stopped the prediction.
         return _decode_nothing(task, read_data(task, []), decode)
     if isinstance(answers[0], list):
@@ -134,6 +135,23 @@ def _check_shared(task, source, steps):
     """Compares the processes of JAX, which predict together."""
     if has_joint_variables():
         check_shared("predict", task, source, steps)
+
+
+def _check_sizes(first, other):
+    """Checks that the answers to two batches of packed arrays can be one array.
+
+    Raises:
+        ValueError: if they differ in more than the number of rows.
+    """
+    if isinstance(first, list):  # Answers to texts.
+        return
+    for a, b in zip(keras.tree.flatten(first), keras.tree.flatten(other), strict=True):
+        if a.shape[1:] != b.shape[1:]:
+            raise ValueError(
+                f"The outputs for a row of packed arrays have the shape {a.shape[1:]} in the first "
+                f"batch and {b.shape[1:]} in a later one, so they cannot be one array. Pad all "
+                "batches to one length, or call `predict_on_batch` for each."
+            )
 
 
 def _run_batches(task, batches, steps, verbose="auto", callbacks=None):

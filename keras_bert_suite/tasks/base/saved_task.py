@@ -16,6 +16,7 @@ from keras_bert_suite.models.trainability import (
     restore_trainability,
 )
 from keras_bert_suite.training import sum_before_clipping
+from keras_bert_suite.training.bert_optimizer import BertOptimizer
 
 
 class SavedTask(SealedPreset):
@@ -71,7 +72,11 @@ class SavedTask(SealedPreset):
             warnings.filterwarnings("ignore", "Layer .* does not have a `quantize` method")
             self.backbone.quantize(mode)
         if self.optimizer is not None and self.optimizer.built:
-            # The state of the optimizer belongs to matrices that are not trained any more.
+            # The state of the optimizer belongs to matrices that are not trained any more. Patterns
+            # for them find nothing. Files hold the optimizer that `compile` got, so it changes too.
+            optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+            if isinstance(optimizer, BertOptimizer):
+                optimizer.drop_idle_patterns(self.trainable_variables)
             self.optimizer = type(self.optimizer).from_config(self.optimizer.get_config())
             sum_before_clipping(self.optimizer)
             self.optimizer.build(self.trainable_variables)
