@@ -18,8 +18,8 @@ from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.idle_weights import IdleWeights, find_idle
 from keras_bert_suite.tasks.base.row_task import RowTask
+from keras_bert_suite.tasks.hidden_states import pool_first_token
 from keras_bert_suite.tasks.mask_filling import fill_masks
-from keras_bert_suite.tasks.text_classifier import pool_first_token
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
 
 

@@ -24,7 +24,11 @@ from keras_bert_suite.tasks.base.input_checks import (
 )
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.predicting import predict
-from keras_bert_suite.tasks.hidden_states import open_new_pooling, pool_hidden_states
+from keras_bert_suite.tasks.hidden_states import (
+    open_new_pooling,
+    pool_first_token,
+    pool_hidden_states,
+)
 from keras_bert_suite.tasks.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, read_loss
 
@@ -433,15 +437,6 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             "activation": keras.activations.serialize(self.activation),
             "thresholds": self.thresholds and list(self.thresholds),
         }
-
-
-def pool_first_token(outputs: Tensor) -> Tensor:
-    """float (B, H), a backbone's `pooled_output`, or its sequence output at the first position."""
-    if isinstance(outputs, dict):
-        if "pooled_output" in outputs:
-            return outputs["pooled_output"]
-        outputs = outputs["sequence_output"]
-    return outputs[:, 0, :]
 
 
 def _check_new_head(arguments, is_new):
