@@ -31,7 +31,8 @@ from keras_bert_suite.tasks.base.preset_task import holds_task
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.base.text_packing import check_can_pack, measure_rows
 from keras_bert_suite.tasks.masked_lm import MaskedLM
-from keras_bert_suite.tasks.pretrainer import Pretrainer, add_perplexity, make_masked_lm_head
+from keras_bert_suite.tasks.pretrainer import Pretrainer
+from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
 from keras_bert_suite.tasks.target_decoding import (
     check_can_decode,
     count_tokens,
