@@ -125,7 +125,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         label_names = resolve_label_names(
             type(self).__name__, num_classes, label_names, problem.fewest_labels
         )
-        activation = _check_activation(activation, problem)
+        activation = problem.check_activation(activation)
         thresholds = problem.check_thresholds(thresholds, label_names)
 
         # === Layers ===
@@ -445,18 +445,3 @@ def _check_new_head(arguments, is_new):
             "The classification layer of a checkpoint is for the pooling that it was trained with. "
             "With `pooling`, pass `num_classes` or `label_names` to get a new layer."
         )
-
-
-def _check_activation(activation, problem):
-    if isinstance(activation, dict):
-        activation = keras.activations.deserialize(activation)
-    names = {None: None, "linear": None, **{name: name for name in problem.activations}}
-    name = activation if activation is None or isinstance(activation, str) else None
-    if callable(activation):
-        name = getattr(activation, "__name__", repr(activation))
-    if name not in names:
-        wanted = " or ".join(["None, for logits,", *map(repr, problem.activations)])
-        raise ValueError(
-            f"activation must be {wanted} with problem_type={problem.name!r}, got {name!r}."
-        )
-    return names[name]
