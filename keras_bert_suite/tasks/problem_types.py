@@ -82,7 +82,8 @@ class ProblemType(ABC):
         """Checks the argument `activation` of a classifier, and finds its name; None for logits."""
         if isinstance(activation, dict):
             activation = keras.activations.deserialize(activation)
-        names = {None: None, "linear": None, **{name: name for name in self.activations}}
+        names: dict[str | None, str | None] = {None: None, "linear": None}
+        names |= {name: name for name in self.activations}
         name = activation if activation is None or isinstance(activation, str) else None
         if callable(activation):
             name = getattr(activation, "__name__", repr(activation))
