@@ -36,6 +36,9 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --
 export TF_CPP_MIN_LOG_LEVEL ?= 2
 export GRPC_VERBOSITY ?= ERROR
 export MPLBACKEND := Agg
+# Python keeps what it has compiled, the rewritten assertions of the tests among it, also where the
+# environment says otherwise: a pass of the tests starts some dozens of processes.
+export PYTHONDONTWRITEBYTECODE :=
 export PYTHONUNBUFFERED := 1
 
 .PHONY: help demo test test-long lint format clean install-demo install-test $(BACKENDS:%=test-%)

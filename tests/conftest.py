@@ -21,6 +21,8 @@ if os.environ["KERAS_BACKEND"] == "jax":
     os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
     # A third of the time of most tests would go into optimizing what runs once.
     os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+    # Of what is left, half would go into generating code for fusions in several steps (MLIR).
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 else:
     # The command line would name a folder in the user's home.
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", "")
@@ -80,25 +82,36 @@ def pytest_runtest_protocol(item, nextitem):
     A fixture cannot do so: pytest holds the fixtures of a test until all of them are torn down.
     """
     result = yield
+    if os.environ["KERAS_BACKEND"] == "jax":
+        drop_programs()
     if nextitem is None or nextitem.module is not item.module:
         free_memory()
     return result
 
 
+def drop_programs():
+    """Has JAX drop the programs that it has compiled, once they take many mappings of memory.
+
+    Linux allows a process 65,530 mappings, and JAX ends with a segmentation fault at the next one.
+    Most programs are single operations. If they were dropped after each module, the next module
+    would spend more than a second on loading them again.
+    """
+    mappings = Path("/proc/self/maps")
+    if mappings.exists() and len(mappings.read_bytes().splitlines()) > 10_000:
+        import jax
+
+        jax.clear_caches()
+        gc.unfreeze()  # They may have held models, which the collector must see again.
+
+
 def free_memory():
     """Frees what a module has left.
 
-    - JAX keeps every program that it has compiled, each in some hundred mappings of memory. Linux
-      allows a process 65,530 mappings, and JAX ends with a segmentation fault at the next one.
     - Models are in cycles of references. The collector may leave them for a long time.
     - Frameworks keep graphs and traces for ever. After `gc.freeze` the collector passes them by;
       Keras calls it whenever it quantizes a layer.
     - The C library keeps the memory of freed models, by an export several gigabytes.
     """
-    if os.environ["KERAS_BACKEND"] == "jax":
-        import jax
-
-        jax.clear_caches()
     gc.collect()
     gc.freeze()
     if sys.platform == "linux":

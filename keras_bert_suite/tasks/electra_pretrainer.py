@@ -22,7 +22,8 @@ from keras_bert_suite.tasks.base.idle_weights import (
 )
 from keras_bert_suite.tasks.base.preset_task import holds_task, read_task_config
 from keras_bert_suite.tasks.base.row_task import RowTask
-from keras_bert_suite.tasks.pretrainer import Pretrainer, add_perplexity, make_masked_lm_head
+from keras_bert_suite.tasks.pretrainer import Pretrainer
+from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
 from keras_bert_suite.training import (
     AdamW,
     LinearWarmupDecay,

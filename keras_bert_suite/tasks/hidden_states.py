@@ -30,6 +30,15 @@ def open_new_pooling(arguments: dict[str, Any], name: str) -> list[str]:
     return [f"{pooling.name}/.*"] if isinstance(pooling, keras.layers.Layer) else []
 
 
+def pool_first_token(outputs: Tensor) -> Tensor:
+    """float (B, H), a backbone's `pooled_output`, or its sequence output at the first position."""
+    if isinstance(outputs, dict):
+        if "pooled_output" in outputs:
+            return outputs["pooled_output"]
+        outputs = outputs["sequence_output"]
+    return outputs[:, 0, :]
+
+
 def pool_hidden_states(
     backbone: keras_hub.models.Backbone,
     pooling: keras.layers.Layer,

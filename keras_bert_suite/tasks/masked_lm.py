@@ -32,11 +32,8 @@ from keras_bert_suite.tasks.mask_filling import (
     rank_tokens,
     score_texts,
 )
-from keras_bert_suite.tasks.pretrainer import (
-    Pretrainer,
-    add_perplexity,
-    make_masked_lm_head,
-)
+from keras_bert_suite.tasks.pretrainer import Pretrainer
+from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
 

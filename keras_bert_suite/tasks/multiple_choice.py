@@ -22,7 +22,7 @@ from keras_bert_suite.tasks.base.input_checks import (
 )
 from keras_bert_suite.tasks.base.labelled_task import make_head
 from keras_bert_suite.tasks.base.row_task import RowTask
-from keras_bert_suite.tasks.text_classifier import pool_first_token
+from keras_bert_suite.tasks.hidden_states import pool_first_token
 from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
 

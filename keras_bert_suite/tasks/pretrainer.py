@@ -1,6 +1,5 @@
 """Pretrains an encoder: masked tokens, and optionally text pairs and span boundaries."""
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -12,14 +11,21 @@ from keras import ops
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
 from keras_bert_suite.argument_checks import check_integer, is_auto
-from keras_bert_suite.layers import MaskedLMHead, SpanBoundaryHead, gelu_tanh
+from keras_bert_suite.layers import SpanBoundaryHead
 from keras_bert_suite.layers.heads.span_boundary import find_spans
 from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.idle_weights import IdleWeights, find_idle
 from keras_bert_suite.tasks.base.row_task import RowTask
+from keras_bert_suite.tasks.hidden_states import pool_first_token
 from keras_bert_suite.tasks.mask_filling import fill_masks
-from keras_bert_suite.tasks.text_classifier import pool_first_token
+from keras_bert_suite.tasks.pretraining_heads import (
+    add_perplexity,
+    make_masked_lm_head,
+    make_next_sentence_head,
+    make_span_boundary_head,
+    warn_of_new_heads,
+)
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
 
 
@@ -90,23 +96,10 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         self.masked_lm = make_masked_lm_head(backbone)
         self.next_sentence_head: keras.layers.Dense | None = None
         if next_sentence:
-            initializer_range = getattr(backbone, "initializer_range", 0.02)
-            self.next_sentence_head = keras.layers.Dense(
-                sentence_relations,
-                kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
-                dtype=backbone.dtype_policy,
-                name="next_sentence",
-            )
+            self.next_sentence_head = make_next_sentence_head(backbone, sentence_relations)
         self.span_boundary_head: SpanBoundaryHead | None = None
         if span_boundary:
-            self.span_boundary_head = SpanBoundaryHead(
-                backbone.token_embedding,
-                activation=getattr(backbone, "activation", gelu_tanh),
-                layer_norm_epsilon=getattr(backbone, "layer_norm_epsilon", 1e-12),
-                initializer_range=getattr(backbone, "initializer_range", 0.02),
-                dtype=backbone.dtype_policy,
-                name="span_boundary",
-            )
+            self.span_boundary_head = make_span_boundary_head(backbone)
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
@@ -392,43 +385,5 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
         }
 
 
-#: The layers of the heads beside that for masked tokens, and what they are for.
-HEAD_PURPOSES = {
-    "next_sentence": "pairs of texts",
-    "span_boundary": "the boundaries of spans",
-}
-
-
-def warn_of_new_heads(path: PathLike, names: Sequence[str]) -> None:
-    """Warns of the heads that a preset or a checkpoint does not have in the wanted shape."""
-    if names:
-        purposes = " and ".join(HEAD_PURPOSES[name] for name in names)
-        warnings.warn(
-            f"{path} has no head for {purposes} as it is wanted here; this head of the pretrainer "
-            "is new.",
-            stacklevel=4,
-        )
-
-
 def _has_same_shapes(layer, other):
     return [w.shape for w in layer.weights] == [w.shape for w in other.weights]
-
-
-def make_masked_lm_head(backbone: keras_hub.models.Backbone) -> MaskedLMHead:
-    """The head that guesses masked tokens, on the token embedding of a backbone."""
-    own = getattr(backbone, "activation", gelu_tanh)
-    return MaskedLMHead(
-        backbone.token_embedding,
-        activation=getattr(backbone, "masked_lm_activation", own),
-        layer_norm_epsilon=getattr(backbone, "layer_norm_epsilon", 1e-12),
-        initializer_range=getattr(backbone, "initializer_range", 0.02),
-        transform=getattr(backbone, "token_transform", None),
-        dtype=backbone.dtype_policy,
-        name="masked_lm",
-    )
-
-
-def add_perplexity(results: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Adds `perplexity` to results that have the loss over masked tokens."""
-    loss = results.get("mlm_loss", results.get("loss"))
-    return results if loss is None else {**results, "perplexity": ops.exp(loss)}

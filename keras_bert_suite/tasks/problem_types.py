@@ -11,7 +11,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_suite.annotations import Labels, Tensor
+from keras_bert_suite.annotations import Activation, Labels, Tensor
 from keras_bert_suite.data.class_weights import read_class_weights, weight_rows
 from keras_bert_suite.data.label_encoding import encode_labels
 from keras_bert_suite.data.label_scores import score_classes, score_label_sets, score_numbers
@@ -77,6 +77,22 @@ class ProblemType(ABC):
         self, class_weight: Mapping[Any, float], task: Any
     ) -> Callable[[Tensor], Tensor]:
         """The function from encoded labels to sample weights."""
+
+    def check_activation(self, activation: Activation | None) -> str | None:
+        """Checks the argument `activation` of a classifier, and finds its name; None for logits."""
+        if isinstance(activation, dict):
+            activation = keras.activations.deserialize(activation)
+        names: dict[str | None, str | None] = {None: None, "linear": None}
+        names |= {name: name for name in self.activations}
+        name = activation if activation is None or isinstance(activation, str) else None
+        if callable(activation):
+            name = getattr(activation, "__name__", repr(activation))
+        if name not in names:
+            wanted = " or ".join(["None, for logits,", *map(repr, self.activations)])
+            raise ValueError(
+                f"activation must be {wanted} with problem_type={self.name!r}, got {name!r}."
+            )
+        return names[name]
 
     def check_thresholds(
         self, thresholds: Sequence[float] | None, label_names: Sequence[str]

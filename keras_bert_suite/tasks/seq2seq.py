@@ -31,13 +31,15 @@ from keras_bert_suite.tasks.base.preset_task import holds_task
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.base.text_packing import check_can_pack, measure_rows
 from keras_bert_suite.tasks.masked_lm import MaskedLM
-from keras_bert_suite.tasks.pretrainer import Pretrainer, add_perplexity, make_masked_lm_head
+from keras_bert_suite.tasks.pretrainer import Pretrainer
+from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
 from keras_bert_suite.tasks.target_decoding import (
     check_can_decode,
     count_tokens,
     decode_token,
     encode_sources,
     force_padding,
+    get_sampler,
     make_cache,
 )
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
@@ -45,9 +47,6 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy
 
 #: Tasks whose presets hold the head for masked tokens, with which a `Seq2Seq` begins.
 _LANGUAGE_MODELS = (Pretrainer, MaskedLM)
-
-#: Samplers that need more than the scores of the next token.
-_UNFIT_SAMPLERS = (keras_hub.samplers.ContrastiveSampler, keras_hub.samplers.SpeculativeSampler)
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -109,7 +108,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         check_integer("max_target_length", max_target_length, at_least=1)
         check_can_decode(backbone)
         # Within its constructor the base class calls `compile`, which reads the sampler.
-        self.sampler = _get_sampler(sampler)
+        self.sampler = get_sampler(sampler)
         self.generate_function = None  # `compile` sets it, and `predict` needs no `compile`
 
         # === Layers ===
@@ -207,7 +206,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             optimizer=optimizer,
             loss=loss,
             weighted_metrics=weighted_metrics,
-            sampler=self.sampler if sampler is None else _get_sampler(sampler),
+            sampler=self.sampler if sampler is None else get_sampler(sampler),
             **kwargs,
         )
 
@@ -445,18 +444,3 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             "sampler": keras_hub.samplers.serialize(self.sampler),
             "input_names": self.input_names and list(self.input_names),
         }
-
-
-def _get_sampler(sampler):
-    """The sampler of a name, a configuration or a sampler.
-
-    Raises:
-        ValueError: if there is no such sampler, or the sampler compares hidden states.
-    """
-    found = keras_hub.samplers.get(sampler)
-    if isinstance(found, _UNFIT_SAMPLERS):
-        raise ValueError(
-            f"A Seq2Seq has no {type(found).__name__}, which needs hidden states or a second "
-            "model. Use 'greedy', 'beam', 'top_k', 'top_p' or 'random'."
-        )
-    return found

@@ -11,6 +11,9 @@ from keras_bert_suite.layers import SelfAttention, TransformerBlock
 from keras_bert_suite.layers.attention.cached_attention import Source, attend_to_source_and_targets
 from keras_bert_suite.models import BertBackbone
 
+#: Samplers that need more than the scores of the next token.
+_UNFIT_SAMPLERS = (keras_hub.samplers.ContrastiveSampler, keras_hub.samplers.SpeculativeSampler)
+
 
 def check_can_decode(backbone: keras_hub.models.Backbone) -> None:
     """Checks that a backbone has the layers which this module calls one by one.
@@ -31,6 +34,21 @@ def check_can_decode(backbone: keras_hub.models.Backbone) -> None:
             f"{type(backbone).__name__} with {pattern!r}. Open the checkpoint of a BERT with "
             "Seq2Seq.from_preset, or pass attention_pattern='seq2seq' to a BertBackbone."
         )
+
+
+def get_sampler(sampler: Any) -> keras_hub.samplers.Sampler:
+    """The sampler of a name, a configuration or a sampler.
+
+    Raises:
+        ValueError: if there is no such sampler, or the sampler compares hidden states.
+    """
+    found = keras_hub.samplers.get(sampler)
+    if isinstance(found, _UNFIT_SAMPLERS):
+        raise ValueError(
+            f"A Seq2Seq has no {type(found).__name__}, which needs hidden states or a second "
+            "model. Use 'greedy', 'beam', 'top_k', 'top_p' or 'random'."
+        )
+    return found
 
 
 def encode_sources(backbone: BertBackbone, packed: dict[str, Tensor]) -> list[Source]:

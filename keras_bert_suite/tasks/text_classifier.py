@@ -25,7 +25,11 @@ from keras_bert_suite.tasks.base.input_checks import (
 )
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.predicting import predict
-from keras_bert_suite.tasks.hidden_states import open_new_pooling, pool_hidden_states
+from keras_bert_suite.tasks.hidden_states import (
+    open_new_pooling,
+    pool_first_token,
+    pool_hidden_states,
+)
 from keras_bert_suite.tasks.problem_types import MultiLabel, SingleLabel, find_problem_type
 from keras_bert_suite.training import AdamW, LinearWarmupDecay, read_loss
 
@@ -122,7 +126,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         label_names = resolve_label_names(
             type(self).__name__, num_classes, label_names, problem.fewest_labels
         )
-        activation = _check_activation(activation, problem)
+        activation = problem.check_activation(activation)
         thresholds = problem.check_thresholds(thresholds, label_names)
 
         # === Layers ===
@@ -432,33 +436,9 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         }
 
 
-def pool_first_token(outputs: Tensor) -> Tensor:
-    """float (B, H), a backbone's `pooled_output`, or its sequence output at the first position."""
-    if isinstance(outputs, dict):
-        if "pooled_output" in outputs:
-            return outputs["pooled_output"]
-        outputs = outputs["sequence_output"]
-    return outputs[:, 0, :]
-
-
 def _check_new_head(arguments, is_new):
     if arguments.get("pooling") is not None and not is_new:
         raise ValueError(
             "The classification layer of a checkpoint is for the pooling that it was trained with. "
             "With `pooling`, pass `num_classes` or `label_names` to get a new layer."
         )
-
-
-def _check_activation(activation, problem):
-    if isinstance(activation, dict):
-        activation = keras.activations.deserialize(activation)
-    names = {None: None, "linear": None, **{name: name for name in problem.activations}}
-    name = activation if activation is None or isinstance(activation, str) else None
-    if callable(activation):
-        name = getattr(activation, "__name__", repr(activation))
-    if name not in names:
-        wanted = " or ".join(["None, for logits,", *map(repr, problem.activations)])
-        raise ValueError(
-            f"activation must be {wanted} with problem_type={problem.name!r}, got {name!r}."
-        )
-    return names[name]

@@ -14,18 +14,21 @@ from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import TextClassifier
 
 
+@pytest.mark.backend_free
 def test_bert(save_peer, inputs):
     peer, path = save_peer("BertForPreTraining")
     edit_config(path, model_type=None, architectures=None, pruned_heads={}, torchscript=False)
     check_encoder(BertBackbone.from_preset(path), peer.bert, inputs)
 
 
+@pytest.mark.backend_free
 def test_bert_without_a_prefix(save_peer, inputs):
     peer, path = save_peer("BertModel")
     edit_config(path, model_type=None, architectures=None)
     check_encoder(BertBackbone.from_preset(path), peer, inputs)
 
 
+@pytest.mark.backend_free
 def test_names_of_a_data_parallel_model(save_peer, inputs):
     """`torch.save(model.state_dict())` of a BERT that was trained on several GPUs."""
     peer, path = save_peer("BertForPreTraining")
@@ -37,6 +40,7 @@ def test_names_of_a_data_parallel_model(save_peer, inputs):
     check_encoder(BertBackbone.from_preset(path), peer.bert, inputs)
 
 
+@pytest.mark.backend_free
 def test_bert_config_of_2018_beside_pytorch_weights(save_peer, inputs):
     peer, path = save_peer("BertForPreTraining")
     edit_config(path, model_type=None, architectures=None, layer_norm_eps=None)
@@ -93,6 +97,7 @@ def test_no_encoder_at_all(save_peer):
         open_checkpoint(path)
 
 
+@pytest.mark.backend_free
 def test_fifty_labels_with_two_names(save_peer, inputs):
     labels = {i: f"LABEL_{i}" for i in range(50)}
     peer, path = save_peer("BertForSequenceClassification", config={"id2label": labels})

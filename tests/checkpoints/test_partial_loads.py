@@ -17,6 +17,8 @@ from keras_bert_suite.checkpoints import (
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import Pretrainer, TextClassifier
 
+pytestmark = pytest.mark.backend_free
+
 
 def test_strangers_are_named_in_one_warning(save_peer, inputs):
     peer, path = save_peer("BertForPreTraining")
@@ -133,7 +135,6 @@ def test_copy_is_understood(save_peer, inputs):
     np.testing.assert_allclose(got, expected, atol=TOLERANCE)
 
 
-@pytest.mark.backend_free
 def test_missing_is_refused(save_peer):
     _, path = save_untied(save_peer)
     edit_tensors(path, lambda tensors: tensors.pop("cls.predictions.decoder.weight"))

@@ -120,6 +120,7 @@ def squared_relu(x):
     return keras.ops.square(keras.ops.relu(x))
 
 
+@pytest.mark.backend_free
 def test_what_the_format_cannot_hold_is_refused(tmp_path, make_classifier):
     path = tmp_path / "saved"
     with pytest.raises(ValueError, match="embedding_dim=4 and hidden_dim=8"):

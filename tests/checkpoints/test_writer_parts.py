@@ -11,6 +11,8 @@ from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import TextClassifier
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 
+pytestmark = pytest.mark.backend_free
+
 SIZES = {
     "vocabulary_size": 1000,
     "num_layers": 2,

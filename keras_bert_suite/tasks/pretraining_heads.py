@@ -1,0 +1,73 @@
+"""Makes the heads of pretraining on a backbone. Several tasks have the head for masked tokens."""
+
+import warnings
+from collections.abc import Sequence
+
+import keras
+import keras_hub
+from keras import ops
+
+from keras_bert_suite.annotations import PathLike, Tensor
+from keras_bert_suite.layers import MaskedLMHead, SpanBoundaryHead, gelu_tanh
+
+#: The layers of the heads beside that for masked tokens, and what they are for.
+HEAD_PURPOSES = {
+    "next_sentence": "pairs of texts",
+    "span_boundary": "the boundaries of spans",
+}
+
+
+def make_masked_lm_head(backbone: keras_hub.models.Backbone) -> MaskedLMHead:
+    """The head that guesses masked tokens, on the token embedding of a backbone."""
+    own = getattr(backbone, "activation", gelu_tanh)
+    return MaskedLMHead(
+        backbone.token_embedding,
+        activation=getattr(backbone, "masked_lm_activation", own),
+        layer_norm_epsilon=getattr(backbone, "layer_norm_epsilon", 1e-12),
+        initializer_range=getattr(backbone, "initializer_range", 0.02),
+        transform=getattr(backbone, "token_transform", None),
+        dtype=backbone.dtype_policy,
+        name="masked_lm",
+    )
+
+
+def make_next_sentence_head(
+    backbone: keras_hub.models.Backbone, sentence_relations: int
+) -> keras.layers.Dense:
+    """The head for pairs of texts, which tells `sentence_relations` relations apart."""
+    initializer_range = getattr(backbone, "initializer_range", 0.02)
+    return keras.layers.Dense(
+        sentence_relations,
+        kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
+        dtype=backbone.dtype_policy,
+        name="next_sentence",
+    )
+
+
+def make_span_boundary_head(backbone: keras_hub.models.Backbone) -> SpanBoundaryHead:
+    """The head that guesses the tokens of a span from the two tokens beside it."""
+    return SpanBoundaryHead(
+        backbone.token_embedding,
+        activation=getattr(backbone, "activation", gelu_tanh),
+        layer_norm_epsilon=getattr(backbone, "layer_norm_epsilon", 1e-12),
+        initializer_range=getattr(backbone, "initializer_range", 0.02),
+        dtype=backbone.dtype_policy,
+        name="span_boundary",
+    )
+
+
+def warn_of_new_heads(path: PathLike, names: Sequence[str]) -> None:
+    """Warns of the heads that a preset or a checkpoint does not have in the wanted shape."""
+    if names:
+        purposes = " and ".join(HEAD_PURPOSES[name] for name in names)
+        warnings.warn(
+            f"{path} has no head for {purposes} as it is wanted here; this head of the pretrainer "
+            "is new.",
+            stacklevel=4,
+        )
+
+
+def add_perplexity(results: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Adds `perplexity` to results that have the loss over masked tokens."""
+    loss = results.get("mlm_loss", results.get("loss"))
+    return results if loss is None else {**results, "perplexity": ops.exp(loss)}
