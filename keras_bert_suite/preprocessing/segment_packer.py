@@ -103,6 +103,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
                 f"truncation must be one of {', '.join(TRUNCATIONS)}, got {truncation!r}."
             )
         super().__init__(tokenizer, sequence_length, **kwargs)
+        self.built = True  # as a `TextTokenizer` is
         self.truncation = truncation
         self.head_length = head_length
         self.padding_lengths = padding_lengths

@@ -62,6 +62,9 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         **kwargs: Any,
     ) -> None:
         super().__init__(dtype=dtype, name=name, **kwargs)
+        # There is nothing to build. Before it predicts, Keras under JAX calls a model without its
+        # compiler, if a layer of the model is not built.
+        self.built = True
         if self.compute_dtype != "int32":
             raise ValueError(
                 f"Ids are int32; drop the argument `dtype`. Received: dtype={dtype!r}."

@@ -4,18 +4,21 @@ import json
 
 import pytest
 import transformers
+from small_byte_pairs import MERGES, make_vocabulary
 
 from keras_bert_suite.checkpoints import check_vocabulary
+from keras_bert_suite.checkpoints.tokenizer_files.byte_pair import read_hugging_face_byte_pairs
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
     read_google_tokenizer,
     read_hugging_face_tokenizer,
 )
-from keras_bert_suite.tokenizers import WordPieceTokenizer
+from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer
 
 pytestmark = pytest.mark.backend_free
 
 UNCASED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "##c", "é", "<S>", "!"]
 CASED = [*UNCASED, "##Bc"]
+BYTE_PAIR_FILES = {"vocabulary": "vocab.json", "merges": "merges.txt"}
 TEXTS = ["a b abc!", "A bB ABc é È", "x [SEP] abc"]
 
 
@@ -115,6 +118,25 @@ def test_other_special_tokens(tmp_path):
     assert (found["pad_token"], found["unknown_token"]) == ("<pad>", "<unk>")
     assert "start_token" not in found
     assert WordPieceTokenizer(**found).unknown_token_id == 1
+
+
+@pytest.mark.parametrize("kind", ["DistilBert", "Electra"])
+@pytest.mark.parametrize("ending", ["Tokenizer", "TokenizerFast"])
+def test_classes_of_transformers_4_that_split_text_as_bert_does(tmp_path, kind, ending):
+    files = {"tokenizer_config": {"tokenizer_class": kind + ending}, "tokenizer": fast_tokenizer()}
+    write(tmp_path, UNCASED, **files)
+    found = read_hugging_face_tokenizer(tmp_path)
+    assert found["vocabulary"] == str(tmp_path / "vocab.txt")
+    with pytest.raises(ValueError, match=f"not RoBERTa's, .*{kind}{ending}"):
+        read_hugging_face_byte_pairs(tmp_path)
+
+
+@pytest.mark.parametrize("ending", ["Tokenizer", "TokenizerFast"])
+def test_classes_of_transformers_4_that_split_text_as_roberta_does(tmp_path, ending):
+    BytePairTokenizer(make_vocabulary(), MERGES).save_assets(tmp_path)
+    write(tmp_path, tokenizer_config={"tokenizer_class": f"Longformer{ending}"})
+    wanted = {name: str(tmp_path / file) for name, file in BYTE_PAIR_FILES.items()}
+    assert read_hugging_face_byte_pairs(tmp_path) == wanted
 
 
 def test_added_tokens_come_last(tmp_path):

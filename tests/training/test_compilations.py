@@ -1,12 +1,22 @@
-"""How often JAX compiles the step of a training."""
+"""What JAX compiles, and how often."""
 
+import functools
 import itertools
 
 import keras
 import numpy as np
 import pytest
-from small_tasks import BATCH_SIZE, LENGTH, compile_model, make_task
+from small_tasks import (
+    BATCH_SIZE,
+    LENGTH,
+    compile_model,
+    make_task,
+    predict,
+    predicted_columns,
+)
 from tables import narrow
+
+from keras_bert_suite.layers import BertEmbeddings
 
 pytestmark = pytest.mark.skipif(
     keras.config.backend() != "jax", reason="other backends do not compile each length"
@@ -54,3 +64,23 @@ def test_a_step_is_compiled_once_for_each_length(compiled, task):
 
     model.fit(read(), epochs=2, steps_per_epoch=2 * len(lengths), verbose=0)
     assert sum("train_step" in name for name in compiled) == len(lengths)
+
+
+@pytest.mark.parametrize("task", narrow(["texts", "masks"], "masks"))
+def test_texts_are_predicted_by_compiled_code_alone(task, monkeypatch):
+    """Keras would call the model itself, too, if a layer of the task were not built."""
+    import jax
+
+    model, (x, *_) = make_task(task, "SegmentPacker")
+    call, traced = BertEmbeddings.call, []
+
+    @functools.wraps(call)
+    def note_call(layer, token_ids, *args, **kwargs):
+        traced.append(isinstance(token_ids, jax.core.Tracer))
+        return call(layer, token_ids, *args, **kwargs)
+
+    monkeypatch.setattr(BertEmbeddings, "call", note_call)
+    x = predicted_columns(model, x)
+    predict(model, x=x)
+    model.predict_on_batch(x)
+    assert traced and all(traced)

@@ -9,12 +9,12 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import (
 )
 from keras_bert_suite.files.messages import shorten
 
-#: Hugging Face's classes that split text as RoBERTa does, or as tokenizer.json says.
+#: Hugging Face's classes that split text as RoBERTa does, or as tokenizer.json says. transformers 4
+#: has a class for Longformer, too.
 _CLASSES = (
-    "TokenizersBackend",
-    "PreTrainedTokenizerFast",
-    "RobertaTokenizerFast",
-    "RobertaTokenizer",
+    *("TokenizersBackend", "PreTrainedTokenizerFast"),
+    *("LongformerTokenizerFast", "LongformerTokenizer"),
+    *("RobertaTokenizerFast", "RobertaTokenizer"),
 )
 
 #: Settings of the model in tokenizer.json, each with the values that we support.

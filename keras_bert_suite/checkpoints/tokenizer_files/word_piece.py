@@ -12,11 +12,12 @@ from keras_bert_suite.files.atomic_file import write_json
 from keras_bert_suite.files.messages import shorten
 
 #: Hugging Face's classes that split text as BERT does, or as tokenizer.json says.
+#: transformers 4 has a class for each kind of model, also for those that have BERT's tokenizer.
 BERT_CLASSES = (
-    "TokenizersBackend",
-    "PreTrainedTokenizerFast",
-    "BertTokenizerFast",
-    "BertTokenizer",
+    *("TokenizersBackend", "PreTrainedTokenizerFast"),
+    *("DistilBertTokenizerFast", "DistilBertTokenizer"),
+    *("ElectraTokenizerFast", "ElectraTokenizer"),
+    *("BertTokenizerFast", "BertTokenizer"),
 )
 
 #: Hugging Face's name of a special token -> (our name, BERT's token).

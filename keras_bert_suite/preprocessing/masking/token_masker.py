@@ -138,6 +138,7 @@ class TokenMasker(keras.layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
+        self.built = True  # as a `TextTokenizer` is
         check_choice("unit", unit, UNITS)
         check_choice("random_tokens", random_tokens, RANDOM_TOKENS)
         check_share("rate", rate, positive=True)

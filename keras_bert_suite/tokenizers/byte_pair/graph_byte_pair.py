@@ -193,26 +193,39 @@ class GraphBytePair:
         import tensorflow as tf
 
         count = tf.size(ids, tf.int64)
-        first = tf.range(count)
+        # The token that begins at each byte; -1 for a byte within a token.
+        pieces = ids
         if self._num_merges:
             joined = tf.gather(self._joined_bytes, 256 * byte[:-1] + byte[1:])
             cut = (words[1:] != words[:-1]) | ~joined
             stretch = tf.pad(tf.cumsum(tf.cast(cut, tf.int64)), [[1, 0]])[:count]
-            shapes = (tf.TensorShape([]), *[tf.TensorShape([None])] * 3)
-            _, ids, first, _ = tf.while_loop(
-                lambda changed, *_: changed,
+            pieces, *_ = tf.while_loop(
+                lambda pieces, first, stretch: tf.size(first) > 1,
                 self._merge_once,
-                (count > 1, ids, first, stretch),
-                shapes,
+                (pieces, tf.range(count), stretch),
+                (tf.TensorShape([None]),) * 3,
             )
+        first = tf.where(pieces >= 0)[:, 0]
         last = tf.concat([first[1:], tf.fill(tf.minimum(tf.shape(first), 1), count)], axis=0) - 1
-        return ids, first, last
+        return tf.gather(pieces, first), first, last
 
-    def _merge_once(self, _, ids, first, stretch):
-        """Makes the first merge of each stretch. Also says whether there was any."""
+    def _merge_once(self, pieces, first, stretch):
+        """Makes the first merge of each stretch.
+
+        Most words are done after a few steps, and a long word takes many. So a step has only the
+        tokens of stretches that are not done.
+
+        Args:
+            pieces: int32 (N,), the token that begins at each byte, -1 within a token.
+            first: int64 (K,), the first bytes of the tokens of some stretches.
+            stretch: int64 (K,), ascending, their stretches.
+
+        Returns:
+            the same, without the stretches that had no merge.
+        """
         import tensorflow as tf
 
-        place = tf.range(tf.size(ids, tf.int64))[:-1]
+        ids = tf.gather(pieces, first)
         key = tf.cast(ids[:-1], tf.int64) * self._num_pieces + tf.cast(ids[1:], tf.int64)
         at = tf.minimum(tf.searchsorted(self._keys, key), self._num_merges - 1)
         found = (tf.gather(self._keys, at) == key) & (stretch[1:] == stretch[:-1])
@@ -220,20 +233,27 @@ class GraphBytePair:
         if not self._merges_in_order:
             # Merges are made one at a time: a merge may make a pair whose rank is lower than its
             # own.
-            rank = rank * tf.size(ids, tf.int64) + place
+            rank = rank * tf.size(pieces, tf.int64) + first[:-1]
         rank = tf.where(found, rank, tf.int64.max)
-        lowest = tf.math.segment_min(rank, stretch[:-1])
-        chosen = found & (rank == tf.gather(lowest, stretch[:-1]))
+        lowest = tf.math.segment_min(tf.pad(rank, [[0, 1]], constant_values=tf.int64.max), stretch)
+        lowest = tf.gather(lowest, stretch)
+        chosen = found & (rank == lowest[:-1])
         # The pairs in "aaa" overlap, so every second pair of overlapping pairs is taken.
+        place = tf.range(tf.size(rank, tf.int64))
         begins = chosen & ~tf.pad(chosen, [[1, 0]])[:-1]
         begin = tf.concat([[0], tf.boolean_mask(place, begins)], axis=0)
         begin = tf.gather(begin, tf.cumsum(tf.cast(begins, tf.int64)))
         chosen &= (place - begin) % 2 == 0
-        merged = tf.where(chosen, tf.gather(self._products, at), ids[:-1])
-        kept = tf.pad(~chosen, [[1, 0]], constant_values=True)
-        ids = tf.concat([merged, ids[-1:]], axis=0)
-        ids, first, stretch = (tf.boolean_mask(values, kept) for values in (ids, first, stretch))
-        return tf.reduce_any(chosen) & (tf.size(ids) > 1), ids, first, stretch
+
+        merged = tf.boolean_mask(tf.gather(self._products, at), chosen)
+        left, right = (tf.boolean_mask(x, chosen) for x in (first[:-1], first[1:]))
+        pieces = tf.tensor_scatter_nd_update(
+            pieces,
+            tf.concat([left, right], axis=0)[:, None],
+            tf.concat([merged, tf.fill(tf.shape(merged), -1)], axis=0),
+        )
+        kept = tf.pad(~chosen, [[1, 0]], constant_values=True) & (lowest < tf.int64.max)
+        return pieces, tf.boolean_mask(first, kept), tf.boolean_mask(stretch, kept)
 
 
 def _neighbour(values, rows, by, outside):
