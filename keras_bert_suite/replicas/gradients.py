@@ -20,7 +20,8 @@ def sum_gradients(gradients: list[Any]) -> list[Any]:
             tensors are changed in place.
 
     Returns:
-        list of tensors. With one replica, and under JAX, the list itself.
+        list of tensors. Under TensorFlow none of them is `tf.IndexedSlices`. With one replica of
+        PyTorch, and under JAX, it is the list itself.
     """
     return _SUMS[keras.config.backend()](gradients)
 
@@ -60,10 +61,13 @@ def _fill_buckets(gradients: list[Tensor]) -> list[list[Tensor]]:
 
 
 def _sum_tensorflow(gradients: list[Any]) -> list[Any]:
-    if count_replicas() == 1:
-        return gradients
     import tensorflow as tf
 
+    # The gradient of an embedding has a part for each time that a token occurs. Keras would take
+    # the norm of the parts, and the square of each, and not those of their sum.
+    gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+    if count_replicas() == 1:
+        return gradients
     return tf.distribute.get_replica_context().all_reduce("SUM", gradients)
 
 
