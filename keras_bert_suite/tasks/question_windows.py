@@ -138,7 +138,8 @@ class _ContextTokenizer:
 
     def __init__(self, tokenizer):
         self._tokenizer = tokenizer
-        self._blank = re.compile(tokenizer.blank_words or "(?!)")
+        blank_words = tokenizer.blank_words  # "" for tokens without a character
+        self._blank = re.compile("(?!)" if blank_words is None else blank_words)
         self._known = {}
 
     def __call__(self, text):

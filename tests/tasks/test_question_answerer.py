@@ -7,6 +7,7 @@ import pandas
 import pytest
 from small_byte_pairs import MERGES, make_vocabulary
 from small_questions import NO_ANSWER, make_questions
+from small_tasks import BYTE_PAIRS, SENTENCE_PIECES, make_task
 from small_texts import ONE_LAYER, VOCABULARY
 from tables import narrow
 
@@ -332,6 +333,16 @@ def test_byte_pairs(tmp_path):
 
 
 @pytest.mark.backend_free
+@pytest.mark.backend_free
+@pytest.mark.parametrize("pieces", [BYTE_PAIRS, SENTENCE_PIECES])
+def test_no_answer_begins_or_ends_with_a_token_without_text(pieces):
+    task, _ = make_task("questions", pieces)
+    task.no_answer_threshold = None
+    (answers,) = task.predict_n_best((["good"], ["北京 good \0 İ"]), n_best=100, verbose=0)
+    texts = [answer.text for answer in answers]
+    assert "北京" in texts and all(text and text == text.strip() for text in texts)
+
+
 def test_labels_of_windows(answerer):
     """Each window with the whole answer points to it, every other window to [CLS]."""
     windows = answerer.cut_windows(answerer.read_rows((["it"], [CONTEXTS[3]]), [SPANS[3]]))
