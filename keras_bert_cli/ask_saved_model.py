@@ -167,7 +167,8 @@ class SavedModel:
 
         input_names = sorted(self._signature.structured_input_signature[1])
         in_order = len(input_names) == 1 or input_names == UNNAMED
-        if in_order and len(columns) == len(input_names) and set(columns) != set(input_names):
+        in_order &= len(columns) == len(input_names)
+        if in_order and (len(input_names) == 1 or not columns.keys() & set(input_names)):
             columns = dict(zip(input_names, columns.values(), strict=True))
         if sorted(columns) != input_names:
             raise ValueError(

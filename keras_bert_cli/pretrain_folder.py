@@ -123,6 +123,11 @@ def _check_run(output, before, settings):
         if before.get(CORPUS_DIGESTS) == digests:
             moved["corpus"] = settings["corpus"]
         elif CORPUS_DIGESTS in before:
+            if before["corpus"] == settings["corpus"]:
+                raise ValueError(
+                    f"The run in {output} began with another corpus: the manifest.json of "
+                    "--corpus differs. Restore the corpus, or choose another --output."
+                )
             moved[CORPUS_DIGESTS] = before[CORPUS_DIGESTS]
         check_settings(output, {**before, **moved, "steps": steps}, settings, advice)
     elif holds_files(output):

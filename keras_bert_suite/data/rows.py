@@ -291,7 +291,8 @@ def holds_texts(column):
     dtype = getattr(column, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype.kind in "UST" or (
-            dtype.kind == "O" and any(isinstance(value, (str, bytes)) for value in column.flat)
+            dtype.kind == "O"
+            and any(isinstance(value, (str, bytes)) for value in np.asarray(column).flat)
         )
     return "string" in str(dtype)
 

@@ -79,7 +79,7 @@ def read_words(column):
     for number, row in enumerate(rows):
         if isinstance(row, (str, bytes)):
             continue
-        if isinstance(row, tuple) or hasattr(row, "__array__"):
+        if isinstance(row, tuple) or np.ndim(row) == 1:
             rows[number] = row = list(row)
         if not isinstance(row, list):
             raise ValueError(
@@ -149,8 +149,8 @@ def _holds_words(column):
     first = next((row for row in column if np.ndim(row) == 0 or len(row)), None)
     if first is None:
         return isinstance(column, list) or np.ndim(column) < 2  # Packed arrays have two axes.
-    if isinstance(first, (list, tuple, np.ndarray)):
-        first = first[0]
+    if np.ndim(first):
+        first = list(first)[0]
     return isinstance(first, (str, bytes))
 
 

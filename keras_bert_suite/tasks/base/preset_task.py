@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+import keras
 import keras_hub
 from keras_hub.src.utils.preset_utils import (
     PREPROCESSOR_CONFIG_FILE,
@@ -24,7 +25,7 @@ from keras_bert_suite.argument_checks import (
     check_further_arguments,
     list_arguments,
 )
-from keras_bert_suite.files.messages import reading
+from keras_bert_suite.files.messages import reading, shorten
 from keras_bert_suite.models import BACKBONES, LongformerBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.saved_task import SavedTask
@@ -243,8 +244,10 @@ def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
             "saved before `quantize`."
         )
     # If the backbone is not the class' own, KerasHub's `from_preset` would look for another class.
-    # A preset of this task needs no arguments. With some, an error may be about them.
-    is_whole = not arguments and holds_task(preset, cls)
+    # A preset of this task needs no arguments. With some, or with a layout for several devices, an
+    # error may be about them.
+    is_alone = not arguments and keras.distribution.distribution() is None
+    is_whole = is_alone and holds_task(preset, cls)
     with _reading(preset) if is_whole else contextlib.nullcontext():
         task = cls.load_keras_preset(loader, load_weights, **arguments)
     is_new = not holds_task(preset, cls.preset_classes())
@@ -288,7 +291,8 @@ def holds_task(preset, classes):
 
 def read_task_config(preset):
     """dict, the arguments of the task of a preset."""
-    return load_json(preset, TASK_CONFIG_FILE)["config"]
+    with _reading(preset):
+        return load_json(preset, TASK_CONFIG_FILE)["config"]
 
 
 def _saved_class(preset, file, family):
@@ -296,7 +300,11 @@ def _saved_class(preset, file, family):
     if not check_file_exists(preset, file):
         return False
     with _reading(preset):
-        return issubclass(check_config_class(load_json(preset, file)), family)
+        config = load_json(preset, file)
+    try:
+        return issubclass(check_config_class(config), family)
+    except ValueError as error:  # Its module may not be imported.
+        raise ValueError(f"{file} of {preset}: {shorten(error, 600)}") from error
 
 
 def _reading(preset):

@@ -67,6 +67,9 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
     shares its steps among replicas.
     """
 
+    #: Whether `train_on_batch` has given all processes the weights of the first.
+    _has_common_weights = False
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         check_layer_names(self)
         super().__init__(*args, **kwargs)
@@ -102,6 +105,7 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
         """
         loss = keras.tree.map_structure(self.read_loss, loss)
         forget_metrics(self)
+        self._has_common_weights = False
         super().compile(optimizer=optimizer, loss=loss, **kwargs)
         if loss is not None:
             track_finite_losses(self)
@@ -289,9 +293,11 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
         batch = self._prepare_batch(preprocess, x, y, sample_weight, labelled=True)
         lay_schedule_without_end(self)
         batch = share_batch("train_on_batch", batch)
-        if self.optimizer is not None and not self.optimizer.built:
+        if self.optimizer is not None:
             self._build_optimizer()
-            copy_weights(self)
+            if not self._has_common_weights:
+                copy_weights(self)
+                self._has_common_weights = True
         return keras.Model.train_on_batch(self, *batch, **kwargs)
 
     @whole_batches()
