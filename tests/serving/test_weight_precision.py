@@ -75,7 +75,8 @@ def test_each_backend(classifier, tmp_path):
     answer = tf.saved_model.load(str(version)).signatures["serving_default"](text=TEXTS)
     logits = classifier.predict(TEXTS, verbose=0)
     wanted = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
-    np.testing.assert_allclose(answer["probabilities"], wanted, atol=np.ptp(wanted[:, 0]) / 10)
+    # Processors with products of bfloat16 stay below a tenth of the range, others do not.
+    np.testing.assert_allclose(answer["probabilities"], wanted, atol=np.ptp(wanted[:, 0]) / 4)
 
 
 @pytest.mark.parametrize("trained", narrow(["mixed_bfloat16", "bfloat16"], "mixed_bfloat16"))
