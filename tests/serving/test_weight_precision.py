@@ -9,7 +9,7 @@ from small_tasks import BYTE_PAIRS, TASKS, make_task, predicted_columns
 from small_texts import make_reviews
 from tables import narrow
 
-from keras_bert_suite import export_saved_model
+from keras_bert_suite import AdamW, TextClassifier, export_saved_model
 from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.weight_precision import bring_to_precision
 from keras_bert_suite.tasks.base.batch_sources import read_data
@@ -19,7 +19,7 @@ pytest.importorskip("tensorflow_text")
 
 #: Tasks with weights that stay in float32: the transitions of the CRF, and a head with its own.
 MIXED = ("chains", "spans")
-TEXTS, _ = make_reviews(20)
+TEXTS, LABELS = make_reviews(20)
 
 
 def read_dtypes(version):
@@ -70,13 +70,20 @@ def test_every_task(task, preprocessor, tmp_path):
 @pytest.mark.broad
 def test_each_backend(classifier, tmp_path):
     """A task is brought to bfloat16 also in the process that has TensorFlow as its backend."""
+    backbone = type(classifier.backbone).from_config(classifier.backbone.get_config())
+    classifier = TextClassifier(
+        backbone, label_names=["no", "yes"], preprocessor=classifier.preprocessor
+    )
+    # With new weights the answers would differ by little more than rounding.
+    keras.utils.set_random_seed(0)
+    classifier.compile(AdamW(1e-3))
+    classifier.fit(TEXTS, LABELS, batch_size=4, epochs=10, verbose=0)
     version = export_saved_model(classifier, tmp_path / "1", precision="bfloat16")
     assert read_dtypes(version) == {"bfloat16"}
     answer = tf.saved_model.load(str(version)).signatures["serving_default"](text=TEXTS)
     logits = classifier.predict(TEXTS, verbose=0)
     wanted = keras.ops.convert_to_numpy(keras.ops.softmax(logits))
-    # Processors with products of bfloat16 stay below a tenth of the range, others do not.
-    np.testing.assert_allclose(answer["probabilities"], wanted, atol=np.ptp(wanted[:, 0]) / 4)
+    np.testing.assert_allclose(answer["probabilities"], wanted, atol=np.ptp(wanted[:, 0]) / 10)
 
 
 @pytest.mark.parametrize("trained", narrow(["mixed_bfloat16", "bfloat16"], "mixed_bfloat16"))
