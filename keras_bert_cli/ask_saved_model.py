@@ -166,9 +166,8 @@ class SavedModel:
         import tensorflow as tf
 
         input_names = sorted(self._signature.structured_input_signature[1])
-        in_order = len(input_names) == 1 or input_names == UNNAMED
-        in_order &= len(columns) == len(input_names)
-        if in_order and (len(input_names) == 1 or not columns.keys() & set(input_names)):
+        has_no_names = input_names == UNNAMED and not columns.keys() & set(UNNAMED)
+        if len(columns) == len(input_names) and (len(columns) == 1 or has_no_names):
             columns = dict(zip(input_names, columns.values(), strict=True))
         if sorted(columns) != input_names:
             raise ValueError(
