@@ -53,4 +53,5 @@ class ServedVectors(ServedTask):
         """float32 (N, H), vectors of the length 1 of a string tensor (N,)."""
         import tensorflow as tf
 
-        return tf.math.l2_normalize(self.task(self.pack((texts,)), training=False), axis=-1)
+        packed = self.pack_once_traced((texts,))
+        return tf.math.l2_normalize(self.task(packed, training=False), axis=-1)

@@ -62,9 +62,19 @@ class ServedTask:
         # The padding masks of KerasHub are bool.
         return {name: tf.cast(packed[name], tf.int32) for name in self.task.backbone.input}
 
+    @functools.cached_property
+    def pack_once_traced(self):
+        """`pack` as a function of the graph, which several signatures share.
+
+        The ops of a tokenizer are most of a graph.
+        """
+        import tensorflow as tf
+
+        return tf.function(self.pack, autograph=False)
+
     def answer_texts(self, texts):
         """The answers for texts, as `pack` takes them: dict of tensors."""
-        return self.answer_ids(self.pack(texts))
+        return self.answer_ids(self.pack_once_traced(texts))
 
     def answer_ids(self, packed):
         """The answers for inputs of the backbone, as `pack` returns them: dict of tensors."""

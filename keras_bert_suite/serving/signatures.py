@@ -83,8 +83,15 @@ def make_signatures(served, input_names):
     )
     features = {name: one if rank == 1 else several for name, rank in ranks.items()}
 
-    serve = _check_first(served.answer_texts, ranks)
-    embed = _check_first(lambda texts: _embed(task, served.pack(texts)), ranks)
+    def sign(function, *signature):
+        return tf.function(function, input_signature=signature, autograph=False)
+
+    def specify(ranks):
+        return [tf.TensorSpec([None] * rank, tf.string, name=name) for name, rank in ranks.items()]
+
+    # `serve_examples` calls the same function, so that the graph holds its ops once.
+    serve = sign(_check_first(served.answer_texts, ranks), *specify(ranks))
+    embed = _check_first(lambda texts: _embed(task, served.pack_once_traced(texts)), ranks)
 
     def serve_ids(inputs):
         return served.answer_ids(check_inputs(inputs, token_rank))
@@ -94,14 +101,8 @@ def make_signatures(served, input_names):
         parsed = tf.io.parse_example(examples, features)
         return serve(*(parsed[name] for name in input_names))
 
-    def sign(function, *signature):
-        return tf.function(function, input_signature=signature, autograph=False)
-
-    def specify(ranks):
-        return [tf.TensorSpec([None] * rank, tf.string, name=name) for name, rank in ranks.items()]
-
     signatures = {
-        "serving_default": sign(serve, *specify(ranks)),
+        "serving_default": serve,
         "serve_ids": sign(serve_ids, token_inputs),
         "serve_examples": sign(serve_examples, tf.TensorSpec([None], tf.string, name="examples")),
     }
