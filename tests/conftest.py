@@ -52,18 +52,10 @@ def fixed_seed():
 
 @pytest.fixture(autouse=True, scope="session")
 def plain_graphs():
-    """TensorFlow runs its graphs as they are traced, and traces fewer groups of packed rows.
+    """TensorFlow spends no time on what pays off in long trainings only."""
+    from plain_graphs import run_plain_graphs
 
-    A sixth of the time of most tests would go into optimizing what runs a few times. Each group
-    of packed rows is a part of the graph by itself.
-    """
-    if os.environ["KERAS_BACKEND"] == "tensorflow":
-        import tensorflow as tf
-
-        from keras_bert_suite.tasks.base import sequence_packing
-
-        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
-        sequence_packing.GRAPH_GROUPS = 3
+    run_plain_graphs()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,5 +1,6 @@
 """What the process of `test_strategy.py` does, which has two logical devices."""
 
+from plain_graphs import run_plain_graphs
 from replicas.cases import run_case
 
 
@@ -7,10 +8,7 @@ def run_steps(rank, names):
     """Yields (name, result) of each case on two devices."""
     import tensorflow as tf
 
-    from keras_bert_suite.tasks.base import sequence_packing
-
-    sequence_packing.GRAPH_GROUPS = 3
-    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+    run_plain_graphs()
     processor = tf.config.list_physical_devices("CPU")[0]
     tf.config.set_logical_device_configuration(
         processor, [tf.config.LogicalDeviceConfiguration()] * 2

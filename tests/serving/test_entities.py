@@ -91,10 +91,9 @@ def test_the_best_paths_of_a_crf(tmp_path):
         weight.assign(np.random.default_rng(3).normal(size=weight.shape) * 2)
     tagger.token_classifier.bias.assign([-5.0, *[0.0] * 6])
     assert tagger.scheme == "BIOES"
-    saved = export_saved_model(tagger, tmp_path / "tagger")
-    check_entities(tagger, saved)
+    signatures = check_entities(tagger, export_saved_model(tagger, tmp_path / "tagger"))
     packed = packer.pack(TEXTS[:4])
-    serve = tf.saved_model.load(str(saved)).signatures["serve_ids"]
+    serve = signatures["serve_ids"]
     answer = serve(**{name: tf.constant(array) for name, array in packed.items()})
     assert set(answer) == {"emissions"}
     np.testing.assert_allclose(answer["emissions"], tagger.predict(packed, verbose=0), atol=1e-5)
@@ -122,12 +121,11 @@ def test_spans(tokenizer, tmp_path):
     for weight in finder.head.weights:
         weight.assign(np.random.default_rng(3).normal(size=weight.shape))
     finder.head.type_dense.bias.assign([-3.0, -2.0, -3.0, -2.0])
-    saved = export_saved_model(finder, tmp_path / "finder")
-    check_entities(finder, saved)
+    signatures = check_entities(finder, export_saved_model(finder, tmp_path / "finder"))
     if tokenizer == "byte pairs":
         return
     packed = finder.preprocessor.pack(TEXTS[:4])
-    serve = tf.saved_model.load(str(saved)).signatures["serve_ids"]
+    serve = signatures["serve_ids"]
     answer = serve(**{name: tf.constant(array) for name, array in packed.items()})
     np.testing.assert_allclose(
         answer["scores"], finder.predict(packed, verbose=0), rtol=1e-4, atol=1e-4
@@ -135,8 +133,9 @@ def test_spans(tokenizer, tmp_path):
 
 
 def check_entities(tagger, saved_tagger):
-    """The SavedModel answers with the entities of `predict`."""
-    serve = tf.saved_model.load(str(saved_tagger)).signatures["serving_default"]
+    """The SavedModel answers with the entities of `predict`. Returns its signatures."""
+    signatures = tf.saved_model.load(str(saved_tagger)).signatures
+    serve = signatures["serving_default"]
     texts = [*(text.encode() for text in TEXTS), *BROKEN_UTF8]
     wanted = tagger.predict([text.decode("utf-8", "ignore") for text in texts], verbose=0)
     assert sum(map(len, wanted)) > 50
@@ -158,6 +157,7 @@ def check_entities(tagger, saved_tagger):
         scores = [e.score for e in entities] + [0] * (most - len(entities))
         np.testing.assert_allclose(got["scores"][row], scores, atol=1e-5)
     assert serve(text=tf.constant([], tf.string))["labels"].shape == (0, 0)
+    return signatures
 
 
 @pytest.mark.exporting

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from forks import fork, kill_later, num_lines, wait
+from plain_graphs import run_plain_graphs
 from small_pretraining import SmallBatches, StepLog, build_pretrainer, save_arrays
 
 from keras_bert_suite import TrainingCheckpoint
@@ -22,6 +23,7 @@ EPOCHS, EVERY = 40, 3
 
 
 def train(directory):
+    run_plain_graphs()
     task = build_pretrainer()
     checkpoint = TrainingCheckpoint(directory / "checkpoints", every=EVERY, keep=2)
     callbacks = [checkpoint, StepLog(directory / "log", checkpoint)]
