@@ -1,4 +1,4 @@
-"""Helps tf2onnx with an op of TensorFlow, and with memory."""
+"""Helps tf2onnx with some ops of TensorFlow, and with memory."""
 
 import contextlib
 import gc
@@ -28,6 +28,44 @@ def register_erfc():
             )
             ctx.copy_shape(erf, erfc.output[0])
             ctx.copy_dtype(erf, erfc.output[0])
+
+
+def register_floors():
+    """Teaches tf2onnx to round quotients of integers down, as the ops FloorDiv and FloorMod do.
+
+    tf2onnx 1.17 rounds them to 0. Then -5 % 4 would be -1 and not 3, and rows of a model with local
+    attention would be cut, and not filled up, to whole blocks.
+    """
+    from tf2onnx.handler import tf_op
+    from tf2onnx.onnx_opset import math
+
+    @tf_op("FloorMod")
+    class FloorMod:
+        @classmethod
+        def version_10(cls, ctx, node, **kwargs):  # The first opset that has Mod.
+            if _is_float(ctx, node):
+                math.FloorMod.version_7(ctx, node, **kwargs)
+            else:
+                node.type = "Mod"  # Of integers it has the sign of the divisor.
+
+    @tf_op("FloorDiv")
+    class FloorDiv:
+        @classmethod
+        def version_10(cls, ctx, node, **kwargs):
+            if _is_float(ctx, node):
+                math.FloorDiv.version_6(ctx, node, **kwargs)
+                return
+            dividend, divisor = node.input
+            remainder = ctx.make_node("Mod", [dividend, divisor])
+            whole = ctx.make_node("Sub", [dividend, remainder.output[0]])
+            ctx.replace_input(node, dividend, whole.output[0], 0)
+            node.type = "Div"
+
+
+def _is_float(ctx, node):
+    from tf2onnx import utils
+
+    return np.issubdtype(utils.map_onnx_to_numpy_type(ctx.get_dtype(node.input[0])), np.floating)
 
 
 def check_ops(file):

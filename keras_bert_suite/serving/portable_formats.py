@@ -21,6 +21,7 @@ from keras_bert_suite.serving.onnx_ops import (
     check_ops,
     frequent_garbage_collection,
     register_erfc,
+    register_floors,
 )
 from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.tensorflow_process import check_installed, write_under_tensorflow
@@ -142,6 +143,7 @@ def export_litert(task: keras_hub.models.Task, path: PathLike) -> None:
 def write_onnx(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
     """Writes the files of `export_onnx`, under the TensorFlow backend."""
     register_erfc()
+    register_floors()
     file = str(directory / "model.onnx")
     with frequent_garbage_collection():
         _make_served_model(task).export(

@@ -8,6 +8,7 @@ from checkers import check_backbone
 from family import LENGTH, MEMBERS, TASKS, open_task
 from family_differences import LIVING, compare_encoder, compare_head
 from peer_weights import randomize, to_numpy
+from portable_runtimes import PORTABLE
 
 from keras_bert_suite import export_saved_model
 from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
@@ -120,6 +121,25 @@ def test_served_from_strings(member, tmp_path):
     got = served.signatures["serving_default"](text=tf.constant(texts))["probabilities"]
     expected = keras.ops.softmax(task.predict(texts, verbose=0))
     np.testing.assert_allclose(got.numpy(), to_numpy(expected), rtol=0, atol=1e-6)
+
+
+@pytest.mark.long
+@pytest.mark.exporting
+@pytest.mark.parametrize("file_format", PORTABLE)
+@pytest.mark.parametrize("kind", ["albert", "roformer", "nezha", "modernbert", "longformer"])
+def test_portable_formats(kind, file_format, tmp_path):
+    """Of token ids. Rows are longer than windows and distances, and no whole number of blocks."""
+    member = MEMBERS[kind]
+    member.save_peer(tmp_path / "peer", "ForSequenceClassification")
+    task = open_task("ForSequenceClassification", tmp_path / "peer")
+    # Files for LiteRT have rows of this length.
+    task.preprocessor.sequence_length = LENGTH
+    export, run = PORTABLE[file_format]
+    export(task, tmp_path / "exported")
+    inputs = {name: array for name, array in member.make_inputs().items() if name in task.input}
+    got = run(tmp_path / "exported", inputs)["probabilities"]
+    expected = keras.ops.softmax(task.predict(inputs, verbose=0))
+    np.testing.assert_allclose(got, to_numpy(expected), rtol=0, atol=1e-5)
 
 
 @of_every_kind("bert", "distilbert")

@@ -9,7 +9,7 @@ from keras import ops
 from small_texts import ONE_LAYER, make_reviews
 
 import keras_bert_suite as kbs
-from keras_bert_suite.serving.onnx_ops import check_ops
+from keras_bert_suite.serving.onnx_ops import check_ops, register_floors
 
 pytest.importorskip("tensorflow")
 
@@ -122,6 +122,23 @@ def test_an_op_that_is_not_onnx_s_is_refused(tmp_path):
     onnx.save(onnx.helper.make_model(graph), tmp_path / "model.onnx")
     with pytest.raises(ValueError, match="cannot convert TensorFlow's Digamma, Lgamma to ONNX"):
         check_ops(tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float32"])
+def test_quotients_are_rounded_down(dtype, tmp_path):
+    tf, tf2onnx = pytest.importorskip("tensorflow"), pytest.importorskip("tf2onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    register_floors()
+    divide = tf.function(lambda x, y: (x // y, x % y))
+    signature = [tf.TensorSpec([None], dtype)] * 2
+    file = str(tmp_path / "model.onnx")
+    tf2onnx.convert.from_function(divide, input_signature=signature, output_path=file)
+    session = runtime.InferenceSession(file)
+    values = np.array([-8, -5, -1, 0, 1, 5, 8], dtype), np.array([4, 4, 4, 4, 4, 4, -3], dtype)
+    names = [node.name for node in session.get_inputs()]
+    quotients, rests = session.run(None, dict(zip(names, values, strict=True)))
+    assert quotients.tolist() == [-2, -2, -1, 0, 0, 1, -3]
+    assert rests.tolist() == [0, 3, 3, 0, 1, 1, -1]
 
 
 def test_a_softmax_is_not_applied_twice(classifier, tmp_path):

@@ -5,12 +5,14 @@ import keras_hub
 import numpy as np
 import pytest
 from keras import ops
+from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 from tables import narrow
 
 from keras_bert_suite import (
     AdamW,
     BertBackbone,
+    BytePairTokenizer,
     LinearWarmupDecay,
     SegmentPacker,
     TextClassifier,
@@ -351,6 +353,15 @@ def test_wrong_input_takes_no_step(untouched, x, y, error):
 def test_more_tokens_than_positions():
     with pytest.raises(ValueError, match="sequence_length=65 .* positions for 64"):
         make_classifier(sequence_length=65)
+
+
+@pytest.mark.backend_free
+def test_a_tokenizer_that_does_not_make_the_segment_ids_of_the_backbone():
+    vocabulary = make_vocabulary()
+    backbone = BertBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
+    packer = SegmentPacker(BytePairTokenizer(vocabulary, MERGES), sequence_length=16)
+    with pytest.raises(ValueError, match="segment_ids, which a BytePair.* such as a RobertaBackb"):
+        TextClassifier(backbone, num_classes=2, preprocessor=packer)
 
 
 @pytest.mark.backend_free

@@ -15,5 +15,6 @@ def compute_sinusoids(positions: Tensor, width: int) -> Tensor:
     """
     column = ops.arange(width, dtype="int32")
     rates = 10000.0 ** (-ops.cast(column // 2 * 2, "float32") / width)
-    angles = ops.cast(positions, "float32")[..., None] * rates
+    # OpenVINO makes 0 of a number that is indexed by [..., None].
+    angles = ops.expand_dims(ops.cast(positions, "float32"), -1) * rates
     return ops.where(column % 2 == 0, ops.sin(angles), ops.cos(angles))

@@ -9,20 +9,28 @@ from keras_bert_suite.layers.attention.global_tokens import check_global_tokens
 
 
 def check_preprocessor(preprocessor, backbone):
-    """Checks that a backbone has a place for every id that a preprocessor makes.
+    """Checks that a preprocessor makes the inputs of a backbone, and that their ids have a place.
 
     Raises:
-        ValueError: if the tokenizer's vocabulary is larger than the embedding, or
-            `sequence_length` is larger than the number of positions.
+        ValueError: if the tokenizer's vocabulary is larger than the embedding, `sequence_length` is
+            larger than the number of positions, or the backbone takes `segment_ids` and the
+            tokenizer makes none.
     """
-    size = _vocabulary_size(getattr(preprocessor, "tokenizer", None))
+    tokenizer = getattr(preprocessor, "tokenizer", None)
+    size = _vocabulary_size(tokenizer)
     available = getattr(backbone, "vocabulary_size", None)
     if size and available and size > available:
         raise ValueError(
             f"The tokenizer's vocabulary has {size} tokens, and the backbone's embedding has rows "
             f"for {available} tokens. Use the vocabulary that the backbone was trained with."
         )
-    check_separator(getattr(preprocessor, "tokenizer", None), backbone)
+    if not getattr(tokenizer, "has_segment_ids", True) and "segment_ids" in backbone.input:
+        raise ValueError(
+            f"The backbone tells texts apart by segment_ids, which a {type(tokenizer).__name__} "
+            "does not make. Use the tokenizer that the backbone was trained with, or a backbone "
+            f"without segment_ids, such as a {tokenizer.backbone_cls.__name__}."
+        )
+    check_separator(tokenizer, backbone)
     length = getattr(preprocessor, "sequence_length", None)
     positions = getattr(backbone, "max_sequence_length", None)
     if length and positions and length > positions:
