@@ -268,7 +268,7 @@ def read_batch(x):
         if any(holds_texts(column) for column in x.values()):
             return tuple(map(_batch_column, x.values())), tuple(x)
         return map_arrays(to_array, x), None
-    one_column = not isinstance(x, (list, tuple)) or not x or isinstance(x[0], (str, bytes))
+    one_column = not isinstance(x, (list, tuple)) or not x or holds_texts(x)
     return tuple(map(_batch_column, [x] if one_column else x)), None
 
 
@@ -287,7 +287,8 @@ def _batch_column(column):
 def holds_texts(column):
     """Whether an array, a tensor, a list or a tuple holds strings."""
     if isinstance(column, (list, tuple)):
-        return bool(column) and isinstance(column[0], (str, bytes))
+        # The first text may be missing.
+        return any(isinstance(value, (str, bytes)) for value in column)
     dtype = getattr(column, "dtype", None)
     if isinstance(dtype, np.dtype):
         return dtype.kind in "UST" or (

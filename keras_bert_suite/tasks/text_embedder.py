@@ -89,6 +89,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
 
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
+    global_tokens = "none"  # As sentence-transformers calls a Longformer.
 
     #: int or None, see `compile`.
     cache_batch_size: int | None = None

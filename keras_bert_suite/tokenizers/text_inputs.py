@@ -39,7 +39,8 @@ def canonicalize_texts(inputs):
         if not isinstance(text, str | bytes):
             raise ValueError(
                 "A batch of texts is a flat list of str or bytes. Received "
-                f"{text!r} of type {type(text).__name__} at index {index}."
+                f"{text!r} of type {type(text).__name__} at index {index}. Replace missing texts "
+                "by the empty string, or leave their rows out."
             )
     return [decode_text(text) for text in inputs], True
 

@@ -104,23 +104,29 @@ class BertOptimizer(keras.optimizers.Optimizer):
         _find_all("rate_multipliers", patterns, [v.path for v in variables], "paths")
         self._multipliers = [self._find_multiplier(v.path) for v in variables]
 
-    def drop_idle_patterns(self, variables: Sequence[keras.Variable]) -> None:
-        """Drops the patterns that find none of the variables.
+    def drop_idle_patterns(
+        self, before: Sequence[keras.Variable], after: Sequence[keras.Variable]
+    ) -> None:
+        """Drops the patterns whose variables are not trained any more.
 
-        `build` raises a ValueError for such a pattern. So this is for an optimizer that has updated
-        more variables, and whose configuration makes another optimizer.
+        `build` raises a ValueError for a pattern that finds none of its variables. A pattern that
+        has never found a variable stays, so that `build` names it.
 
         Args:
-            variables: list of `keras.Variable`, which the other optimizer will update.
+            before: list of `keras.Variable`, which were trained up to now.
+            after: list of `keras.Variable`, which are trained from now on.
         """
 
-        def keep(pattern: str, texts: list[str]) -> bool:
-            return any(re.search(pattern, text) for text in texts)
+        def is_kept(pattern: str, attribute: str) -> bool:
+            finds = [
+                any(re.search(pattern, getattr(v, attribute)) for v in variables)
+                for variables in (before, after)
+            ]
+            return finds != [True, False]
 
-        paths, names = [v.path for v in variables], [v.name for v in variables]
-        self.no_decay = tuple(p for p in self.no_decay if p in NO_DECAY or keep(p, paths))
-        self.no_decay_names = tuple(p for p in self.no_decay_names if keep(p, names))
-        self.rate_multipliers = tuple(row for row in self.rate_multipliers if keep(row[0], paths))
+        self.no_decay = tuple(p for p in self.no_decay if p in NO_DECAY or is_kept(p, "path"))
+        self.no_decay_names = tuple(p for p in self.no_decay_names if is_kept(p, "name"))
+        self.rate_multipliers = tuple(r for r in self.rate_multipliers if is_kept(r[0], "path"))
 
     def add_variable(
         self,

@@ -11,11 +11,11 @@ pytestmark = pytest.mark.backend_free
 
 @pytest.mark.parametrize("values", [["a", "b"], [None, b"b"]])
 def test_objects_are_looked_at(values):
-    for column in (np.array(values, object), pandas.Series(values, dtype=object)):
+    for column in (values, np.array(values, object), pandas.Series(values, dtype=object)):
         assert holds_texts(column)
 
 
 @pytest.mark.parametrize("values", [[1.5, 2.0], [None, 2]])
 def test_other_objects_are_no_texts(values):
-    for column in (np.array(values, object), pandas.Series(values, dtype=object)):
+    for column in (values, np.array(values, object), pandas.Series(values, dtype=object)):
         assert not holds_texts(column)

@@ -104,12 +104,13 @@ def test_split():
         (np.array(["a", "b"]), (["a", "b"],)),
         ([("a", "b"), ("c", "d")], (("a", "b"), ("c", "d"))),
         ((["a"], ["b"]), (["a"], ["b"])),
+        ([None, "b"], ([None, "b"],)),  # The tokenizer names the missing text.
     ],
 )
 def test_texts_of_a_batch(batch, wanted):
     assert read_batch(batch) == (wanted, None)
-    named = {"second": ["b"], "first": ["a"]}
-    assert read_batch(named) == ((["b"], ["a"]), ("second", "first"))
+    named = {"second": [None, "b"], "first": [None, "a"]}
+    assert read_batch(named) == (([None, "b"], [None, "a"]), ("second", "first"))
 
 
 def test_a_batch_of_packed_arrays_passes():

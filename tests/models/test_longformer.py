@@ -32,6 +32,7 @@ from keras_bert_suite import (
     RobertaBackbone,
     SegmentPacker,
     TextClassifier,
+    TextEmbedder,
     WordPieceTokenizer,
     encode_with_attention,
     export_onnx,
@@ -147,6 +148,11 @@ def test_a_preset_of_another_task_gets_the_global_tokens_of_the_new_one(tmp_path
     answerer.backbone.global_tokens = "first_token"
     answerer.save_to_preset(str(tmp_path / "tuned"))
     assert QuestionAnswerer.from_preset(tmp_path / "tuned").backbone.global_tokens == "first_token"
+    with pytest.warns(UserWarning, match="are 'first_token', and a LongformerForQ.*'first_text'"):
+        save_hugging_face(answerer, tmp_path / "written")
+    # sentence-transformers has no global tokens.
+    embedder = TextEmbedder.from_preset(tmp_path / "written")
+    assert embedder.backbone.global_tokens == "none"
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,18 @@
 import numpy as np
 import pytest
+from small_byte_pairs import MERGES, make_vocabulary
+from small_sentence_pieces import make_albert, make_xlm_roberta
 from small_texts import VOCABULARY
 
-from keras_bert_suite import WordPieceTokenizer
+from keras_bert_suite import (
+    AlbertTokenizer,
+    BytePairTokenizer,
+    WordPieceTokenizer,
+    XLMRobertaTokenizer,
+)
 from keras_bert_suite.preprocessing.masking.maskable_units import (
     MaskVocabulary,
+    UnitFinder,
     find_words,
     join_characters,
 )
@@ -26,6 +34,29 @@ def test_words_are_a_piece_and_its_continuations():
 def test_words_do_not_reach_into_the_next_row():
     begins = find_words(eligible=flags("11 11"), continues=flags("01 11"))
     np.testing.assert_array_equal(begins, flags("10 10"))
+
+
+@pytest.mark.parametrize(
+    ("tokenizer", "chinese"),
+    [
+        (WordPieceTokenizer([*VOCABULARY, "lower", "一", "二"]), ["一", "二"]),
+        (BytePairTokenizer(make_vocabulary(), MERGES), ["一", "二"]),
+        (AlbertTokenizer(make_albert()), ["一二"]),
+        (XLMRobertaTokenizer(make_xlm_roberta()), ["一二"]),
+    ],
+    ids=lambda value: getattr(value, "name", "words"),
+)
+def test_words_of_every_tokenizer(tokenizer, chinese):
+    """A word ends before punctuation and CJK characters, also if no space stands there.
+
+    A space that is a token of its own is no word of the list.
+    """
+    ids = np.array([tokenizer.tokenize("the film, lower!\nfilm 一二")])
+    finder = UnitFinder(MaskVocabulary(tokenizer, ordinary_only=True))
+    begins, _ = finder.find(ids, eligible=np.ones_like(ids, bool))
+    words = np.split(ids[0], np.flatnonzero(begins[0])[1:])
+    words = ["".join(tokenizer.detokenize(word.tolist()).split()) for word in words]
+    assert [w for w in words if w] == ["the", "film", ",", "lower", "!", "film", *chinese]
 
 
 CHINESE = ["[PAD]", "[CLS]", "的", "电", "影", "好", "a"]

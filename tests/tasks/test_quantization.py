@@ -101,6 +101,25 @@ def test_training_goes_on(tmp_path):
     assert loaded.fit(*rows, verbose=0).history["loss"] == pytest.approx(wanted, rel=1e-4)
 
 
+@pytest.mark.backend_free
+def test_before_the_first_step(tmp_path):
+    """Of an optimizer that has no variables yet, patterns without a variable leave too."""
+    model, _ = make_task("texts", "SegmentPacker")
+    rates = [("query/kernel$", 2.0), ("bias$", 0.5), ("no_such_layer", 3.0)]
+    model.compile(AdamW(1e-3, rate_multipliers=rates[:2]))
+    model.quantize("int8")
+    model.save(tmp_path / "task.keras")
+    loaded = keras.saving.load_model(tmp_path / "task.keras")
+    for task in (model, loaded):
+        assert task.optimizer.rate_multipliers == (("bias$", 0.5),)
+
+    model, rows = make_task("texts", "SegmentPacker")
+    model.compile(AdamW(1e-3, rate_multipliers=rates))
+    model.quantize("int8")
+    with pytest.raises(ValueError, match="rate_multipliers='no_such_layer' finds none"):
+        model.fit(*rows, verbose=0)
+
+
 def test_what_files_would_not_keep(tmp_path):
     model, _ = make_task("texts", "SegmentPacker")
     with pytest.raises(ValueError, match="'int8' with its defaults only, got mode='int4'"):

@@ -1,5 +1,6 @@
 """Writes a model as a Hugging Face checkpoint."""
 
+import warnings
 from collections.abc import Sequence
 
 import keras
@@ -66,6 +67,10 @@ def save_hugging_face(
         ValueError: if the format cannot hold the model: it has an `embedding_dim` other than
             `hidden_dim`, another activation, or other weights; or if the tokenizer or the labels
             do not fit the model.
+
+    Warns:
+        UserWarning: if a task on a `LongformerBackbone` has other global tokens than transformers
+            has for its head.
     """
     backbone = getattr(model, "backbone", model)
     kind = type_of_model(model, tokenizer)
@@ -111,6 +116,7 @@ def save_hugging_face(
             f"{list_names(label_names)}."
         )
     config.update(_describe_dropout(model, backbone, kind, weights))
+    _warn_of_global_tokens(model, backbone, config["architectures"][0])
     tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers)
     if tokenizer is not None:
         _check_kind(tokenizer, kind)
@@ -155,6 +161,18 @@ def _describe_dropout(model, backbone, kind, weights):
         if f"{head}/kernel" in weights and getattr(model, "dropout", usual) != usual:
             return {name: model.dropout}
     return {}
+
+
+def _warn_of_global_tokens(model, backbone, architecture):
+    """Warns if a task has other global tokens than those that transformers has for its head."""
+    usual, own = (getattr(owner, "global_tokens", None) for owner in (model, backbone))
+    if None not in (usual, own) and usual != own:
+        warnings.warn(
+            f"The global tokens of {model.name!r} are {own!r}, and a {architecture} has {usual!r}, "
+            "so it computes other outputs. In transformers, pass a `global_attention_mask`. Here, "
+            f"set `backbone.global_tokens = {own!r}` after `from_preset`.",
+            stacklevel=3,
+        )
 
 
 def _describe_problem(model):

@@ -67,16 +67,18 @@ class SavedTask(SealedPreset):
                 f"Files keep the quantization 'int8' with its defaults only, got mode={mode!r} and "
                 f"{config.get_config()}. Call `quantize('int8')`."
             )
+        optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+        is_built = optimizer is not None and optimizer.built
+        trained = optimizer._trainable_variables if is_built else self.trainable_variables
         with warnings.catch_warnings():
             # Keras names each layer that has no matrix.
             warnings.filterwarnings("ignore", "Layer .* does not have a `quantize` method")
             self.backbone.quantize(mode)
-        if self.optimizer is not None and self.optimizer.built:
-            # The state of the optimizer belongs to matrices that are not trained any more. Patterns
-            # for them find nothing. Files hold the optimizer that `compile` got, so it changes too.
-            optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
-            if isinstance(optimizer, BertOptimizer):
-                optimizer.drop_idle_patterns(self.trainable_variables)
+        if isinstance(optimizer, BertOptimizer):
+            # Files hold the optimizer that `compile` got, so it changes too.
+            optimizer.drop_idle_patterns(trained, self.trainable_variables)
+        if is_built:
+            # The state of the optimizer belongs to matrices that are not trained any more.
             self.optimizer = type(self.optimizer).from_config(self.optimizer.get_config())
             sum_before_clipping(self.optimizer)
             self.optimizer.build(self.trainable_variables)

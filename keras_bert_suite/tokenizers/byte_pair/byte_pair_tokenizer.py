@@ -11,16 +11,16 @@ from keras_bert_suite.annotations import Config, PathLike
 from keras_bert_suite.models import RobertaBackbone
 from keras_bert_suite.tokenizers.byte_pair.added_tokens import check_added_tokens
 from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
-    SPACE,
     BytePairVocabulary,
     byte_characters,
+    read_first_character,
 )
 from keras_bert_suite.tokenizers.byte_pair.cached_byte_pair import CachedBytePair
 from keras_bert_suite.tokenizers.byte_pair.character_classes import SPACES
 from keras_bert_suite.tokenizers.byte_pair.graph_byte_pair import GraphBytePair
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, is_tf_tensor
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
-from keras_bert_suite.tokenizers.unicode_rules import parse_ranges
+from keras_bert_suite.tokenizers.unicode_rules import CJK, PUNCTUATION, membership, parse_ranges
 
 VOCABULARY_FILE, MERGES_FILE = "vocab.json", "merges.txt"
 
@@ -128,9 +128,18 @@ class BytePairTokenizer(TextTokenizer):
         return self.tokenize_flat([f" {text}" for text in texts])
 
     def find_continuations(self) -> np.ndarray:
-        """bool (V,), the ids of tokens that do not begin with a space, and are no added tokens."""
-        added = set(self.added_tokens)
-        return np.array([t not in added and t[0] != SPACE for t in self.get_vocabulary()])
+        """bool (V,), the ids of tokens that begin with no space, punctuation or CJK character.
+
+        Added tokens continue no word. fairseq's RoBERTa looks at spaces alone. A Chinese text
+        without spaces would then be one word, and the last word of a sentence would have its full
+        stop.
+        """
+        vocabulary = self._checked_vocabulary()
+        begins = membership(SPACES) | membership(PUNCTUATION) | membership(CJK)
+        first = map(read_first_character, vocabulary.piece_bytes(self.added_tokens))
+        continues = np.array([not c or not begins[ord(c)] for c in first])
+        continues[[vocabulary.ids[token] for token in self.added_tokens]] = False
+        return continues
 
     def find_ordinary(self) -> np.ndarray:
         # Vocabularies are filled up with tokens that no text becomes, and have tokens for masked

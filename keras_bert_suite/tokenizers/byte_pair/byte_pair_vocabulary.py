@@ -40,6 +40,15 @@ def decode_bytes(piece):
     return b"".join(bytes([table[c]]) if c in table else c.encode() for c in piece)
 
 
+def read_first_character(content):
+    """The character at the beginning of the bytes of a piece; "" if they begin within a character.
+
+    Of a character that the next piece ends, this is the first character with these bytes.
+    """
+    length = 1 + sum(content[0] >= first for first in (0xC0, 0xE0, 0xF0))
+    return content[:length].ljust(length, b"\x80").decode(errors="ignore")
+
+
 class BytePairVocabulary:
     """An immutable list of tokens, one id each, and of the merges that make them.
 

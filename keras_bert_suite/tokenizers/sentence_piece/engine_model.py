@@ -77,9 +77,26 @@ class WordRule:
     """
 
     def __init__(self, model):
-        alone = membership(PUNCTUATION) | membership(CJK)
-        pieces = model.pieces
-        self.begins = np.array([p[0] == SPACE or bool(alone[ord(p[0])]) for p in pieces])
-        self.ends = np.array([bool(alone[ord(p[-1])]) for p in pieces])
+        self.begins = find_beginnings(model.pieces)
+        self.ends = _find_lone([piece[-1] for piece in model.pieces])
         # The name of the unknown piece says nothing of its text.
         self.begins[model.unknown] = self.ends[model.unknown] = False
+
+
+def find_beginnings(pieces):
+    """The pieces that begin a word after any piece, whatever text they are in.
+
+    Args:
+        pieces: sequence of N str.
+
+    Returns:
+        bool (N,).
+    """
+    first = [piece[0] for piece in pieces]
+    return np.array([c == SPACE for c in first]) | _find_lone(first)
+
+
+def _find_lone(characters):
+    """The characters that are words by themselves, bool (N,)."""
+    alone = membership(PUNCTUATION) | membership(CJK)
+    return alone[[ord(c) for c in characters]]

@@ -8,7 +8,11 @@ import numpy as np
 
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models import BertBackbone
-from keras_bert_suite.tokenizers.sentence_piece.engine_model import EngineModel, make_content
+from keras_bert_suite.tokenizers.sentence_piece.engine_model import (
+    EngineModel,
+    find_beginnings,
+    make_content,
+)
 from keras_bert_suite.tokenizers.sentence_piece.graph_sentence_piece import GraphSentencePiece
 from keras_bert_suite.tokenizers.sentence_piece.library_sentence_piece import LibrarySentencePiece
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import (
@@ -86,8 +90,15 @@ class SentencePieceTokenizer(TextTokenizer):
         self._use_vocabulary(read)
 
     def find_continuations(self) -> np.ndarray:
-        """bool (V,), the ids of pieces that do not begin with a space."""
-        return np.array([not token.startswith(SPACE) for token in self.get_vocabulary()])
+        """bool (V,), the ids of pieces that begin with no space, punctuation or CJK character.
+
+        Google's ALBERT also begins words at digits, and at all letters but English ones. fairseq's
+        XLM-RoBERTa looks at spaces alone. A Chinese text without spaces would then be one word.
+        """
+        continues = ~find_beginnings(self.get_vocabulary())
+        # The name of the unknown piece says nothing of its text.
+        continues[self.unknown_token_id] = True
+        return continues
 
     def _join(self, tokens):
         return "".join(tokens).replace(SPACE, " ").removeprefix(" ")
