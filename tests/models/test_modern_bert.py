@@ -27,7 +27,7 @@ from keras_bert_suite import (
     encode_with_attention,
     export_onnx,
 )
-from keras_bert_suite.checkpoints import save_hugging_face, save_keras_hub
+from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face, save_keras_hub
 from keras_bert_suite.layers.attention.local_attention import _FEW_BLOCKS
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
@@ -216,3 +216,5 @@ def test_a_mix_of_all_layers_trains_the_last_norm():
 def test_kerashub_has_no_such_model(tmp_path):
     with pytest.raises(ValueError, match="computes the same as ModernBertBackbone"):
         save_keras_hub(ModernBertBackbone(9, **SIZES), tmp_path / "preset")
+    with pytest.raises(ValueError, match="Google's BERT has .*num_segments.*ModernBertBackbone"):
+        save_google_tf1(ModernBertBackbone(9, **SIZES), tmp_path / "google")

@@ -160,17 +160,23 @@ def write_fields(backbone, fields, activations, owner, position_offset=0):
         UserWarning: if the backbone has an attention pattern, which no format holds.
 
     Raises:
-        ValueError: if the backbone is not one of ours, or the format does not have its activation,
-            its positions or the width of its embeddings.
+        ValueError: if the backbone is not one of ours, or is another model than that of the format,
+            or the format does not have its activation, its positions or the width of its
+            embeddings.
     """
-    arguments = {field.argument for field in fields}
     # Backbones of KerasHub lack some of our attributes.
-    if not all(hasattr(backbone, name) for name in (*arguments, "position_offset")):
+    if not hasattr(backbone, "position_offset"):
         raise ValueError(
             f"{owner} can hold a backbone of keras_bert_suite, got "
             f"{type(backbone).__module__.partition('.')[0]}'s {type(backbone).__name__}. Use "
             "`model.save_to_preset`. (A preset that KerasHub's BertBackbone saves is read by "
             "`keras_bert_suite.BertBackbone.from_preset`, and can then be saved here.)"
+        )
+    missing = [field.argument for field in fields if not hasattr(backbone, field.argument)]
+    if missing:
+        raise ValueError(
+            f"{owner} has {', '.join(missing)}, which a {type(backbone).__name__} does not have. "
+            "Use `save_hugging_face`, or `model.save`."
         )
     if backbone.position_offset != position_offset:
         raise ValueError(
