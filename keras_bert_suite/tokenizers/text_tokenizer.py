@@ -105,6 +105,10 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     def find_continuations(self) -> np.ndarray:
         """bool (V,), the ids of tokens that continue a word."""
 
+    def find_blanks(self) -> np.ndarray:
+        """bool (V,), the ids of tokens that are spaces alone. They belong to the next word."""
+        return np.zeros(self.vocabulary_size(), bool)
+
     @abstractmethod
     def hugging_face_config(self) -> dict[str, Any]:
         """dict of the entries of Hugging Face's tokenizer_config.json, less the special tokens."""

@@ -23,6 +23,7 @@ class MaskVocabulary:
         mask_token_id: int.
         eligible: bool (V,), true for all tokens except special tokens.
         continues: bool (V,), true for tokens that continue a word.
+        blank: bool (V,), true for tokens that are spaces alone.
         cjk: bool (V,), true for tokens that are one Chinese character, which BERT reads as a word.
             It is false everywhere for tokenizers without such tokens.
         random_ids: int32 (n,), the ids that a random token is drawn from.
@@ -43,6 +44,7 @@ class MaskVocabulary:
         self.eligible = np.ones(len(self.tokens), bool)
         self.eligible[tokenizer.special_token_ids] = False
         self.continues = tokenizer.find_continuations()
+        self.blank = tokenizer.find_blanks()
         self.cjk = np.zeros(len(self.tokens), bool)
         if tokenizer.has_cjk_pieces:
             self.cjk[:] = [len(token) == 1 and membership(CJK)[ord(token)] for token in self.tokens]
@@ -80,7 +82,9 @@ class UnitFinder:
             words, units: bool (B, L).
         """
         vocabulary = self._vocabulary
-        words = find_words(eligible, vocabulary.continues[token_ids])
+        continues = vocabulary.continues[token_ids]
+        continues[:, 1:] |= vocabulary.blank[token_ids[:, :-1]]
+        words = find_words(eligible, continues)
         if self._word_segmenter is not None:
             cjk = eligible & vocabulary.cjk[token_ids]
             words = join_characters(words, token_ids, cjk, vocabulary.tokens, self._word_segmenter)

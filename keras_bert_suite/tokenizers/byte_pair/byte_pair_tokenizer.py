@@ -141,6 +141,10 @@ class BytePairTokenizer(TextTokenizer):
         continues[[vocabulary.ids[token] for token in self.added_tokens]] = False
         return continues
 
+    def find_blanks(self) -> np.ndarray:
+        contents = self._checked_vocabulary().piece_bytes(self.added_tokens)
+        return np.array([not content.strip() for content in contents])
+
     def find_ordinary(self) -> np.ndarray:
         # Vocabularies are filled up with tokens that no text becomes, and have tokens for masked
         # names and the like.

@@ -100,6 +100,9 @@ class SentencePieceTokenizer(TextTokenizer):
         continues[self.unknown_token_id] = True
         return continues
 
+    def find_blanks(self) -> np.ndarray:
+        return np.array([not token.strip(SPACE) for token in self.get_vocabulary()])
+
     def _join(self, tokens):
         return "".join(tokens).replace(SPACE, " ").removeprefix(" ")
 
