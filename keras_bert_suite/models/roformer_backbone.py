@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from keras_bert_suite.annotations import Activation, Config, Tensor
+from keras_bert_suite.argument_checks import check_sizes
 from keras_bert_suite.layers import RotaryBlock, TokenPositions, UnplacedEmbeddings
 from keras_bert_suite.models.bert_backbone import BertBackbone, get_activation
 
@@ -58,6 +59,7 @@ class RoFormerBackbone(BertBackbone):
         norm_type: str = "layer_norm",
         **kwargs: Any,
     ) -> None:
+        check_sizes(num_heads, hidden_dim)
         if hidden_dim // num_heads % 2:
             raise ValueError(
                 f"RoFormer turns pairs of dimensions, so the width of a head must be even, got "
