@@ -98,6 +98,10 @@ class BertBackbone(TextEncoder):
     outputs["sequence_output"].shape  # (1, 12, 128)
     ```
 
+    Raises:
+        ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim`, or
+            `attention_pattern` or `activation` is unknown, or the pattern needs more segments.
+
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805) and
     google-research/bert.
     """

@@ -30,7 +30,7 @@ _POOLINGS: dict[str, type[keras.layers.Layer]] = {"cls": FirstTokenPooling, "mea
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class ModernBertBackbone(TextEncoder):
-    """A functional ModernBERT encoder, with an argument for all that changes its computation.
+    """A functional ModernBERT encoder.
 
     Norms come before the sublayers, positions are rotary, feed-forward networks are gated, and most
     layers attend within a window. Sequence packing replaces the "unpadding" of its original code.
