@@ -145,7 +145,7 @@ BAD_FILES = {
     ),
     "other.json": (b'{"model": {"type": "BPE"}}', "Rename it to tokenizer.json"),
     "image.png": (b"\x89PNG\0\0", "image.png is no text file. Wanted a vocab.txt"),
-    "words.txt": (b"a\nb\n", r"words.txt of 2 pieces lacks '\[UNK\]'"),
+    "words.txt": (b"a\nb\n", r"The vocabulary .*words.txt of 2 pieces lacks '\[UNK\]'"),
 }
 
 
