@@ -123,7 +123,8 @@ def format_command_help(name, command):
 
 
 def _explain(flag, required):
-    spelling, explanation, remark = f"--{flag.name}", flag.help, ""
+    # absl adds a sentence of its own to a flag that may be repeated.
+    spelling, explanation, remark = f"--{flag.name}", flag.help.partition(";\n")[0], ""
     if flag.boolean:
         spelling = f"--[no]{flag.name}" if flag.default else spelling
     elif choices := getattr(flag.parser, "enum_values", None):
@@ -133,7 +134,7 @@ def _explain(flag, required):
         spelling += {"int": " N", "float": " X"}.get(flag.flag_type(), " VALUE")
     if required:
         remark = " Required."
-    elif flag.default is not None and not flag.boolean:
+    elif flag.default not in (None, []) and not flag.boolean:
         default = ",".join(flag.default) if isinstance(flag.default, list) else flag.default
         remark = f" Default: {default}."
     width = min(shutil.get_terminal_size().columns, 88)

@@ -1,6 +1,6 @@
 """Show the guesses of a pretrained model for masked tokens.
 
-Of an ELECTRA, the generator guesses.
+The generator of an ELECTRA makes its guesses.
 
 Example:
   keras-bert fill-mask --model run/model --text 'Paris is the [MASK] of France.'

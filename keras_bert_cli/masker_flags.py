@@ -26,7 +26,7 @@ def define_masker_flags(values):
 
     number("masking_rate", 0.15, "Share of tokens to mask.", 1)
     explanation = (
-        "Maximum number of masked tokens in a sequence. Default: --masking_rate of "
+        "Maximum number of masked tokens in a sequence. Default: --masking_rate times "
         "--sequence_length."
     )
     flags.DEFINE_integer("max_predictions", None, explanation, 1, flag_values=values)
@@ -36,7 +36,7 @@ def define_masker_flags(values):
     number("random_token_rate", 0.1, explanation, 1)
     explanation = "The tokens that are masked together."
     flags.DEFINE_enum("unit", "token", UNITS, explanation, flag_values=values)
-    explanation = "How often n-grams of 1, 2 and so on words are masked, with --unit=ngram."
+    explanation = "Shares of the n-grams of one word, of two words and so on, with --unit=ngram."
     flags.DEFINE_list("ngram_shares", None, explanation, flag_values=values)
     explanation = "File of words and phrases, one a line, that are each masked as one word."
     define_path(values, "lexicon", None, explanation)

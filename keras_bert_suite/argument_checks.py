@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import numbers
 import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -19,10 +20,11 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
 
 
 def check_share(name: str, value: float, positive: bool = False) -> None:
-    """Raises ValueError if a float is not from 0 to 1, or with `positive` if it is 0."""
-    if not 0 <= value <= 1 or (positive and value == 0):
+    """Raises ValueError if a value is no number from 0 to 1, or with `positive` if it is 0."""
+    is_number = isinstance(value, numbers.Real)
+    if not is_number or not 0 <= value <= 1 or (positive and value == 0):
         low = "over 0 and at most 1" if positive else "from 0 to 1"
-        raise ValueError(f"{name} must be {low}, got {value}.")
+        raise ValueError(f"{name} must be {low}, got {value!r}.")
 
 
 def check_integer(name: str, value: Any, at_least: int = 0) -> None:
@@ -33,6 +35,17 @@ def check_integer(name: str, value: Any, at_least: int = 0) -> None:
         valid = False
     if not valid:
         raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}.")
+
+
+def check_sizes(num_heads: int, hidden_dim: int, **sizes: int) -> None:
+    """Raises ValueError if the sizes of a backbone are not positive, or its heads do not divide."""
+    for name, size in {"num_heads": num_heads, "hidden_dim": hidden_dim, **sizes}.items():
+        check_integer(name, size, at_least=1)
+    if hidden_dim % num_heads:
+        raise ValueError(
+            f"num_heads must divide hidden_dim, got num_heads={num_heads} and "
+            f"hidden_dim={hidden_dim}."
+        )
 
 
 def list_arguments(cls: type) -> list[str]:

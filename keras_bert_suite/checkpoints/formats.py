@@ -239,6 +239,7 @@ def _checked(checkpoint):
             raise ValueError(
                 f"The weights and the configuration in {checkpoint.path} belong to different "
                 f"models: {name} {stored}, and the configuration asks for {needed}. Use the "
-                "configuration file that came with the weights."
+                "configuration file that came with the weights, or correct a wrong model_type "
+                f"(it was read as {checkpoint.model_type.title})."
             )
     return checkpoint

@@ -48,9 +48,10 @@ def load_weights(model, checkpoint, skip=()):
         raise ValueError(
             f"The weights in {checkpoint.path} do not fit the model {model.name!r}:\n  "
             + list_names(problems, separator="\n  ", max_characters=600)
-            + "\nBuild the model from the checkpoint's own `backbone_config`. Name in `skip` the "
-            'weights that are to keep their values, e.g. skip=["classifier/.*"] for a new head, '
-            "and the tensors that are to be left out."
+            + f"\nThe configuration says that the model is {checkpoint.model_type.title}. If this "
+            "is wrong, correct its model_type. Else build the model from the checkpoint's own "
+            "`backbone_config`. Name in `skip` the weights that are to keep their values, e.g. "
+            'skip=["classifier/.*"] for a new head, and the tensors that are to be left out.'
         )
 
     values = {

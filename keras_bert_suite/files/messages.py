@@ -24,7 +24,7 @@ _CPU_ALLOCATOR = "DefaultCPUAllocator"
 
 
 @contextlib.contextmanager
-def reading(path):
+def reading(path, *others):
     """Lets errors name the file that is read in the block, whatever the file holds.
 
     Errors of a backend about its device, such as one without memory, say nothing about the file. So
@@ -37,6 +37,7 @@ def reading(path):
 
     Args:
         path: str or path of a file or folder.
+        *others: other files that are read. An error may name one of them instead.
 
     Raises:
         ValueError: for every error but ImportError, MemoryError, and OSErrors that name a file.
@@ -54,10 +55,11 @@ def reading(path):
             and error.filename is not None
             and error.errno != errno.ENAMETOOLONG
         )
-        is_good = isinstance(error, OSError | ValueError) and str(path) in str(error)
+        is_named = any(str(name) in str(error) for name in (path, *others))
+        is_good = isinstance(error, OSError | ValueError) and is_named
         if is_of_system or (is_good and len(str(error)) <= MAX_MESSAGE):
             raise
-        reason = shorten(f"{type(error).__name__}: {error}", MAX_MESSAGE // 3)
+        reason = shorten(f"{type(error).__name__}: {error}", MAX_MESSAGE // 3).rstrip(".")
         raise ValueError(
             f"{shorten(path, MAX_MESSAGE // 2)} cannot be read: {reason}. It is damaged, or was "
             "not written for this. Restore it, or pass another one."

@@ -14,8 +14,8 @@ class AlbertBackbone(BertBackbone):
     """A functional ALBERT encoder: BERT's encoder, whose layers share their weights.
 
     The embeddings are narrower than the hidden states, and are projected to them. The layers of a
-    group are called again and again: `num_layers` is the number of calls, not of layers with
-    weights of their own.
+    group are called several times. `num_layers` is the number of these calls, and not the number of
+    layers with weights of their own.
 
     Inputs and outputs are those of `BertBackbone`. With `output_hidden_states` there are
     `num_layers * num_inner_repetitions + 1` hidden states.

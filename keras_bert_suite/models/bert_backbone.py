@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import keras
 
 from keras_bert_suite.annotations import Activation, Config, Dtype, Tensor
-from keras_bert_suite.argument_checks import check_further_arguments
+from keras_bert_suite.argument_checks import check_further_arguments, check_integer, check_sizes
 from keras_bert_suite.layers import (
     BertEmbeddings,
     SequenceOffsets,
@@ -98,6 +98,10 @@ class BertBackbone(TextEncoder):
     outputs["sequence_output"].shape  # (1, 12, 128)
     ```
 
+    Raises:
+        ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim`, or
+            `attention_pattern` or `activation` is unknown, or the pattern needs more segments.
+
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805) and
     google-research/bert.
     """
@@ -141,11 +145,16 @@ class BertBackbone(TextEncoder):
         **kwargs: Any,
     ) -> None:
         check_further_arguments(type(self), kwargs, ("name", "trainable"))
-        if num_heads < 1 or hidden_dim % num_heads:
-            raise ValueError(
-                f"num_heads must divide hidden_dim, got num_heads={num_heads} and "
-                f"hidden_dim={hidden_dim}."
-            )
+        check_sizes(
+            num_heads,
+            hidden_dim,
+            vocabulary_size=vocabulary_size,
+            num_layers=num_layers,
+            intermediate_dim=intermediate_dim,
+            max_sequence_length=max_sequence_length,
+            embedding_dim=hidden_dim if embedding_dim is None else embedding_dim,
+        )
+        check_integer("num_segments", num_segments)
         check_segments(attention_pattern, num_segments if "segment_ids" in self.input_names else 0)
         attention_dropout = dropout if attention_dropout is None else attention_dropout
         activation = get_activation(activation)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import keras
 
 from keras_bert_suite.annotations import Activation, Config, Dtype
-from keras_bert_suite.argument_checks import check_further_arguments
+from keras_bert_suite.argument_checks import check_further_arguments, check_sizes
 from keras_bert_suite.layers import (
     FirstTokenPooling,
     MeanPooling,
@@ -30,7 +30,7 @@ _POOLINGS: dict[str, type[keras.layers.Layer]] = {"cls": FirstTokenPooling, "mea
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class ModernBertBackbone(TextEncoder):
-    """A functional ModernBERT encoder, with an argument for all that changes its computation.
+    """A functional ModernBERT encoder.
 
     Norms come before the sublayers, positions are rotary, feed-forward networks are gated, and most
     layers attend within a window. Sequence packing replaces the "unpadding" of its original code.
@@ -135,6 +135,14 @@ class ModernBertBackbone(TextEncoder):
         **kwargs: Any,
     ) -> None:
         check_further_arguments(type(self), kwargs, ("name", "trainable"))
+        check_sizes(
+            num_heads,
+            hidden_dim,
+            vocabulary_size=vocabulary_size,
+            num_layers=num_layers,
+            intermediate_dim=intermediate_dim,
+            max_sequence_length=max_sequence_length,
+        )
         _check_arguments(num_heads, hidden_dim, local_attention, pooling)
 
         # === Config ===
@@ -298,7 +306,7 @@ class ModernBertBackbone(TextEncoder):
 
 
 def _check_arguments(num_heads: int, hidden_dim: int, local_attention: int, pooling: str) -> None:
-    if num_heads < 1 or hidden_dim % (2 * num_heads):
+    if hidden_dim % (2 * num_heads):
         raise ValueError(
             f"num_heads must divide hidden_dim into heads of even width, got "
             f"num_heads={num_heads} and hidden_dim={hidden_dim}."

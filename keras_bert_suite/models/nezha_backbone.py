@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from keras_bert_suite.annotations import Activation, Config, Tensor
+from keras_bert_suite.argument_checks import check_integer, check_sizes
 from keras_bert_suite.layers import RelativeBlock, TokenPositions, UnplacedEmbeddings
 from keras_bert_suite.models.bert_backbone import BertBackbone
 
@@ -43,6 +44,8 @@ class NezhaBackbone(BertBackbone):
         max_relative_position: int = 64,
         **kwargs: Any,
     ) -> None:
+        check_sizes(num_heads, hidden_dim)
+        check_integer("max_relative_position", max_relative_position, at_least=1)
         if hidden_dim // num_heads % 2:
             raise ValueError(
                 "NEZHA has a sine and a cosine for each pair of dimensions, so the width of a head "

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from keras_bert_suite.annotations import Activation, Config, Tensor
+from keras_bert_suite.argument_checks import check_sizes
 from keras_bert_suite.layers import RotaryBlock, TokenPositions, UnplacedEmbeddings
 from keras_bert_suite.models.bert_backbone import BertBackbone, get_activation
 
@@ -13,7 +14,7 @@ from keras_bert_suite.models.bert_backbone import BertBackbone, get_activation
 class RoFormerBackbone(BertBackbone):
     """A functional RoFormer encoder: BERT's encoder with rotary positions.
 
-    There is no table of positions. The attention layers turn queries and keys by angles in
+    There is no table of positions. The attention layers rotate queries and keys by angles in
     proportion to their positions.
 
     RoFormerV2 is `RoFormerBackbone(..., activation="relu", use_bias=False, norm_type="rms_norm")`.
@@ -26,7 +27,7 @@ class RoFormerBackbone(BertBackbone):
             `BertBackbone`. The width of a head must be even.
         activation: as for `BertBackbone`.
         max_sequence_length: int, the maximum sequence length.
-        rotary_value: bool, whether the values are turned, too.
+        rotary_value: bool, whether the values are rotated, too.
         use_bias: bool, whether the layers of the blocks have biases. The projection of embeddings
             and the pooler always have.
         norm_type: str, "layer_norm", or "rms_norm" for norms without a mean and without weights.
@@ -58,6 +59,7 @@ class RoFormerBackbone(BertBackbone):
         norm_type: str = "layer_norm",
         **kwargs: Any,
     ) -> None:
+        check_sizes(num_heads, hidden_dim)
         if hidden_dim // num_heads % 2:
             raise ValueError(
                 f"RoFormer turns pairs of dimensions, so the width of a head must be even, got "

@@ -138,8 +138,8 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         kind = checkpoint.model_type
         if kind.backbone != BertBackbone.__name__:
             raise ValueError(
-                f"{checkpoint.path} holds a {kind.title}, and a Seq2Seq writes with the layers of "
-                "a BERT. Load a checkpoint of a BERT."
+                f"{checkpoint.path} holds weights of {kind.title}, and a Seq2Seq writes with the "
+                "layers of a BERT. Load a checkpoint of a BERT."
             )
         return arguments, list_missing_poolers(checkpoint)
 

@@ -43,6 +43,11 @@ def get_sampler(sampler: Any) -> keras_hub.samplers.Sampler:
         ValueError: if there is no such sampler, or the sampler compares hidden states.
     """
     found = keras_hub.samplers.get(sampler)
+    if not isinstance(found, keras_hub.samplers.Sampler):
+        raise ValueError(
+            f"sampler must be 'greedy', 'beam', 'top_k', 'top_p', 'random' or a sampler of "
+            f"KerasHub, got {sampler!r}."
+        )
     if isinstance(found, _UNFIT_SAMPLERS):
         raise ValueError(
             f"A Seq2Seq has no {type(found).__name__}, which needs hidden states or a second "

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from checkpoints.wild_files import edit_config
 from peer_weights import randomize, to_numpy, transformers_peer
 from safetensors.numpy import load_file
 from small_byte_pairs import MERGES, make_vocabulary
@@ -16,6 +17,7 @@ from keras_bert_suite import (
     BytePairTokenizer,
     Pretrainer,
     RobertaBackbone,
+    RoFormerBackbone,
     SegmentPacker,
     TextClassifier,
     TokenClassifier,
@@ -167,7 +169,10 @@ def test_new_head(save_peer):
     ("fields", "message"),
     [
         ({"model_type": "camembert"}, "model_type 'camembert', wanted 'bert', 'roberta', 'xlm-"),
-        ({"pad_token_id": 0}, "'pad_token_id' in .* is 0; only 1 can be read"),
+        (
+            {"pad_token_id": 0},
+            "'pad_token_id' in .* is 0; only 1 can be read for the model_type 'roberta'",
+        ),
         ({"max_position_embeddings": 2}, "must be more than the 2 .* got 2"),
         ({"position_embedding_type": "relative_key"}, "only 'absolute' can be read"),
     ],
@@ -183,7 +188,9 @@ def test_others_are_refused_by_name(save_peer, fields, message):
 @pytest.mark.backend_free
 def test_classes_of_another_model_are_refused(save_peer, tmp_path):
     _, path = save_peer("RobertaModel")
-    with pytest.raises(ValueError, match="holds a RoBERTa, .*Use RobertaBackbone.from_preset"):
+    with pytest.raises(
+        ValueError, match="holds weights of RoBERTa, .*Use RobertaBackbone.from_preset"
+    ):
         BertBackbone.from_preset(path)
     with pytest.raises(ValueError, match="has a BytePairTokenizer, .*Use BytePairTokenizer"):
         WordPieceTokenizer.from_preset(path)
@@ -202,6 +209,9 @@ def test_classes_of_another_model_are_refused(save_peer, tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             save_hugging_face(backbone, tmp_path / "again", tokenizer)
+    edit_config(path, model_type="roformer")
+    with pytest.raises(ValueError, match="the model is RoFormer. If this is wrong, correct its"):
+        RoFormerBackbone.from_preset(path)
 
 
 @pytest.mark.backend_free

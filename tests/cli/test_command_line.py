@@ -37,6 +37,7 @@ def test_help_of_a_command(run, name):
     assert listed == {f"--{flags[flag].name}" for flag in flags}
     assert len(listed) < 46, "flags of other modules are listed"
     assert max(map(len, out.splitlines())) <= 100
+    assert "Default: ." not in out and "repeat this" not in out, "absl's own words are shown"
 
 
 def test_help_tells_defaults(run):

@@ -21,7 +21,13 @@ from tables import narrow
 
 import keras_bert_suite.layers.attention.self_attention as self_attention
 from keras_bert_suite.layers import gelu_erf, gelu_tanh
-from keras_bert_suite.models import BERT_SIZES, BertBackbone
+from keras_bert_suite.models import (
+    BERT_SIZES,
+    BertBackbone,
+    ModernBertBackbone,
+    NezhaBackbone,
+    RoFormerBackbone,
+)
 
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
@@ -462,6 +468,25 @@ def test_a_sequence_too_long_is_an_error():
 def test_heads_that_do_not_divide_are_an_error():
     with pytest.raises(ValueError, match="num_heads=3 and hidden_dim=16"):
         BertBackbone(**{**SMALL, "num_heads": 3})
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("cls", "name", "value"),
+    [
+        *((BertBackbone, name, -1) for name in ("num_layers", "num_segments", "num_heads")),
+        *((BertBackbone, name, 0) for name in ("num_layers", "vocabulary_size", "embedding_dim")),
+        (BertBackbone, "num_segments", "2"),
+        (BertBackbone, "hidden_dim", 8.0),
+        (ModernBertBackbone, "num_layers", 0),
+        (NezhaBackbone, "num_heads", 0),
+        (NezhaBackbone, "max_relative_position", 0),
+        (RoFormerBackbone, "num_heads", 0),
+    ],
+)
+def test_sizes_that_are_none_are_an_error(cls, name, value):
+    with pytest.raises(ValueError, match=f"{name} must be an integer of at least .* got {value!r}"):
+        cls(**{**SMALL, name: value})
 
 
 @pytest.mark.broad

@@ -205,5 +205,7 @@ def test_wrong_arguments_are_refused():
         ElectraPretrainer(backbone)
     with pytest.raises(ValueError, match="generator_width"):
         ElectraPretrainer(ElectraBackbone(V, **SIZES), generator_width=0.0)
+    with pytest.raises(ValueError, match="generator_width must be .* got 'small'"):
+        ElectraPretrainer(ElectraBackbone(V, **SIZES), generator_width="small")
     with pytest.raises(ValueError, match="takes packed and masked batches, got texts"):
         build().predict(["a text"], verbose=0)

@@ -260,6 +260,8 @@ def test_errors():
     with pytest.raises(ValueError, match="needs a BertBackbone .*RobertaBackbone"):
         Seq2Seq(RobertaBackbone(**ONE_LAYER, attention_pattern="left_to_right"))
     writer = make_writer()
+    with pytest.raises(ValueError, match="sampler must be 'greedy', .* got 'beem'"):
+        writer.compile(sampler="beem")
     with pytest.raises(ValueError, match="has no ContrastiveSampler"):
         writer.compile(sampler="contrastive")
     with pytest.raises(ValueError, match="of 22 tokens leaves 2 tokens .*sequence_length is 24"):

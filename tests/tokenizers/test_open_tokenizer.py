@@ -145,7 +145,7 @@ BAD_FILES = {
     ),
     "other.json": (b'{"model": {"type": "BPE"}}', "Rename it to tokenizer.json"),
     "image.png": (b"\x89PNG\0\0", "image.png is no text file. Wanted a vocab.txt"),
-    "words.txt": (b"a\nb\n", r"words.txt of 2 pieces lacks '\[UNK\]'"),
+    "words.txt": (b"a\nb\n", r"The vocabulary .*words.txt of 2 pieces lacks '\[UNK\]'"),
 }
 
 
@@ -169,13 +169,19 @@ def test_a_tokenizer_json_without_known_special_tokens(tmp_path):
 def test_broken_lines_of_merges(tmp_path, line):
     write_merges(tmp_path, f"#version: 0.2\nh e\n\n{line}\nl o\n")
     message = re.escape("merges.txt, line 4: A merge is two pieces with one space between them, ")
-    with pytest.raises(ValueError, match=message + f"got '{line}'"):
+    with pytest.raises(ValueError, match=message + f"got '{line}'") as error:
         kbs.open_tokenizer(tmp_path / "vocab.json")
+    assert str(error.value).startswith(str(tmp_path / "merges.txt"))
 
 
 def test_nothing_there(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"absent\.txt"):
         kbs.open_tokenizer(tmp_path / "absent.txt")
+    TOKENIZERS["byte pairs"]().save_assets(tmp_path)
+    (tmp_path / "merges.txt").unlink()
+    with pytest.raises(FileNotFoundError, match=r"vocab\.json has no merges\.txt beside it\. Copy"):
+        kbs.open_tokenizer(tmp_path / "vocab.json")
+    (tmp_path / "vocab.json").unlink()
     (tmp_path / "thesis.pdf").touch()
     with pytest.raises(FileNotFoundError, match=r"no tokenizer: found thesis.pdf, wanted"):
         kbs.open_tokenizer(tmp_path)

@@ -95,8 +95,8 @@ class ConfigValues:
                 wanted = " or ".join(repr(value) for value in understood)
                 advice = f"only {wanted} can be read" if wanted else "no such model can be read"
                 raise ValueError(
-                    f"{name!r} in {self.path} is {shorten(repr(got))}; {advice}, because the "
-                    "model would compute something else."
+                    f"{name!r} in {self.path} is {shorten(repr(got))}; {advice}"
+                    f"{self._name_type()}. Use another checkpoint, or correct a wrong model_type."
                 )
 
     def _required(self, name, default):
@@ -104,10 +104,15 @@ class ConfigValues:
         value = default if value is None else value
         if value is None:
             raise ValueError(
-                f"{self.path} has no {name!r}. Use the configuration file that came with the "
-                "weights."
+                f"{self.path} has no {name!r}{self._name_type()}. Use the configuration file that "
+                "came with the weights, or correct a wrong model_type."
             )
         return value
+
+    def _name_type(self):
+        """The part of a sentence that names the model_type, if the file has one."""
+        kind = self._values.get("model_type")
+        return f" for the model_type {shorten(repr(kind))}" if kind else ""
 
     def _wrong(self, name, value, wanted):
         return ValueError(f"{name!r} in {self.path} must be {wanted}, got {shorten(repr(value))}.")

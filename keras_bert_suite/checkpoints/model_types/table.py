@@ -328,7 +328,7 @@ def check_backbone(checkpoint, cls):
     kind, own = checkpoint.model_type, type_of_backbone(cls)
     if own is None or own.backbone != kind.backbone:
         raise ValueError(
-            f"{checkpoint.path} holds a {kind.title}, from which no {cls.__name__} can be built. "
+            f"{checkpoint.path} holds weights of {kind.title}, not those of a {cls.__name__}. "
             f"Use {kind.backbone}.from_preset."
         )
 

@@ -83,11 +83,17 @@ def read_json_tokenizer(path):
         (class, str; dict of its arguments).
 
     Raises:
+        FileNotFoundError: if there is no merges.txt beside a vocab.json.
         ValueError: if the file is neither, or the tokenizer is of another kind than ours.
     """
     content = read_json(path)
     if "model" not in content or type(content["model"]) is int:
-        arguments = {"vocabulary": str(path), "merges": str(path.with_name("merges.txt"))}
+        merges = path.with_name("merges.txt")
+        if not merges.is_file():
+            raise FileNotFoundError(
+                f"{path} has no merges.txt beside it. Copy the merges.txt that came with it there."
+            )
+        arguments = {"vocabulary": str(path), "merges": str(merges)}
         return "BytePairTokenizer", arguments
     model = content["model"] if isinstance(content["model"], dict) else {}
     rows = FAST_KINDS.get(model.get("type"))

@@ -12,8 +12,7 @@ class Vocabulary:
     Attributes:
         tokens: tuple of str; `tokens[id]` is the token.
         ids: dict, token -> id.
-        source: str, the name of the vocabulary in error messages: the file's path, or "vocabulary
-            list".
+        source: str, the name of the vocabulary in error messages, such as "vocabulary vocab.txt".
     """
 
     def __init__(self, tokens, source="vocabulary list"):
@@ -50,7 +49,7 @@ class Vocabulary:
                 f"The vocabulary file {path} is empty. It must hold one WordPiece a line, "
                 "[PAD], [UNK], [CLS] and [SEP] among them."
             )
-        return cls([line.strip() or line.rstrip("\r") for line in lines], source=path)
+        return cls([line.strip() or line.rstrip("\r") for line in lines], f"vocabulary {path}")
 
     def files(self, names):
         """dict of the one name in `names` -> the tokens as UTF-8, one a line, ended by LF."""
