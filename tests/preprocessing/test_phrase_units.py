@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_sentence_pieces import train
 
-from keras_bert_suite import WordPieceTokenizer
+from keras_bert_suite import AlbertTokenizer, WordPieceTokenizer
 from keras_bert_suite.preprocessing.masking.phrase_units import (
     LexiconPhrases,
     TaggedPhrases,
@@ -42,6 +43,16 @@ def test_phrases_of_a_lexicon_literally(tokenizer):
     lexicon = LexiconPhrases(tokenizer, ["a b", "a b c", "c d", "b b"])
     # The longest phrase counts, "a bc" is none, and no phrase goes through a special token.
     assert mark(lexicon.join(*rows)) == ["110011101", "111101011", "101101011"]
+
+
+def test_phrases_of_a_lexicon_within_chinese():
+    tokenizer = AlbertTokenizer(train(["电影 很 好 看,", "看 电影", "好 电影,很 好"] * 9, 30))
+    token_ids = np.array([tokenizer.tokenize("很好看电影,好看")])
+    begins = ~tokenizer.find_continuations()[token_ids]
+    tokens = [tokenizer.id_to_token(id) for id in token_ids[0]]
+    units = LexiconPhrases(tokenizer, ["好看"]).join(begins, token_ids, np.ones_like(begins))
+    units = "".join(f"|{t}" if first else t for t, first in zip(tokens, units[0], strict=True))
+    assert units == "|▁|很|好看|电|影|,|好看"
 
 
 def join_in_a_loop(lexicon, words):

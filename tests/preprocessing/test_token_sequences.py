@@ -53,16 +53,17 @@ def test_units_are_matched_as_a_whole():
 
 def test_texts_at_the_beginning_and_after_a_space():
     tokenizer = BytePairTokenizer(make_vocabulary(), MERGES)
-    after, first = tokenize_in_text(tokenizer, ["good", "low bad"], "words")
+    after, first, within = tokenize_in_text(tokenizer, ["good", "low bad"], "words")
     assert first == tokenizer.tokenize(["good", "low bad"])
     assert after == tokenizer.tokenize([" good", " low bad"])
     assert first[0] != after[0]
+    assert within == first  # A comma is a word by itself.
 
 
 def test_texts_that_no_text_can_match():
     tokenizer = WordPieceTokenizer(VOCABULARY)
     known = [VOCABULARY.index("good")]
-    assert tokenize_in_text(tokenizer, ["good", "", "龥"], "words") == [[known, [], []]] * 2
+    assert tokenize_in_text(tokenizer, ["good", "", "龥"], "words") == [[known, [], []]] * 3
     with pytest.raises(ValueError, match="None of the 2 texts in phrases .* '龥', ''"):
         tokenize_in_text(tokenizer, ["龥", ""], "phrases")
     with pytest.raises(ValueError, match="phrases must hold strings, got int 3"):

@@ -52,7 +52,7 @@ def find_similar_words(
     if not np.isfinite(vectors).all():
         row = int(np.argmin(np.isfinite(vectors).all(axis=1)))
         raise ValueError(f"The vector of {words[row]!r} is not finite. Leave the word out.")
-    rows, _ = tokenize_in_text(tokenizer, words, "words")
+    rows, *_ = tokenize_in_text(tokenizer, words, "words")
     by_size: dict[int, dict[tuple[int, ...], int]] = {}
     for number, row in enumerate(rows):
         if row and vectors[number].any():

@@ -95,7 +95,8 @@ class TokenSequences:
 def tokenize_in_text(tokenizer, texts, name):
     """The token ids of words or phrases, as they may stand in a text.
 
-    A byte-level tokenizer gives a word other ids at the beginning of a text than after a space.
+    A byte-level tokenizer gives a word other ids at the beginning of a text than after a space, and
+    SentencePiece other ids after punctuation or within a text that has no spaces.
 
     Args:
         tokenizer: `TextTokenizer`.
@@ -103,8 +104,8 @@ def tokenize_in_text(tokenizer, texts, name):
         name: str, the argument that the texts are from, for messages.
 
     Returns:
-        two lists of N lists of ids: after a space, and at the beginning. A list is empty for a text
-        without tokens, and for a text with an unknown token.
+        three lists of N lists of ids: after a space, at the beginning, and after a comma. A list is
+        empty for a text without tokens, and for a text with an unknown token.
 
     Raises:
         ValueError: if a text is no str, or all lists are empty.
@@ -114,11 +115,15 @@ def tokenize_in_text(tokenizer, texts, name):
         raise ValueError(f"{name} must hold strings, got {type(wrong[0]).__name__} {wrong[0]!r}.")
     special = set(tokenizer.special_token_ids)
     variants = []
-    for prefix in (" ", ""):
-        ids, lengths = tokenizer.tokenize_flat([prefix + text for text in texts])
+    for prefix in (" ", "", ","):
+        # The first row is the prefix alone.
+        ids, lengths = tokenizer.tokenize_flat([prefix + text for text in ("", *texts)])
         ids = ids.tolist()
         ends = np.cumsum(lengths).tolist()
-        rows = [ids[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        before, *rows = [ids[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        if prefix == ",":
+            size = len(before)
+            rows = [row[size:] if row[:size] == before else [] for row in rows]
         variants.append([row if special.isdisjoint(row) else [] for row in rows])
     if not any(map(any, variants)):
         raise ValueError(
