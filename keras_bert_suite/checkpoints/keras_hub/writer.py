@@ -165,8 +165,8 @@ def _make_preprocessor(tokenizer, kind, sequence_length, owner):
     wanted = kind.keras_hub.tokenizer
     if type(tokenizer).__name__ != wanted:
         raise ValueError(
-            f"{owner} has a {wanted}, got a {type(tokenizer).__name__}. Save its `backbone` alone "
-            "to write no tokenizer."
+            f"{owner} has a {wanted}, got a {type(tokenizer).__name__}. Use `save_hugging_face` or "
+            "`save_to_preset`, or save its `backbone` alone to write no tokenizer."
         )
     settings = {name: getattr(tokenizer, name) for name in _TOKENIZER_SETTINGS[wanted]}
     usual, got = type(tokenizer)().get_config(), tokenizer.get_config()
