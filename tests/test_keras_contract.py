@@ -73,6 +73,7 @@ METHODS = {
 ATTRIBUTES = {
     "_iterations": "Skipped steps are counted, and a resumed run reports none.",
     "_accumulated_gradients": "Several processes resume half a step wrongly.",
+    "_trainable_variables": "A task that is quantized after weights were frozen does not load.",
     "_learning_rate": "A schedule of open length is not found, nor laid over the steps of `fit`.",
     "_loss_tracker": "One loss that is not finite is all that is known of its epoch.",
     "_inbound_nodes": "The outputs of all layers of a backbone are not found.",
@@ -308,7 +309,10 @@ def test_attributes_of_an_optimizer():
     optimizer._iterations.assign(2)
     assert int(optimizer.iterations) == 2, ATTRIBUTES["_iterations"]
     accumulating = keras.optimizers.SGD(gradient_accumulation_steps=2)
-    accumulating.build([keras.Variable([0.0])])
+    variable = keras.Variable([0.0])
+    accumulating.build([variable])
+    (trained,) = accumulating._trainable_variables
+    assert trained is variable, ATTRIBUTES["_trainable_variables"]
     assert len(accumulating._accumulated_gradients) == 1, ATTRIBUTES["_accumulated_gradients"]
     assert float(optimizer.learning_rate) == 0.25
 

@@ -51,5 +51,5 @@ def test_what_is_missing_is_named(run, workshop):
     assert status == 2 and "--lowercase is for a vocab.txt" in err
     (workshop / "merges.txt").unlink()
     status, _, err = run(*PREPARE)
-    assert status == 1 and "merges.txt: No such file or directory" in err
+    assert status == 1 and "vocab.json has no merges.txt beside it" in err
     assert not (workshop / "shards").exists()
