@@ -88,6 +88,7 @@ class LongformerBackbone(RobertaBackbone):
         **kwargs: Any,
     ) -> None:
         check_integer("max_global_tokens", max_global_tokens, at_least=1)
+        check_integer("num_layers", num_layers, at_least=1)
         self.attention_window = _check_windows(attention_window, num_layers)
         self.takes_segments = takes_segments
         if takes_segments:
