@@ -187,9 +187,11 @@ def main():
         pairs = list_pairs(sides, options.backends, ["transformers"])
         last = run_in_turn([*sys.argv, "--model", model], pairs, [[]] * options.rounds)
         for (side, backend), figures in last.items():
-            # transformers has PyTorch alone, so there it is compared with ours.
-            ours = last.get(("ours", backend), figures)
-            ratios = [format_ratios(ours[name], figures[name]) for name in ("fit", "predict")]
+            # transformers has PyTorch alone. A run may have no side of ours with it.
+            ours = last.get(("ours", backend))
+            ratios = ["", ""]
+            if ours is not None:
+                ratios = [format_ratios(ours[name], figures[name]) for name in ("fit", "predict")]
             rows.append([model, side, backend, *format_cells(figures, COLUMNS), *ratios])
     print(f"{describe_run(last, options.rounds, ['keras-hub', 'transformers'])}\n")
     headings = ["model", "side", "backend", *COLUMNS, "ours / side, fit", "predict"]

@@ -83,6 +83,8 @@ ATTRIBUTES = {
     "without metrics keeps earlier ones.",
     "_user_metrics": "The same.",
     "_user_weighted_metrics": "The same for weighted metrics.",
+    "_jax_state": "A `predict` under JAX that fails, or that a callback calls, loses the weights.",
+    "_value": "The same, if the first step fails.",
 }
 
 #: Private methods of TensorFlow's optimizers and models: name -> (class, parameters, what breaks).
@@ -340,6 +342,21 @@ def test_attributes_of_a_model():
     given = model._compile_metrics
     assert given._user_metrics == ["mae"], ATTRIBUTES["_user_metrics"]
     assert given._user_weighted_metrics == ["mse"], ATTRIBUTES["_user_weighted_metrics"]
+
+
+@pytest.mark.skipif(keras.config.backend() != "jax", reason="the trainer of JAX")
+def test_the_weights_of_a_model_that_predicts():
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    (kernel, _), states = model.weights, []
+
+    class Look(keras.callbacks.Callback):
+        def on_predict_batch_end(self, batch, logs=None):
+            states.append((model._jax_state, kernel._value))
+
+    model.predict(np.ones((1, 1), "float32"), callbacks=[Look()], verbose=0)
+    ((state, value),) = states
+    assert len(state["trainable_variables"]) == 2, ATTRIBUTES["_jax_state"]
+    assert value is None and kernel._value is not None, ATTRIBUTES["_value"]
 
 
 @pytest.mark.backend_free

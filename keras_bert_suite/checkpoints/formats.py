@@ -236,10 +236,14 @@ def _checked(checkpoint):
             needed = (
                 f"the shape {transformed_shape(transform, wanted)}" if wanted else "no such layer"
             )
+            correction = (
+                f", or correct a wrong model_type (it was read as {checkpoint.model_type.title})"
+                if checkpoint.names_its_type
+                else ""
+            )
             raise ValueError(
                 f"The weights and the configuration in {checkpoint.path} belong to different "
                 f"models: {name} {stored}, and the configuration asks for {needed}. Use the "
-                "configuration file that came with the weights, or correct a wrong model_type "
-                f"(it was read as {checkpoint.model_type.title})."
+                f"configuration file that came with the weights{correction}."
             )
     return checkpoint

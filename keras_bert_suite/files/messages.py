@@ -37,7 +37,8 @@ def reading(path, *others):
 
     Args:
         path: str or path of a file or folder.
-        *others: other files that are read. An error may name one of them instead.
+        *others: other files that are read, or a folder with a "/" at its end. An error may name
+            one of them instead.
 
     Raises:
         ValueError: for every error but ImportError, MemoryError, and OSErrors that name a file.

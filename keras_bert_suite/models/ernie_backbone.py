@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import BertEmbeddings
 from keras_bert_suite.models.bert_backbone import BertBackbone
 
@@ -99,6 +100,7 @@ class ErnieBackbone(BertBackbone):
         task_id: int = 0,
         **kwargs: Any,
     ) -> None:
+        check_integer("num_task_types", num_task_types)
         # Within its constructor the base class calls `make_embeddings`.
         self.num_task_types = num_task_types
         self.task_id = task_id

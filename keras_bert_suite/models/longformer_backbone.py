@@ -35,7 +35,8 @@ class LongformerBackbone(RobertaBackbone):
     for them, which holds in tasks and exports too. `from_preset` of a task sets the rule that
     transformers has for its head: "first_text", the question, for a `QuestionAnswerer`;
     "later_texts", the ending, for a `MultipleChoice`; "none" for tasks on tokens and on masked
-    tokens; and "first_token" for others. (LongformerModel itself has none by default.)
+    tokens, and for a `TextEmbedder`; and "first_token" for others. (LongformerModel itself has none
+    by default.)
     To change the rule, set `backbone.global_tokens` before `compile`.
 
     Inputs, a dictionary: `token_ids` and `padding_mask`, each int32 (B, L), and `segment_ids` with
@@ -88,6 +89,7 @@ class LongformerBackbone(RobertaBackbone):
         **kwargs: Any,
     ) -> None:
         check_integer("max_global_tokens", max_global_tokens, at_least=1)
+        check_integer("num_layers", num_layers, at_least=1)
         self.attention_window = _check_windows(attention_window, num_layers)
         self.takes_segments = takes_segments
         if takes_segments:

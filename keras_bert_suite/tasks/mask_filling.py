@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.preprocessing.masking.maskable_units import find_words
+from keras_bert_suite.preprocessing.masking.maskable_units import MaskVocabulary, UnitFinder
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.tasks.base.predicting import softmax
 
@@ -123,7 +123,8 @@ def score_texts(task, texts, batch_size, whole_words):
     eligible = real & ~np.isin(ids, tokenizer.special_token_ids)
     # The unknown token is special, but it stands for a token of the text.
     eligible |= real & (ids == tokenizer.unknown_token_id)
-    begins = find_words(eligible, tokenizer.find_continuations()[ids] & eligible)
+    vocabulary = MaskVocabulary(tokenizer, ordinary_only=False)
+    begins, _ = UnitFinder(vocabulary).find(ids, eligible)
     words = np.cumsum(begins, axis=1)
     rows, places = np.nonzero(eligible)
     surprise = np.zeros(len(ids))

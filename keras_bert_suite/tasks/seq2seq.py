@@ -21,6 +21,7 @@ from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.preprocessing.target_predictions import find_predictions
 from keras_bert_suite.tasks.base.batch_sources import choose_size, read_data, read_samples
+from keras_bert_suite.tasks.base.held_weights import hold_weights
 from keras_bert_suite.tasks.base.idle_weights import (
     IdleWeights,
     encode_tokens,
@@ -320,7 +321,8 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         for batch in batches:
             inputs = read_samples(self, self.unpack_batch(batch)[0]).inputs
             if isinstance(inputs, dict):
-                answers.append(keras.Model.predict_on_batch(self, inputs))
+                with hold_weights(self):
+                    answers.append(keras.Model.predict_on_batch(self, inputs))
             else:
                 answers += self._write(inputs[0], max_target_length)
         is_text = not answers or isinstance(answers[0], str)
@@ -335,7 +337,9 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         inputs = {"source": packed, "targets": targets.astype("int32")}
         inputs = keras.tree.map_structure(ops.convert_to_tensor, inputs)
         write = self.make_generate_function()
-        ids = ops.convert_to_numpy(write(inputs, stop_token_ids=(tokenizer.end_token_id,)))[:, 1:]
+        with hold_weights(self):
+            ids = ops.convert_to_numpy(write(inputs, stop_token_ids=(tokenizer.end_token_id,)))
+        ids = ids[:, 1:]
         ended = np.cumsum(ids == tokenizer.end_token_id, axis=1) > 0
         kept = [row[~end].tolist() for row, end in zip(ids, ended, strict=True)]
         return [tokenizer.detokenize(row) for row in kept]

@@ -60,14 +60,15 @@ def open_tokenizer(path: PathLike, **settings: Any) -> TextTokenizer:
         ValueError: if the file is none of these, or damaged; or the tokenizer has no such setting.
     """
     path = Path(path).expanduser()
-    # A message may name another file of the folder. The folder "." is part of any message.
-    others = [path.parent] if path.parent.name else []
-    with reading(path, *others):
+    if path.parent == Path():
+        path = path.absolute()  # A message then shows that it names a file.
+    folder = os.path.join(path.parent, "")  # A message may name another file of the folder.
+    with reading(path, folder):
         name, arguments = _find_tokenizer(path)
     if name is not None:
         _check_settings(TOKENIZERS[name], path, settings)
     # A wrong setting is no fault of the file.
-    with contextlib.nullcontext() if settings else reading(path, *others):
+    with contextlib.nullcontext() if settings else reading(path, folder):
         if name is None:
             return _open_preset(arguments, settings)
         return TOKENIZERS[name](**{**arguments, **settings})

@@ -24,7 +24,8 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     Other modules do not know how tokenizers differ. They ask the tokenizer: `packing_arguments`
     (the special tokens around texts and between them), `find_continuations` (the ids that continue
-    a word), `find_ordinary` (the ids that text may become), `split_at_masks`, `asset_contents` (its
+    a word), `find_endings` and `find_blanks` (the ids after which a word begins, or does not),
+    `find_ordinary` (the ids that text may become), `split_at_masks`, `asset_contents` (its
     files), `settings` and `hugging_face_config`.
 
     A subclass sets `eager_engine` and `graph_engine`, classes that take `_engine_arguments()`, and
@@ -104,6 +105,10 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     @abstractmethod
     def find_continuations(self) -> np.ndarray:
         """bool (V,), the ids of tokens that continue a word."""
+
+    def find_endings(self) -> np.ndarray:
+        """bool (V,), the ids of tokens that end a word, whatever token is next."""
+        return np.zeros(self.vocabulary_size(), bool)
 
     def find_blanks(self) -> np.ndarray:
         """bool (V,), the ids of tokens that are spaces alone. They belong to the next word."""

@@ -210,7 +210,7 @@ def test_classes_of_another_model_are_refused(save_peer, tmp_path):
         with pytest.raises(ValueError, match=message):
             save_hugging_face(backbone, tmp_path / "again", tokenizer)
     edit_config(path, model_type="roformer")
-    with pytest.raises(ValueError, match="the model is RoFormer. If this is wrong, correct its"):
+    with pytest.raises(ValueError, match="was read as RoFormer. If this is wrong, correct its"):
         RoFormerBackbone.from_preset(path)
 
 

@@ -23,7 +23,10 @@ import keras_bert_suite.layers.attention.self_attention as self_attention
 from keras_bert_suite.layers import gelu_erf, gelu_tanh
 from keras_bert_suite.models import (
     BERT_SIZES,
+    AlbertBackbone,
     BertBackbone,
+    ErnieBackbone,
+    LongformerBackbone,
     ModernBertBackbone,
     NezhaBackbone,
     RoFormerBackbone,
@@ -478,6 +481,10 @@ def test_heads_that_do_not_divide_are_an_error():
         *((BertBackbone, name, 0) for name in ("num_layers", "vocabulary_size", "embedding_dim")),
         (BertBackbone, "num_segments", "2"),
         (BertBackbone, "hidden_dim", 8.0),
+        (AlbertBackbone, "num_layers", 0),
+        (AlbertBackbone, "num_inner_repetitions", 0),
+        (ErnieBackbone, "num_task_types", -1),
+        (LongformerBackbone, "num_layers", -1),
         (ModernBertBackbone, "num_layers", 0),
         (NezhaBackbone, "num_heads", 0),
         (NezhaBackbone, "max_relative_position", 0),

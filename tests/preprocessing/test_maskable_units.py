@@ -47,13 +47,13 @@ def test_words_do_not_reach_into_the_next_row():
     ids=lambda value: getattr(value, "name", "words"),
 )
 def test_words_of_every_tokenizer(tokenizer, chinese):
-    """A word ends before punctuation and CJK characters, also if no space stands there."""
-    ids = np.array([tokenizer.tokenize("the film, lower!\nfilm 一二")])
+    """Words end at punctuation and CJK characters, also if no space stands there."""
+    ids = np.array([tokenizer.tokenize("the film, lower!\nfilm 一二 film,lower")])
     finder = UnitFinder(MaskVocabulary(tokenizer, ordinary_only=True))
     begins, _ = finder.find(ids, eligible=np.ones_like(ids, bool))
     words = np.split(ids[0], np.flatnonzero(begins[0])[1:])
     words = ["".join(tokenizer.detokenize(word.tolist()).split()) for word in words]
-    assert words == ["the", "film", ",", "lower", "!", "film", *chinese]
+    assert words == ["the", "film", ",", "lower", "!", "film", *chinese, "film", ",", "lower"]
 
 
 CHINESE = ["[PAD]", "[CLS]", "的", "电", "影", "好", "a"]

@@ -2,9 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import train
 
-from keras_bert_suite import AlbertTokenizer, WordPieceTokenizer
+from keras_bert_suite import AlbertTokenizer, BytePairTokenizer, WordPieceTokenizer
+from keras_bert_suite.preprocessing.masking.maskable_units import MaskVocabulary, UnitFinder
 from keras_bert_suite.preprocessing.masking.phrase_units import (
     LexiconPhrases,
     TaggedPhrases,
@@ -53,6 +55,16 @@ def test_phrases_of_a_lexicon_within_chinese():
     units = LexiconPhrases(tokenizer, ["好看"]).join(begins, token_ids, np.ones_like(begins))
     units = "".join(f"|{t}" if first else t for t, first in zip(tokens, units[0], strict=True))
     assert units == "|▁|很|好看|电|影|,|好看"
+
+
+def test_phrases_of_a_lexicon_after_punctuation():
+    tokenizer = BytePairTokenizer(make_vocabulary(), MERGES)
+    token_ids = np.array([tokenizer.tokenize("(good film)")])
+    vocabulary = MaskVocabulary(tokenizer, ordinary_only=True)
+    finder = UnitFinder(vocabulary, phrases=LexiconPhrases(tokenizer, ["good film"]))
+    _, units = finder.find(token_ids, np.ones_like(token_ids, bool))
+    units = np.split(token_ids[0], np.flatnonzero(units[0])[1:])
+    assert [tokenizer.detokenize(ids.tolist()) for ids in units] == ["(", "good film", ")"]
 
 
 def join_in_a_loop(lexicon, words):

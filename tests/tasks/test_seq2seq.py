@@ -156,7 +156,16 @@ def test_learns_to_copy_the_first_word():
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 24, padding_lengths=(24,))
     writer = Seq2Seq(backbone, preprocessor=packer, max_target_length=3)
     writer.compile(keras.optimizers.Adam(1e-2))
-    writer.fit(rows, targets, batch_size=16, epochs=15, verbose=0)
+
+    class Write(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            # Not `self.model`, by which Keras under JAX would put the weights back.
+            if not written:
+                written.extend(writer.predict(rows[:1], verbose=0))
+
+    written = []
+    writer.fit(rows, targets, batch_size=16, epochs=15, callbacks=[Write()], verbose=0)
+    assert len(written) == 1
     scores = writer.evaluate(rows, targets, return_dict=True, verbose=0)
     assert scores["accuracy"] > 0.95 and scores["perplexity"] < 1.5
     held_out = make_reviews(32, seed=5)[0]

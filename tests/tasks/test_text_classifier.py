@@ -1,5 +1,3 @@
-from concurrent.futures import ThreadPoolExecutor
-
 import keras
 import keras_hub
 import numpy as np
@@ -301,15 +299,6 @@ def test_any_kerashub_encoder():
     classifier = TextClassifier(backbone, num_classes=2)
     classifier.fit(features, [0, 1] * 24, verbose=0)
     assert classifier.predict(features, verbose=0).shape == (48, 2)
-
-
-def test_threads_may_predict_at_once(untouched):
-    texts = ["good film", "bad film", "film"]
-    expected = untouched.predict(texts, verbose=0)
-    with ThreadPoolExecutor(4) as threads:
-        answers = list(threads.map(lambda _: untouched.predict(texts, verbose=0), range(12)))
-    for answer in answers:
-        np.testing.assert_array_equal(answer, expected)
 
 
 @pytest.mark.broad

@@ -166,12 +166,28 @@ def test_a_tokenizer_json_without_known_special_tokens(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["lower", "l o w", " low", "low "])
-def test_broken_lines_of_merges(tmp_path, line):
+def test_broken_lines_of_merges(tmp_path, monkeypatch, line):
     write_merges(tmp_path, f"#version: 0.2\nh e\n\n{line}\nl o\n")
     message = re.escape("merges.txt, line 4: A merge is two pieces with one space between them, ")
     with pytest.raises(ValueError, match=message + f"got '{line}'") as error:
         kbs.open_tokenizer(tmp_path / "vocab.json")
     assert str(error.value).startswith(str(tmp_path / "merges.txt"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=message) as error:
+        kbs.open_tokenizer("vocab.json")
+    assert str(error.value).startswith(str(tmp_path / "merges.txt"))
+
+
+def test_the_name_of_a_folder_in_a_message_is_no_name_of_a_file(tmp_path, monkeypatch):
+    tokenizer = Tokenizer(models.BPE(make_vocabulary(), []))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    content = json.loads(tokenizer.to_str())
+    content["model"]["merges"] = [["bad"]]
+    (tmp_path / "pieces").mkdir()
+    (tmp_path / "pieces" / "tokenizer.json").write_text(json.dumps(content))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=r"^pieces/tokenizer.json cannot be read: .*two pieces"):
+        kbs.open_tokenizer("pieces/tokenizer.json")
 
 
 def test_nothing_there(tmp_path):

@@ -53,6 +53,8 @@ def test_what_is_not_text_is_refused(uncased, bad):
         uncased.tokenize(bad)
     with pytest.raises(ValueError, match=f"{type(bad).__name__} at index 1"):
         uncased.tokenize(["a", bad])
+    with pytest.raises(ValueError, match="list at index 0. Pass one list of all texts"):
+        uncased.tokenize([["a"]])
 
 
 def test_special_tokens(uncased):

@@ -24,6 +24,7 @@ class GoogleCheckpoint:
     Attributes:
         path: `prefix`.
         model_type: `ModelType` of the model.
+        names_its_type: bool, false: no file has the name of a `ModelType`.
         name_table: `NameTable` of its tensors.
         backbone_config: dict of keyword arguments of the backbone.
         classifier_config: dict of keyword arguments of `TextClassifier` if there is the
@@ -40,6 +41,7 @@ class GoogleCheckpoint:
             damaged.
     """
 
+    names_its_type = False
     sequence_length = None
     token_classifier_config = None
     multiple_choice_config = None

@@ -42,6 +42,7 @@ class HuggingFaceCheckpoint:
     Attributes:
         path: `pathlib.Path` of the directory.
         model_type: `ModelType` of the model.
+        names_its_type: bool, true: config.json may have the name of a `ModelType`.
         name_table: `NameTable` of its tensors.
         backbone_config: dict of keyword arguments of the backbone.
         classifier_config: dict of keyword arguments of `TextClassifier` if the model
@@ -60,6 +61,8 @@ class HuggingFaceCheckpoint:
         ValueError: if config.json describes a model that this package cannot build, or the
             weights are damaged.
     """
+
+    names_its_type = True
 
     def __init__(self, path, modules_directory=None):
         self.path = path

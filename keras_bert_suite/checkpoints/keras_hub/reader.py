@@ -49,6 +49,7 @@ class KerasHubCheckpoint:
     Attributes:
         path: `pathlib.Path` of the directory.
         model_type: `ModelType` of the model.
+        names_its_type: bool, false: no file has the name of a `ModelType`.
         name_table: `NameTable` of its tensors.
         backbone_config: dict of keyword arguments of the backbone.
         classifier_config: dict of keyword arguments of `TextClassifier` if the task is
@@ -64,6 +65,7 @@ class KerasHubCheckpoint:
         ValueError: if a configuration has a wrong value, or the weights are damaged.
     """
 
+    names_its_type = False
     token_classifier_config = None
     multiple_choice_config = None
 

@@ -94,25 +94,29 @@ class ConfigValues:
             if got is not None and got not in understood:
                 wanted = " or ".join(repr(value) for value in understood)
                 advice = f"only {wanted} can be read" if wanted else "no such model can be read"
+                kind, correction = self._describe_type()
                 raise ValueError(
-                    f"{name!r} in {self.path} is {shorten(repr(got))}; {advice}"
-                    f"{self._name_type()}. Use another checkpoint, or correct a wrong model_type."
+                    f"{name!r} in {self.path} is {shorten(repr(got))}; {advice}{kind}. Use another "
+                    f"checkpoint{correction}."
                 )
 
     def _required(self, name, default):
         value = self._values.get(name)
         value = default if value is None else value
         if value is None:
+            kind, correction = self._describe_type()
             raise ValueError(
-                f"{self.path} has no {name!r}{self._name_type()}. Use the configuration file that "
-                "came with the weights, or correct a wrong model_type."
+                f"{self.path} has no {name!r}{kind}. Use the configuration file that came with the "
+                f"weights{correction}."
             )
         return value
 
-    def _name_type(self):
-        """The part of a sentence that names the model_type, if the file has one."""
+    def _describe_type(self):
+        """Two parts of messages, about the model_type and its correction, if the file has one."""
         kind = self._values.get("model_type")
-        return f" for the model_type {shorten(repr(kind))}" if kind else ""
+        if not kind:
+            return "", ""
+        return f" for the model_type {shorten(repr(kind))}", ", or correct a wrong model_type"
 
     def _wrong(self, name, value, wanted):
         return ValueError(f"{name!r} in {self.path} must be {wanted}, got {shorten(repr(value))}.")

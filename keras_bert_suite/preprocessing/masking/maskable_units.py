@@ -23,6 +23,7 @@ class MaskVocabulary:
         mask_token_id: int.
         eligible: bool (V,), true for all tokens except special tokens.
         continues: bool (V,), true for tokens that continue a word.
+        ends: bool (V,), true for tokens that end a word.
         blank: bool (V,), true for tokens that are spaces alone.
         cjk: bool (V,), true for tokens that are one Chinese character, which BERT reads as a word.
             It is false everywhere for tokenizers without such tokens.
@@ -44,6 +45,7 @@ class MaskVocabulary:
         self.eligible = np.ones(len(self.tokens), bool)
         self.eligible[tokenizer.special_token_ids] = False
         self.continues = tokenizer.find_continuations()
+        self.ends = tokenizer.find_endings()
         self.blank = tokenizer.find_blanks()
         self.cjk = np.zeros(len(self.tokens), bool)
         if tokenizer.has_cjk_pieces:
@@ -83,7 +85,9 @@ class UnitFinder:
         """
         vocabulary = self._vocabulary
         continues = vocabulary.continues[token_ids]
-        continues[:, 1:] |= vocabulary.blank[token_ids[:, :-1]]
+        before = token_ids[:, :-1]
+        continues[:, 1:] &= ~vocabulary.ends[before]
+        continues[:, 1:] |= vocabulary.blank[before]
         words = find_words(eligible, continues)
         if self._word_segmenter is not None:
             cjk = eligible & vocabulary.cjk[token_ids]

@@ -57,8 +57,9 @@ class TokenMasker(keras.layers.Layer):
     Units:
         "token": every token by itself.
         "word": a token and the tokens that continue it, for WordPiece the `##` tokens. With
-            SentencePiece and byte pairs a word ends before a space, punctuation and CJK characters.
-            A word that would exceed the budget is skipped, not cut (Google's whole word masking).
+            SentencePiece and byte pairs, a word begins at a space, and before and after punctuation
+            and CJK characters. It cannot begin within a token. A word that would exceed the budget
+            is skipped, not cut (Google's whole word masking).
         "span": groups of 1 to `max_span_length` words. Their lengths have a geometric
             distribution (SpanBERT, Joshi et al., 2020, https://arxiv.org/abs/1907.10529).
             A group ends early at a special token, at an earlier group, and before a word that

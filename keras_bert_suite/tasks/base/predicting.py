@@ -1,7 +1,6 @@
 """Predicts rows or a dataset: computes outputs batch by batch, joins them and decodes them."""
 
 import itertools
-import threading
 
 import keras
 import numpy as np
@@ -23,12 +22,9 @@ from keras_bert_suite.tasks.base.batch_sources import (
     read_samples,
 )
 from keras_bert_suite.tasks.base.half_precision import warn_if_emulated
+from keras_bert_suite.tasks.base.held_weights import hold_weights
 from keras_bert_suite.tasks.base.joint_start import check_shared
 from keras_bert_suite.tasks.base.text_packing import measure_rows
-
-#: Under JAX, Keras takes the weights out of a model while it predicts. A second thread would find
-#: none, and leave the model without them. A callback may predict within the thread that holds it.
-_ONE_THREAD = threading.RLock()
 
 
 @whole_batches()
@@ -48,7 +44,8 @@ def predict(task, x, batch_size, steps, decode, condense=None, *, verbose="auto"
     Returns:
         the result of `decode` for all rows in their order.
 
-    Several threads may call it. Under JAX one waits for the other.
+    Several threads may call it. Under JAX, threads wait for each other if their tasks share a
+    backbone. So a dataset may not predict with the same backbone in a thread of its own.
 
     Raises:
         ValueError: in all processes of JAX, if they have different models, arguments or data.
@@ -63,21 +60,15 @@ def predict(task, x, batch_size, steps, decode, condense=None, *, verbose="auto"
         return _predict(*arguments, verbose=verbose, callbacks=callbacks)
 
 
-def _predict(*arguments, **kwargs):
-    if keras.config.backend() != "jax":
-        return _predict_data(*arguments, **kwargs)
-    with _ONE_THREAD:
-        return _predict_data(*arguments, **kwargs)
-
-
-def _predict_data(task, x, batch_size, steps, decode, condense, **kwargs):
-    if is_dataset(x):
-        check_dataset(task, x, batch_size=batch_size)
-        return _predict_dataset(task, x, steps, decode, condense, **kwargs)
-    rows = read_data(task, x)
-    if steps is not None:
-        rows = rows.take(slice(steps * choose_size(batch_size)))
-    return _predict_rows(task, rows, batch_size, decode, condense, **kwargs)
+def _predict(task, x, batch_size, steps, decode, condense, **kwargs):
+    with hold_weights(task):
+        if is_dataset(x):
+            check_dataset(task, x, batch_size=batch_size)
+            return _predict_dataset(task, x, steps, decode, condense, **kwargs)
+        rows = read_data(task, x)
+        if steps is not None:
+            rows = rows.take(slice(steps * choose_size(batch_size)))
+        return _predict_rows(task, rows, batch_size, decode, condense, **kwargs)
 
 
 def _predict_rows(task, rows, batch_size, decode, condense, **kwargs):

@@ -28,6 +28,7 @@ from keras_bert_suite.tasks.base.batch_sources import (
 )
 from keras_bert_suite.tasks.base.compiled_forward import compile_forward
 from keras_bert_suite.tasks.base.half_precision import warn_if_emulated
+from keras_bert_suite.tasks.base.held_weights import hold_weights
 from keras_bert_suite.tasks.base.input_checks import check_layer_names, check_preprocessor
 from keras_bert_suite.tasks.base.joint_start import (
     check_data,
@@ -239,14 +240,15 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
             source = evaluation_source(self, data, batch_size, by_length=steps is None)
             steps = steps or source.num_batches
             check_shared("evaluate", self, source, steps)
-            return keras.Model.evaluate(
-                self,
-                x=source.preprocessed(),
-                steps=steps,
-                callbacks=callbacks,
-                verbose=verbose if find_group().leads else 0,
-                **kwargs,
-            )
+            with hold_weights(self):
+                return keras.Model.evaluate(
+                    self,
+                    x=source.preprocessed(),
+                    steps=steps,
+                    callbacks=callbacks,
+                    verbose=verbose if find_group().leads else 0,
+                    **kwargs,
+                )
 
     @in_scope_of_model
     def predict(
@@ -318,7 +320,8 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
         batch = self._prepare_batch(self.preprocess, x)
         if has_joint_variables():
             batch = share_batch("predict_on_batch", batch)
-        return drop_copies(self, keras.Model.predict_on_batch(self, batch[0]))
+        with hold_weights(self):
+            return drop_copies(self, keras.Model.predict_on_batch(self, batch[0]))
 
     def _build_optimizer(self):
         """Makes the optimizer's variables. If a step made them, TensorFlow would trace it twice."""

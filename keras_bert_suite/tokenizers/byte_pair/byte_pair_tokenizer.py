@@ -14,6 +14,7 @@ from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
     BytePairVocabulary,
     byte_characters,
     read_first_character,
+    read_last_character,
 )
 from keras_bert_suite.tokenizers.byte_pair.cached_byte_pair import CachedBytePair
 from keras_bert_suite.tokenizers.byte_pair.character_classes import SPACES
@@ -135,11 +136,15 @@ class BytePairTokenizer(TextTokenizer):
         stop.
         """
         vocabulary = self._checked_vocabulary()
-        begins = membership(SPACES) | membership(PUNCTUATION) | membership(CJK)
+        begins = membership(SPACES) | _find_lone()
         first = map(read_first_character, vocabulary.piece_bytes(self.added_tokens))
         continues = np.array([not c or not begins[ord(c)] for c in first])
         continues[[vocabulary.ids[token] for token in self.added_tokens]] = False
         return continues
+
+    def find_endings(self) -> np.ndarray:
+        contents, lone = self._checked_vocabulary().piece_bytes(self.added_tokens), _find_lone()
+        return np.array([lone[ord(read_last_character(content))] for content in contents])
 
     def find_blanks(self) -> np.ndarray:
         contents = self._checked_vocabulary().piece_bytes(self.added_tokens)
@@ -199,3 +204,8 @@ class BytePairTokenizer(TextTokenizer):
     def _engine_arguments(self):
         composed = self.normalization is not None
         return self._checked_vocabulary(), self.add_prefix_space, composed, self.added_tokens
+
+
+def _find_lone():
+    """The characters that are words by themselves, bool (0x110000,)."""
+    return membership(PUNCTUATION) | membership(CJK)

@@ -49,6 +49,11 @@ def read_first_character(content):
     return content[:length].ljust(length, b"\x80").decode(errors="ignore")
 
 
+def read_last_character(content):
+    """The character at the end of the bytes of a piece; U+FFFD if they end within a character."""
+    return content[-4:].decode(errors="replace")[-1]
+
+
 class BytePairVocabulary:
     """An immutable list of tokens, one id each, and of the merges that make them.
 

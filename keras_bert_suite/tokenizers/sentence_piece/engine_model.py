@@ -77,8 +77,7 @@ class WordRule:
     """
 
     def __init__(self, model):
-        self.begins = find_beginnings(model.pieces)
-        self.ends = _find_lone([piece[-1] for piece in model.pieces])
+        self.begins, self.ends = find_beginnings(model.pieces), find_endings(model.pieces)
         # The name of the unknown piece says nothing of its text.
         self.begins[model.unknown] = self.ends[model.unknown] = False
 
@@ -94,6 +93,11 @@ def find_beginnings(pieces):
     """
     first = [piece[0] for piece in pieces]
     return np.array([c == SPACE for c in first]) | _find_lone(first)
+
+
+def find_endings(pieces):
+    """The pieces after which a word begins, as `find_beginnings`."""
+    return _find_lone([piece[-1] for piece in pieces])
 
 
 def _find_lone(characters):

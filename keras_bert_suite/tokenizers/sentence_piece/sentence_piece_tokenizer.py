@@ -11,6 +11,7 @@ from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tokenizers.sentence_piece.engine_model import (
     EngineModel,
     find_beginnings,
+    find_endings,
     make_content,
 )
 from keras_bert_suite.tokenizers.sentence_piece.graph_sentence_piece import GraphSentencePiece
@@ -99,6 +100,11 @@ class SentencePieceTokenizer(TextTokenizer):
         # The name of the unknown piece says nothing of its text.
         continues[self.unknown_token_id] = True
         return continues
+
+    def find_endings(self) -> np.ndarray:
+        ends = find_endings(self.get_vocabulary())
+        ends[self.unknown_token_id] = False
+        return ends
 
     def find_blanks(self) -> np.ndarray:
         return np.array([not token.strip(SPACE) for token in self.get_vocabulary()])
