@@ -1,7 +1,7 @@
 """Answers in 8-bit integers: latency of the formats, and what the smaller numbers cost in accuracy.
 
     python benchmarks/int8.py                                # latency of BERT base, random weights
-    python benchmarks/int8.py --accuracy --data ../shared/data
+    python benchmarks/int8.py --accuracy --data data
 
 Latency: a classifier of the base shape (12 layers, 768 wide) on rows of 128 tokens without padding,
 1, 8 and 32 rows, in float32 as a SavedModel and in the formats of `export_onnx` and

@@ -2,7 +2,7 @@
 
     keras-bert vocab --input 'enwiki_small/*.jsonl' --output vocab.txt --size 2000
     keras-bert prepare --input 'enwiki_small/*.jsonl' --vocab vocab.txt --output shards
-    python benchmarks/objectives.py --corpus shards --data DATA --seeds 0 1 2 --at_once 2
+    python benchmarks/objectives.py --corpus shards --data data --seeds 0 1 2 --at_once 2
 
 Every side pretrains BERT-tiny (two layers, 128 wide) on as many tokens: `--steps` batches of 32
 rows of 64 tokens, AdamW with linear warm-up over a tenth of the steps and linear decay. So small a
@@ -29,7 +29,7 @@ from side_flags import list_pairs
 from keras_bert_cli.result_tables import describe_run, describe_seeds, format_figures, format_table
 from keras_bert_cli.side_runs import report, run_in_turn
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path("data")
 LENGTH, BATCH_SIZE, PREDICTIONS, LEARNING_RATE = 64, 32, 10, 1e-3
 #: Steps whose time is measured, after as many that are not.
 TIMED_STEPS = 10

@@ -31,7 +31,7 @@ from keras_bert_cli.result_tables import (
 )
 from keras_bert_cli.side_runs import report, run_in_turn
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "qa"
+DATA = Path("data") / "qa"
 BATCH_SIZE, SEQUENCE_LENGTH, STRIDE = 12, 384, 128
 NUM_BEST, MAX_ANSWER_LENGTH = 20, 30
 

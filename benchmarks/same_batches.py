@@ -24,7 +24,7 @@ from peer_recipes import find_minilm, make_adamw, take_step
 
 from keras_bert_cli.result_tables import describe_run, format_table
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path("data")
 BATCH_SIZE = {"stsb": 16, "squad": 12}
 
 

@@ -36,7 +36,7 @@ from keras_bert_cli.result_tables import (
 )
 from keras_bert_cli.side_runs import report, run_in_turn
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "glue" / "STS-B"
+DATA = Path("data") / "glue" / "STS-B"
 SEQUENCE_LENGTH = 128
 
 

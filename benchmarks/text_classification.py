@@ -39,7 +39,7 @@ from keras_bert_cli.result_tables import (
 )
 from keras_bert_cli.side_runs import report, run_in_turn
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
+DATA = Path("data")
 TASKS = ("cola", "sst2", "mrpc", "stsb", "rte", "goemotions", "chnsenticorp")
 SEQUENCE_LENGTH = 128
 

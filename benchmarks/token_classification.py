@@ -4,7 +4,7 @@
     python benchmarks/token_classification.py --num_sentences 14041 --dev_sentences 3250 \\
         --epochs 3 --seeds 0 1 2 --heads softmax crf global_pointer
     python benchmarks/token_classification.py --sides ours --heads softmax crf global_pointer \\
-        --data ../shared/data/ner/resume_zh --files train.char.bmes dev.char.bmes --scheme BMES \\
+        --data data/ner/resume_zh --files train.char.bmes dev.char.bmes --scheme BMES \\
         --checkpoint CHINESE_BERT --num_sentences 3821 --dev_sentences 463 --epochs 3
 
 Every side fine-tunes the same MiniLM (six layers, 384 wide, uncased) on the same first sentences of
@@ -33,7 +33,7 @@ from keras_bert_cli.result_tables import (
 )
 from keras_bert_cli.side_runs import report, run_in_turn
 
-DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "ner" / "conll2003_en"
+DATA = Path("data") / "ner" / "conll2003_en"
 BATCH_SIZE, SEQUENCE_LENGTH = 32, 128
 SIDES, HEADS = ["ours", "transformers"], ["softmax", "crf", "global_pointer"]
 
