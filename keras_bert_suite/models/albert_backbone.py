@@ -5,6 +5,7 @@ from typing import Any
 import keras
 
 from keras_bert_suite.annotations import Activation, Config
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import ProjectedEmbeddings
 from keras_bert_suite.models.bert_backbone import BertBackbone
 
@@ -66,13 +67,12 @@ class AlbertBackbone(BertBackbone):
         num_inner_repetitions: int = 1,
         **kwargs: Any,
     ) -> None:
+        check_integer("num_layers", num_layers, at_least=1)
+        check_integer("num_groups", num_groups)
+        check_integer("num_inner_repetitions", num_inner_repetitions, at_least=1)
         if not 1 <= num_groups <= num_layers:
             raise ValueError(
                 f"num_groups must be between 1 and num_layers={num_layers}, got {num_groups}."
-            )
-        if num_inner_repetitions < 1:
-            raise ValueError(
-                f"num_inner_repetitions must be at least 1, got {num_inner_repetitions}."
             )
         self.num_layers = num_layers
         self.num_groups = num_groups

@@ -1,5 +1,6 @@
 """Longformer, the encoder without a head."""
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -64,6 +65,10 @@ class LongformerBackbone(RobertaBackbone):
         max_sequence_length: as for `RobertaBackbone`.
         **kwargs: other arguments of `RobertaBackbone`.
 
+    Raises:
+        ValueError: as `RobertaBackbone`; or if a window is no even number, `global_tokens` is
+            unknown, or `separator_id` is not in [0, vocabulary_size).
+
     Source: Beltagy et al., 2020 (https://arxiv.org/abs/2004.05150), and `modeling_longformer.py` of
     transformers.
     """
@@ -108,6 +113,12 @@ class LongformerBackbone(RobertaBackbone):
             max_sequence_length=max_sequence_length,
             **kwargs,
         )
+        check_integer("separator_id", separator_id)
+        if separator_id >= vocabulary_size:
+            raise ValueError(
+                f"separator_id must be an id below vocabulary_size={vocabulary_size}, got "
+                f"{separator_id}. Pass the `end_token_id` of the tokenizer."
+            )
         self._train_projections(global_tokens != "none")
 
     @property
@@ -238,13 +249,15 @@ class LongformerBackbone(RobertaBackbone):
 
 def _check_windows(windows: int | Sequence[int], num_layers: int) -> tuple[int, ...]:
     """The window of each layer."""
-    each = (windows,) * num_layers if isinstance(windows, int) else tuple(windows)
-    if len(each) != num_layers or any(window < 2 or window % 2 for window in each):
+    is_one = isinstance(windows, (str, numbers.Number))
+    each = (windows,) * num_layers if is_one else tuple(windows)
+    are_whole = all(isinstance(window, numbers.Integral) for window in each)
+    if len(each) != num_layers or not are_whole or any(w < 2 or w % 2 for w in each):
         raise ValueError(
             f"attention_window must be an even number of at least 2, or {num_layers} of them, one "
-            f"for each layer, got {windows}."
+            f"for each layer, got {windows!r}."
         )
-    return each
+    return tuple(map(int, each))
 
 
 def _check_encoder(encoder: BertBackbone) -> None:
