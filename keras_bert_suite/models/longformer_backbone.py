@@ -67,7 +67,7 @@ class LongformerBackbone(RobertaBackbone):
 
     Raises:
         ValueError: as `RobertaBackbone`; or if a window is no even number, `global_tokens` is
-            unknown, or `separator_id` is not in [0, vocabulary_size).
+            unknown, or the rule needs a `separator_id` that is not in [0, vocabulary_size).
 
     Source: Beltagy et al., 2020 (https://arxiv.org/abs/2004.05150), and `modeling_longformer.py` of
     transformers.
@@ -114,11 +114,7 @@ class LongformerBackbone(RobertaBackbone):
             **kwargs,
         )
         check_integer("separator_id", separator_id)
-        if separator_id >= vocabulary_size:
-            raise ValueError(
-                f"separator_id must be an id below vocabulary_size={vocabulary_size}, got "
-                f"{separator_id}. Pass the `end_token_id` of the tokenizer."
-            )
+        self._check_separator(global_tokens)
         self._train_projections(global_tokens != "none")
 
     @property
@@ -129,9 +125,21 @@ class LongformerBackbone(RobertaBackbone):
     @global_tokens.setter
     def global_tokens(self, value: str) -> None:
         had_none = self.global_tokens == "none"
+        self._check_separator(value)
         self.global_token_marker.pattern = value
         if had_none != (value == "none"):
             self._train_projections(had_none)
+
+    def _check_separator(self, global_tokens: str) -> None:
+        """Checks that a rule that looks for separators can find one."""
+        if global_tokens in ("first_text", "later_texts") and (
+            self.separator_id >= self.vocabulary_size
+        ):
+            raise ValueError(
+                f"global_tokens={global_tokens!r} needs a separator_id below vocabulary_size="
+                f"{self.vocabulary_size}, got {self.separator_id}. Pass the `end_token_id` of the "
+                "tokenizer."
+            )
 
     def _train_projections(self, trainable: bool) -> None:
         """Thaws or freezes the global projections, which have no gradient with "none"."""
@@ -250,7 +258,7 @@ class LongformerBackbone(RobertaBackbone):
 def _check_windows(windows: int | Sequence[int], num_layers: int) -> tuple[int, ...]:
     """The window of each layer."""
     is_one = isinstance(windows, (str, numbers.Number))
-    each = (windows,) * num_layers if is_one else tuple(windows)
+    each: tuple[Any, ...] = (windows,) * num_layers if is_one else tuple(windows)  # type: ignore[arg-type]
     are_whole = all(isinstance(window, numbers.Integral) for window in each)
     if len(each) != num_layers or not are_whole or any(w < 2 or w % 2 for w in each):
         raise ValueError(
