@@ -80,7 +80,8 @@ def run(values):
                 "Pass --encoder_only, or --to huggingface."
             )
         elif values.to == "huggingface":
-            save_hugging_face(model, path, tokenizer=preprocessor.tokenizer)
+            length = preprocessor.sequence_length
+            save_hugging_face(model, path, tokenizer=preprocessor.tokenizer, sequence_length=length)
         elif values.to == "google_tf1":
             save_google_tf1(model, path, tokenizer=preprocessor.tokenizer)
         elif values.to == "keras_hub":

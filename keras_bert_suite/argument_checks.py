@@ -2,6 +2,7 @@
 
 import difflib
 import inspect
+import math
 import numbers
 import operator
 from collections.abc import Iterable, Sequence
@@ -35,6 +36,20 @@ def check_integer(name: str, value: Any, at_least: int = 0) -> None:
         valid = False
     if not valid:
         raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}.")
+
+
+def check_positive(**values: float) -> None:
+    """Raises ValueError if a value is no finite number over 0."""
+    for name, value in values.items():
+        if not isinstance(value, numbers.Real) or not 0 < value < math.inf:
+            raise ValueError(f"{name} must be a finite number over 0, got {value!r}.")
+
+
+def check_dropouts(**rates: float) -> None:
+    """Raises ValueError if a dropout rate is no number of at least 0 and below 1."""
+    for name, rate in rates.items():
+        if not isinstance(rate, numbers.Real) or not 0 <= rate < 1:
+            raise ValueError(f"{name} must be a number of at least 0 and below 1, got {rate!r}.")
 
 
 def check_sizes(num_heads: int, hidden_dim: int, **sizes: int) -> None:

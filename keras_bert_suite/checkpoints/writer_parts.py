@@ -25,6 +25,32 @@ def find_tokenizer(model, tokenizer, kinds):
     return own if type(own).__name__ in kinds else None
 
 
+def find_length(model, sequence_length):
+    """Finds the maximum sequence length to write with a tokenizer.
+
+    Args:
+        model: backbone or task.
+        sequence_length: int, the length that was given, or None for that of the task's
+            preprocessor. Without one it is the number of positions.
+
+    Returns:
+        int, at most the number of positions.
+
+    Raises:
+        ValueError: if the length that was given is not from 4 to the number of positions.
+    """
+    positions = getattr(model, "backbone", model).max_sequence_length
+    if sequence_length is None:
+        own = getattr(getattr(model, "preprocessor", None), "sequence_length", positions)
+        return min(own, positions)
+    if not 4 <= sequence_length <= positions:
+        raise ValueError(
+            f"sequence_length must be from 4 to {positions}, the number of positions of the model, "
+            f"got {sequence_length}."
+        )
+    return sequence_length
+
+
 def collect_weights(model, table, owner):
     """Collects the weights of a model by path, and checks that the format can hold them all.
 

@@ -68,6 +68,7 @@ class AlbertBackbone(BertBackbone):
         **kwargs: Any,
     ) -> None:
         check_integer("num_layers", num_layers, at_least=1)
+        check_integer("num_groups", num_groups)
         check_integer("num_inner_repetitions", num_inner_repetitions, at_least=1)
         if not 1 <= num_groups <= num_layers:
             raise ValueError(

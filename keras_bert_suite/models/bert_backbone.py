@@ -6,7 +6,13 @@ from typing import Any, ClassVar, Self
 import keras
 
 from keras_bert_suite.annotations import Activation, Config, Dtype, Tensor
-from keras_bert_suite.argument_checks import check_further_arguments, check_integer, check_sizes
+from keras_bert_suite.argument_checks import (
+    check_dropouts,
+    check_further_arguments,
+    check_integer,
+    check_positive,
+    check_sizes,
+)
 from keras_bert_suite.layers import (
     BertEmbeddings,
     SequenceOffsets,
@@ -99,8 +105,10 @@ class BertBackbone(TextEncoder):
     ```
 
     Raises:
-        ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim`, or
-            `attention_pattern` or `activation` is unknown, or the pattern needs more segments.
+        ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim`, a
+            dropout rate is not in [0, 1), `layer_norm_epsilon` or `initializer_range` is not
+            positive, `attention_pattern` or `activation` is unknown, or the pattern needs more
+            segments.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805) and
     google-research/bert.
@@ -157,6 +165,8 @@ class BertBackbone(TextEncoder):
         check_integer("num_segments", num_segments)
         check_segments(attention_pattern, num_segments if "segment_ids" in self.input_names else 0)
         attention_dropout = dropout if attention_dropout is None else attention_dropout
+        check_dropouts(dropout=dropout, attention_dropout=attention_dropout)
+        check_positive(layer_norm_epsilon=layer_norm_epsilon, initializer_range=initializer_range)
         activation = get_activation(activation)
 
         # === Layers ===
@@ -342,8 +352,18 @@ class BertBackbone(TextEncoder):
         }
 
 
-def get_activation(activation: Activation) -> Callable[[Tensor], Tensor]:
-    """The function of a name of `ACTIVATIONS`, of a name of Keras, or of a function."""
+def get_activation(
+    activation: Activation, argument: str = "activation"
+) -> Callable[[Tensor], Tensor]:
+    """The function of a name of `ACTIVATIONS`, of a name of Keras, or of a function.
+
+    Args:
+        activation: str or callable.
+        argument: str, the argument that has this value, for the error.
+
+    Raises:
+        ValueError: if there is no such function.
+    """
     if isinstance(activation, str) and activation in ACTIVATIONS:
         return ACTIVATIONS[activation]
     try:
@@ -352,5 +372,5 @@ def get_activation(activation: Activation) -> Callable[[Tensor], Tensor]:
     except ValueError:
         pass
     raise ValueError(
-        f"activation must be a callable or one of {', '.join(ACTIVATIONS)}, got {activation!r}."
+        f"{argument} must be a callable or one of {', '.join(ACTIVATIONS)}, got {activation!r}."
     )

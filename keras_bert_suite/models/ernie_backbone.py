@@ -23,7 +23,9 @@ class ErnieEmbeddings(BertEmbeddings):
 
     def __init__(self, num_task_types: int = 0, task_id: int = 0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        if not 0 <= task_id < max(num_task_types, 1):
+        check_integer("num_task_types", num_task_types)
+        check_integer("task_id", task_id)
+        if task_id >= max(num_task_types, 1):
             raise ValueError(
                 f"task_id must be at least 0 and below num_task_types={num_task_types}, got "
                 f"{task_id}."

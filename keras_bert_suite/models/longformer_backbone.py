@@ -1,5 +1,6 @@
 """Longformer, the encoder without a head."""
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -65,6 +66,10 @@ class LongformerBackbone(RobertaBackbone):
         max_sequence_length: as for `RobertaBackbone`.
         **kwargs: other arguments of `RobertaBackbone`.
 
+    Raises:
+        ValueError: as `RobertaBackbone`; or if a window is no even number, `global_tokens` is
+            unknown, or the rule needs a `separator_id` that is not in [0, vocabulary_size).
+
     Source: Beltagy et al., 2020 (https://arxiv.org/abs/2004.05150), and `modeling_longformer.py` of
     transformers.
     """
@@ -110,6 +115,8 @@ class LongformerBackbone(RobertaBackbone):
             max_sequence_length=max_sequence_length,
             **kwargs,
         )
+        check_integer("separator_id", separator_id)
+        self._check_separator(global_tokens)
         self._train_projections(global_tokens != "none")
 
     @property
@@ -120,9 +127,21 @@ class LongformerBackbone(RobertaBackbone):
     @global_tokens.setter
     def global_tokens(self, value: str) -> None:
         had_none = self.global_tokens == "none"
+        self._check_separator(value)
         self.global_token_marker.pattern = value
         if had_none != (value == "none"):
             self._train_projections(had_none)
+
+    def _check_separator(self, global_tokens: str) -> None:
+        """Checks that a rule that looks for separators can find one."""
+        if global_tokens in ("first_text", "later_texts") and (
+            self.separator_id >= self.vocabulary_size
+        ):
+            raise ValueError(
+                f"global_tokens={global_tokens!r} needs a separator_id below vocabulary_size="
+                f"{self.vocabulary_size}, got {self.separator_id}. Pass the `end_token_id` of the "
+                "tokenizer."
+            )
 
     def _train_projections(self, trainable: bool) -> None:
         """Thaws or freezes the global projections, which have no gradient with "none"."""
@@ -240,13 +259,15 @@ class LongformerBackbone(RobertaBackbone):
 
 def _check_windows(windows: int | Sequence[int], num_layers: int) -> tuple[int, ...]:
     """The window of each layer."""
-    each = (windows,) * num_layers if isinstance(windows, int) else tuple(windows)
-    if len(each) != num_layers or any(window < 2 or window % 2 for window in each):
+    is_one = isinstance(windows, (str, numbers.Number))
+    each: tuple[Any, ...] = (windows,) * num_layers if is_one else tuple(windows)  # type: ignore[arg-type]
+    are_whole = all(isinstance(window, numbers.Integral) for window in each)
+    if len(each) != num_layers or not are_whole or any(w < 2 or w % 2 for w in each):
         raise ValueError(
             f"attention_window must be an even number of at least 2, or {num_layers} of them, one "
-            f"for each layer, got {windows}."
+            f"for each layer, got {windows!r}."
         )
-    return each
+    return tuple(map(int, each))
 
 
 def _check_encoder(encoder: BertBackbone) -> None:

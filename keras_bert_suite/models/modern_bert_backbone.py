@@ -6,7 +6,13 @@ from typing import Any, ClassVar, Self
 import keras
 
 from keras_bert_suite.annotations import Activation, Config, Dtype
-from keras_bert_suite.argument_checks import check_further_arguments, check_sizes
+from keras_bert_suite.argument_checks import (
+    check_dropouts,
+    check_further_arguments,
+    check_integer,
+    check_positive,
+    check_sizes,
+)
 from keras_bert_suite.layers import (
     FirstTokenPooling,
     MeanPooling,
@@ -80,6 +86,12 @@ class ModernBertBackbone(TextEncoder):
     backbone = ModernBertBackbone.from_size("base", vocabulary_size=50368)
     ```
 
+    Raises:
+        ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim` into
+            even widths, a dropout rate is not in [0, 1), a rotary base, `layer_norm_epsilon` or
+            `initializer_range` is not positive, `local_attention` is less than 2, or a name is
+            unknown.
+
     Source: Warner et al., 2024 (https://arxiv.org/abs/2412.13663), and `modeling_modernbert.py` of
     transformers.
     """
@@ -144,6 +156,17 @@ class ModernBertBackbone(TextEncoder):
             max_sequence_length=max_sequence_length,
         )
         _check_arguments(num_heads, hidden_dim, local_attention, pooling)
+        check_positive(
+            global_rotary_base=global_rotary_base,
+            local_rotary_base=local_rotary_base,
+            layer_norm_epsilon=layer_norm_epsilon,
+            initializer_range=initializer_range,
+        )
+        check_dropouts(
+            embedding_dropout=embedding_dropout,
+            attention_dropout=attention_dropout,
+            mlp_dropout=mlp_dropout,
+        )
 
         # === Config ===
         self.vocabulary_size = vocabulary_size
@@ -152,7 +175,7 @@ class ModernBertBackbone(TextEncoder):
         self.hidden_dim = hidden_dim
         self.intermediate_dim = intermediate_dim
         self.activation = get_activation(activation)
-        self.head_activation = get_activation(head_activation)
+        self.head_activation = get_activation(head_activation, "head_activation")
         self.pooling = pooling
         self.layer_types = _check_layer_types(layer_types, num_layers)
         self.local_attention = local_attention
@@ -311,8 +334,7 @@ def _check_arguments(num_heads: int, hidden_dim: int, local_attention: int, pool
             f"num_heads must divide hidden_dim into heads of even width, got "
             f"num_heads={num_heads} and hidden_dim={hidden_dim}."
         )
-    if local_attention < 2:
-        raise ValueError(f"local_attention must be at least 2, got {local_attention}.")
+    check_integer("local_attention", local_attention, at_least=2)
     if pooling not in _POOLINGS:
         raise ValueError(f"pooling must be one of {', '.join(_POOLINGS)}, got {pooling!r}.")
 

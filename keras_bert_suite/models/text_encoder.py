@@ -117,8 +117,24 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
 
     def get_config(self) -> Config:
         trainability = read_trainability(self)
+        # Without that of KerasHub, which would change the policies of quantized layers.
         return {
-            **super().get_config(),
+            "name": self.name,
+            "trainable": self.trainable,
+            "dtype": keras.dtype_policies.serialize(self._collect_policies()),
             **({"trainability": trainability} if trainability else {}),
             "remat": self.remat,
         }
+
+    def _collect_policies(self) -> keras.DTypePolicy | keras.dtype_policies.DTypePolicyMap:
+        """The policy of this model; if it is quantized, a map with the policies of its layers.
+
+        KerasHub's map does not say from which policy the layers were quantized, nor which policy
+        the other layers have. So its models open in the policy of `keras.config`.
+        """
+        policy = self.dtype_policy
+        layers = self._flatten_layers(include_self=False)
+        quantized = {layer.path: layer.dtype_policy for layer in layers if layer.quantization_mode}
+        if not quantized or isinstance(policy, keras.dtype_policies.DTypePolicyMap):
+            return policy
+        return keras.dtype_policies.DTypePolicyMap(policy.name, quantized)

@@ -65,13 +65,15 @@ def export_onnx(
         ImportError: if TensorFlow or tf2onnx is not installed; for "int8" also onnxruntime.
         ValueError: if the task has no answers to serve, no `SegmentPacker`, or does not compute
             in float32; if it is a `CrfTokenClassifier` or a `DocumentClassifier`; if ONNX lacks an
-            op of its layers; if there is no such precision, or there are no calibration texts.
+            op of its layers; if there is no such precision, or there are no calibration texts; or
+            if the task was quantized. (Only `export_onnx` takes a quantized task, in "float32".)
         RuntimeError: if the conversion fails in a process of its own.
     """
     _check_portable(task)
     check_precision(precision, calibration_texts)
     check_installed("ONNX", {"tensorflow": "tensorflow", "tf2onnx": "tf2onnx"})
     if precision == "int8":
+        _check_not_quantized(task, "ONNX with precision='int8'")
         check_installed("int8 ONNX", {"onnxruntime": "onnxruntime"})
     batches = read_calibration(task, calibration_texts)
     with atomic_directory(path) as directory:
@@ -106,6 +108,7 @@ def export_openvino(
     (https://arxiv.org/abs/2211.10438).
     """
     _check_portable(task)
+    _check_not_quantized(task, "OpenVINO")
     check_precision(precision, calibration_texts)
     if precision == "int8" and calibration_texts is None:
         raise ValueError(
@@ -134,6 +137,7 @@ def export_litert(task: keras_hub.models.Task, path: PathLike) -> None:
     recurrent layer, such as `BiLSTMPooling`.
     """
     _check_portable(task)
+    _check_not_quantized(task, "LiteRT")
     _check_no_recurrence(task)
     check_installed("LiteRT", {"tensorflow": "tensorflow"})
     with atomic_directory(path) as directory:
@@ -228,6 +232,16 @@ def _check_no_recurrence(task):
                 f"{task.name} has the recurrent layer {layer.path}, which LiteRT cannot run on "
                 "batches of any size. Export a SavedModel or ONNX."
             )
+
+
+def _check_not_quantized(task, owner):
+    # OpenVINO computes Keras' products of integers wrongly, and LiteRT does not convert them.
+    if any(layer.quantization_mode for layer in task._flatten_layers(include_self=False)):
+        raise ValueError(
+            f"{task.name} was quantized, which {owner} cannot compute. Export the task as it was "
+            "before `quantize`; export_onnx and export_openvino have precision='int8'. Or export a "
+            "SavedModel."
+        )
 
 
 def _check_portable(task):

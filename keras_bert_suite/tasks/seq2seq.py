@@ -72,6 +72,10 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             score. `compile` may replace it.
         input_names: the name of the sources; see `TextClassifier`.
 
+    Raises:
+        ValueError: if `max_target_length` leaves no room for a source in the packer's
+            `sequence_length` or the backbone's positions; and as the other tasks.
+
     Inputs, a dictionary: the inputs of the backbone, int32 (B, L), and `mask_positions`, int32
     (B, P), the tokens that predict a token. Outputs: float (B, P, V), logits.
 
@@ -131,6 +135,35 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         self.input_names = input_names and tuple(input_names)
         if preprocessor is not None:
             check_can_pack(self)
+            self._count_room(preprocessor, max_target_length)
+
+    @property
+    def preprocessor(self) -> Any:
+        """The `SegmentPacker`, or None. It is checked when it is set, with `max_target_length`."""
+        return super().preprocessor
+
+    @preprocessor.setter
+    def preprocessor(self, value: keras.layers.Layer | None) -> None:
+        # Within the constructor the length is not set yet.
+        if isinstance(value, SegmentPacker) and hasattr(self, "max_target_length"):
+            self._count_room(value, self.max_target_length)
+        RowTask.preprocessor.fset(self, value)  # type: ignore[attr-defined]
+
+    def _count_room(self, packer, max_target_length):
+        """int, the maximum number of tokens of a source, so that a target has room after it.
+
+        Raises:
+            ValueError: if that is less than [CLS], a token and [SEP].
+        """
+        room = min(packer.sequence_length, self.backbone.max_sequence_length) - max_target_length
+        if room < 3:
+            raise ValueError(
+                f"A target of {max_target_length} tokens leaves {room} tokens for its source: "
+                f"sequence_length is {packer.sequence_length}, and the backbone has "
+                f"{self.backbone.max_sequence_length} positions. Choose a smaller "
+                "max_target_length, or a larger sequence_length."
+            )
+        return room
 
     @classmethod
     def arguments_of(
@@ -376,14 +409,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             ValueError: if a target leaves no room for a source.
         """
         packer = self.preprocessor
-        room = min(packer.sequence_length, self.backbone.max_sequence_length) - max_target_length
-        if room < 3:
-            raise ValueError(
-                f"A target of {max_target_length} tokens leaves {room} tokens for its source: "
-                f"sequence_length is {packer.sequence_length}, and the backbone has "
-                f"{self.backbone.max_sequence_length} positions. Choose a smaller "
-                "max_target_length, or a larger sequence_length."
-            )
+        room = self._count_room(packer, max_target_length)
         if allowed_lengths is not None:
             allowed_lengths = (*(n for n in allowed_lengths if n < room), room)
         packed = pack_segments(

@@ -92,6 +92,10 @@ def test_tokenizer_that_is_handed_in(save_peer):
     packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(PIECES), sequence_length=8)
     with pytest.raises(FileNotFoundError, match="no vocab.txt or tokenizer.json.*of your own"):
         TextClassifier.from_preset(path, num_classes=2)
+    for name in ("vocab.json", "merges.txt"):
+        (path / name).touch()
+    with pytest.raises(FileNotFoundError, match="but vocab.json, merges.txt, .* the model_type in"):
+        TextClassifier.from_preset(path, num_classes=2)
     classifier = TextClassifier.from_preset(path, num_classes=2, preprocessor=packer)
     assert classifier.predict(["a b c"], verbose=0).shape == (1, 2)
 

@@ -12,6 +12,7 @@ import transformers
 from checkpoints import small_model
 from checkpoints.small_model import PIECES
 from peer_weights import randomize, run_transformers, to_numpy
+from small_tasks import FIRST, LENGTH, assert_close, make_task, predict
 
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint, save_hugging_face
 from keras_bert_suite.models import BertBackbone
@@ -141,3 +142,41 @@ def test_what_the_format_cannot_hold_is_refused(tmp_path, make_classifier):
     with pytest.raises(ValueError, match="25 tokens.*for 24"):
         save_hugging_face(backbone, path, tokenizer=WordPieceTokenizer([*PIECES, "##a"]))
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize("kind", ["texts", "words", "questions"])
+def test_long_texts_are_cut_as_the_task_cuts_them(kind, tmp_path):
+    """The packer's sequence_length is less than the number of positions, which was written."""
+    task, (x, _) = make_task(kind, "SegmentPacker")
+    randomize(task)
+    text = [" ".join(row.split() * 9) for row in FIRST[:3]]
+    x = {"texts": text, "words": [row.split() for row in text], "questions": (FIRST[:3], text)}[
+        kind
+    ]
+    wanted = predict(task, x=x)
+    save_hugging_face(task, tmp_path / "saved")
+    # What the format has no place for.
+    more = {"query_length": 4, "no_answer_threshold": 0.0} if kind == "questions" else {}
+    again = type(task).from_preset(tmp_path / "saved", **more)
+    assert again.preprocessor.sequence_length == task.preprocessor.sequence_length == LENGTH
+    assert_close(predict(again, x=x), wanted)
+
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path / "saved")
+    assert theirs.model_max_length == LENGTH < task.backbone.max_sequence_length
+    if kind == "texts":
+        inputs = theirs(text, truncation=True, padding=True, return_tensors="pt")
+        peer = transformers.AutoModelForSequenceClassification.from_pretrained(tmp_path / "saved")
+        np.testing.assert_allclose(peer(**inputs).logits.detach().numpy(), wanted, atol=1e-5)
+
+
+@pytest.mark.backend_free
+def test_another_length_is_written(tmp_path):
+    task, _ = make_task("texts", "SegmentPacker")
+    save_hugging_face(task.backbone, tmp_path / "encoder", task.preprocessor.tokenizer)
+    assert open_checkpoint(tmp_path / "encoder").sequence_length == 64
+    save_hugging_face(task, tmp_path / "other", sequence_length=20)
+    assert open_checkpoint(tmp_path / "other").sequence_length == 20
+    for length in (3, 65):
+        with pytest.raises(ValueError, match=f"from 4 to 64, the number of .* got {length}"):
+            save_hugging_face(task, tmp_path / "none", sequence_length=length)

@@ -43,6 +43,8 @@ SIZES = {
     "odd": dict(num_layers=3, num_heads=3, hidden_dim=48, intermediate_dim=100),
 }
 SMALL = dict(vocabulary_size=V, num_layers=2, num_heads=2, hidden_dim=16, intermediate_dim=24)
+RATES = ("dropout", "attention_dropout")
+MODERN_RATES = ("embedding_dropout", "attention_dropout", "mlp_dropout")
 HIDDEN_ACT = {"gelu_erf": "gelu", "gelu_tanh": "gelu_new"}
 
 
@@ -489,11 +491,38 @@ def test_heads_that_do_not_divide_are_an_error():
         (NezhaBackbone, "num_heads", 0),
         (NezhaBackbone, "max_relative_position", 0),
         (RoFormerBackbone, "num_heads", 0),
+        (ModernBertBackbone, "local_attention", 4.5),
+        (AlbertBackbone, "num_groups", 1.5),
+        (AlbertBackbone, "num_inner_repetitions", 0),
+        (ErnieBackbone, "num_task_types", -1),
     ],
 )
 def test_sizes_that_are_none_are_an_error(cls, name, value):
     with pytest.raises(ValueError, match=f"{name} must be an integer of at least .* got {value!r}"):
         cls(**{**SMALL, name: value})
+
+
+@pytest.mark.backend_free
+@pytest.mark.parametrize(
+    ("cls", "name", "values"),
+    [
+        *((BertBackbone, name, (1.5, -0.1, 1.0, "0.1")) for name in RATES),
+        *((ModernBertBackbone, name, (1.5, -0.1)) for name in MODERN_RATES),
+        (RoFormerBackbone, "attention_dropout", (float("nan"),)),
+        (BertBackbone, "layer_norm_epsilon", (-1.0, 0, float("nan"), "1e-5", None)),
+        (ModernBertBackbone, "layer_norm_epsilon", (-1.0,)),
+        (BertBackbone, "initializer_range", (-0.1, "0.02")),
+        (ModernBertBackbone, "initializer_range", (float("nan"),)),
+        (ModernBertBackbone, "global_rotary_base", (0, float("inf"))),
+        (ModernBertBackbone, "local_rotary_base", (-1.0, "x")),
+    ],
+)
+def test_numbers_that_cannot_be_right_are_an_error(cls, name, values):
+    """They were accepted, or an error about another name came from within Keras."""
+    wanted = "number of at least 0 and below 1" if "dropout" in name else "finite number over 0"
+    for value in values:
+        with pytest.raises(ValueError, match=f"^{name} must be a {wanted}, got {value!r}"):
+            cls(**{**SMALL, name: value})
 
 
 @pytest.mark.broad

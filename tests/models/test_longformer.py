@@ -1,6 +1,7 @@
 """What is special about Longformer: global tokens, windows, and an encoder that it continues."""
 
 import json
+import re
 
 import keras
 import numpy as np
@@ -367,6 +368,18 @@ def test_models_that_cannot_be(tmp_path):
         LongformerBackbone(V, **SIZES, attention_window=5)
     with pytest.raises(ValueError, match=r"or 2 of them, one for each layer, got \[4\]"):
         LongformerBackbone(V, **SIZES, attention_window=[4])
+    for windows in (4.0, [4.0, 4.0], "4"):
+        with pytest.raises(
+            ValueError, match=f"an even number of .* got {re.escape(repr(windows))}"
+        ):
+            LongformerBackbone(V, **SIZES, attention_window=windows)
+    with pytest.raises(ValueError, match="separator_id must be an integer .* got -1"):
+        LongformerBackbone(V, **SIZES, separator_id=-1)
+    no_separator = LongformerBackbone(V, **SIZES, separator_id=V)
+    with pytest.raises(ValueError, match=f"below vocabulary_size={V}, got {V}. Pass the `end_to"):
+        LongformerBackbone(V, **SIZES, global_tokens="first_text", separator_id=V)
+    with pytest.raises(ValueError, match="global_tokens='later_texts' needs a separator_id below"):
+        no_separator.global_tokens = "later_texts"
     with pytest.raises(ValueError, match="max_global_tokens must be an integer .* got 0"):
         LongformerBackbone(V, **SIZES, max_global_tokens=0)
     with pytest.raises(

@@ -53,6 +53,8 @@ def test_unknown_size_pooling_or_layer_type():
         ModernBertBackbone(9, **SIZES, pooling="max")
     with pytest.raises(ValueError, match="layer_types must be 4 names, .* got .*'full'"):
         ModernBertBackbone(9, **SIZES, layer_types=["full"] * 4)
+    with pytest.raises(ValueError, match="head_activation must be a callable .* got 'glue'"):
+        ModernBertBackbone(9, **SIZES, head_activation="glue")
 
 
 def test_rows_of_several_blocks_equal_transformers(tmp_path):

@@ -89,6 +89,13 @@ def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
     bare = kbs.TextClassifier(classifier.backbone, num_classes=2)
     with pytest.raises(ValueError, match="no preprocessor"):
         export(bare, tmp_path / "bare")
+    quantized = kbs.TextClassifier(
+        kbs.BertBackbone(**ONE_LAYER), num_classes=2, preprocessor=classifier.preprocessor
+    )
+    quantized.quantize("int8")
+    precision = {"precision": "int8"} if export is kbs.export_onnx else {}
+    with pytest.raises(ValueError, match="was quantized.* as it was before `quantize`"):
+        export(quantized, tmp_path / "quantized", **precision)
     (tmp_path / "old").mkdir()
     with pytest.raises(FileExistsError):
         export(classifier, tmp_path / "old")

@@ -140,6 +140,45 @@ def test_what_files_would_not_keep(tmp_path):
             open_other()
 
 
+@pytest.mark.backend_free
+def test_quantized_once(tmp_path):
+    """Keras' error names the first layer of the encoder and no remedy."""
+    model, _ = make_task("texts", "SegmentPacker")
+    model.quantize("int8")
+    model.save(tmp_path / "task.keras")
+    loaded = keras.saving.load_model(tmp_path / "task.keras")
+    for task in (model, loaded):
+        with pytest.raises(ValueError, match="'bert_backbone.*' are 8-bit integers already"):
+            task.quantize("int8")
+
+
+@pytest.mark.broad
+@pytest.mark.parametrize("policies", [("mixed_bfloat16", "float32"), ("float32", "mixed_bfloat16")])
+def test_the_policy_of_other_layers_is_kept(policies, tmp_path):
+    """KerasHub opened a quantized model in the policy of `keras.config`, whatever it had."""
+    own, current = policies
+    model, (texts, _) = make_task("texts", "SegmentPacker", dtype=own)
+    randomize(model)
+    model.quantize("int8")
+    wanted = model.predict(texts, verbose=0)
+    model.save(tmp_path / "task.keras")
+    model.save_to_preset(tmp_path / "preset")
+    usual = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(current)
+    try:
+        opened = [
+            keras.saving.load_model(tmp_path / "task.keras"),
+            TextClassifier.from_preset(tmp_path / "preset"),
+        ]
+    finally:
+        keras.config.set_dtype_policy(usual)
+    for task in opened:
+        for layer in (task.classifier, task.backbone.pooler, task.backbone.embeddings.layer_norm):
+            assert layer.compute_dtype == own.removeprefix("mixed_")
+        np.testing.assert_allclose(task.predict(texts, verbose=0), wanted, atol=1e-5)
+        assert task.backbone.get_config()["dtype"] == model.backbone.get_config()["dtype"]
+
+
 @pytest.mark.broad
 def test_a_task_without_compile(tmp_path):
     """As `load_model(..., compile=False)` gives it."""

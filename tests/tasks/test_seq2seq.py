@@ -36,6 +36,7 @@ def make_packer(sequence_length=24):
 def make_writer(sizes=ONE_LAYER, packer=None, **kwargs):
     backbone = BertBackbone(**{**sizes, "attention_pattern": "seq2seq", "dropout": 0.0})
     randomize(backbone)
+    kwargs = {"max_target_length": 8, **kwargs}
     return Seq2Seq(backbone, preprocessor=packer or make_packer(), **kwargs)
 
 
@@ -275,6 +276,11 @@ def test_errors():
         writer.compile(sampler="contrastive")
     with pytest.raises(ValueError, match="of 22 tokens leaves 2 tokens .*sequence_length is 24"):
         writer.predict(SOURCES, max_target_length=22)
+    # The length that `predict` takes by default is checked before a training.
+    with pytest.raises(ValueError, match="of 22 tokens leaves 2 tokens .*sequence_length is 24"):
+        make_writer(max_target_length=22)
+    with pytest.raises(ValueError, match="of 12 tokens leaves 0 tokens .*sequence_length is 12"):
+        make_writer(max_target_length=12).preprocessor = make_packer(sequence_length=12)
     with pytest.raises(ValueError, match="target is missing|row 1"):
         writer.fit(SOURCES[:2], ["good", None])
     with pytest.raises(ValueError, match="needs a label for each row"):

@@ -54,7 +54,8 @@ class HuggingFaceCheckpoint:
             chooses among texts, else None.
         label_names: list of str in id order if the model classifies texts, else None.
         modules_directory: `pathlib.Path` of the directory with a modules.json, or None.
-        sequence_length: int, the length to which Sentence Transformers cuts texts, or None.
+        sequence_length: int, the length to which transformers or Sentence Transformers cuts texts,
+            or None.
 
     Raises:
         FileNotFoundError: if there are no weights.
@@ -120,9 +121,9 @@ class HuggingFaceCheckpoint:
                 stacklevel=2,
             )
             return longest
-        if length is not None or self.modules_directory is None:
+        if length is not None:
             return length
-        # Without that number, it is the length of the tokenizer.
+        # transformers, and without that number Sentence Transformers, cuts to it.
         path = self.path / CONFIG_FILE
         length = read_json(path).get("model_max_length") if path.is_file() else None
         return min(length, longest) if type(length) is int and length > 0 else None

@@ -56,7 +56,8 @@ def save_sentence_transformers(embedder: keras.Model, path: PathLike) -> None:
         modules.append(("2_Normalize", "Normalize"))
     with atomic_directory(path) as directory:
         encoder = directory / "encoder"
-        save_hugging_face(embedder.backbone, encoder, packer.tokenizer)
+        length = packer.sequence_length
+        save_hugging_face(embedder.backbone, encoder, packer.tokenizer, sequence_length=length)
         for file in encoder.iterdir():
             file.rename(directory / file.name)
         encoder.rmdir()

@@ -19,6 +19,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
 from keras_bert_suite.checkpoints.writer_parts import (
     collect_weights,
     convert_weights,
+    find_length,
     find_tokenizer,
 )
 from keras_bert_suite.files.atomic_directory import atomic_directory
@@ -36,6 +37,7 @@ def save_hugging_face(
     path: PathLike,
     tokenizer: keras_hub.tokenizers.Tokenizer | None = None,
     label_names: Sequence[str] | None = None,
+    sequence_length: int | None = None,
 ) -> None:
     """Writes a directory that `transformers` loads as a model of the right class.
 
@@ -46,6 +48,11 @@ def save_hugging_face(
 
     A `TextClassifier` is written with its `problem_type`. Tuned thresholds are in the field
     `label_thresholds`, which this package reads, and transformers only keeps.
+
+    The field `model_max_length` of tokenizer_config.json is the length to which the task cuts
+    texts. With `truncation=True` transformers cuts texts to it, too, and so does a task from
+    `from_preset`. The format has no place for the `truncation` of a packer, nor for the settings of
+    windows, such as `stride` and `query_length`.
 
     The directory holds config.json, model.safetensors in float32, and with a tokenizer its files
     and tokenizer_config.json. If there is an error, no directory is written.
@@ -60,13 +67,15 @@ def save_hugging_face(
             one of this package; no tokenizer is written with a backbone alone.
         label_names: list of str, the classes in the order of their ids. Defaults to the
             model's own `label_names`. If it has none, they are LABEL_0, LABEL_1 and so on.
+        sequence_length: int, the maximum sequence length that is written with the tokenizer. None
+            takes that of a task's preprocessor, or else the number of positions.
 
     Raises:
         FileExistsError: if `path` exists.
         OSError: if the disk is full.
         ValueError: if the format cannot hold the model: it has an `embedding_dim` other than
-            `hidden_dim`, another activation, or other weights; or if the tokenizer or the labels
-            do not fit the model.
+            `hidden_dim`, another activation, or other weights; or if the tokenizer, the labels or
+            the length do not fit the model.
 
     Warns:
         UserWarning: if a task on a `LongformerBackbone` has other global tokens than transformers
@@ -118,6 +127,7 @@ def save_hugging_face(
     config.update(_describe_dropout(model, backbone, kind, weights))
     _warn_of_global_tokens(model, backbone, config["architectures"][0])
     tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers)
+    length = find_length(model, sequence_length)
     if tokenizer is not None:
         _check_kind(tokenizer, kind)
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
@@ -131,7 +141,7 @@ def save_hugging_face(
     with atomic_directory(path) as directory:
         write_json(directory / "config.json", config)
         if tokenizer is not None:
-            write_tokenizer(tokenizer, backbone.max_sequence_length, directory)
+            write_tokenizer(tokenizer, length, directory)
         write_safetensors(
             directory / "model.safetensors",
             dict(convert_weights(weights, names)),

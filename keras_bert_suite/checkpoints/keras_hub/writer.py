@@ -19,6 +19,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import check_vocabu
 from keras_bert_suite.checkpoints.writer_parts import (
     collect_weights,
     convert_weights,
+    find_length,
     find_tokenizer,
 )
 from keras_bert_suite.files.atomic_directory import atomic_directory
@@ -65,7 +66,7 @@ def save_keras_hub(
             `AlbertTokenizer`. None takes that of a task's preprocessor; no tokenizer is written
             with a backbone alone.
         sequence_length: int, the length of the rows that KerasHub's preprocessor packs. None takes
-            all positions.
+            that of a task's preprocessor, or else the number of positions.
 
     Raises:
         FileExistsError: if `path` exists.
@@ -103,7 +104,7 @@ def save_keras_hub(
     kinds = (kind.keras_hub.tokenizer, *kind.tokenizers)
     tokenizer = find_tokenizer(model, tokenizer, kinds)
     if tokenizer is not None:
-        length = sequence_length or backbone.max_sequence_length
+        length = find_length(model, sequence_length)
         packer = _make_preprocessor(tokenizer, kind, length, owner)
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
 

@@ -4,6 +4,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
     check_settings,
+    name_missing,
     read_settings,
     read_special_tokens,
 )
@@ -56,10 +57,8 @@ def read_hugging_face_byte_pairs(directory):
     config, fast = read_settings(directory)
     has_files = all(file.is_file() for file in files)
     if not has_files and not fast:
-        raise FileNotFoundError(
-            f"{directory} has no vocab.json with merges.txt and no tokenizer.json. Download them "
-            "from the source of the weights, or pass a tokenizer of your own."
-        )
+        own = [file.name for file in files]
+        raise name_missing(directory, f"{own[0]} with {own[1]} and no {FAST_FILE}", own)
     model, splitter = fast.get("model") or {}, fast.get("pre_tokenizer") or {}
     settings = (
         (CONFIG_FILE, "tokenizer_class", config.get("tokenizer_class"), (None, *_CLASSES)),
@@ -113,10 +112,7 @@ def read_modern_bert_tokenizer(directory):
     config, fast = read_settings(directory)
     path = directory / FAST_FILE
     if not fast:
-        raise FileNotFoundError(
-            f"{directory} has no {FAST_FILE}. Download it from the source of the weights, or pass "
-            "a tokenizer of your own."
-        )
+        raise name_missing(directory, FAST_FILE)
     model, splitter = fast.get("model") or {}, fast.get("pre_tokenizer") or {}
     normalizer = fast.get("normalizer") or {}
     added = [token for token in fast.get("added_tokens") or () if not token.get("special")]

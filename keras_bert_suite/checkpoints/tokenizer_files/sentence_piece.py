@@ -7,6 +7,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
     check_settings,
+    name_missing,
     read_settings,
     read_special_tokens,
 )
@@ -149,10 +150,7 @@ def _find_files(directory, names, owner, classes, steps):
     config, fast = read_settings(directory)
     path = next((str(directory / name) for name in names if (directory / name).is_file()), None)
     if path is None and not fast:
-        raise FileNotFoundError(
-            f"{directory} has no {' or '.join(names)} and no {FAST_FILE}. Download one of them "
-            "from the source of the weights, or pass a tokenizer of your own."
-        )
+        raise name_missing(directory, f"{' or '.join(names)} and no {FAST_FILE}")
     model = fast.get("model") or {}
     parts = ("normalizer", "pre_tokenizer")
     found = [(part, step.get("type")) for part in parts for step in _list_steps(fast.get(part))]

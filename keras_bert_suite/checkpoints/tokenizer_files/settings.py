@@ -1,9 +1,37 @@
 """Reads the settings that Hugging Face's tokenizers of every kind have."""
 
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
-from keras_bert_suite.files.messages import shorten
+from keras_bert_suite.files.messages import list_names, shorten
 
 CONFIG_FILE, FAST_FILE = "tokenizer_config.json", "tokenizer.json"
+
+
+#: The files of tokenizers of every kind, tokenizer.json aside.
+_FILES = ("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model")
+
+
+def name_missing(directory, wanted, own=()):
+    """The error for a folder without the files of a tokenizer. It names those of another kind.
+
+    Args:
+        directory: `pathlib.Path` of the checkpoint.
+        wanted: str, the files.
+        own: names of files of this kind of tokenizer, which may be there in part.
+
+    Returns:
+        `FileNotFoundError`.
+    """
+    found = [name for name in _FILES if name not in own and (directory / name).is_file()]
+    if not found:
+        return FileNotFoundError(
+            f"{directory} has no {wanted}. Download the tokenizer from the source of the weights, "
+            "or pass a tokenizer of your own."
+        )
+    return FileNotFoundError(
+        f"{directory} has no {wanted}, but {list_names(found)}, of another kind of tokenizer. If "
+        "the model is of that kind too, correct the model_type in config.json. Else download the "
+        "tokenizer from the source of the weights, or pass a tokenizer of your own."
+    )
 
 
 def read_settings(directory):
@@ -37,7 +65,7 @@ def check_settings(directory, owner, settings):
             raise ValueError(
                 f"The tokenizer in {directory} is not {owner}'s, and its token ids would differ: "
                 f"{name} in {file} is {shorten(repr(got))}, wanted {wanted[-1]!r}. Pass a "
-                "tokenizer of your own."
+                "tokenizer of your own, or correct a wrong model_type in config.json."
             )
 
 

@@ -5,6 +5,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
     check_settings,
+    name_missing,
     read_settings,
     read_special_tokens,
 )
@@ -51,7 +52,7 @@ def read_google_tokenizer(directory, name="vocab.txt"):
     """
     path = directory / name
     if not path.is_file():
-        raise _no_vocabulary(directory, name)
+        raise name_missing(directory, name)
     return {"vocabulary": str(path), "lowercase": _is_lowercase(read_lines(path))}
 
 
@@ -78,7 +79,7 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     vocabulary_path = directory / "vocab.txt"
     config, fast = read_settings(directory)
     if not vocabulary_path.is_file() and not fast:
-        raise _no_vocabulary(directory, "vocab.txt or tokenizer.json")
+        raise name_missing(directory, "vocab.txt or tokenizer.json")
 
     model, normalizer = fast.get("model") or {}, fast.get("normalizer") or {}
     cleans_cjk = normalizer.get("handle_chinese_chars", True)
@@ -196,10 +197,3 @@ def _pieces_of(fast, path):
             "original vocab.txt beside it."
         )
     return pieces
-
-
-def _no_vocabulary(directory, wanted):
-    return FileNotFoundError(
-        f"{directory} has no {wanted}. Download it from the source of the weights, or pass a "
-        "tokenizer of your own."
-    )

@@ -52,12 +52,16 @@ class SavedTask(SealedPreset):
         are, because files cannot store their quantization. Quantize after training. The
         optimizer begins anew: its state belongs to matrices that are not trained any more.
 
+        Files of a quantized encoder of KerasHub's do not keep its dtype policy. It opens in that of
+        `keras.config`.
+
         Args:
             mode: "int8".
             config: `keras.quantizers.Int8QuantizationConfig` with its defaults, which Keras makes.
 
         Raises:
-            ValueError: for another mode or configuration, which files would not keep.
+            ValueError: for another mode or configuration, which files would not keep; for an
+                encoder that was quantized before; from Keras, for one that computes in float16.
 
         Source: https://keras.io/guides/int8_quantization_in_keras/.
         """
@@ -67,6 +71,7 @@ class SavedTask(SealedPreset):
                 f"Files keep the quantization 'int8' with its defaults only, got mode={mode!r} and "
                 f"{config.get_config()}. Call `quantize('int8')`."
             )
+        _check_not_quantized(self.backbone)
         optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
         is_built = optimizer is not None and optimizer.built
         trained = optimizer._trainable_variables if is_built else self.trainable_variables
@@ -137,6 +142,15 @@ class SavedTask(SealedPreset):
         if heads or not trainable:
             restore_around(task, task.backbone, trainable, heads)
         return task
+
+
+def _check_not_quantized(backbone):
+    """Raises ValueError for an encoder that is quantized already."""
+    if any(layer.quantization_mode for layer in backbone._flatten_layers(include_self=False)):
+        raise ValueError(
+            f"The matrices of {backbone.name!r} are 8-bit integers already. Use the task as it is, "
+            "or quantize a task that was saved before `quantize`."
+        )
 
 
 def _warn_of_unregistered(task):
