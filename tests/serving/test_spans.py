@@ -68,7 +68,8 @@ def test_a_saved_model_finds_the_answers_of_predict(answerer, saved_answerer):
 @pytest.mark.long
 @pytest.mark.parametrize("kind", ["byte pairs", "sentence pieces"])
 def test_other_tokenizers(kind, tmp_path):
-    """They always answer, unless there is no text."""
+    """They always answer, unless there is no text. SentencePiece leaves control characters out."""
+    empty = ["", " "] if kind == "byte pairs" else ["", " ", "\x01"]
     if kind == "byte pairs":
         tokenizer = BytePairTokenizer(make_vocabulary(), MERGES)
     else:
@@ -76,7 +77,8 @@ def test_other_tokenizers(kind, tmp_path):
     backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": tokenizer.vocabulary_size()})
     answerer = make_answerer(backbone, tokenizer, None)
     wanted = check_answers(answerer, export_saved_model(answerer, tmp_path / "answerer"))
-    assert [not answer.text for answer in wanted].count(True) == 2
+    contexts = [*CONTEXTS, *BROKEN_UTF8]
+    assert [c for c, answer in zip(contexts, wanted, strict=True) if not answer.text] == empty
 
 
 def check_answers(answerer, saved_answerer):
