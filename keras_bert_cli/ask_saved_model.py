@@ -29,6 +29,7 @@ class SavedModel:
         ValueError: if a file does not have its checksum.
 
     Attributes:
+        input_names: list of str, the inputs of `serving_default` in the order of the alphabet.
         output_names: list of str, the outputs of `serving_default`.
         labels_words: bool, whether it answers with entities, and not with a label for each text.
     """
@@ -42,6 +43,7 @@ class SavedModel:
         # The signature does not keep the model's variables alive; this does.
         self._model = tf.saved_model.load(str(path))
         self._signature = self._model.signatures["serving_default"]
+        self.input_names = sorted(self._signature.structured_input_signature[1])
         self.output_names = list(self._signature.structured_outputs)
         self.labels_words = "num_entities" in self.output_names
 
@@ -165,16 +167,15 @@ class SavedModel:
         """Yields the outputs for each batch, a dict of arrays."""
         import tensorflow as tf
 
-        input_names = sorted(self._signature.structured_input_signature[1])
-        has_no_names = input_names == UNNAMED and not columns.keys() & set(UNNAMED)
-        if len(columns) == len(input_names) and (len(columns) == 1 or has_no_names):
-            columns = dict(zip(input_names, columns.values(), strict=True))
-        if sorted(columns) != input_names:
+        has_no_names = self.input_names == UNNAMED and not columns.keys() & set(UNNAMED)
+        if len(columns) == len(self.input_names) and (len(columns) == 1 or has_no_names):
+            columns = dict(zip(self.input_names, columns.values(), strict=True))
+        if sorted(columns) != self.input_names:
             raise ValueError(
-                f"The inputs of {self._path} are {', '.join(input_names)}, got "
+                f"The inputs of {self._path} are {', '.join(self.input_names)}, got "
                 f"{', '.join(columns)}. Name the columns like the inputs."
             )
-        for start in range(0, len(columns[input_names[0]]), batch_size):
+        for start in range(0, len(columns[self.input_names[0]]), batch_size):
             batch = {
                 name: tf.constant(_replace_surrogates(texts[start : start + batch_size]))
                 for name, texts in columns.items()

@@ -74,13 +74,16 @@ def run(values):
             raise UsageError(f"--output is the --input, {values.input}, which would be lost")
         check_output(values.output, values.overwrite)
     check_model(values.model)
+    saved_model = SavedModel(values.model) if is_saved_model(values.model) else None
     columns = None
-    if values.task or not is_saved_model(values.model):
+    if values.task or saved_model is None:
         columns = find_kind(values).read_texts()
     if columns is None:
-        columns = read_texts(values)
+        names = saved_model.input_names if saved_model else find_input_names(values.model)
+        columns = read_texts(values, names)
     # Half characters of JSON or of the command line are written as JSON escapes them.
-    lines = [line.encode("utf-8", "backslashreplace").decode() for line in answer(values, columns)]
+    lines = answer(values, columns, saved_model)
+    lines = [line.encode("utf-8", "backslashreplace").decode() for line in lines]
     if values.output == "-":
         sys.stdout.writelines(lines)
         return
@@ -92,14 +95,14 @@ def run(values):
     write_output(values.output, write, values.overwrite)
 
 
-def answer(values, columns):
+def answer(values, columns, saved_model=None):
     """The lines of the output.
 
     Args:
         values: the flags.
         columns: dict, column name -> texts.
+        saved_model: `SavedModel` of --model, or None if it is none.
     """
-    saved_model = SavedModel(values.model) if is_saved_model(values.model) else None
     kind = find_served_kind(values, saved_model) if saved_model else find_kind(values)
     if values.question is not None and not isinstance(kind, Questions):
         raise UsageError(f"--question is for --task {Questions.name}, not for --task {kind.name}")
@@ -111,8 +114,8 @@ def _are_same(first, second):
     return all(map(os.path.exists, (first, second))) and os.path.samefile(first, second)
 
 
-def read_texts(values):
-    """dict, column name -> texts."""
+def read_texts(values, input_names):
+    """dict, column name -> texts. `input_names` are those of `read_text_columns`."""
     if values.question is not None:
         if is_table(values, "input"):
             raise UsageError("--question is about one text, and the --input is a table")
@@ -121,4 +124,4 @@ def read_texts(values):
     if values.input.lower().endswith(".json"):
         read = squad.read_squad(values.input, labelled=False)
         return {"id": read.ids, "question": read.questions, "context": read.contexts}
-    return read_text_columns(values, "input", find_input_names(values.model))
+    return read_text_columns(values, "input", input_names)

@@ -103,6 +103,7 @@ def test_pairs(run, pairs, tmp_path):
     export = ["export", "--model", pairs, "--output"]
     status, out, err = run(*export, tmp_path / "pairs/1")
     assert (status, err) == (0, "") and "with the inputs premise, hypothesis\n" in out
+    check(tmp_path / "pairs/1")
     check(tmp_path / "pairs/1", *columns)
 
     # Columns without names come in the order of the model's texts.
