@@ -109,8 +109,9 @@ def test_one_question(answering, run, tmp_path, monkeypatch):
     assert json.loads(out)["answer"] == "very good" and json.loads(out)["start"] == 13
     table = tmp_path / "questions.tsv"
     table.write_text("context\tquestion\nit was very good\twas it\n")
-    status, out, _ = run("predict", "--model", answering / "answerer.keras", "--input", table)
-    assert status == 0 and json.loads(out)["answer"] == "very good"
+    for model in ("answerer.keras", "saved/1"):
+        status, out, _ = run("predict", "--model", answering / model, "--input", table)
+        assert status == 0 and json.loads(out)["answer"] == "very good"
     # On a terminal the context is shown, with its answer marked.
     monkeypatch.setattr(type(sys.stdout), "isatty", lambda stream: True, raising=False)
     status, out, _ = run("predict", *arguments, "--question", "what was it")
