@@ -1,4 +1,4 @@
-"""A pretraining small enough to be killed fifty times in a test."""
+"""A pretraining small enough to be killed many times in a test."""
 
 import os
 

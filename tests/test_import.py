@@ -90,7 +90,8 @@ def run_python(code, backend, folder):
 
 
 @pytest.mark.parametrize(
-    "backend", ["tensorflow", pytest.param("jax", marks=pytest.mark.long), "torch"]
+    "backend",
+    ["torch", *(pytest.param(name, marks=pytest.mark.long) for name in ("tensorflow", "jax"))],
 )
 def test_import_costs_little(backend, tmp_path):
     seconds, *third_party = run_python(MEASURE_IMPORT, backend, tmp_path).split()

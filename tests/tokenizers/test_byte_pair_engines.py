@@ -57,7 +57,7 @@ def pair(request, add_prefix_space):
     return BytePairTokenizer(vocabulary, request.param, add_prefix_space), theirs
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=30, deadline=None, derandomize=True)
 @given(texts=texts_strategy)
 def test_both_engines_equal_the_rust_library(texts, pair):
     ours, theirs = pair

@@ -13,7 +13,7 @@ STEPS, EVERY = 40 * STEPS_PER_EPOCH, 3
 
 #: backend -> number of kills, and how long to wait for one at most, in seconds. JAX and
 #: TensorFlow compile anew at every start, so that PyTorch takes most.
-KILLS = {"torch": (50, 0.6), "jax": (4, 1.0), "tensorflow": (4, 1.5)}
+KILLS = {"torch": (25, 0.6), "jax": (4, 1.0), "tensorflow": (4, 1.5)}
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
