@@ -160,9 +160,9 @@ def write_fields(backbone, fields, activations, owner, position_offset=0):
         UserWarning: if the backbone has an attention pattern, which no format holds.
 
     Raises:
-        ValueError: if the backbone is not one of ours, or is another model than that of the format,
-            or the format does not have its activation, its positions or the width of its
-            embeddings.
+        ValueError: if the backbone is of another package, or the format is that of another model;
+            or if the format does not have the activation, the positions or the width of the
+            embeddings of the backbone.
     """
     # Backbones of KerasHub lack some of our attributes.
     if not hasattr(backbone, "position_offset"):
