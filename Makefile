@@ -31,6 +31,11 @@ PYTEST_ARGS ?=
 # A process has one thread for its products: the processes share the cores.
 # A process that is killed, for want of memory above all, ends the tests; a new one would wait forever.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --max-worker-restart 0
+# Where pytest writes the time of each test, a file for each pass.
+REPORTS := .test_reports
+# Parts of the long tests; each takes less than an hour on two cores.
+LONG_PARTS := backends combinations serving faults texts examples
+PART ?= $(LONG_PARTS)
 
 # Frameworks report every start-up step at length; warnings and errors still show.
 export TF_CPP_MIN_LOG_LEVEL ?= 2
@@ -41,14 +46,16 @@ export MPLBACKEND := Agg
 export PYTHONDONTWRITEBYTECODE :=
 export PYTHONUNBUFFERED := 1
 
-.PHONY: help demo test test-long lint format clean install-demo install-test $(BACKENDS:%=test-%)
+.PHONY: help demo test test-long lint format clean install-demo install-test $(BACKENDS:%=test-%) \
+	$(LONG_PARTS:%=test-long-%)
 
 help:
 	@echo 'make demo      fine-tune a real MiniLM on review sentences, export it, query the SavedModel'
 	@echo '               (KERAS_BACKEND=jax make demo, KERAS_BACKEND=torch make demo)'
 	@echo 'make test      formatting, lint, types, and the tests on TensorFlow, JAX and PyTorch'
 	@echo 'make test-jax  the tests on one backend (test-tensorflow, test-torch)'
-	@echo 'make test-long the tests that `make test` leaves out for their time, on the three backends'
+	@echo 'make test-long PART=serving'
+	@echo '               tests that `make test` leaves out for their time; parts: $(LONG_PARTS)'
 	@echo 'make lint      formatting, lint and types only'
 	@echo 'make format    rewrite the code in the project'\''s format'
 	@echo 'make clean     remove .venv, caches and build results'
@@ -56,31 +63,35 @@ help:
 demo: install-demo
 	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/keras-bert demo
 
-# Every backend is tried, also when one before it fails. What gives the same result on every
-# backend runs once: under TensorFlow what exports, as it needs no second process there, and
-# the rest under PyTorch, which compiles nothing. 5 is "no tests", of a pass that has none.
-test: MARKER := not long
-test-long: MARKER := long
-test: lint
-test-long: install-test
-test test-long:
-	@failed=''; passed=''; \
-	for backend in $(BACKENDS); do \
-		case $$backend in \
-			tensorflow) once='backend_free';; \
-			jax) once='backend_free or exporting';; \
-			torch) once='exporting';; \
-		esac; \
-		echo "=== tests on the $$backend backend ==="; \
+# Every pass is run, also when one before it fails. 5 is "no tests", of a pass that has none.
+# $(1): the name of the passes, $(2): arguments of pytest, $(3): backends
+define run_passes
+	@rm -rf $(REPORTS)/$(1); failed=''; \
+	for backend in $(3); do \
+		echo "=== $(1): $$backend ==="; \
 		status=0; \
-		KERAS_BACKEND=$$backend $(PYTEST) -m "$(MARKER) and not ($$once)" $(PYTEST_ARGS) || status=$$?; \
-		case $$status in 0) passed="$$passed $$backend";; 5) ;; *) failed="$$failed $$backend";; esac; \
+		KERAS_BACKEND=$$backend $(PYTEST) --quiet --junitxml=$(REPORTS)/$(1)/$$backend.xml \
+			$(2) $(PYTEST_ARGS) || status=$$?; \
+		case $$status in 0|5) ;; *) failed="$$failed $$backend";; esac; \
 	done; \
-	if [[ -n $$failed ]]; then echo "Tests failed on:$$failed"; exit 1; fi; \
-	if [[ -z $$passed ]]; then echo 'No tests ran'; exit 1; fi
+	$(BIN)/python scripts/slowest_files.py $(REPORTS)/$(1); \
+	if [[ -n $$failed ]]; then echo "$(1): tests failed on:$$failed"; exit 1; fi
+endef
+
+test: lint
+	$(call run_passes,tests,,$(BACKENDS))
+
+# The short tests that need one backend only run under PyTorch in `make test`, and here on the others.
+test-long: install-test $(PART:%=test-long-%)
+
+test-long-backends: install-test
+	$(call run_passes,backends,--every-test,tensorflow jax)
+
+$(filter-out test-long-backends,$(LONG_PARTS:%=test-long-%)): test-long-%: install-test
+	$(call run_passes,$*,--long $*,$(BACKENDS))
 
 $(BACKENDS:%=test-%): test-%: install-test
-	@KERAS_BACKEND=$* $(PYTEST) -m 'not long' $(PYTEST_ARGS)
+	$(call run_passes,tests,,$*)
 
 lint: install-test
 	@$(BIN)/ruff format --check .
@@ -92,7 +103,7 @@ format: install-test
 	@$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo_output
+	rm -rf $(VENV) $(REPORTS) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis demo_output
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp file says that an installation finished; it is redone when what it was made

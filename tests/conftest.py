@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 # Keras reads this once, when it is first imported.
-os.environ.setdefault("KERAS_BACKEND", "tensorflow")
+os.environ.setdefault("KERAS_BACKEND", "torch")
 
 if os.environ["KERAS_BACKEND"] == "jax":
     # The same small models are compiled over and over, in processes of their own too.
@@ -30,16 +30,52 @@ else:
 # A failed assertion in there then shows its values, as one in a test does.
 pytest.register_assert_rewrite("checkers")
 
-#: Whether the backend compiles each model for each shape, which is most of the time of a test.
-COMPILES = os.environ["KERAS_BACKEND"] != "torch"
+#: What `make test` leaves out, by what a release is checked for (`make test-long PART=serving`).
+LONG_PARTS = ("combinations", "serving", "faults", "texts", "examples")
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
-def pytest_itemcollected(item):
-    """What is `broad` is `long` as well where each model is compiled."""
-    if COMPILES and item.get_closest_marker("broad"):
-        item.add_marker(pytest.mark.long)
+def pytest_addoption(parser):
+    parser.addoption("--long", choices=LONG_PARTS, help="run the tests of this long part only")
+    parser.addoption(
+        "--every-test",
+        action="store_true",
+        help="run the short tests without a mark, which need PyTorch only, on another backend too",
+    )
+
+
+def pytest_collection_modifyitems(config, items):
+    """The one rule of where a test runs.
+
+    A test without a mark runs under PyTorch. One that is marked `every_backend` runs under each,
+    and one that is marked `backend("jax")` under that one. A test that is marked `long("serving")`
+    is left out, except by `--long serving`.
+    """
+    part, every_test = config.getoption("--long"), config.getoption("--every-test")
+    chosen = [item for item in items if part_of(item) == part and runs_here(item, every_test)]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
+
+
+def part_of(item):
+    mark = item.get_closest_marker("long")
+    if mark is None:
+        return None
+    (part,) = mark.args
+    if part not in LONG_PARTS:
+        raise pytest.UsageError(f"{item.nodeid} is long({part!r}), want one of {LONG_PARTS}.")
+    return part
+
+
+def runs_here(item, every_test):
+    backend = os.environ["KERAS_BACKEND"]
+    named = item.get_closest_marker("backend")
+    if named is not None:
+        return backend in named.args
+    if item.get_closest_marker("every_backend") is not None:
+        return not every_test
+    return every_test or backend == "torch"
 
 
 @pytest.fixture(autouse=True)

@@ -1,19 +1,8 @@
 """Exported models in the runtimes they are made for."""
 
-import keras
 import pytest
 
 from keras_bert_suite import export_litert, export_onnx, export_openvino
-
-
-def long_elsewhere(test):
-    """Marks a test of an export as long under JAX and PyTorch.
-
-    There each export starts a process with TensorFlow, which loads the saved task and writes what
-    it would write of its own. `make test` exports some tasks from each backend, `make test-long`
-    all.
-    """
-    return test if keras.config.backend() == "tensorflow" else pytest.mark.long(test)
 
 
 def run_onnx(folder, inputs):

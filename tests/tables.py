@@ -3,27 +3,24 @@
 import pytest
 
 
-def narrow(rows, *chosen, others="broad"):
-    """The rows of a table as parameters of a test, of which `make test` runs the chosen ones.
+def everywhere_for(rows, *chosen):
+    """The rows of a table as parameters of a test, of which the chosen ones run on every backend.
 
     Args:
         rows: iterable of rows, each the only parameter of a test or a tuple of its parameters.
-        *chosen: rows. Together they have each head, shape and kind of input that a compiler may
-            treat in a way of its own.
-        others: str, the mark of the other rows: "broad", or "long" of exports, which TensorFlow
-            alone runs.
+        *chosen: rows that a compiler may treat in a way of its own.
 
     Returns:
-        list of `pytest.param`, in the order of the rows.
+        list of `pytest.param`, in the order of the rows. The other rows run under PyTorch.
     """
     rows = list(rows)
     absent = [row for row in chosen if row not in rows]
     if absent:
-        raise ValueError(f"narrow chooses among the rows of a table, {rows}; got {absent}.")
+        raise ValueError(f"everywhere_for chooses among the rows of a table, {rows}; got {absent}.")
     return [
         pytest.param(
             *(row if isinstance(row, tuple) else (row,)),
-            marks=[] if row in chosen else getattr(pytest.mark, others),
+            marks=pytest.mark.every_backend if row in chosen else (),
         )
         for row in rows
     ]

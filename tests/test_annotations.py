@@ -4,11 +4,7 @@ import importlib
 import inspect
 from importlib import resources
 
-import pytest
-
 import keras_bert_suite
-
-pytestmark = pytest.mark.backend_free
 
 #: Rooms whose `__all__` the README uses.
 ROOMS = ("keras_bert_suite", "keras_bert_suite.corpus", "keras_bert_suite.instances")

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.backend_free
-
 PACKAGE = "keras_bert_suite"
 ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 

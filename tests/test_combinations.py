@@ -27,7 +27,7 @@ from small_tasks import (
     predict,
     predicted_columns,
 )
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import export_saved_model
 
@@ -105,19 +105,6 @@ def is_broad(cell):
         return cell.kind not in ("arrays", "generator")
     # The texts are for KerasHub's BERT, which has no pairs here.
     return (cell.task, cell.kind) not in (("pairs", "list"), ("texts", "list"), ("words", "arrays"))
-
-
-def is_exporting(cell):
-    """Whether a cell is of no interest under JAX and PyTorch.
-
-    There an export saves the task, and a process with TensorFlow loads it and writes the export.
-    So one export of each task and one of each format are enough.
-    """
-    if cell.format is None:
-        return False
-    if (cell.preprocessor, cell.saved) != ("SegmentPacker", "as trained"):
-        return True
-    return cell.task != "pairs" and cell.format != "SavedModel"
 
 
 #: (task, saved, kind) of the cells in which a graph holds KerasHub's byte pairs.
@@ -330,8 +317,11 @@ def as_parameters(cells):
 
 
 def list_marks(cell):
-    kinds = {"long": is_long, "broad": is_broad, "exporting": is_exporting}
-    return [getattr(pytest.mark, name) for name, applies in kinds.items() if applies(cell)]
+    if cell.format is not None:
+        marks = [pytest.mark.backend("tensorflow")]
+    else:
+        marks = [] if is_broad(cell) else [pytest.mark.every_backend]
+    return [*marks, pytest.mark.long("combinations")] if is_long(cell) else marks
 
 
 FITTED = list_combinations(task=TASKS, preprocessor=PREPROCESSORS, saved=SAVED, kind=KINDS)
@@ -446,7 +436,8 @@ def test_every_input(models, cell):
 
 
 @pytest.mark.parametrize(
-    "task", narrow([task for task in TASKS if task not in ("masks", "pretraining")], *WEIGHTED)
+    "task",
+    everywhere_for([task for task in TASKS if task not in ("masks", "pretraining")], *WEIGHTED),
 )
 def test_weights_of_rows(models, task):
     trained = models(task, "SegmentPacker")
@@ -542,7 +533,6 @@ def run_saved_model(folder, model, segments):
     return {name: answer.numpy() for name, answer in answers.items()}
 
 
-@pytest.mark.backend_free
 def test_the_table_is_whole():
     """Each value of each column stands in some cell, and each exception leaves something out."""
     for name, column in (("task", TASKS), ("preprocessor", PREPROCESSORS), ("saved", SAVED)):

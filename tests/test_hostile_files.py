@@ -16,8 +16,6 @@ from keras_bert_suite.corpus import open_corpus
 from keras_bert_suite.files.messages import reading
 from keras_bert_suite.files.npz_file import read_integers
 
-pytestmark = pytest.mark.backend_free
-
 #: Cases of a reader of weight 1.
 CASES = 25
 #: Later cases, of those that once found a bug.

@@ -6,8 +6,6 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.backend_free
-
 #: CPU seconds that importing the package may take on top of keras and keras_hub.
 IMPORT_SECONDS = 0.5
 
@@ -91,7 +89,13 @@ def run_python(code, backend, folder):
 
 @pytest.mark.parametrize(
     "backend",
-    ["torch", *(pytest.param(name, marks=pytest.mark.long) for name in ("tensorflow", "jax"))],
+    [
+        "torch",
+        *(
+            pytest.param(name, marks=pytest.mark.long("combinations"))
+            for name in ("tensorflow", "jax")
+        ),
+    ],
 )
 def test_import_costs_little(backend, tmp_path):
     seconds, *third_party = run_python(MEASURE_IMPORT, backend, tmp_path).split()

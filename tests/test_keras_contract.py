@@ -219,13 +219,11 @@ def is_ours(cls):
     return cls.__module__.partition(".")[0] in {package.__name__ for package in PACKAGES}
 
 
-@pytest.mark.backend_free
 def test_the_lists_are_complete():
     listed = {*METHODS, *ATTRIBUTES, *ARGUMENTS, *TORCH, *DOCUMENTED}
     assert {*list_names(), *list_overrides(), *TENSORFLOW} == {*listed, *TENSORFLOW}
 
 
-@pytest.mark.backend_free
 def test_the_list_of_internal_modules_is_complete():
     imported = {
         (node.module, alias.name)
@@ -238,7 +236,6 @@ def test_the_list_of_internal_modules_is_complete():
     assert imported == {(module, name) for module in INTERNAL for name in INTERNAL[module][0]}
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("module", INTERNAL)
 def test_internal_modules(module):
     names, breaks = INTERNAL[module]
@@ -359,14 +356,12 @@ def test_the_weights_of_a_model_that_predicts():
     assert value is None and kernel._value is not None, ATTRIBUTES["_value"]
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_arguments(name):
     function, breaks = ARGUMENTS[name]
     assert f"{name}=True" in inspect.getsource(function), breaks
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("name", TORCH)
 def test_functions_of_pytorch(name):
     torch = pytest.importorskip("torch")
@@ -379,7 +374,6 @@ def test_functions_of_pytorch(name):
     assert hasattr(places[place], name), breaks
 
 
-@pytest.mark.backend_free
 def test_cudnn_under_jax():
     pytest.importorskip("jax")
     cudnn = importlib.import_module("jax._src.cudnn.fused_attention_stablehlo")
@@ -398,7 +392,6 @@ def test_cudnn_under_jax():
     assert used == set(CUDNN)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("package", "version"),
     [

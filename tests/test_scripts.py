@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.backend_free
-
 REPOSITORY = Path(__file__).resolve().parents[1]
 SCRIPTS = sorted(
     path.relative_to(REPOSITORY)

@@ -84,7 +84,6 @@ def write_checkpoint(tmp_path):
     return write
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("fields", [WHOLE_WORDS, {**WHOLE_WORDS, "gradient_checkpointing": False}])
 def test_whole_words(fields, write_checkpoint, inputs):
     position_ids = {"bert.embeddings.position_ids": torch.arange(12)[None]}
@@ -94,7 +93,6 @@ def test_whole_words(fields, write_checkpoint, inputs):
     check_encoder(pretrainer.backbone, peer.bert, inputs)
 
 
-@pytest.mark.backend_free
 @pytest.mark.filterwarnings("ignore:.*no weights for pooler")
 @pytest.mark.parametrize("drop", [r"cls\.", r"cls\.|bert\.pooler"])
 def test_span_bert(drop, write_checkpoint, inputs):
@@ -102,7 +100,6 @@ def test_span_bert(drop, write_checkpoint, inputs):
     check_encoder(BertBackbone.from_preset(path), peer.bert, inputs)
 
 
-@pytest.mark.backend_free
 def test_the_head_of_span_bert_is_left_out_with_a_warning(write_checkpoint, inputs):
     head = "cls.pair_target_predictions."
     more = {
@@ -118,7 +115,6 @@ def test_the_head_of_span_bert_is_left_out_with_a_warning(write_checkpoint, inpu
     check_encoder(backbone, peer.bert, inputs)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "fields", [STRUCT_BERT, {**STRUCT_BERT, "model_type": "bert"}, MODEL_SCOPE]
 )
@@ -133,7 +129,6 @@ def test_struct_bert(fields, write_checkpoint, inputs, tmp_path):
     check_encoder(pretrainer.backbone, again.bert, inputs)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("field", "value"), [("attention_type", "factorized"), ("pre_ln", True), ("emb_size", 4)]
 )

@@ -12,8 +12,6 @@ import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import open_checkpoint, preset_name
 from keras_bert_suite.models import BertBackbone
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_presets_of_keras_are_left_to_kerashub(tmp_path):
     backbone = BertBackbone.from_size("tiny", vocabulary_size=10)

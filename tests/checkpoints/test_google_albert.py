@@ -21,7 +21,6 @@ from keras_bert_suite.checkpoints import open_checkpoint, save_google_tf1
 
 MEMBER = MEMBERS["albert"]
 
-pytestmark = pytest.mark.backend_free
 
 #: The replacements of `load_tf_weights_in_albert` of transformers 4, in their order. They make the
 #: names of PyTorch from those of Google.

@@ -62,7 +62,6 @@ def test_toy_checkpoint_gives_the_outputs_of_transformers(toy, inputs):
         np.testing.assert_allclose(to_numpy(got), wanted.numpy(), atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_configuration(toy):
     checkpoint = open_checkpoint(toy)
     assert checkpoint.backbone_config == {
@@ -85,7 +84,6 @@ def test_configuration(toy):
     assert len(checkpoint.tensor_shapes()) == 139
 
 
-@pytest.mark.backend_free
 def test_prefix_of_the_checkpoint_is_enough(toy):
     checkpoint = open_checkpoint(toy / "bert_model.ckpt")
     assert checkpoint.backbone_config == open_checkpoint(toy).backbone_config
@@ -122,7 +120,6 @@ def test_classifier_of_run_classifier(toy, tmp_path, make_classifier, inputs):
     np.testing.assert_allclose(to_numpy(model(inputs)), expected, atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_damaged_data_leaves_the_model_as_it_was(toy_copy, values_of):
     backbone = BertBackbone(**open_checkpoint(toy_copy).backbone_config)
     before = values_of(backbone)
@@ -138,7 +135,6 @@ def test_damaged_data_leaves_the_model_as_it_was(toy_copy, values_of):
         np.testing.assert_array_equal(value, before[path])
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("name", ["bert_model.ckpt.index", "bert_model.ckpt.data-00000-of-00001"])
 @pytest.mark.parametrize("cut", [0, 10, 1000, -1])
 def test_truncated_files(toy_copy, name, cut):
@@ -148,7 +144,6 @@ def test_truncated_files(toy_copy, name, cut):
         open_checkpoint(toy_copy)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "name, wanted",
     [
@@ -162,7 +157,6 @@ def test_missing_file_is_named(toy_copy, name, wanted):
         open_checkpoint(toy_copy)
 
 
-@pytest.mark.backend_free
 def test_configuration_under_another_name(toy_copy):
     """As in RBT3 and other Chinese releases: bert_config_rbt3.json."""
     expected = open_checkpoint(toy_copy).backbone_config
@@ -173,7 +167,6 @@ def test_configuration_under_another_name(toy_copy):
         open_checkpoint(toy_copy)
 
 
-@pytest.mark.backend_free
 def test_missing_vocabulary_matters_to_the_tokenizer_only(toy_copy):
     (toy_copy / "vocab.txt").unlink()
     checkpoint = open_checkpoint(toy_copy)
@@ -181,7 +174,6 @@ def test_missing_vocabulary_matters_to_the_tokenizer_only(toy_copy):
         _ = checkpoint.tokenizer_config
 
 
-@pytest.mark.backend_free
 def test_several_checkpoints_are_named(toy_copy):
     for suffix in ("index", "data-00000-of-00001"):
         source = toy_copy / f"bert_model.ckpt.{suffix}"
@@ -194,7 +186,6 @@ def test_several_checkpoints_are_named(toy_copy):
     assert open_checkpoint(toy_copy / "model.ckpt-1000").path.name == "model.ckpt-1000"
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "field, value, message",
     [
@@ -213,7 +204,6 @@ def test_wrong_configuration_is_named(toy_copy, field, value, message):
     assert "model_type" not in str(error.value), "a field that the file does not have"
 
 
-@pytest.mark.backend_free
 def test_objects_of_tensorflow_2_are_refused(toy, tmp_path):
     tf = pytest.importorskip("tensorflow")
     tf.train.Checkpoint(a=tf.Variable([1.0])).write(str(tmp_path / "ckpt"))

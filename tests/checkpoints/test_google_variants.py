@@ -95,7 +95,6 @@ def test_encoder_and_head(save_narrow, inputs):
         np.testing.assert_array_equal(again.tensor(name), checkpoint.tensor(name))
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "field, value, message",
     [

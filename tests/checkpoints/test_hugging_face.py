@@ -40,14 +40,12 @@ def test_every_activation(save_peer, inputs, activation):
     check_same_outputs(load_backbone(path), peer, inputs)
 
 
-@pytest.mark.backend_free
 def test_shards(save_peer, inputs):
     peer, path = save_peer(max_shard_size="2KB")
     assert len(list(path.glob("model-*.safetensors"))) > 2
     check_same_outputs(load_backbone(path), peer, inputs)
 
 
-@pytest.mark.broad
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 @pytest.mark.parametrize("form", ["safetensors", "bin"])
 def test_other_dtypes(save_peer, inputs, dtype, form):
@@ -59,7 +57,6 @@ def test_other_dtypes(save_peer, inputs, dtype, form):
     check_same_outputs(load_backbone(path), peer, inputs)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("zip_format", [True, False])
 @pytest.mark.parametrize("sharded", [True, False])
 def test_pytorch_files(save_peer, inputs, zip_format, sharded):
@@ -80,7 +77,6 @@ def test_pytorch_files(save_peer, inputs, zip_format, sharded):
     check_same_outputs(load_backbone(path), peer, inputs)
 
 
-@pytest.mark.backend_free
 def test_names_of_2018(save_peer, inputs):
     peer, path = save_peer("BertForPreTraining")
     tensors = {
@@ -94,7 +90,6 @@ def test_names_of_2018(save_peer, inputs):
     check_same_outputs(load_backbone(path), peer.bert, inputs)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "model_name",
     [
@@ -115,7 +110,6 @@ def test_backbone_of_a_model_with_a_head(save_peer, inputs, model_name):
     check_same_outputs(backbone, peer.bert, inputs)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("model_name", ["BertForMaskedLM", "BertForQuestionAnswering"])
 def test_model_without_pooler_keeps_the_initial_one(save_peer, inputs, model_name, values_of):
     peer, path = save_peer(model_name)
@@ -153,7 +147,6 @@ def test_lower_precision_model(save_peer):
     np.testing.assert_array_equal(to_numpy(kernel), expected)
 
 
-@pytest.mark.backend_free
 def test_configuration(save_peer):
     _, path = save_peer(config={"hidden_act": "gelu", "initializer_range": 0.5})
     (path / "sentence_bert_config.json").write_text('{"max_seq_length": 10}')
@@ -181,7 +174,6 @@ def test_configuration(save_peer):
 MISSING = object()
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "field, value, message",
     [
@@ -224,7 +216,6 @@ def test_wrong_configuration_is_named(save_peer, field, value, message):
     assert str(path) in str(error.value)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("labels", [{}, {"0": "a", "2": "b"}, {"x": "a"}, ["a", "b"]])
 def test_wrong_labels_are_named(save_peer, labels):
     _, path = save_peer("BertForSequenceClassification")
@@ -234,7 +225,6 @@ def test_wrong_labels_are_named(save_peer, labels):
         open_checkpoint(path)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("cut", [0, 5, 200, -8, -1])
 def test_truncated_safetensors(save_peer, cut):
     _, path = save_peer()
@@ -244,7 +234,6 @@ def test_truncated_safetensors(save_peer, cut):
         open_checkpoint(path)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("zip_format", [True, False])
 @pytest.mark.parametrize("cut", [0, 5, 200, -1])
 def test_truncated_pytorch_file(save_peer, cut, zip_format):
@@ -262,7 +251,6 @@ class Bomb:
         return exec, ("raise SystemExit('a pickle was run')",)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("zip_format", [True, False])
 def test_pickled_code_is_not_run(save_peer, zip_format):
     _, path = save_peer()
@@ -273,7 +261,6 @@ def test_pickled_code_is_not_run(save_peer, zip_format):
         open_checkpoint(path)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("content", [[torch.zeros(1)], {"state_dict": {"a": torch.zeros(1)}}])
 def test_pytorch_file_of_another_form(save_peer, content):
     _, path = save_peer()
@@ -283,7 +270,6 @@ def test_pytorch_file_of_another_form(save_peer, content):
         open_checkpoint(path)
 
 
-@pytest.mark.backend_free
 def test_missing_shard_is_named(save_peer):
     _, path = save_peer(max_shard_size="2KB")
     shard = sorted(path.glob("model-*"))[1]
@@ -292,7 +278,6 @@ def test_missing_shard_is_named(save_peer):
         open_checkpoint(path)
 
 
-@pytest.mark.backend_free
 def test_incomplete_shard_is_named(save_peer):
     _, path = save_peer(max_shard_size="2KB")
     shard = sorted(path.glob("model-*"))[1]
@@ -301,7 +286,6 @@ def test_incomplete_shard_is_named(save_peer):
         open_checkpoint(path)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("index", ["{", "[]", '{"weight_map": {"a": 1}}', "{}"])
 def test_broken_index(save_peer, index):
     _, path = save_peer(max_shard_size="2KB")
@@ -310,7 +294,6 @@ def test_broken_index(save_peer, index):
         open_checkpoint(path)
 
 
-@pytest.mark.backend_free
 def test_index_must_not_leave_its_directory(save_peer):
     _, path = save_peer(max_shard_size="2KB")
     index = {"weight_map": {"a": "../secret.safetensors"}}

@@ -14,21 +14,18 @@ from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import TextClassifier
 
 
-@pytest.mark.backend_free
 def test_bert(save_peer, inputs):
     peer, path = save_peer("BertForPreTraining")
     edit_config(path, model_type=None, architectures=None, pruned_heads={}, torchscript=False)
     check_encoder(BertBackbone.from_preset(path), peer.bert, inputs)
 
 
-@pytest.mark.backend_free
 def test_bert_without_a_prefix(save_peer, inputs):
     peer, path = save_peer("BertModel")
     edit_config(path, model_type=None, architectures=None)
     check_encoder(BertBackbone.from_preset(path), peer, inputs)
 
 
-@pytest.mark.backend_free
 def test_names_of_a_data_parallel_model(save_peer, inputs):
     """`torch.save(model.state_dict())` of a BERT that was trained on several GPUs."""
     peer, path = save_peer("BertForPreTraining")
@@ -40,7 +37,6 @@ def test_names_of_a_data_parallel_model(save_peer, inputs):
     check_encoder(BertBackbone.from_preset(path), peer.bert, inputs)
 
 
-@pytest.mark.backend_free
 def test_bert_config_of_2018_beside_pytorch_weights(save_peer, inputs):
     peer, path = save_peer("BertForPreTraining")
     edit_config(path, model_type=None, architectures=None, layer_norm_eps=None)
@@ -54,7 +50,6 @@ def test_bert_config_of_2018_beside_pytorch_weights(save_peer, inputs):
     check_encoder(BertBackbone.from_preset(path), peer.bert, inputs)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "config_class, model_class, evidence",
     [
@@ -88,7 +83,6 @@ def test_others_are_refused_by_name(tmp_path, config_class, model_class, evidenc
             open_checkpoint(tmp_path)
 
 
-@pytest.mark.backend_free
 def test_no_encoder_at_all(save_peer):
     _, path = save_peer()
     edit_config(path, model_type=None)
@@ -97,7 +91,6 @@ def test_no_encoder_at_all(save_peer):
         open_checkpoint(path)
 
 
-@pytest.mark.backend_free
 def test_fifty_labels_with_two_names(save_peer, inputs):
     labels = {i: f"LABEL_{i}" for i in range(50)}
     peer, path = save_peer("BertForSequenceClassification", config={"id2label": labels})
@@ -110,7 +103,6 @@ def test_fifty_labels_with_two_names(save_peer, inputs):
     np.testing.assert_allclose(got, expected, atol=TOLERANCE)
 
 
-@pytest.mark.backend_free
 def test_dropout_of_the_layer(save_peer, tmp_path):
     _, path = save_peer("BertForSequenceClassification", config={"classifier_dropout": 0.4})
     model = build_classifier(open_checkpoint(path))
@@ -121,7 +113,6 @@ def test_dropout_of_the_layer(save_peer, tmp_path):
     assert classifier_arguments(open_checkpoint(path))["dropout"] == 0.2  # hidden_dropout_prob
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "changes, message",
     [
@@ -148,7 +139,6 @@ def test_a_layer_that_no_classifier_has_is_refused(save_peer, changes, message):
         assert TextClassifier.from_preset(path, num_classes=3).num_classes == 3
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "dial, value",
     [
@@ -169,7 +159,6 @@ def test_dials_that_change_the_computation(save_peer, dial, value):
         open_checkpoint(path)
 
 
-@pytest.mark.backend_free
 def test_dials_that_do_not(save_peer):
     _, path = save_peer()
     changes = {"use_cache": False, "chunk_size_feed_forward": 2, "pruned_heads": {}}

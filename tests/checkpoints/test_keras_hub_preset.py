@@ -96,7 +96,6 @@ def test_task_of_ours_on_it_is_left_to_keras_hub(keras_hub_backbone, tmp_path):
     assert open_checkpoint(tmp_path) is None
 
 
-@pytest.mark.backend_free
 def test_wrong_files_are_named(keras_hub_backbone, tmp_path):
     keras_hub_backbone.save_to_preset(str(tmp_path))
     file = tmp_path / "config.json"
@@ -119,7 +118,6 @@ def test_wrong_files_are_named(keras_hub_backbone, tmp_path):
         open_checkpoint(tmp_path)
 
 
-@pytest.mark.backend_free
 def test_weights_in_another_file_are_refused(keras_hub_backbone, tmp_path):
     import h5py
 

@@ -35,7 +35,6 @@ def check_refused(model, checkpoint, values_of, *messages, skip=()):
     return str(error.value)
 
 
-@pytest.mark.backend_free
 def test_every_problem_is_named_at_once(edit, values_of):
     def change(tensors):
         del tensors["encoder.layer.0.output.dense.bias"]
@@ -59,7 +58,6 @@ def test_every_problem_is_named_at_once(edit, values_of):
     assert len(re.findall(r"\n  ", message)) == 4
 
 
-@pytest.mark.backend_free
 def test_shapes_are_told_as_the_file_has_them(edit, values_of):
     checkpoint = edit(lambda tensors: None)
     backbone = BertBackbone(**{**checkpoint.backbone_config, "intermediate_dim": 20})
@@ -72,7 +70,6 @@ def test_shapes_are_told_as_the_file_has_them(edit, values_of):
     )
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("num_layers", [1, 3])
 def test_other_number_of_layers(edit, values_of, num_layers):
     checkpoint = edit(lambda tensors: None)
@@ -81,21 +78,18 @@ def test_other_number_of_layers(edit, values_of, num_layers):
     check_refused(backbone, checkpoint, values_of, name)
 
 
-@pytest.mark.backend_free
 def test_wrong_vocabulary_names_both_sizes(edit, values_of):
     checkpoint = edit(lambda tensors: None)
     backbone = BertBackbone(**{**checkpoint.backbone_config, "vocabulary_size": 30})
     check_refused(backbone, checkpoint, values_of, "has shape (24, 8), wanted (30, 8)")
 
 
-@pytest.mark.backend_free
 def test_half_a_pooler_is_an_error(edit, values_of):
     checkpoint = edit(lambda tensors: tensors.pop("pooler.dense.bias"))
     backbone = BertBackbone(**checkpoint.backbone_config)
     check_refused(backbone, checkpoint, values_of, "bert.pooler.dense.bias: missing")
 
 
-@pytest.mark.backend_free
 def test_both_spellings_of_a_tensor_are_an_error(save_peer):
     _, path = save_peer()
     tensors = load_file(path / "model.safetensors")
@@ -105,14 +99,12 @@ def test_both_spellings_of_a_tensor_are_an_error(save_peer):
         open_checkpoint(path)
 
 
-@pytest.mark.backend_free
 def test_weight_without_a_row_is_an_error(edit, values_of):
     checkpoint = edit(lambda tensors: None)
     backbone = BertBackbone(**checkpoint.backbone_config, embedding_dim=4)
     check_refused(backbone, checkpoint, values_of, "embeddings/projection/kernel: no tensor")
 
 
-@pytest.mark.backend_free
 def test_integers_are_refused(edit, values_of):
     def change(tensors):
         name = "encoder.layer.1.output.dense.weight"
@@ -123,7 +115,6 @@ def test_integers_are_refused(edit, values_of):
     check_refused(backbone, checkpoint, values_of, "layer.1.output.dense.weight", "dtype int8")
 
 
-@pytest.mark.backend_free
 def test_missing_classifier_is_an_error(edit, values_of, make_classifier):
     checkpoint = edit(lambda tensors: None)
     model = make_classifier(checkpoint.backbone_config, 2)

@@ -15,8 +15,6 @@ from keras_bert_suite.files.messages import list_names, name_of, shorten
 from keras_bert_suite.layers import gelu_erf
 from keras_bert_suite.models import BertBackbone
 
-pytestmark = pytest.mark.backend_free
-
 LONGEST = 20_000
 
 

@@ -13,8 +13,6 @@ from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.models.bert_backbone import ACTIVATIONS
 from keras_bert_suite.tasks import Pretrainer, TextClassifier
 
-pytestmark = pytest.mark.backend_free
-
 TABLES = pytest.mark.parametrize("table", [GOOGLE_TF1, HUGGING_FACE])
 
 

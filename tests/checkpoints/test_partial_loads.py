@@ -17,8 +17,6 @@ from keras_bert_suite.checkpoints import (
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import Pretrainer, TextClassifier
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_strangers_are_named_in_one_warning(save_peer, inputs):
     peer, path = save_peer("BertForPreTraining")

@@ -164,7 +164,6 @@ def test_new_head(save_peer):
     assert type(classifier.backbone) is RobertaBackbone
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -185,7 +184,6 @@ def test_others_are_refused_by_name(save_peer, fields, message):
         open_checkpoint(path)
 
 
-@pytest.mark.backend_free
 def test_classes_of_another_model_are_refused(save_peer, tmp_path):
     _, path = save_peer("RobertaModel")
     with pytest.raises(
@@ -214,7 +212,6 @@ def test_classes_of_another_model_are_refused(save_peer, tmp_path):
         RoFormerBackbone.from_preset(path)
 
 
-@pytest.mark.backend_free
 def test_tokenizer_of_a_tokenizer_json(save_peer, tmp_path):
     _, path = save_peer("RobertaModel")
     ours = BytePairTokenizer.from_preset(path)

@@ -105,7 +105,6 @@ def test_lower_precision_is_written_as_float32(tmp_path):
     np.testing.assert_array_equal(kernel, to_numpy(backbone.pooler.kernel))
 
 
-@pytest.mark.backend_free
 def test_what_the_format_cannot_hold_is_refused(tmp_path):
     path = tmp_path / "saved"
     for argument, value, message in (
@@ -123,7 +122,6 @@ def test_what_the_format_cannot_hold_is_refused(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "pieces, settings, message",
     [

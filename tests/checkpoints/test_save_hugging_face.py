@@ -121,7 +121,6 @@ def squared_relu(x):
     return keras.ops.square(keras.ops.relu(x))
 
 
-@pytest.mark.backend_free
 def test_what_the_format_cannot_hold_is_refused(tmp_path, make_classifier):
     path = tmp_path / "saved"
     with pytest.raises(ValueError, match="embedding_dim=4 and hidden_dim=8"):
@@ -144,7 +143,6 @@ def test_what_the_format_cannot_hold_is_refused(tmp_path, make_classifier):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("kind", ["texts", "words", "questions"])
 def test_long_texts_are_cut_as_the_task_cuts_them(kind, tmp_path):
     """The packer's sequence_length is less than the number of positions, which was written."""
@@ -170,7 +168,6 @@ def test_long_texts_are_cut_as_the_task_cuts_them(kind, tmp_path):
         np.testing.assert_allclose(peer(**inputs).logits.detach().numpy(), wanted, atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_another_length_is_written(tmp_path):
     task, _ = make_task("texts", "SegmentPacker")
     save_hugging_face(task.backbone, tmp_path / "encoder", task.preprocessor.tokenizer)

@@ -119,14 +119,12 @@ def test_a_classifier(family, activation, tmp_path):
     np.testing.assert_allclose(again.predict(TEXTS, verbose=0), wanted, atol=TOLERANCE)
 
 
-@pytest.mark.backend_free
 def test_the_exact_gelu_is_told(tmp_path):
     backbone, tokenizer = make_bert(activation="gelu_erf")
     with pytest.warns(UserWarning, match="trained with another GELU than the gelu_tanh"):
         save_keras_hub(backbone, tmp_path / "preset", tokenizer)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -142,7 +140,6 @@ def test_other_backbones_are_refused(change, message, tmp_path):
     assert not (tmp_path / "preset").exists()
 
 
-@pytest.mark.backend_free
 def test_other_models_and_tokenizers_are_refused(tmp_path):
     backbone, tokenizer = make_bert()
     tagger = TokenClassifier(backbone, num_classes=2)

@@ -85,7 +85,6 @@ def test_heads_of_xlm_roberta(tmp_path):
     assert len(guesses) == 1
 
 
-@pytest.mark.backend_free
 def test_a_tokenizer_json_of_xlm_roberta(tmp_path):
     save_peer(tmp_path, "XLMRobertaModel")
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
@@ -117,7 +116,6 @@ def test_a_tokenizer_json_of_xlm_roberta(tmp_path):
             XLMRobertaTokenizer.from_preset(tmp_path)
 
 
-@pytest.mark.backend_free
 def test_the_tokenizer_of_another_model_is_refused(tmp_path):
     save_peer(tmp_path, "XLMRobertaModel")
     with pytest.raises(ValueError, match="has a XLMRobertaTokenizer, .*Use XLMRobertaTokenizer"):
@@ -129,7 +127,6 @@ def test_the_tokenizer_of_another_model_is_refused(tmp_path):
         SegmentPacker.from_preset(tmp_path)
 
 
-@pytest.mark.backend_free
 def test_files_of_albert(tmp_path):
     tokenizer = AlbertTokenizer(make_albert(), lowercase=False, start_token="[MASK]")
     write_tokenizer(tokenizer, 32, tmp_path)
@@ -142,7 +139,6 @@ def test_files_of_albert(tmp_path):
     }
 
 
-@pytest.mark.backend_free
 def test_a_tokenizer_json_of_albert(tmp_path):
     ours = AlbertTokenizer(make_albert())
     write_tokenizer(ours, 32, tmp_path)

@@ -78,7 +78,6 @@ def test_a_directory_that_sentence_transformers_wrote(saved, tmp_path):
     )
 
 
-@pytest.mark.backend_free
 def test_an_encoder_in_a_folder_of_its_own(saved, directory):
     """As versions before 1.0 wrote it."""
     encoder = directory / "0_Transformer"
@@ -95,7 +94,6 @@ def test_an_encoder_in_a_folder_of_its_own(saved, directory):
         np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "file, change, message",
     [
@@ -129,7 +127,6 @@ def test_what_is_not_understood_is_refused(directory, file, change, message):
         TextEmbedder.from_preset(directory)
 
 
-@pytest.mark.backend_free
 def test_prompts_are_the_users(directory):
     settings = {"prompts": {"query": "ask: ", "document": ""}, "default_prompt_name": None}
     write_json(directory / "config_sentence_transformers.json", settings)
@@ -137,7 +134,6 @@ def test_prompts_are_the_users(directory):
         TextEmbedder.from_preset(directory)
 
 
-@pytest.mark.backend_free
 def test_what_the_format_cannot_hold(saved, tmp_path):
     embedder = make_embedder(pooling="first_last_average")
     with pytest.raises(ValueError, match="no module for FirstLastPooling"):

@@ -7,8 +7,6 @@ import pytest
 from keras_bert_suite.checkpoints.google_tf1.string_table import read_table
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle, write_bundle
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.fixture
 def tf():

@@ -14,8 +14,6 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
 )
 from keras_bert_suite.tokenizers import BytePairTokenizer, WordPieceTokenizer
 
-pytestmark = pytest.mark.backend_free
-
 UNCASED = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "b", "##c", "é", "<S>", "!"]
 CASED = [*UNCASED, "##Bc"]
 BYTE_PAIR_FILES = {"vocabulary": "vocab.json", "merges": "merges.txt"}

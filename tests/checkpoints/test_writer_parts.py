@@ -11,8 +11,6 @@ from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import TextClassifier
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 
-pytestmark = pytest.mark.backend_free
-
 SIZES = {
     "vocabulary_size": 1000,
     "num_layers": 2,

@@ -45,7 +45,6 @@ def test_a_second_command_compiles_nothing(workshop, tmp_path):
     assert kept[0] == kept[1]
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("own", "home", "wanted"),
     [
@@ -84,7 +83,6 @@ print((count_bytes() - before) / 50_000_000)
 """
 
 
-@pytest.mark.backend_free
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="the settings are those of glibc")
 @pytest.mark.parametrize(
     ("environment", "kept"), [({}, True), ({"MALLOC_TRIM_THRESHOLD_": "131072"}, False)]

@@ -10,7 +10,6 @@ from keras_bert_cli import benchmark, speed_process
 FLAGS = ("--batch_size=2", "--length=8", "--steps=1", f"--backend={keras.config.backend()}")
 
 
-@pytest.mark.broad
 def test_the_table(run, workshop, tmp_path):
     arguments = [f"--checkpoint={workshop / 'checkpoint'}", f"--output={tmp_path / 'speeds.md'}"]
     status, out, err = run("benchmark", *FLAGS, *arguments, "--rounds=1")
@@ -31,7 +30,6 @@ def test_the_table(run, workshop, tmp_path):
     assert all(0 <= int(share.rstrip("%")) < 100 for share in (fit_share, predict_share))
 
 
-@pytest.mark.backend_free
 def test_what_is_measured():
     classifier = speed_process.make_classifier("tiny", None, "mixed_bfloat16")
     assert classifier.compute_dtype == "bfloat16"
@@ -40,7 +38,6 @@ def test_what_is_measured():
     assert rows["token_ids"].shape == (3, 5) and rows["padding_mask"].all()
 
 
-@pytest.mark.backend_free
 def test_medians_and_spread():
     figures = {name: [1.0, 1.0, 1.0] for name in benchmark.COLUMNS}
     figures |= {"fit, rows/s": [30, 10, 20], "memory, GB": [None] * 3, "device": ["H100"] * 3}
@@ -55,7 +52,6 @@ def test_medians_and_spread():
     assert "|  | 1.00 (1.00 to 1.00) |" in out
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("flag", "message", "wanted"),
     [

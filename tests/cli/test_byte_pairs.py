@@ -6,8 +6,6 @@ from small_texts import make_reviews
 
 import keras_bert_suite as kbs
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.fixture
 def workshop(tmp_path, monkeypatch):

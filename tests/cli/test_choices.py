@@ -22,7 +22,6 @@ def write_swag(path, num_rows, seed):
 
 
 # The command line does the same on every backend.
-pytestmark = pytest.mark.backend_free
 
 
 @pytest.fixture(scope="module")

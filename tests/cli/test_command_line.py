@@ -14,8 +14,6 @@ import pytest
 import keras_bert_suite
 from keras_bert_cli import COMMANDS, command_flags, main
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_overview_names_every_command(run):
     for arguments in (["--help"], ["-h"], ["help"]):

@@ -6,7 +6,6 @@ import shutil
 import keras
 import keras_hub
 import numpy as np
-import pytest
 from cli.small_files import list_files
 from peer_weights import randomize, run_transformers, to_numpy
 from safetensors.numpy import load_file, save_file
@@ -16,7 +15,6 @@ import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import open_checkpoint
 
 
-@pytest.mark.broad
 def test_backbone_there_and_back(run, workshop, tmp_path):
     checkpoint, preset, back = workshop / "checkpoint", tmp_path / "preset", tmp_path / "back"
     assert run("convert", "--input", checkpoint, "--to=preset", "--output", preset)[::2] == (0, "")
@@ -41,7 +39,6 @@ def test_classifier_to_hugging_face(run, finetuned, tmp_path):
     assert len(answers) == 1
 
 
-@pytest.mark.broad
 def test_backbone_to_google_and_back(run, workshop, tmp_path):
     checkpoint, google, back = workshop / "checkpoint", tmp_path / "google", tmp_path / "back"
     assert run("convert", "--input", checkpoint, "--to=google_tf1", "--output", google)[0] == 0
@@ -54,7 +51,6 @@ def test_backbone_to_google_and_back(run, workshop, tmp_path):
         assert (back / file.name).read_bytes() == file.read_bytes(), file.name
 
 
-@pytest.mark.broad
 def test_classifier_to_google(run, finetuned, tmp_path):
     model, output = finetuned / "model.keras", tmp_path / "google"
     arguments = ["convert", "--input", model, "--to=google_tf1", "--output", output]
@@ -75,7 +71,6 @@ def save_with_head(source, path, head, **config):
     save_file(tensors, path / "model.safetensors")
 
 
-@pytest.mark.backend_free
 def test_heads_that_would_be_lost(run, workshop, tmp_path):
     for head, architecture, message in (
         ("relations", "BertForRelations", "cannot be converted: relations. Pass"),
@@ -95,14 +90,12 @@ def test_heads_that_would_be_lost(run, workshop, tmp_path):
             assert (output / file.name).read_bytes() == file.read_bytes(), file.name
 
 
-@pytest.mark.backend_free
 def test_encoder_of_a_classifier(run, finetuned, tmp_path):
     arguments = ["convert", "--input", finetuned / "model.keras", "--to=huggingface", "--output"]
     assert run(*arguments, tmp_path / "out", "--encoder_only")[::2] == (0, "")
     assert open_checkpoint(tmp_path / "out").label_names is None
 
 
-@pytest.mark.broad
 def test_preset_of_keras_hub(run, tmp_path):
     """A classifier of KerasHub's BERT becomes one of transformers."""
     import transformers
@@ -125,7 +118,6 @@ def test_preset_of_keras_hub(run, tmp_path):
     np.testing.assert_allclose(to_numpy(peer(inputs)), expected.detach().numpy(), atol=1e-5)
 
 
-@pytest.mark.broad
 def test_classifier_to_keras_hub(run, finetuned, tmp_path):
     model, output = finetuned / "model.keras", tmp_path / "preset"
     arguments = ["convert", "--input", model, "--to=keras_hub", "--output", output]
@@ -140,7 +132,6 @@ def test_classifier_to_keras_hub(run, finetuned, tmp_path):
     assert run(*arguments, "--overwrite")[0] == 0
 
 
-@pytest.mark.backend_free
 def test_bad_input(run, workshop, tmp_path):
     before = list_files(tmp_path)
     output = ["--to=huggingface", "--output", tmp_path / "out"]

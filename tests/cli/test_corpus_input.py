@@ -1,10 +1,6 @@
 """How the progress of reading a corpus is shown."""
 
-import pytest
-
 from keras_bert_cli import corpus_input
-
-pytestmark = pytest.mark.backend_free
 
 
 def test_lines_of_progress(monkeypatch, capsys):

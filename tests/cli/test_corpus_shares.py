@@ -5,8 +5,6 @@ import pytest
 from keras_bert_cli.command_flags import UsageError
 from keras_bert_cli.corpus_shares import read_shares
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.mark.parametrize(
     ("text", "shares"),

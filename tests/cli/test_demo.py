@@ -14,7 +14,6 @@ from keras_bert_cli import ask_saved_model, demo, main
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.broad
 def test_demo(workshop, tmp_path, monkeypatch, capfd):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "saved_models/sentiment/1").mkdir(parents=True)
@@ -38,7 +37,7 @@ def test_demo(workshop, tmp_path, monkeypatch, capfd):
     assert not [file for file in files if "/." in file]
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_a_server_needs_no_keras(finetuned):
     """In a process where importing Keras fails, with a text that looks like markup."""
     command = [
@@ -54,7 +53,6 @@ def test_a_server_needs_no_keras(finetuned):
     assert "%" in process.stdout
 
 
-@pytest.mark.backend_free
 def test_what_is_missing_is_named(run, workshop, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     find_spec = importlib.util.find_spec
@@ -76,7 +74,6 @@ def test_what_is_missing_is_named(run, workshop, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.backend_free
 def test_minilm_is_the_one_the_makefile_installs(minilm_directory):
     assert Path(demo.find_minilm()) == minilm_directory
     assert "MINILM_VERSION := 0.1.0\n" in (REPOSITORY / "Makefile").read_text()

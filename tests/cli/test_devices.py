@@ -20,14 +20,12 @@ from keras_bert_cli.command_flags import UsageError
 from keras_bert_suite import TextClassifier
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("value", ["0", "-1", "two", "1.5", ""])
 def test_a_wrong_number_is_an_error(value):
     with pytest.raises(UsageError, match="all or a number of at least 1"):
         devices.check_devices(value)
 
 
-@pytest.mark.backend_free
 def test_devices_that_are_not_there_are_an_error():
     assert devices.choose_number("all", "GPU", 8) == 8
     assert devices.choose_number("3", "CPU", 2) == 3
@@ -35,7 +33,6 @@ def test_devices_that_are_not_there_are_an_error():
         devices.choose_number("9", "GPU", 8)
 
 
-@pytest.mark.backend_free
 def test_the_backend_is_found_without_keras(monkeypatch, tmp_path):
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     assert devices.find_backend("torch") == "torch"
@@ -52,7 +49,6 @@ def start(monkeypatch, lines):
     monkeypatch.setattr(devices, "START", "import os, sys, time\n" + "\n".join(lines))
 
 
-@pytest.mark.backend_free
 def test_each_process_knows_its_number(monkeypatch, tmp_path):
     names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR")
     start(
@@ -67,7 +63,6 @@ def test_each_process_knows_its_number(monkeypatch, tmp_path):
     assert found == [f"{rank} {rank} 3 127.0.0.1" for rank in range(3)]
 
 
-@pytest.mark.backend_free
 def test_a_process_that_fails_ends_the_others(monkeypatch, capfd):
     monkeypatch.setattr(devices, "GRACE", 0.1)
     start(
@@ -83,7 +78,6 @@ def test_a_process_that_fails_ends_the_others(monkeypatch, capfd):
     assert capfd.readouterr().err == "process 1 of 2:\nno room\n\n"
 
 
-@pytest.mark.backend_free
 def test_a_process_that_is_killed_is_named(monkeypatch, capfd):
     monkeypatch.setattr(devices, "GRACE", 0.1)
     start(
@@ -98,7 +92,6 @@ def test_a_process_that_is_killed_is_named(monkeypatch, capfd):
     assert "process 0 of 2 was ended by SIGKILL" in capfd.readouterr().err
 
 
-@pytest.mark.backend_free
 def test_sigterm_goes_to_all_processes(monkeypatch, tmp_path):
     start(
         monkeypatch,
@@ -121,7 +114,7 @@ def test_sigterm_goes_to_all_processes(monkeypatch, tmp_path):
     sender.join()
 
 
-@pytest.mark.long
+@pytest.mark.long("faults")
 def test_two_devices_pretrain_as_one(corpus, tmp_path):  # noqa: F811
     def pretrain(name, *flags):
         arguments = ["--corpus", str(corpus), "--output", str(tmp_path / name), *flags]
@@ -142,7 +135,7 @@ def test_two_devices_pretrain_as_one(corpus, tmp_path):  # noqa: F811
     assert f"{tmp_path / 'pair'} is finished" in pretrain("pair", *flags)
 
 
-@pytest.mark.long
+@pytest.mark.long("faults")
 def test_two_devices_finetune_and_score_as_one(workshop, tmp_path):
     # The devices do not divide the last batch of the test file.
     write_reviews(tmp_path / "test.tsv", 7, seed=3)

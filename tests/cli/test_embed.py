@@ -41,7 +41,6 @@ def folder(workshop, tmp_path_factory):
     return folder
 
 
-@pytest.mark.broad
 def test_an_embedder_is_trained_and_evaluated(folder, run, tmp_path):
     embedder = kbs.TextEmbedder.from_preset(folder / "embedder")
     assert isinstance(embedder.loss, kbs.InBatchNegatives)  # A preset holds no training.
@@ -69,7 +68,6 @@ def test_an_embedder_is_trained_and_evaluated(folder, run, tmp_path):
     assert status == 0 and "recall@1 0.0000" in out
 
 
-@pytest.mark.broad
 def test_texts_are_embedded_and_found(folder, run, tmp_path):
     first, second = make_pairs(16, seed=2)[0]
     (tmp_path / "docs.txt").write_text("\n".join(second) + "\n")
@@ -99,7 +97,7 @@ def test_texts_are_embedded_and_found(folder, run, tmp_path):
     assert status == 1 and "(3, 16)" in err and "has 16 texts" in err
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_a_saved_model_gives_the_vectors_of_the_embedder(folder, run, tmp_path):
     (tmp_path / "texts.txt").write_text("the film was good\ndull\n\n")
     model = ("--model", folder / "embedder")
@@ -116,7 +114,6 @@ def test_a_saved_model_gives_the_vectors_of_the_embedder(folder, run, tmp_path):
         np.testing.assert_allclose(row["embedding"], wanted["embedding"], atol=1e-5)
 
 
-@pytest.mark.broad
 def test_an_embedder_becomes_a_folder_of_sentence_transformers(folder, run, tmp_path):
     to = ("--to=huggingface", "--output", tmp_path / "converted")
     status, out, err = run("convert", "--input", folder / "embedder", *to)
@@ -128,7 +125,6 @@ def test_an_embedder_becomes_a_folder_of_sentence_transformers(folder, run, tmp_
     assert status == 1 and "no place for its pooling" in err
 
 
-@pytest.mark.backend_free
 def test_bad_input(folder, run, tmp_path):
     (tmp_path / "empty.txt").write_text("")
     bad = tmp_path / "bad.tsv"

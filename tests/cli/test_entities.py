@@ -39,7 +39,6 @@ def tagged(workshop, tmp_path_factory):
     return folder
 
 
-@pytest.mark.broad
 def test_a_tagger_is_trained_and_evaluated(tagged, run, tmp_path):
     tagger = kbs.TokenClassifier.from_preset(tagged / "tagger")
     assert tagger.label_names == ["O", "B-POS"]
@@ -66,7 +65,6 @@ def test_a_tagger_is_trained_and_evaluated(tagged, run, tmp_path):
     assert second == {"text": "dull", "entities": []}
 
 
-@pytest.mark.broad
 def test_a_saved_model_finds_entities(tagged, run, tmp_path):
     """Those of the tagger, in the order of the texts, over several batches."""
     texts = ["the film was good", "", "dull", "good 好good , good", "bad"]
@@ -93,7 +91,6 @@ def test_a_saved_model_finds_entities(tagged, run, tmp_path):
     assert status == 2 and "Evaluate the model that it was exported from" in err
 
 
-@pytest.mark.backend_free
 def test_entities_on_a_terminal(tagged, run, tmp_path, monkeypatch):
     (tmp_path / "texts.txt").write_text("the film was good\ndull\n")
     arguments = ("--model", tagged / "tagger", "--input", tmp_path / "texts.txt")
@@ -106,7 +103,6 @@ def test_entities_on_a_terminal(tagged, run, tmp_path, monkeypatch):
     assert status == 0 and out.startswith("{")
 
 
-@pytest.mark.broad
 @pytest.mark.parametrize("head", ["crf", "global_pointer"])
 def test_every_head(workshop, tagged, run, tmp_path, head):
     """Trained, evaluated and asked, with the head named only once."""
@@ -131,7 +127,6 @@ def test_every_head(workshop, tagged, run, tmp_path, head):
     assert {entity["label"] for entity in json.loads(out)["entities"]} <= {"POS"}
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("head", "flags", "message"),
     [
@@ -149,7 +144,6 @@ def test_wrong_heads(workshop, tagged, run, tmp_path, head, flags, message):
     assert status in (1, 2) and message in err
 
 
-@pytest.mark.backend_free
 def test_a_saved_tagger_without_keras(tagged, capsys, monkeypatch):
     """The script that `keras-bert demo` runs in a process of its own."""
     monkeypatch.setattr(ask_saved_model, "sys", types.SimpleNamespace(modules={}))
@@ -157,7 +151,6 @@ def test_a_saved_tagger_without_keras(tagged, capsys, monkeypatch):
     assert "good" in capsys.readouterr().out
 
 
-@pytest.mark.backend_free
 def test_entities_of_a_model_of_texts(finetuned, tagged, run, tmp_path):
     (tmp_path / "texts.txt").write_text("the film was good\n")
     question = ("--input", tmp_path / "texts.txt", "--question=was it")
@@ -172,7 +165,6 @@ def test_entities_of_a_model_of_texts(finetuned, tagged, run, tmp_path):
     assert status == 1 and "a label for each text, not with entities. Leave out --task ner" in err
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("content", "flags", "message"),
     [

@@ -12,7 +12,6 @@ from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_f
 from keras_bert_cli.predictor import open_predictor
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("model", ["model.keras", "saved/1"])
 def test_scores(run, finetuned, workshop, tmp_path, model):
     arguments = ["evaluate", "--model", finetuned / model, "--input", workshop / "dev.tsv"]
@@ -42,7 +41,6 @@ def test_scores(run, finetuned, workshop, tmp_path, model):
     assert status == 1 and "scores.json exists already" in err
 
 
-@pytest.mark.backend_free
 def test_a_saved_model_without_label_names(run, finetuned, tmp_path):
     """Its answers may have a label that the file does not hold."""
     shutil.copytree(finetuned / "saved/1", tmp_path / "1")
@@ -60,7 +58,6 @@ def test_a_saved_model_without_label_names(run, finetuned, tmp_path):
     assert scores["label_names"] == sorted({"other", *predicted})
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -83,7 +80,6 @@ def test_bad_input(run, finetuned, tmp_path, monkeypatch, flags, message):
     assert list_files(tmp_path) == before
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("model", ["model.keras", "saved/1"])
 def test_a_path_at_home(run, finetuned, workshop, monkeypatch, model):
     monkeypatch.setenv("HOME", str(finetuned))

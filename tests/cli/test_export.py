@@ -6,7 +6,7 @@ from cli.small_files import list_files
 pytest.importorskip("tensorflow_text")
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_versions(run, finetuned, tmp_path):
     """A model's folder gets its next version; a version that is there needs --overwrite."""
     model, output = finetuned / "model.keras", tmp_path / "reviews"
@@ -31,7 +31,7 @@ def test_versions(run, finetuned, tmp_path):
     assert b"reviews" in requests and b"sentence" in requests
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_bfloat16(run, finetuned, tmp_path):
     """The weights take half of the bytes."""
     model = ["export", "--model", finetuned / "model.keras", "--output"]
@@ -45,7 +45,7 @@ def test_bfloat16(run, finetuned, tmp_path):
     assert status == 2 and "--precision bfloat16 is for --format saved_model, got openvino" in err
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
     ("format", "files"),
     [
@@ -75,7 +75,7 @@ def count_integers(folder):
     return sum(tensor.data_type == onnx.TensorProto.INT8 for tensor in tensors)
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_int8(run, finetuned, tmp_path):
     """Scales come from lines or from a column of a table; the flags must fit together."""
     pytest.importorskip("tf2onnx")

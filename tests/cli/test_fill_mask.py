@@ -15,7 +15,6 @@ def make_model(folder):
     return kbs.MaskedLM(backbone, preprocessor=packer, top_k=3)
 
 
-@pytest.mark.broad
 def test_every_format_of_a_masked_lm(run, tmp_path):
     model = make_model(tmp_path)
     model.save(tmp_path / "model.keras")
@@ -28,7 +27,7 @@ def test_every_format_of_a_masked_lm(run, tmp_path):
         assert out.splitlines()[1].split()[::2] == wanted
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_a_served_masked_lm(run, tmp_path):
     tf = pytest.importorskip("tensorflow")
     pytest.importorskip("tensorflow_text")
@@ -44,7 +43,6 @@ def test_a_served_masked_lm(run, tmp_path):
     assert got == [token for token, _ in guesses[0]]
 
 
-@pytest.mark.backend_free
 def test_a_model_without_the_head_is_refused(run, workshop, finetuned):
     for model in (workshop / "checkpoint", finetuned / "model.keras"):
         status, out, err = run("fill-mask", "--model", model, "--text=a [MASK] film")

@@ -74,7 +74,6 @@ def test_model_and_table(finetune, workshop, tmp_path):
     assert list_files(tmp_path)[:2] == ["a", "a/preset"]
 
 
-@pytest.mark.broad
 def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
     write_reviews(tmp_path / "train.tsv", 32, 1, names=("9", "10"))
     rows = (tmp_path / "train.tsv").read_text().splitlines()
@@ -92,7 +91,6 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
     assert classifier.preprocessor.sequence_length == 128
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
@@ -161,7 +159,6 @@ def test_bad_input(finetune, workshop, tmp_path, monkeypatch, flags, message):
     assert list_files(tmp_path) == before
 
 
-@pytest.mark.backend_free
 def test_nothing_is_left_of_a_run_that_ends_early(finetune, tmp_path, monkeypatch):
     def interrupt(self, *args, **kwargs):
         raise KeyboardInterrupt
@@ -177,7 +174,6 @@ def test_nothing_is_left_of_a_run_that_ends_early(finetune, tmp_path, monkeypatc
     assert (tmp_path / "out/model.keras").read_text() == "the former one"
 
 
-@pytest.mark.backend_free
 def test_a_model_without_a_place_is_written_elsewhere_or_can_be_made_again(
     finetune, tmp_path, monkeypatch
 ):
@@ -204,7 +200,6 @@ def test_a_model_without_a_place_is_written_elsewhere_or_can_be_made_again(
     assert keras.saving.load_model(saved).label_names == ["no", "yes"]
 
 
-@pytest.mark.broad
 @pytest.mark.parametrize("epoch", [1, 2])
 def test_a_killed_run_goes_on(finetune, tmp_path, monkeypatch, epoch):
     """Interrupted in the middle of an epoch it ends with the weights of an uninterrupted run."""
@@ -244,7 +239,6 @@ def test_a_killed_run_goes_on(finetune, tmp_path, monkeypatch, epoch):
         np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.backend_free
 def test_a_folder_of_checkpoints_that_is_none(finetune, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/notes.txt").touch()
@@ -253,7 +247,6 @@ def test_a_folder_of_checkpoints_that_is_none(finetune, tmp_path):
     assert list_files(tmp_path) == ["mine", "mine/notes.txt"]
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("task", ["classify", "ner"])
 def test_a_run_of_an_older_version_goes_on(workshop, tmp_path, task):
     """Its settings have the flags of other tasks, but not those of tasks that came later."""
@@ -271,7 +264,6 @@ def test_a_run_of_an_older_version_goes_on(workshop, tmp_path, task):
             pass
 
 
-@pytest.mark.backend_free
 def test_the_last_checkpoint_may_fail(finetune, monkeypatch):
     def fail(self, logs=None):
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -282,7 +274,6 @@ def test_the_last_checkpoint_may_fail(finetune, monkeypatch):
     assert "warning: the last checkpoint could not be written: " in err
 
 
-@pytest.mark.backend_free
 def test_balanced_weights_are_those_of_scikit_learn():
     labels = ["a"] * 5 + ["b"] * 2 + ["c"]
     weights = weigh_labels(labels)
@@ -290,7 +281,6 @@ def test_balanced_weights_are_those_of_scikit_learn():
     np.testing.assert_allclose(weights, compute_sample_weight("balanced", labels))
 
 
-@pytest.mark.backend_free
 def test_numbered_columns_and_another_delimiter(finetune, workshop, tmp_path):
     rows = [line.split("\t") for line in (workshop / "train.tsv").read_text().splitlines()[1:]]
     (tmp_path / "train.txt").write_text("".join(f'{y};0;"{x}"\n' for x, y in rows))
@@ -302,7 +292,6 @@ def test_numbered_columns_and_another_delimiter(finetune, workshop, tmp_path):
     assert status == 2 and "named by its number, 1 for the first, got --text_column=sente" in err
 
 
-@pytest.mark.backend_free
 def test_overwrite(finetune, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out/model.keras").write_text("the former one")
@@ -311,7 +300,6 @@ def test_overwrite(finetune, tmp_path):
     assert list_files(tmp_path) == ["out", "out/model.keras"]
 
 
-@pytest.mark.backend_free
 def test_doubtful_columns_are_named(finetune, tmp_path):
     rows = [f"text {i}\tlabel {i}\n" for i in range(30)] + ["nan\tlabel 0\n"]
     (tmp_path / "train.tsv").write_text("sentence\tlabel\n" + "".join(rows))

@@ -32,7 +32,6 @@ def glue_data(tmp_path_factory):
     return folder
 
 
-@pytest.mark.backend_free  # It fits a TextClassifier on each task; the rest is about files.
 def test_all_tasks_and_seeds(run, workshop, glue_data, tmp_path):
     arguments = [
         "glue",
@@ -80,7 +79,6 @@ def test_all_tasks_and_seeds(run, workshop, glue_data, tmp_path):
     assert status == 1 and "seed_0.json has the result of other settings: learning_rate was" in err
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("flags", "status", "message"),
     [

@@ -9,8 +9,6 @@ import pytest
 
 from keras_bert_cli.log_noise import hide_log_noise
 
-pytestmark = pytest.mark.backend_free
-
 NOISE = """\
 WARNING: All log messages before absl::InitializeLog() is called are written to STDERR
 I0000 00:00:1795153546.779238   18293 port.cc:153] oneDNN custom operations are on.

@@ -5,13 +5,11 @@ import pytest
 from keras_bert_cli.machine_figures import count_operations, find_peak
 
 
-@pytest.mark.backend_free
 def test_operations_of_bert_base():
     """The papers of TinyBERT and MobileBERT give BERT-base 22.5 billion for 128 tokens."""
     assert count_operations(12, 768, 3072, [128]) == pytest.approx(22.5e9, rel=0.01)
 
 
-@pytest.mark.backend_free
 def test_operations_as_pytorch_counts_them():
     import torch
     import transformers

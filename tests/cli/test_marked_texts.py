@@ -4,8 +4,6 @@ import pytest
 
 from keras_bert_cli.marked_texts import COLORS, mark_entities
 
-pytestmark = pytest.mark.backend_free
-
 TEXT = "the Bank of England 👩‍👩‍👧 paid"
 
 

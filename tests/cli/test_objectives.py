@@ -15,7 +15,7 @@ from keras_bert_suite.instances import instance_planner, instance_ranges
 from keras_bert_suite.preprocessing.masking import token_masker
 
 #: Elsewhere the steps of each run are compiled for seconds. tests/tasks/ trains on each backend.
-pytestmark = [] if keras.config.backend() == "torch" else [pytest.mark.long]
+pytestmark = [] if keras.config.backend() == "torch" else [pytest.mark.long("faults")]
 
 #: The columns of the log that an objective adds to those of masked tokens.
 COLUMNS = {
@@ -76,7 +76,6 @@ def test_a_second_phase_and_a_killed_run_keep_the_objective(run, runs, corpus, t
     assert status == 1 and "--objective was 'replaced_tokens' and is 'masked_lm'" in err
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("objective", ["unilm", "left_to_right"])
 def test_a_checkpoint_becomes_a_model_of_another_pattern(run, runs, corpus, tmp_path, objective):  # noqa: F811
     arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0", "--steps=1"]
@@ -88,7 +87,6 @@ def test_a_checkpoint_becomes_a_model_of_another_pattern(run, runs, corpus, tmp_
     assert {name: getattr(backbone, name) for name in expected} == expected
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("objective", ["unilm", "left_to_right"])
 def test_a_checkpoint_of_a_pattern_looks_to_both_sides_again(
     run,
@@ -141,7 +139,6 @@ def test_the_parts_of_an_electra(run, runs, tmp_path):
     assert status == 0, err
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("flags", "status", "message"),
     [
@@ -164,7 +161,6 @@ def test_meaningless_combinations(run, corpus, tmp_path, monkeypatch, flags, sta
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.backend_free
 def test_the_rows_of_the_table():
     assert PAIR_MODES == instance_ranges.PAIR_MODES and MODES == instance_planner.MODES
     assert masker_flags.UNITS == token_masker.UNITS

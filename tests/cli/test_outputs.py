@@ -10,8 +10,6 @@ from cli.small_files import list_files
 
 from keras_bert_cli.outputs import check_output, write_output
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path_factory, monkeypatch):

@@ -8,8 +8,6 @@ from keras_bert_cli.example_groups import group_by_first_word, group_by_number
 from keras_bert_cli.plots import plot_confusion_matrix, plot_label_scores, plot_training_curves
 from keras_bert_cli.text_plots import plot_groups, plot_heat_map, plot_similarities, plot_thresholds
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_pictures_are_written(tmp_path, epochs):

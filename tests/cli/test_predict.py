@@ -52,7 +52,6 @@ def test_probabilities_are_those_of_a_server(finetuned, expected, activation):
     np.testing.assert_allclose(probabilities, expected[1], atol=2e-6)
 
 
-@pytest.mark.backend_free
 def test_json_lines_of_a_table(run, finetuned, expected, tmp_path):
     table = tmp_path / "texts.csv"
     table.write_text("id,film\n" + "".join(f'{i},"{text}"\n' for i, text in enumerate(TEXTS)))
@@ -79,7 +78,7 @@ def test_saved_model(run, finetuned, expected, tmp_path):
     check_tsv(out, expected)
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_pairs(run, pairs, tmp_path):
     """Columns and inputs are called as the model calls its texts, in whatever order they stand."""
     table = tmp_path / "pairs.tsv"
@@ -125,7 +124,6 @@ def test_pairs(run, pairs, tmp_path):
     assert status == 1 and "--inputs=text names 1, but " in err
 
 
-@pytest.mark.backend_free
 def test_a_model_of_single_texts_takes_no_pairs(run, finetuned, tmp_path):
     table = tmp_path / "pairs.tsv"
     table.write_text("a\tb\na good film\tit was awful\n")
@@ -137,7 +135,6 @@ def test_a_model_of_single_texts_takes_no_pairs(run, finetuned, tmp_path):
     assert status == 1 and "--inputs=a,b names 2, but " in err
 
 
-@pytest.mark.backend_free
 def test_a_table_of_standard_input(run, finetuned, expected, monkeypatch):
     data = "".join(f"{i};{text}\n" for i, text in enumerate(TEXTS)).encode()
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
@@ -147,7 +144,6 @@ def test_a_table_of_standard_input(run, finetuned, expected, monkeypatch):
     check_tsv(out, expected)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("flags", "message"),
     [

@@ -15,8 +15,6 @@ from corpus.small_corpus import (
 from keras_bert_suite.corpus.preparation import prepare_corpus
 from keras_bert_suite.corpus.shard_reader import open_corpus
 
-pytestmark = pytest.mark.backend_free
-
 DOCUMENTS = make_documents(40)
 
 

@@ -70,7 +70,6 @@ def test_what_a_run_leaves(pretrained):
     ]
 
 
-@pytest.mark.broad
 def test_a_finished_run_is_left_alone(run, corpus, pretrained):
     before = {path: path.read_bytes() for path in pretrained.rglob("*") if path.is_file()}
     arguments = ["--corpus", corpus, "--output", pretrained, "--held_out=0.3"]
@@ -83,7 +82,6 @@ def test_a_finished_run_is_left_alone(run, corpus, pretrained):
     assert {path: path.read_bytes() for path in pretrained.rglob("*") if path.is_file()} == before
 
 
-@pytest.mark.backend_free
 def test_two_runs_on_one_folder(run, corpus, tmp_path, monkeypatch):
     """The second says which folder, and leaves it as it is; killed runs do not hold it."""
     monkeypatch.setattr(folder_lock, "SECONDS_TO_WAIT", 0)
@@ -110,7 +108,6 @@ def test_two_runs_on_one_folder(run, corpus, tmp_path, monkeypatch):
         assert status == 1 and "settings.json does not have the checksum under" in err
 
 
-@pytest.mark.broad
 def test_a_run_is_prolonged(run, corpus, tmp_path, monkeypatch):
     """With more steps, also when it has finished and when it is killed on the way."""
 
@@ -151,7 +148,6 @@ def test_fill_mask(run, pretrained):
     assert status == 1 and "has no [MASK]" in err
 
 
-@pytest.mark.broad
 @pytest.mark.parametrize("to", ["huggingface", "google_tf1", "preset"])
 def test_heads_go_along(run, pretrained, tmp_path, to):
     arguments = ["--input", pretrained / "model", "--to", to, "--output", tmp_path / "model"]
@@ -160,7 +156,6 @@ def test_heads_go_along(run, pretrained, tmp_path, to):
     assert run(*guess, tmp_path / "model") == run(*guess, pretrained / "model")
 
 
-@pytest.mark.broad
 @pytest.mark.parametrize("mode", ["sop", "full_sentences"])
 def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path, mode):
     save_tiny_checkpoint(tmp_path / "checkpoint")
@@ -176,7 +171,6 @@ def test_it_goes_on_from_a_checkpoint(run, corpus, tmp_path, mode):
     assert config["config"]["num_layers"] == 1
 
 
-@pytest.mark.broad
 def test_corpora_are_mixed(run, corpus, tmp_path):
     copy, other = tmp_path / "copy", tmp_path / "other"
     shutil.copytree(corpus, copy)
@@ -245,7 +239,6 @@ def read_scalars(folder):
     return [(value.tag, event.step) for event in events for value in event.summary.value]
 
 
-@pytest.mark.broad
 def test_tensorboard(run, corpus, tmp_path, monkeypatch):
     """The steps of a run that was interrupted go on in a second file."""
     pytest.importorskip("tensorboard")
@@ -271,7 +264,6 @@ def test_tensorboard(run, corpus, tmp_path, monkeypatch):
     assert [step for tag, step in validation if tag == name] == [2, 4, 6]
 
 
-@pytest.mark.backend_free
 def test_tensorboard_is_missing(run, corpus, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--steps=2", "--tensorboard"]
@@ -280,7 +272,6 @@ def test_tensorboard_is_missing(run, corpus, tmp_path, monkeypatch):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.broad
 def test_accumulated_batches_are_steps(run, corpus, tmp_path):
     """The schedule, the log and the checkpoints count batches; an update is of two of them."""
     arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0"]
@@ -314,7 +305,6 @@ def test_a_run_whose_steps_are_all_skipped(run, corpus, tmp_path, monkeypatch):
     assert list_files(tmp_path) == []
 
 
-@pytest.mark.backend_free
 def test_a_run_that_fails_before_its_first_checkpoint(run, corpus, tmp_path, monkeypatch):
     """A line of the log is written. The corrected command has other settings."""
 
@@ -335,7 +325,6 @@ def test_a_run_that_fails_before_its_first_checkpoint(run, corpus, tmp_path, mon
     assert run("pretrain", *arguments, "--batch_size=2")[::2] == (0, "")
 
 
-@pytest.mark.broad
 def test_two_phases(run, corpus, tmp_path):
     """Short sequences, then long ones, whose later positions only the second phase trains.
 
@@ -361,7 +350,6 @@ def test_two_phases(run, corpus, tmp_path):
     assert (change[:48] > 1e-4).all()
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("flags", "status", "message"),
     [
@@ -382,7 +370,6 @@ def test_bad_input(run, corpus, tmp_path, monkeypatch, flags, status, message):
     assert list_files(tmp_path) == ["full", "full/thesis.txt"]
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("checkpoint", [None, "phase1"])
 def test_a_run_of_an_older_version_goes_on(tmp_path, monkeypatch, checkpoint):
     """Its settings have not all flags, and they have defaults that have changed since."""
@@ -413,7 +400,6 @@ def test_a_run_of_an_older_version_goes_on(tmp_path, monkeypatch, checkpoint):
             pass
 
 
-@pytest.mark.backend_free
 def test_a_run_goes_on_with_a_moved_corpus_but_not_with_another(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "shards").mkdir()
@@ -441,7 +427,6 @@ def test_a_run_goes_on_with_a_moved_corpus_but_not_with_another(tmp_path, monkey
         begin("shards")
 
 
-@pytest.mark.backend_free
 def test_a_file_of_a_pretrainer_is_refused_by_its_name(run, pretrained, tmp_path):
     file = tmp_path / "run.keras"
     Pretrainer.from_preset(pretrained / "model").save(file)
@@ -454,7 +439,6 @@ def test_a_file_of_a_pretrainer_is_refused_by_its_name(run, pretrained, tmp_path
         assert status == 1 and "of the class Pretrainer, wanted the folder of a preset" in err
 
 
-@pytest.mark.backend_free
 def test_a_checkpoint_of_another_vocabulary(run, corpus, tmp_path):
     save_tiny_checkpoint(tmp_path / "checkpoint")
     vocabulary = (tmp_path / "checkpoint" / "vocab.txt").read_text().replace("film", "movie")

@@ -42,7 +42,6 @@ def finetune(run, workshop, table, task, output, *flags):
     )  # fmt: skip
 
 
-@pytest.mark.broad
 def test_sets_of_labels(run, workshop, tables, tmp_path):
     table, model = tables / "multilabel.tsv", tmp_path / "model.keras"
     separator = "--label_separator=;"
@@ -79,7 +78,6 @@ def test_sets_of_labels(run, workshop, tables, tmp_path):
     assert status == 1 and "multilabel.tsv, line " in err and "--label_separator" in err
 
 
-@pytest.mark.broad
 def test_numbers(run, workshop, tables, tmp_path):
     table, model = tables / "regress.tsv", tmp_path / "model"
     status, out, err = finetune(run, workshop, table, "regress", model)
@@ -101,7 +99,6 @@ def test_numbers(run, workshop, tables, tmp_path):
     assert json.loads(out.splitlines()[0])["scores"].keys() == {"label"}
 
 
-@pytest.mark.broad
 def test_long_texts(run, workshop, tables, tmp_path):
     """A text that is longer than a window is read whole by each command."""
     table, model = tables / "multilabel.tsv", tmp_path / "model"
@@ -123,7 +120,6 @@ def test_long_texts(run, workshop, tables, tmp_path):
     assert answers[0] != answers[1]
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("task", "flags", "message"),
     [
@@ -140,7 +136,6 @@ def test_flags_of_other_tasks(run, workshop, tables, tmp_path, task, flags, mess
     assert status == 2 and message in err
 
 
-@pytest.mark.backend_free
 def test_wrong_tables(run, workshop, tmp_path):
     words = write_table(tmp_path / "words.tsv", ["much"] * 32)
     status, _, err = finetune(run, workshop, words, "regress", tmp_path / "model.keras")
@@ -174,7 +169,6 @@ PROBLEM_TYPES = {
 }
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("task", PROBLEM_TYPES)
 def test_outputs_are_not_read_as_those_of_another_task(run, tables, twins, task):
     """Logits of classes are no numbers, and the largest of several probabilities is no class."""
@@ -188,8 +182,8 @@ def test_outputs_are_not_read_as_those_of_another_task(run, tables, twins, task)
             assert status == 1 and f"Pass --task {other}." in err
 
 
-@pytest.mark.long
-@pytest.mark.exporting
+@pytest.mark.long("faults")
+@pytest.mark.backend("tensorflow")
 def test_saved_models_of_other_tasks(run, twins, tmp_path):
     (tmp_path / "texts.txt").write_text("good\n")
     texts = ("--input", tmp_path / "texts.txt")
@@ -202,7 +196,6 @@ def test_saved_models_of_other_tasks(run, twins, tmp_path):
             assert (status, out) == (1, "") and str(saved) in err
 
 
-@pytest.mark.backend_free
 def test_tabs_and_lines_in_labels(run, finetuned, tmp_path):
     """A label stays in its field, and names are read as they were written."""
     classifier = keras.saving.load_model(finetuned / "model.keras")

@@ -25,7 +25,6 @@ def write_squad(path, num_rows, seed, answerable=0.7):
 
 
 # The command line does the same on every backend.
-pytestmark = pytest.mark.backend_free
 
 
 @pytest.fixture(scope="module")

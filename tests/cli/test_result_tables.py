@@ -6,8 +6,6 @@ import pytest
 
 from keras_bert_cli import result_tables as tables
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_median_and_spread():
     assert tables.format_figures([30, 10, 20], "{:.0f}") == "20 (10 to 30)"

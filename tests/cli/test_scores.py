@@ -11,8 +11,6 @@ from sklearn.metrics import (
 
 from keras_bert_cli.scores import count_confusions, score
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_scores_are_those_of_scikit_learn():
     rng = np.random.default_rng(0)

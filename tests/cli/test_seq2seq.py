@@ -34,7 +34,6 @@ def writing(workshop, tmp_path_factory):
     return folder
 
 
-@pytest.mark.backend_free
 def test_a_writer_is_trained_evaluated_and_asked(writing, run, tmp_path):
     writer = keras.saving.load_model(writing / "writer.keras", compile=False)
     assert (writer.input_names, writer.max_target_length) == (("review",), 3)
@@ -57,7 +56,6 @@ def test_a_writer_is_trained_evaluated_and_asked(writing, run, tmp_path):
     assert status == 0 and out.splitlines() == ["target", *lines]
 
 
-@pytest.mark.backend_free
 def test_wrong_flags_and_files(writing, workshop, run, tmp_path):
     train = ("finetune", "--task=seq2seq", "--checkpoint", workshop / "checkpoint")
     data = ("--train", writing / "train.tsv", "--text_column=review")
@@ -79,7 +77,7 @@ def test_wrong_flags_and_files(writing, workshop, run, tmp_path):
         assert status in (1, 2) and message in err
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_a_server_writes_the_same(run, tmp_path):
     backbone = kbs.BertBackbone(**ONE_LAYER, attention_pattern="seq2seq", initializer_range=0.5)
     packer = kbs.SegmentPacker(kbs.WordPieceTokenizer(VOCABULARY), 32)

@@ -6,8 +6,6 @@ import pytest
 
 from keras_bert_cli import side_runs
 
-pytestmark = pytest.mark.backend_free
-
 SCRIPT = """
 import os, sys
 from keras_bert_cli.side_runs import report

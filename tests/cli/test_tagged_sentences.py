@@ -6,8 +6,6 @@ import pytest
 
 from keras_bert_cli.tagged_sentences import Sentences, warn_of_tables
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.mark.parametrize(
     ("rows", "message"),

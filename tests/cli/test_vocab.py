@@ -7,8 +7,6 @@ from cli.small_files import list_files
 
 import keras_bert_suite as kbs
 
-pytestmark = pytest.mark.backend_free
-
 TEXTS = {"a.txt": "Low lowing\nlowing ÉTÉ\r\n", "b.txt": "lowing 我能吞\n\n", "c/d.txt": "low été"}
 
 

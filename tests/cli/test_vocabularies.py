@@ -17,8 +17,6 @@ from keras_bert_cli.objectives import OBJECTIVES
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
 
-pytestmark = pytest.mark.backend_free
-
 BERT_TOKENS = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
 PRETRAIN = ("pretrain", "--corpus=shards", "--output=run", "--size=tiny", "--evaluation_batches=1")
 PRETRAIN += ("--batch_size=4", "--sequence_length=32", "--steps=2", "--report_every=1")

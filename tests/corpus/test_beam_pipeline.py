@@ -8,8 +8,6 @@ from corpus.small_corpus import make_documents, make_tokenizer, read_folder, wri
 from keras_bert_suite.corpus.beam_pipeline import prepare_corpus_with_beam
 from keras_bert_suite.corpus.preparation import prepare_corpus
 
-pytestmark = pytest.mark.backend_free
-
 HAS_BEAM = importlib.util.find_spec("apache_beam") is not None
 
 

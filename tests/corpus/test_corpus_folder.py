@@ -29,8 +29,6 @@ from keras_bert_suite.corpus import (
 )
 from keras_bert_suite.instances import PretrainingBatches
 
-pytestmark = pytest.mark.backend_free
-
 DOCUMENTS = make_documents(60)
 EXPECTED = tokenize_in_memory(DOCUMENTS, make_tokenizer())
 
@@ -120,7 +118,7 @@ def test_a_corpus_is_prepared_on_this_machine(tmp_path):
         prepare_corpus(tmp_path / "a.txt", make_tokenizer(), "memory://shards")
 
 
-@pytest.mark.long
+@pytest.mark.long("faults")
 def test_s3(prepared, tmp_path, monkeypatch):
     """A server of S3 in a process of its own."""
     pytest.importorskip("s3fs")

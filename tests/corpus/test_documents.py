@@ -9,8 +9,6 @@ from keras_bert_suite.corpus.documents import find_faults, hash_slice, read_docu
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import InputOptions, find_files, plan_slices
 
-pytestmark = pytest.mark.backend_free
-
 # Carriage returns, lines of spaces of all kinds, and characters where `splitlines` would split.
 SENTENCES = (
     "\ufeffOne . not split\nzwei\r\n\n \t\n\u3000\n\nthree\r\n\r\n四\x0b\u2028 end\n\xa0\nlast"

@@ -6,8 +6,6 @@ import pytest
 from keras_bert_suite.corpus.held_out import hold_out
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 
-pytestmark = pytest.mark.backend_free
-
 
 def make_corpus(num_documents):
     """Document d has d % 3 + 1 sentences, each of the tokens d, d."""

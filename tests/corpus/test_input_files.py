@@ -6,8 +6,6 @@ import pytest
 
 from keras_bert_suite.corpus.input_files import CorpusSlice, find_files, plan_slices
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.fixture
 def tree(tmp_path):

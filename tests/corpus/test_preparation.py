@@ -26,8 +26,6 @@ from keras_bert_suite.corpus.sentence_splitter import split_sentences
 from keras_bert_suite.corpus.shard_reader import open_corpus, read_tokenizer, verify_corpus
 from keras_bert_suite.files import folder_lock
 
-pytestmark = pytest.mark.backend_free
-
 DOCUMENTS = [*make_documents(119), ["A zebra of a film."]]
 
 

@@ -4,8 +4,6 @@ import pytest
 
 from keras_bert_suite.corpus.sentence_splitter import split_sentences
 
-pytestmark = pytest.mark.backend_free
-
 # Each is split where the bar stands.
 ENGLISH = [
     "It rained. | We left! | Why? | Nobody knew.",

@@ -17,8 +17,6 @@ from corpus.small_corpus import (
 from keras_bert_suite.corpus import shard_reader
 from keras_bert_suite.corpus.shard_reader import open_corpus, read_tokenizer, verify_corpus
 
-pytestmark = pytest.mark.backend_free
-
 DOCUMENTS = make_documents(100)
 EXPECTED = tokenize_in_memory(DOCUMENTS, make_tokenizer())
 

@@ -8,8 +8,6 @@ from keras_bert_suite.corpus import token_corpus
 from keras_bert_suite.corpus.held_out import hold_out
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 
-pytestmark = pytest.mark.backend_free
-
 ENDS = [[40], [1, 2, 40], [0, 13, 13, 39, 40, 40], list(range(1, 41))]
 
 

@@ -9,8 +9,6 @@ import pytest
 
 from keras_bert_suite.corpus.worker_process import PROGRAM, WorkerProcess
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_calls_errors_and_the_end():
     with WorkerProcess(eval) as worker:

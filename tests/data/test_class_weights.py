@@ -3,8 +3,6 @@ import pytest
 
 from keras_bert_suite.data.class_weights import read_class_weights, weight_rows
 
-pytestmark = pytest.mark.backend_free
-
 NAMES = ["no", "yes", "maybe"]
 
 

@@ -3,8 +3,6 @@ import pytest
 from keras_bert_suite.data.conll import list_tags, read_conll
 from keras_bert_suite.data.tag_schemes import detect_scheme
 
-pytestmark = pytest.mark.backend_free
-
 
 def write(folder, content, encoding="utf-8"):
     path = folder / "train.txt"

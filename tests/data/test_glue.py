@@ -6,8 +6,6 @@ import pytest
 from keras_bert_suite.data.glue import GLUE_TASKS, find_tasks, read_glue
 from keras_bert_suite.data.glue_scores import format_predictions, score_glue
 
-pytestmark = pytest.mark.backend_free
-
 MNLI = "index promptID pairID genre sentence1_binary_parse sentence2_binary_parse sentence1_parse "
 MNLI += "sentence2_parse sentence1 sentence2"
 STSB = "index genre filename year old_index source1 source2 sentence1 sentence2"

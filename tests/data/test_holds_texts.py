@@ -6,8 +6,6 @@ import pytest
 
 from keras_bert_suite.data.rows import holds_texts
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.mark.parametrize("values", [["a", "b"], [None, b"b"]])
 def test_objects_are_looked_at(values):

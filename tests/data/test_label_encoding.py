@@ -4,7 +4,6 @@ import pytest
 
 from keras_bert_suite.data.label_encoding import encode_labels, order_label_columns
 
-pytestmark = pytest.mark.backend_free
 NAMES = ["no", "yes", "maybe"]
 
 

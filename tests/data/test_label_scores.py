@@ -14,7 +14,6 @@ from keras_bert_suite.data.label_scores import (
 metrics = pytest.importorskip("sklearn.metrics")
 stats = pytest.importorskip("scipy.stats")
 
-pytestmark = pytest.mark.backend_free
 RNG = np.random.default_rng(0)
 NAMES = ["a", "b", "c", "d"]
 

@@ -9,7 +9,6 @@ from keras_bert_suite.data.label_sets import (
     read_label_sets,
 )
 
-pytestmark = pytest.mark.backend_free
 NAMES = ["a", "b", "c"]
 WANTED = [[0, 1, 0], [0, 0, 0], [1, 0, 1]]
 SETS = [["b"], [], ["a", "c"]]

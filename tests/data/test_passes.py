@@ -5,8 +5,6 @@ import pytest
 
 from keras_bert_suite.data.passes import Passes, read_batches
 
-pytestmark = pytest.mark.backend_free
-
 
 class Batches(keras.utils.PyDataset):
     """Three batches, and a record of what is asked of them."""

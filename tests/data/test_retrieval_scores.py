@@ -4,8 +4,6 @@ from sklearn.metrics import ndcg_score
 
 from keras_bert_suite.data.retrieval_scores import score_rankings
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_a_literal_example():
     rankings = [["b", "a", "c"], ["d", "e", "f"], ["g", "h", "i"]]

@@ -9,8 +9,6 @@ from keras_bert_suite.data.input_dataset import is_dataset, num_batches
 from keras_bert_suite.data.row_orders import shuffled
 from keras_bert_suite.data.rows import Rows, read_batch
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_a_batch_is_a_function_of_its_index():
     rows = Rows({"x": np.arange(10)}, {"y": np.arange(10) * 2})

@@ -8,7 +8,6 @@ from keras_bert_suite.data.row_orders import (
     shuffled_by_length,
 )
 
-pytestmark = pytest.mark.backend_free
 LENGTHS = np.random.default_rng(0).integers(1, 200, 1003)
 
 

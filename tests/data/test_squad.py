@@ -12,8 +12,6 @@ from keras_bert_suite.data.squad import (
 )
 from keras_bert_suite.tasks.answers import Answer
 
-pytestmark = pytest.mark.backend_free
-
 CONTEXT = "Ada Lovelace wrote it in 1843. Ada saw far."
 CONTENT = {
     "version": "v2.0",

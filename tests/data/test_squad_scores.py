@@ -3,8 +3,6 @@ import pytest
 
 from keras_bert_suite.data.squad_scores import find_threshold, normalize_answer, score_answers
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.mark.parametrize(
     ("text", "wanted"),

@@ -2,8 +2,6 @@ import pytest
 
 from keras_bert_suite.data.swag import read_swag
 
-pytestmark = pytest.mark.backend_free
-
 HEADER = (
     ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label"
 )

@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from keras_bert_suite.data.tables import list_label_names, read_lines, read_table
 
-pytestmark = pytest.mark.backend_free
-
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "data"
 
 

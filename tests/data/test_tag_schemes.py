@@ -15,8 +15,6 @@ from keras_bert_suite.data.tag_schemes import (
     write_tags,
 )
 
-pytestmark = pytest.mark.backend_free
-
 TAGS = ["O", *(f"{prefix}-{kind}" for prefix in "BIES" for kind in ("PER", "LOC"))]
 SENTENCES = st.lists(
     st.lists(st.sampled_from(TAGS), min_size=1, max_size=8), min_size=1, max_size=4

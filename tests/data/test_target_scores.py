@@ -4,8 +4,6 @@ import pytest
 
 from keras_bert_suite.data.target_scores import score_targets, split_words
 
-pytestmark = pytest.mark.backend_free
-
 REFERENCE = "police killed the gunman"
 
 

@@ -3,8 +3,6 @@ import pytest
 
 from keras_bert_suite.data.targets import encode_targets
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.mark.parametrize(
     "labels",

@@ -7,7 +7,7 @@ import pytest
 from child_process import finish, start
 from small_pretraining import STEPS
 
-pytestmark = [pytest.mark.backend_free, pytest.mark.long]
+pytestmark = pytest.mark.long("faults")
 
 #: Within an epoch.
 STOP = STEPS // 2 + 2

@@ -88,7 +88,7 @@ def test_answers_for_rows_that_the_devices_do_not_divide(short_runs):
     np.testing.assert_allclose(four, one, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.long
+@pytest.mark.long("faults")
 @pytest.mark.parametrize("name", sorted(n for n in RUNS if n not in SHORT and "alone" not in n))
 def test_any_division_of_devices(long_runs, name):
     check_equal(long_runs, name, STEPS)

@@ -15,7 +15,7 @@ from keras_bert_suite.training.variable_pieces import Pieces, join_pieces
 
 pytestmark = [
     pytest.mark.skipif(keras.config.backend() != "jax", reason="processes of JAX"),
-    pytest.mark.long,
+    pytest.mark.long("faults"),
 ]
 
 

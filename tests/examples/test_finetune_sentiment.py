@@ -5,7 +5,6 @@ import runpy
 from pathlib import Path
 
 import nbformat
-import pytest
 from nbclient import NotebookClient
 
 from keras_bert_cli.demo import RECIPE
@@ -14,7 +13,6 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPT = REPOSITORY / "examples" / "finetune_sentiment.py"
 
 
-@pytest.mark.broad
 def test_script(examples, monkeypatch, capsys):
     monkeypatch.chdir(examples)
     names = runpy.run_path(str(examples / SCRIPT.name))
@@ -24,7 +22,6 @@ def test_script(examples, monkeypatch, capsys):
     assert {answer.partition(": ")[0] for answer in answers} <= {"negative", "positive"}
 
 
-@pytest.mark.backend_free
 def test_notebook_runs(examples):
     notebook = nbformat.read(examples / "finetune_sentiment.ipynb", as_version=4)
     path = {"metadata": {"path": str(examples)}}
@@ -36,7 +33,6 @@ def test_notebook_runs(examples):
     assert "image/png" in picture.outputs[-1].data
 
 
-@pytest.mark.backend_free
 def test_it_is_the_recipe_of_the_demo():
     source = SCRIPT.read_text(encoding="utf-8")
     assert f"LinearWarmupDecay({RECIPE['learning_rate']:.0e}".replace("e-0", "e-") in source

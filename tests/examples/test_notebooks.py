@@ -8,8 +8,6 @@ from pathlib import Path
 import nbformat
 import pytest
 
-pytestmark = pytest.mark.backend_free
-
 REPOSITORY = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((REPOSITORY / "examples").glob("*.py"))
 MOST_BYTES = 300_000

@@ -2,12 +2,9 @@
 
 import runpy
 
-import pytest
-
 import keras_bert_suite as kbs
 
 
-@pytest.mark.broad
 def test_script(examples, monkeypatch, capsys):
     monkeypatch.chdir(examples)
     script = examples / "pretrain_corpus.py"

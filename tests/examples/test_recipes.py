@@ -7,7 +7,6 @@ import pytest
 
 # A head that no checkpoint has is named in a warning.
 pytestmark = [
-    pytest.mark.backend_free,
     pytest.mark.filterwarnings("ignore:.* has no weights for:UserWarning"),
 ]
 
@@ -49,47 +48,47 @@ def test_show_attention(run, examples):
     assert (examples / "attention.png").stat().st_size > 5000
 
 
-@pytest.mark.long
+@pytest.mark.long("examples")
 def test_serve_model(run):
     _, lines = run("serve_model.py")
     assert any(line.startswith("serving_default(text) -> ") for line in lines)
     assert float(lines[-1].split(": ")[1]) < 1e-5
 
 
-@pytest.mark.long
+@pytest.mark.long("examples")
 def test_label_emotions(run, examples):
     names, lines = run("label_emotions.py")
     assert "gratitude" in names["names"] and "macro F1" in "\n".join(lines)
     assert (examples / "emotion_thresholds.png").stat().st_size > 5000
 
 
-@pytest.mark.long
+@pytest.mark.long("examples")
 def test_date_speeches(run, examples):
     names, _ = run("date_speeches.py")
     assert len(names["years"]) == len(names["test"][0])
     assert (examples / "years.png").stat().st_size > 5000
 
 
-@pytest.mark.long
+@pytest.mark.long("examples")
 def test_guess_words(run):
     _, lines = run("guess_words.py")
     assert "God [MASK] America." in lines
 
 
-@pytest.mark.long
+@pytest.mark.long("examples")
 def test_write_titles(run):
     names, lines = run("write_titles.py")
     assert len(names["written"]) == len(names["test_titles"]) == 16
     assert f"ROUGE-L {names['scores']['rouge_l']:.1f}" in "\n".join(lines)
 
 
-@pytest.mark.long
+@pytest.mark.long("examples")
 def test_choose_endings(run):
     names, lines = run("choose_endings.py")
     assert [line[5:] for line in lines[-3:]] == [f"{names['prompt']} {e}" for e in names["endings"]]
 
 
-@pytest.mark.long
+@pytest.mark.long("examples")
 def test_search_settings(run):
     names, lines = run("search_settings.py")
     assert len(names["study"].trials) == 8 and len(names["accuracies"]) == 3

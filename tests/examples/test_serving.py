@@ -14,7 +14,7 @@ tf = pytest.importorskip("tensorflow")
 grpc = pytest.importorskip("grpc")
 pytest.importorskip("tensorflow_serving")
 
-pytestmark = pytest.mark.exporting
+pytestmark = pytest.mark.backend("tensorflow")
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "serving"
 TEXTS = ["A gripping, funny film.", "Ein schöner Film 好"]

@@ -7,8 +7,6 @@ import pytest
 
 from keras_bert_suite.files.atomic_directory import atomic_directory
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_appears_when_the_block_ends(tmp_path):
     target = tmp_path / "target"

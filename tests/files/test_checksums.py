@@ -9,8 +9,6 @@ import pytest
 from keras_bert_suite.files.atomic_file import parse_json, read_sealed_json, write_sealed_json
 from keras_bert_suite.files.checksums import CHECKSUMS, check_checksums, write_checksums
 
-pytestmark = pytest.mark.backend_free
-
 VALUE = {"steps": 6, "rate": 1e-4, "names": ["é", None], "finished": 0}
 
 

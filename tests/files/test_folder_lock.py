@@ -11,7 +11,6 @@ from keras_bert_suite.files import folder_lock
 from keras_bert_suite.files.folder_lock import lock_folder
 
 fcntl = pytest.importorskip("fcntl")
-pytestmark = pytest.mark.backend_free
 
 PROGRAM = """
 import os, subprocess, sys

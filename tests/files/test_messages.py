@@ -4,8 +4,6 @@ import pytest
 
 from keras_bert_suite.files.messages import MAX_MESSAGE, damaged, reading
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.mark.parametrize("error", [KeyError("layers"), RuntimeError("x" * 5000), TypeError("no")])
 def test_errors_name_the_file(error, tmp_path):

@@ -10,8 +10,6 @@ from keras_bert_suite.instances.epoch_stretches import (
     divide_blocks,
 )
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.mark.parametrize(("num_blocks", "num_stretches"), [(1, 1), (7, 1), (7, 3), (64, 8)])
 def test_an_epoch_visits_each_block_once(num_blocks, num_stretches):

@@ -13,8 +13,6 @@ from keras_bert_suite.instances.google_examples import GoogleExamples, write_goo
 from keras_bert_suite.instances.pretraining_batches import PretrainingBatches
 from keras_bert_suite.instances.tf_example import frame_record, serialize_example
 
-pytestmark = pytest.mark.backend_free
-
 L, P = 16, 3
 GOOGLE_FIELDS = {
     "input_ids": ("int64", L), "input_mask": ("int64", L), "segment_ids": ("int64", L),

@@ -9,8 +9,6 @@ from keras_bert_suite.corpus import token_corpus
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.instances.instance_planner import MODES, InstancePlanner
 
-pytestmark = pytest.mark.backend_free
-
 PAIRS, SOP, RELATIONS, FULL, DOC = MODES
 
 

@@ -10,8 +10,6 @@ from keras_bert_suite import TokenMasker, WordPieceTokenizer
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.instances import MixedBatches, PretrainingBatches, share_rows
 
-pytestmark = pytest.mark.backend_free
-
 TOKENIZER = WordPieceTokenizer(VOCABULARY)
 
 

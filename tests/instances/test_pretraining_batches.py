@@ -15,8 +15,6 @@ from keras_bert_suite.instances.instance_planner import MODES, InstancePlanner
 from keras_bert_suite.instances.instance_ranges import plan_rows
 from keras_bert_suite.instances.pretraining_batches import SHUFFLE_BLOCKS, PretrainingBatches
 
-pytestmark = pytest.mark.backend_free
-
 PAD, CLS, SEP = 0, 2, 3
 TOKENIZER = WordPieceTokenizer(VOCABULARY)
 

@@ -6,8 +6,6 @@ import pytest
 
 from keras_bert_suite.instances.stretch_plans import PLANS_KEPT, StretchPlans
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_a_plan_is_made_once_for_all_threads():
     made, go = [], threading.Event()

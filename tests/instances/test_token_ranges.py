@@ -1,10 +1,7 @@
 import numpy as np
-import pytest
 
 from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.instances.token_ranges import TokenRanges
-
-pytestmark = pytest.mark.backend_free
 
 
 def test_ranges_over_documents_have_a_separator_at_each_end():

@@ -248,7 +248,6 @@ def test_the_layer_returns_the_emissions():
     assert ConditionalRandomField.from_config(crf.get_config()).get_config() == crf.get_config()
 
 
-@pytest.mark.backend_free
 def test_wrong_shapes():
     with pytest.raises(ValueError, match=r"allowed must have the shape \(4, 4\), .* got \(3, 3\)"):
         ConditionalRandomField(C, allowed=np.ones((3, 3)))

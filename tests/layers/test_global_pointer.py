@@ -125,7 +125,6 @@ def test_the_loss_is_the_formula():
     assert keras.losses.deserialize(keras.losses.serialize(loss)).get_config() == loss.get_config()
 
 
-@pytest.mark.backend_free
 def test_an_odd_dimension_is_an_error():
     with pytest.raises(ValueError, match="head_dim must be an even number .* got 3"):
         GlobalPointer(2, head_dim=3)

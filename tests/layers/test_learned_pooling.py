@@ -99,7 +99,6 @@ def test_layers_are_mixed_and_joined():
     np.testing.assert_allclose(joined[1], wanted, atol=1e-6)
 
 
-@pytest.mark.backend_free
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="num_layers must be from 1 to 3, .* got 4"):
         pool(LastLayers(4), STATES, MASK)

@@ -42,7 +42,6 @@ def test_a_mask_may_number_its_tokens():
     np.testing.assert_array_equal(pool("mean", STATES, 3 * MASK), pool("mean", STATES, MASK))
 
 
-@pytest.mark.backend_free
 def test_a_pooling_is_a_name_a_layer_or_its_configuration():
     layer = get_pooling("first_last_average", name="pooling")
     assert isinstance(layer, FirstLastPooling) and name_pooling(layer) == "first_last_average"

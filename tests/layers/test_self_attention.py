@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from checkers import check_layer
 from peer_weights import randomize, to_numpy
-from tables import narrow
+from tables import everywhere_for
 
 import keras_bert_suite.layers.attention.self_attention as self_attention
 from keras_bert_suite.layers import SelfAttention
@@ -70,7 +70,7 @@ MASKS = [
 
 @pytest.mark.parametrize(
     ("path", "shape"),
-    narrow(
+    everywhere_for(
         itertools.product(["chosen", "plain"], MASKS),
         *(("chosen", shape) for shape in MASKS),
         *(("plain", shape) for shape in [(B, L), (B, 1, L), (B, HEADS, L, L)]),

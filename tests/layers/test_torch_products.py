@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch")
 linear = torch.nn.functional.linear
 
 pytestmark = [
-    pytest.mark.backend_free,
     pytest.mark.skipif(
         not hasattr(torch.ops.mkldnn, "_linear_pointwise"), reason="this PyTorch has no oneDNN"
     ),

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from checkers import check_layer
 from peer_weights import randomize, to_numpy
 
@@ -9,7 +8,6 @@ VECTORS = np.random.default_rng(0).normal(size=(3, 4, 8)).astype("float32")
 MASK = np.array([[1] * n + [0] * (4 - n) for n in (4, 2, 1)], "int32")
 
 
-@pytest.mark.broad
 def test_it_is_whole():
     check_layer(
         WindowTransformer,

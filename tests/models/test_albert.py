@@ -38,7 +38,6 @@ def test_hidden_states_and_attention_equal_transformers(tmp_path):
             np.testing.assert_allclose(ours[seen], wanted.numpy()[seen], rtol=0, atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_groups_are_those_of_transformers():
     """Its division rounds: layer 9 of 18 belongs to group 6 of 14, and not to group 7."""
     config = transformers.AlbertConfig(
@@ -58,7 +57,6 @@ def test_groups_are_those_of_transformers():
     assert share_layers(18, 14) == called
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("field", ["num_hidden_groups", "inner_group_num"])
 @pytest.mark.parametrize("value", [1, 3])
 def test_a_configuration_of_other_layers_is_refused(field, value, tmp_path):
@@ -71,14 +69,12 @@ def test_a_configuration_of_other_layers_is_refused(field, value, tmp_path):
         open_checkpoint(tmp_path / "peer")
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("arguments", [{"num_groups": 3}, {"num_groups": 0}])
 def test_impossible_groups_are_refused(arguments):
     with pytest.raises(ValueError, match="num_groups must be between 1 and num_layers=2, got"):
         AlbertBackbone(10, 2, 2, 8, 16, **arguments)
 
 
-@pytest.mark.backend_free
 def test_a_rate_for_the_head_is_written(tmp_path):
     """ALBERT's field for it has a default of its own, whatever dropout the encoder has."""
     MEMBER.save_peer(tmp_path / "peer", "ForSequenceClassification", classifier_dropout_prob=0.4)
@@ -86,7 +82,6 @@ def test_a_rate_for_the_head_is_written(tmp_path):
     assert (task.dropout, task.backbone.dropout) == (0.4, 0.2)
 
 
-@pytest.mark.backend_free
 def test_files_of_another_tokenizer_are_refused(tmp_path):
     """Packed arrays go without them."""
     MEMBER.save_peer(tmp_path / "peer", "ForSequenceClassification")

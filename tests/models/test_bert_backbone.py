@@ -17,7 +17,7 @@ from peer_weights import (
     to_numpy,
     transformers_peer,
 )
-from tables import narrow
+from tables import everywhere_for
 
 import keras_bert_suite.layers.attention.self_attention as self_attention
 from keras_bert_suite.layers import gelu_erf, gelu_tanh
@@ -143,7 +143,6 @@ def test_basics(undrawn):
     )
 
 
-@pytest.mark.broad
 def test_token_embedding_is_the_one_in_use(undrawn):
     backbone = BertBackbone(**SMALL)
     assert backbone.token_embedding is backbone.embeddings.token_embedding
@@ -155,7 +154,7 @@ def test_token_embedding_is_the_one_in_use(undrawn):
 
 @pytest.mark.parametrize(
     ("size", "activation"),
-    narrow(
+    everywhere_for(
         itertools.product(SIZES, ["gelu_erf", "gelu_tanh"]),
         *(("tiny", "gelu_erf"), ("odd", "gelu_tanh")),
     ),
@@ -168,7 +167,6 @@ def test_equals_transformers(size, activation, undrawn):
             assert_same_outputs(evaluate(ours, inputs), run_transformers(peer, inputs))
 
 
-@pytest.mark.broad
 def test_the_comparison_would_see_the_wrong_gelu(undrawn):
     exact, peer = build_pair(**SIZES["odd"], activation="gelu_erf")
     approximate = BertBackbone(**SIZES["odd"], vocabulary_size=V, max_sequence_length=20)
@@ -182,7 +180,7 @@ def test_the_comparison_would_see_the_wrong_gelu(undrawn):
 
 @pytest.mark.parametrize(
     "dials",
-    narrow(
+    everywhere_for(
         [
             dict(layer_norm_epsilon=0.1),
             dict(num_segments=5, max_sequence_length=12),
@@ -252,7 +250,7 @@ def test_bfloat16_is_near_transformers_float32(policy, activation, undrawn):
 # === The same numbers as KerasHub ===
 
 
-@pytest.mark.parametrize("size", narrow(SIZES, "odd"))
+@pytest.mark.parametrize("size", everywhere_for(SIZES, "odd"))
 def test_equals_keras_hub(size, undrawn):
     dials = {"vocabulary_size": V, "max_sequence_length": 20, "num_segments": 3, **SIZES[size]}
     peer = randomize(keras_hub.models.BertBackbone(**dials))
@@ -267,7 +265,6 @@ def test_equals_keras_hub(size, undrawn):
         )
 
 
-@pytest.mark.broad
 def test_inputs_are_keras_hubs(undrawn):
     peer = keras_hub.models.BertBackbone(**SMALL)
     ours = BertBackbone(**SMALL)
@@ -291,7 +288,7 @@ def random_weighting(size, length=12):
 
 @pytest.mark.parametrize(
     ("size", "activation"),
-    narrow([("tiny", "gelu_erf"), ("odd", "gelu_tanh")], ("odd", "gelu_tanh")),
+    everywhere_for([("tiny", "gelu_erf"), ("odd", "gelu_tanh")], ("odd", "gelu_tanh")),
 )
 def test_gradients_equal_transformers(size, activation, undrawn):
     ours, peer = build_pair(**SIZES[size], activation=activation)
@@ -355,7 +352,7 @@ def test_padding_is_never_seen(undrawn):
 
 @pytest.mark.parametrize(
     ("dropout", "attention_dropout", "random"),
-    narrow(
+    everywhere_for(
         [(0.0, None, False), (0.1, None, True), (0.1, 0.0, True), (0.0, 0.1, True)],
         *((0.0, None, False), (0.1, None, True)),
     ),
@@ -372,7 +369,6 @@ def test_dropout_acts_in_training_only(dropout, attention_dropout, random, undra
     assert (np.abs(first - kept).max() > 1e-3) == random
 
 
-@pytest.mark.broad
 def test_attention_dropout_follows_dropout_unless_set(undrawn):
     assert BertBackbone(**SMALL, dropout=0.3).attention_dropout == 0.3
     backbone = BertBackbone(**SMALL, dropout=0.3, attention_dropout=0.0)
@@ -412,7 +408,6 @@ def count_parameters(num_layers, vocabulary_size, **dials):
     return one + (num_layers - 1) * (two - one) + (vocabulary_size - 1) * dials["hidden_dim"]
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("size", BERT_SIZES)
 def test_named_sizes_have_the_published_parameters(size, undrawn):
     dials = {"vocabulary_size": 30522, **BertBackbone.sizes[size]}
@@ -423,7 +418,6 @@ def test_named_sizes_have_the_published_parameters(size, undrawn):
     assert count == PUBLISHED_PARAMETERS.get(size, count)
 
 
-@pytest.mark.broad
 def test_from_size_passes_every_dial_on(undrawn):
     backbone = BertBackbone.from_size("tiny", V, activation="gelu", num_segments=3, dropout=0.2)
     assert backbone.count_params() == count_parameters(
@@ -469,13 +463,11 @@ def test_a_sequence_too_long_is_an_error():
         backbone.predict(random_inputs(13), verbose=0)
 
 
-@pytest.mark.broad
 def test_heads_that_do_not_divide_are_an_error():
     with pytest.raises(ValueError, match="num_heads=3 and hidden_dim=16"):
         BertBackbone(**{**SMALL, "num_heads": 3})
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("cls", "name", "value"),
     [
@@ -502,7 +494,6 @@ def test_sizes_that_are_none_are_an_error(cls, name, value):
         cls(**{**SMALL, name: value})
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("cls", "name", "values"),
     [
@@ -525,14 +516,12 @@ def test_numbers_that_cannot_be_right_are_an_error(cls, name, values):
             cls(**{**SMALL, name: value})
 
 
-@pytest.mark.broad
 @pytest.mark.parametrize("activation", ["glue", 3])
 def test_unknown_activation_is_an_error(activation):
     with pytest.raises(ValueError, match=f"gelu_tanh.*got {activation!r}"):
         BertBackbone(**SMALL, activation=activation)
 
 
-@pytest.mark.broad
 def test_unknown_size_is_an_error():
     with pytest.raises(ValueError, match="tiny, mini.*got 'huge'"):
         BertBackbone.from_size("huge", V)
@@ -541,7 +530,6 @@ def test_unknown_size_is_an_error():
 # === Activations by name ===
 
 
-@pytest.mark.broad
 @pytest.mark.parametrize(
     ("name", "function"),
     [
@@ -562,6 +550,5 @@ def test_activation_survives_the_configuration(name, function):
         assert all(block.activation is function for block in model.transformer_layers)
 
 
-@pytest.mark.broad
 def test_the_default_is_googles_tanh():
     assert BertBackbone(**SMALL).activation is gelu_tanh

@@ -29,7 +29,7 @@ def of_every_kind(*everywhere):
             pytest.param(
                 member,
                 id=name,
-                marks=pytest.mark.broad if everywhere and name not in everywhere else [],
+                marks=() if everywhere and name not in everywhere else [],
             )
             for name, member in MEMBERS.items()
         ],
@@ -64,7 +64,6 @@ def test_encoder_equals_transformers(living, tmp_path):
         assert getattr(saved, name) == getattr(original, name), name
 
 
-@pytest.mark.backend_free  # The names are those of every backend.
 @pytest.mark.parametrize("head", TASKS)
 def test_heads_equal_transformers(living, head, tmp_path):
     if head not in living.heads:
@@ -109,7 +108,7 @@ def test_saved_and_opened_again(member, tmp_path):
         np.testing.assert_allclose(again.predict(texts, verbose=0), expected, rtol=0, atol=1e-6)
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 @of_every_kind("modernbert")
 def test_served_from_strings(member, tmp_path):
     member.save_peer(tmp_path / "peer", "ForSequenceClassification")
@@ -123,8 +122,8 @@ def test_served_from_strings(member, tmp_path):
     np.testing.assert_allclose(got.numpy(), to_numpy(expected), rtol=0, atol=1e-6)
 
 
-@pytest.mark.long
-@pytest.mark.exporting
+@pytest.mark.long("combinations")
+@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize("file_format", PORTABLE)
 @pytest.mark.parametrize("kind", ["albert", "roformer", "nezha", "modernbert", "longformer"])
 def test_portable_formats(kind, file_format, tmp_path):

@@ -50,7 +50,6 @@ SIZES = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 6
 V = MEMBER.vocabulary_size
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(("size", "millions"), [("base", 149), ("large", 435)])
 def test_sizes_have_the_parameters_of_the_released_models(size, millions, monkeypatch):
     zeros = keras.initializers.Zeros()  # To draw weights takes seconds.
@@ -89,7 +88,6 @@ def make_rows(length):
     }
 
 
-@pytest.mark.backend_free  # tests/models/test_family.py has rows of several blocks everywhere.
 @pytest.mark.parametrize("length", [3, 13, 24, 31])
 def test_rows_of_any_length_equal_transformers(length, tmp_path):
     """Shorter than a window, and no multiple of it."""
@@ -105,7 +103,6 @@ def test_rows_of_any_length_equal_transformers(length, tmp_path):
         np.testing.assert_allclose(got[seen], expected[seen], rtol=0, atol=1e-5)
 
 
-@pytest.mark.backend_free
 @pytest.mark.filterwarnings("ignore:.*heads? of the pretrainer")
 @pytest.mark.parametrize("head", MEMBER.heads)
 def test_a_task_has_the_global_tokens_of_transformers(head, tmp_path):
@@ -132,7 +129,6 @@ def test_a_task_has_the_global_tokens_of_transformers(head, tmp_path):
     np.testing.assert_allclose(got, expected.detach().numpy(), rtol=0, atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_a_preset_of_another_task_gets_the_global_tokens_of_the_new_one(tmp_path):
     packer = SegmentPacker(BytePairTokenizer(make_vocabulary(), MERGES), 16)
     backbone = LongformerBackbone(V, **SIZES, attention_window=4, max_sequence_length=16)
@@ -194,7 +190,6 @@ def test_too_many_global_tokens():
         task.fit(inputs, np.array([0, 1]), verbose=0)
 
 
-@pytest.mark.broad
 def test_attention_equals_the_formula_in_memory_linear_in_the_length(monkeypatch):
     """`compute_probabilities` fills the array of all pairs of tokens; the layer never does."""
     sizes = []
@@ -241,9 +236,9 @@ def test_attention_equals_the_formula_in_memory_linear_in_the_length(monkeypatch
 @pytest.mark.parametrize(
     "task",
     [
-        pytest.param("questions", marks=pytest.mark.broad),
+        pytest.param("questions", marks=()),
         *(
-            pytest.param(task, marks=pytest.mark.long)
+            pytest.param(task, marks=pytest.mark.long("combinations"))
             for task in (
                 "texts",
                 "words",
@@ -278,7 +273,6 @@ def test_every_kind_of_head_trains_with_remat(task):
         assert len(predict(model, x=predicted_columns(model, x))) == NUM_ROWS
 
 
-@pytest.mark.backend_free
 def test_a_mask_of_global_tokens_in_packed_rows_of_a_task():
     """The mask stays in the shape of the batch, and a `fit` takes it among the packed arrays."""
     losses = []
@@ -296,7 +290,7 @@ def test_a_mask_of_global_tokens_in_packed_rows_of_a_task():
     np.testing.assert_allclose(*losses, rtol=1e-5)
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_onnx(tmp_path):
     """The sizes of rows are open, so windows are computed block by block."""
     pytest.importorskip("tf2onnx")
@@ -314,7 +308,6 @@ def test_onnx(tmp_path):
 # === An encoder that a Longformer continues ===
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("kind", [BertBackbone, RobertaBackbone])
 def test_within_the_window_it_computes_what_the_encoder_does(kind):
     encoder = randomize(kind(V, **SIZES, max_sequence_length=10))
@@ -347,7 +340,6 @@ def test_within_the_window_it_computes_what_the_encoder_does(kind):
     assert ("segment_ids" in again.input) == (kind is BertBackbone)
 
 
-@pytest.mark.backend_free
 def test_a_continued_roberta_is_read_by_transformers(tmp_path):
     encoder = randomize(RobertaBackbone(V, **SIZES, max_sequence_length=10))
     longformer = LongformerBackbone.from_encoder(
@@ -362,7 +354,6 @@ def test_a_continued_roberta_is_read_by_transformers(tmp_path):
     np.testing.assert_allclose(got[seen], expected[seen], rtol=0, atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_models_that_cannot_be(tmp_path):
     with pytest.raises(ValueError, match="even number of at least 2, or 2 of them.* got 5"):
         LongformerBackbone(V, **SIZES, attention_window=5)
@@ -405,7 +396,6 @@ def test_models_that_cannot_be(tmp_path):
         save_keras_hub(longformer, tmp_path / "preset")
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("windows", [5, [4], "4", [4, 3], True])
 def test_windows_of_a_file_that_cannot_be(windows, tmp_path):
     MEMBER.save_peer(tmp_path)
@@ -415,7 +405,6 @@ def test_windows_of_a_file_that_cannot_be(windows, tmp_path):
         LongformerBackbone.from_preset(tmp_path)
 
 
-@pytest.mark.backend_free
 def test_attentions_are_those_of_transformers(tmp_path):
     peer = MEMBER.save_peer(tmp_path, attn_implementation="eager")
     backbone = LongformerBackbone.from_preset(tmp_path)

@@ -59,7 +59,6 @@ def test_a_checkpoint_of_a_mixture_keeps_its_segments():
         np.testing.assert_array_equal(to_numpy(learned), to_numpy(table)[rows])
 
 
-@pytest.mark.backend_free
 def test_errors():
     with pytest.raises(ValueError, match="must be one of bidirectional.*got 'causal'"):
         change_pattern(BertBackbone(**SIZES), "causal")

@@ -48,7 +48,6 @@ def list_layouts(model):
     return layouts
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("kind", MEMBERS)
 def test_every_model_has_a_table(kind):
     member = MEMBERS[kind]
@@ -74,7 +73,6 @@ def test_every_model_has_a_table(kind):
             assert (with_adapters[path[:-1] + "b"] or (None,))[-1] == kernel[1]
 
 
-@pytest.mark.backend_free
 def test_every_task_has_a_table():
     tasks = [make_task(name, "SegmentPacker")[0] for name in TASKS]
     tasks.append(ElectraPretrainer(ElectraBackbone(**SIZES, embedding_dim=4)))
@@ -86,7 +84,6 @@ def test_every_task_has_a_table():
         assert layouts.get("masked_lm/bias", (MODEL,)) == (MODEL,)
 
 
-@pytest.mark.backend_free
 def test_outputs_of_layers_have_no_layout():
     """Keras would bring the outputs to the layout of a weight."""
     for task in (make_task("pretraining", "none")[0], ElectraBackbone(**SIZES, embedding_dim=4)):

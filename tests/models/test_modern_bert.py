@@ -17,7 +17,7 @@ from small_tasks import (
     predict,
     predicted_columns,
 )
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     ModernBertBackbone,
@@ -36,7 +36,6 @@ MEMBER = MEMBERS["modernbert"]
 SIZES = {"num_layers": 4, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 6}
 
 
-@pytest.mark.backend_free
 def test_the_defaults_are_those_of_the_base_size():
     sizes = ModernBertBackbone.sizes["base"]
     names = {"num_layers": "num_hidden_layers", "num_heads": "num_attention_heads"}
@@ -45,7 +44,6 @@ def test_the_defaults_are_those_of_the_base_size():
     assert config.to_dict() == transformers.ModernBertConfig().to_dict()
 
 
-@pytest.mark.backend_free
 def test_unknown_size_pooling_or_layer_type():
     with pytest.raises(ValueError, match="size must be one of base, large, got 'tiny'"):
         ModernBertBackbone.from_size("tiny", vocabulary_size=9)
@@ -72,7 +70,6 @@ def test_rows_of_several_blocks_equal_transformers(tmp_path):
     np.testing.assert_allclose(got[mask == 1], expected[mask == 1], rtol=0, atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_mean_pooling_and_biases(tmp_path):
     biases = {name: True for name in ("attention_bias", "mlp_bias", "norm_bias", "classifier_bias")}
     peer = MEMBER.save_peer(
@@ -87,7 +84,6 @@ def test_mean_pooling_and_biases(tmp_path):
     assert again.classifier_pooling == "mean" and all(getattr(again, name) for name in biases)
 
 
-@pytest.mark.backend_free
 def test_files_of_older_versions(tmp_path):
     """They have numbers in place of `layer_types` and `rope_parameters`."""
     MEMBER.save_peer(tmp_path, num_hidden_layers=4, layer_types=None)
@@ -103,7 +99,6 @@ def test_files_of_older_versions(tmp_path):
     assert got["layer_types"] == [full, local, local, full]
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
@@ -124,7 +119,6 @@ def test_dials_that_we_do_not_have(fields, message, tmp_path):
         ModernBertBackbone.from_preset(tmp_path)
 
 
-@pytest.mark.backend_free
 def test_the_head_of_pretraining_is_there_for_fine_tuning(tmp_path):
     """As in transformers, whose heads all have the layer `head`."""
     peer = MEMBER.save_peer(tmp_path, "ForMaskedLM")
@@ -152,9 +146,9 @@ def test_the_shared_head_is_trained_once_and_saved_once(tmp_path):
 @pytest.mark.parametrize(
     "task",
     [
-        *narrow(["texts", "words", "masks"]),
+        *everywhere_for(["texts", "words", "masks"]),
         *(
-            pytest.param(task, marks=pytest.mark.long)
+            pytest.param(task, marks=pytest.mark.long("combinations"))
             for task in ("questions", "choices", "vectors")
         ),
     ],
@@ -172,7 +166,7 @@ def test_every_kind_of_head_trains_with_remat(task):
     assert len(predict(model, x=predicted_columns(model, x))) == NUM_ROWS
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_onnx(tmp_path):
     """The sizes of rows are open, so a local layer is computed block by block."""
     pytest.importorskip("tf2onnx")
@@ -186,7 +180,6 @@ def test_onnx(tmp_path):
         np.testing.assert_allclose(got, to_numpy(expected), rtol=0, atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_attentions_and_hidden_states_are_those_of_transformers(tmp_path):
     """The last hidden states come after the last norm."""
     peer = MEMBER.save_peer(tmp_path, attn_implementation="eager")
@@ -205,7 +198,6 @@ def test_attentions_and_hidden_states_are_those_of_transformers(tmp_path):
             np.testing.assert_allclose(ours[1], theirs, rtol=0, atol=1e-5, err_msg=name)
 
 
-@pytest.mark.backend_free
 def test_a_mix_of_all_layers_trains_the_last_norm():
     classifier = TextClassifier(
         ModernBertBackbone(9, **SIZES), num_classes=2, pooling=ScalarMix(), preprocessor=None
@@ -214,7 +206,6 @@ def test_a_mix_of_all_layers_trains_the_last_norm():
     assert any(path.startswith("pooler/") for path in classifier.idle_paths)
 
 
-@pytest.mark.backend_free
 def test_kerashub_has_no_such_model(tmp_path):
     with pytest.raises(ValueError, match="computes the same as ModernBertBackbone"):
         save_keras_hub(ModernBertBackbone(9, **SIZES), tmp_path / "preset")

@@ -16,8 +16,6 @@ from keras_bert_suite import (
     RoFormerBackbone,
 )
 
-pytestmark = pytest.mark.backend_free
-
 #: (class, size, vocabulary) -> (the prefix of transformers' class, millions of parameters). The
 #: papers give 12, 18, 60 and 235 million for ALBERT, 149 and 395 million for ModernBERT.
 COUNTED = {

@@ -68,7 +68,6 @@ def test_encoder_equals_transformers(tmp_path):
     )
 
 
-@pytest.mark.backend_free  # The names are those of every backend.
 @pytest.mark.parametrize("head", TASKS)
 def test_heads_equal_transformers(head, tmp_path):
     MEMBER.save_peer(tmp_path / "peer", head)
@@ -102,7 +101,6 @@ def test_heads_equal_transformers(head, tmp_path):
         np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("save", [save_google_tf1, save_keras_hub])
 def test_formats_without_relative_positions_refuse_it(save, tmp_path):
     """Every weight of NEZHA has a name in these formats, but they would compute a BERT."""

@@ -39,7 +39,6 @@ def count_parameters(cls, num_layers, **sizes):
     return encoder + (num_layers - 1) * layer + (30522 - 1) * one.embedding_dim
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(("cls", "size"), PUBLISHED)
 def test_named_sizes_have_the_published_parameters(cls, size):
     sizes = cls.sizes[size]
@@ -92,7 +91,6 @@ def test_another_task_of_ernie_equals_transformers(tmp_path):
         save_hugging_face(backbone, tmp_path / "again")
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("dropout", [0.2, 0.5])
 def test_dropout_before_the_head_of_distil_bert(dropout, tmp_path):
     """transformers has 0.2 where config.json has no such field, and we write no needless field."""
@@ -105,7 +103,6 @@ def test_dropout_before_the_head_of_distil_bert(dropout, tmp_path):
     assert config.seq_classif_dropout == dropout
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("cls", [DistilBertBackbone, ElectraBackbone, ErnieBackbone])
 def test_googles_format_holds_a_bert_alone(cls, tmp_path):
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
@@ -116,7 +113,6 @@ def test_googles_format_holds_a_bert_alone(cls, tmp_path):
     assert not (tmp_path / "google").exists()
 
 
-@pytest.mark.backend_free
 def test_constants_of_distil_bert(tmp_path):
     sizes = {"num_layers": 1, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     for change, message in (

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import to_numpy
-from tables import narrow
+from tables import everywhere_for
 
 import keras_bert_suite as kbs
 from keras_bert_suite.layers import transformer_block
@@ -68,7 +68,7 @@ def check(task, monkeypatch, tolerance=1e-5, **kwargs):
 
 @pytest.mark.parametrize(
     ("dtype", "dropout"),
-    narrow(
+    everywhere_for(
         itertools.product(["float32", "mixed_bfloat16"], [0.0, 0.1]),
         ("float32", 0.1),
     ),
@@ -79,7 +79,7 @@ def test_same_step(dtype, dropout, monkeypatch):
 
 @pytest.mark.parametrize(
     "backbone",
-    narrow(
+    everywhere_for(
         [kbs.BertBackbone, kbs.AlbertBackbone, kbs.NezhaBackbone, kbs.RoFormerBackbone],
         *(kbs.AlbertBackbone, kbs.NezhaBackbone),
     ),
@@ -89,7 +89,7 @@ def test_same_step_on_packed_rows(backbone, monkeypatch):
     check(make_task(dropout=0.0, backbone=backbone), monkeypatch, sequence_packing=True)
 
 
-@pytest.mark.parametrize("kind", narrow(["frozen", "lora"], "lora"))
+@pytest.mark.parametrize("kind", everywhere_for(["frozen", "lora"], "lora"))
 def test_same_step_of_some_weights(kind, monkeypatch):
     task = make_task()
     if kind == "lora":

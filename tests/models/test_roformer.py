@@ -22,7 +22,6 @@ V, H, HEADS, INNER = len(PIECES), 8, 2, 16
 WORDS = "roformer.embeddings.word_embeddings.weight"
 
 pytestmark = [
-    pytest.mark.backend_free,
     pytest.mark.filterwarnings("ignore:.*has no weights for"),
 ]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from keras import ops
 from small_texts import TINY
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import BertBackbone, Pretrainer, TextClassifier
 
@@ -54,7 +54,7 @@ def states_of(backbone):
     return {**states, **{weight.path: weight.trainable for weight in backbone.weights}}
 
 
-@pytest.mark.parametrize("freeze", narrow(FREEZES, freeze_all_but_the_last_block))
+@pytest.mark.parametrize("freeze", everywhere_for(FREEZES, freeze_all_but_the_last_block))
 def test_saved_and_loaded(tmp_path, freeze):
     backbone = BertBackbone(**TINY)
     freeze(backbone)
@@ -148,7 +148,7 @@ def freeze_all_but_the_head(task):
 
 @pytest.mark.parametrize(
     "freeze",
-    narrow(
+    everywhere_for(
         [
             freeze_classifier,
             freeze_part_of_a_head,

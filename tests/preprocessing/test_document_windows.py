@@ -6,8 +6,6 @@ from keras_bert_suite import SegmentPacker, WordPieceTokenizer
 from keras_bert_suite.preprocessing.document_windows import choose_windows, pack_documents
 from keras_bert_suite.preprocessing.packing import NUMPY
 
-pytestmark = pytest.mark.backend_free
-
 DOCUMENTS = ["good bad good plot film", "", "film " * 11, "good"]
 
 

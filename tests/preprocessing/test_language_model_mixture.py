@@ -33,7 +33,6 @@ def assert_same(one, other):
         assert one[name].dtype == other[name].dtype
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("kind", SEGMENTS)
 def test_literal_segments(kind):
     """The segments are those of unilm-v1; masks and the rest of a batch are the masker's."""
@@ -48,7 +47,6 @@ def test_literal_segments(kind):
     assert_same(rest, {name: masked[name] for name in rest})
 
 
-@pytest.mark.backend_free
 def test_shares():
     """Chi-squared tests of the shares, and that kinds are independent of epochs and masks."""
     masker = TokenMasker(TOKENIZER, seed=1)
@@ -65,7 +63,7 @@ def test_shares():
     np.testing.assert_array_equal(mixture.draw_kinds(rows[::-7], 1), kinds[1][::-7])
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_tensorflow_equals_numpy():
     tf = pytest.importorskip("tensorflow")
     mixture, batch = LanguageModelMixture(TokenMasker(TOKENIZER)), make_pairs()
@@ -82,7 +80,6 @@ def test_tensorflow_equals_numpy():
         list(rows.map(lambda i, row: mixture(row, i)))
 
 
-@pytest.mark.backend_free
 def test_copies():
     mixture = LanguageModelMixture(
         TokenMasker(TOKENIZER, unit="word", seed=3), {"seq2seq": 0.5, "left_to_right": 0.5}
@@ -95,7 +92,6 @@ def test_copies():
         assert_same(twin(make_pairs(), np.arange(8)), wanted)
 
 
-@pytest.mark.backend_free
 def test_errors():
     masker = TokenMasker(TOKENIZER)
     with pytest.raises(ValueError, match="kinds of rows are .*, got 'causal'"):

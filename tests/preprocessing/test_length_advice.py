@@ -7,8 +7,6 @@ from small_texts import VOCABULARY
 from keras_bert_suite import SegmentPacker, WordPieceTokenizer
 from keras_bert_suite.preprocessing.length_advice import LengthCut, advise_length
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.fixture(scope="module")
 def packer():

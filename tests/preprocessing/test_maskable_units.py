@@ -17,8 +17,6 @@ from keras_bert_suite.preprocessing.masking.maskable_units import (
     join_characters,
 )
 
-pytestmark = pytest.mark.backend_free
-
 
 def flags(text):
     """ "10 1" -> [[True, False], [True]], as one array if the rows are of one length."""

@@ -49,7 +49,6 @@ def tokenizer():
     return WordPieceTokenizer(VOCABULARY)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("phrases", [["good film", "uns"], tag_films])
 def test_phrases_are_masked_as_a_whole(tokenizer, phrases):
     masker = TokenMasker(tokenizer, unit="word", phrases=phrases, max_predictions=2, rate=1.0)
@@ -60,7 +59,6 @@ def test_phrases_are_masked_as_a_whole(tokenizer, phrases):
     assert stats.binomtest(int(flags[:, 0].sum()), 300, 1 / 3).pvalue > 0.01
 
 
-@pytest.mark.backend_free
 def test_phrases_of_chinese_words():
     tokenizer = WordPieceTokenizer(CHINESE)
     masker = TokenMasker(
@@ -83,7 +81,6 @@ def test_phrases_of_chinese_words():
     }
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("unit", ["token", "word", "span", "ngram"])
 def test_units_are_drawn_by_their_weights(tokenizer, unit):
     """Two of four words, without replacement: the exact probability of each pair."""
@@ -104,7 +101,6 @@ def test_units_are_drawn_by_their_weights(tokenizer, unit):
     assert stats.chisquare(counts, wanted).pvalue > 0.01
 
 
-@pytest.mark.backend_free
 def test_similar_words_literally(tokenizer):
     batch = pack("good film good ##s good", "film [SEP] un ##s good ##s")
     masked = TokenMasker(
@@ -117,7 +113,6 @@ def test_similar_words_literally(tokenizer):
     assert masked["mask_ids"][0, :5].tolist() == [GOOD, FILM, GOOD, S, GOOD]
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("unit", ["word", "span", "ngram"])
 def test_shares_of_macbert(tokenizer, unit):
     batch = repeat(pack("good ##s"), 30_000)
@@ -132,7 +127,6 @@ def test_shares_of_macbert(tokenizer, unit):
     assert stats.chisquare([similar, kept, 30_000 - similar - kept], wanted).pvalue > 0.01
 
 
-@pytest.mark.backend_free
 def test_a_word_without_a_similar_word_becomes_random_tokens(tokenizer):
     # "bad" has a similar word, of two tokens.
     batch = repeat(pack("bad"), 20_000)
@@ -145,7 +139,6 @@ def test_a_word_without_a_similar_word_becomes_random_tokens(tokenizer):
     assert stats.chisquare(counts, wanted * 20_000).pvalue > 0.01
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_a_row_is_masked_alike_in_whatever_batch(tokenizer, name):
     masker = TokenMasker(tokenizer, rate=0.4, seed=5, **ARGUMENTS[name])
@@ -160,7 +153,6 @@ def test_a_row_is_masked_alike_in_whatever_batch(tokenizer, name):
     assert masker(empty, np.zeros(0, int))["mask_ids"].shape[0] == 0
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_saved_and_sent(tokenizer, name):
     masker = TokenMasker(tokenizer, rate=0.4, **ARGUMENTS[name], name="masker")
@@ -175,7 +167,6 @@ def test_saved_and_sent(tokenizer, name):
     assert_same_rows(wanted, twin(batch, np.arange(16)))
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_tensorflow_equals_numpy(tokenizer, name):
     tf = pytest.importorskip("tensorflow")
@@ -187,7 +178,6 @@ def test_tensorflow_equals_numpy(tokenizer, name):
     assert set(OUTPUTS) <= set(masked)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [

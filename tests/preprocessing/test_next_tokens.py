@@ -21,7 +21,6 @@ TOKENIZER = WordPieceTokenizer(VOCABULARY)
 OUTPUTS = ("mask_positions", "mask_ids", "mask_weights")
 
 
-@pytest.mark.backend_free
 def test_literal_predictions():
     batch = {
         "token_ids": np.array([[2, 7, 8, 3], [2, 9, 3, 0]], "int32"),
@@ -38,7 +37,7 @@ def test_literal_predictions():
         np.testing.assert_array_equal(single[name], listed[name][1])
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_tensorflow_equals_numpy():
     tf = pytest.importorskip("tensorflow")
     targets, packer = NextTokenTargets(TOKENIZER), SegmentPacker(TOKENIZER, 12)
@@ -51,7 +50,6 @@ def test_tensorflow_equals_numpy():
         assert got[name].dtype == wanted[name].dtype
 
 
-@pytest.mark.backend_free
 def test_copies_and_errors():
     targets = NextTokenTargets(TOKENIZER, dynamic=False)
     sent = pickle.loads(pickle.dumps(targets))

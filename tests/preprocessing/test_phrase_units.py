@@ -13,8 +13,6 @@ from keras_bert_suite.preprocessing.masking.phrase_units import (
     check_phrases,
 )
 
-pytestmark = pytest.mark.backend_free
-
 LETTERS = "abcd"
 VOCABULARY = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS, *(f"##{c}" for c in LETTERS)]
 

@@ -29,7 +29,6 @@ def truncate_like_google(first, second, budget):
     return first, second
 
 
-@pytest.mark.backend_free
 def test_one_text_literally(tokenizer):
     packed = SegmentPacker(tokenizer, padding_lengths=None)(["the film", "good"])
     assert packed["token_ids"].tolist() == [
@@ -41,7 +40,6 @@ def test_one_text_literally(tokenizer):
     assert {array.dtype for array in packed.values()} == {np.dtype("int32")}
 
 
-@pytest.mark.backend_free
 def test_pair_literally(tokenizer):
     packed = SegmentPacker(tokenizer, sequence_length=8).pack(["a film"], ["it was not good !"])
     # Of 5 places the second text loses until both fit: 2 and 3.
@@ -49,7 +47,6 @@ def test_pair_literally(tokenizer):
     assert packed["segment_ids"].tolist() == [[0, 0, 0, 0, 1, 1, 1, 1]]
 
 
-@pytest.mark.backend_free
 def test_longest_first_is_googles_loop():
     lengths = np.array([(a, b) for a in range(14) for b in range(14)], "int32")
     for budget in (1, 2, 7, 10, 27):
@@ -59,7 +56,6 @@ def test_longest_first_is_googles_loop():
             assert (kept_a, kept_b) == tuple(map(len, wanted)), (a, b, budget)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("truncation", "first", "second"),
     [("only_first", 1, 5), ("only_second", 4, 2), ("longest_first", 3, 3)],
@@ -69,7 +65,6 @@ def test_which_segment_gives_way(truncation, first, second):
     assert [int(k[0]) for k in kept] == [first, second]
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("truncation", "wanted"),
     [
@@ -102,7 +97,6 @@ def test_default_padding_lengths(tokenizer, monkeypatch):
         assert pack() == (2, 24)
 
 
-@pytest.mark.backend_free
 def test_padding_lengths(tokenizer):
     texts = ["good " * 20, "good"]
     assert SegmentPacker(tokenizer, padding_lengths=None)(texts)["token_ids"].shape == (2, 22)
@@ -114,13 +108,11 @@ def test_padding_lengths(tokenizer):
     assert SegmentPacker(tokenizer, 20)(texts)["token_ids"].shape == (2, 20)
 
 
-@pytest.mark.backend_free
 def test_one_row_without_a_batch(tokenizer):
     packed = SegmentPacker(tokenizer, sequence_length=8)("the film")
     assert packed["token_ids"].tolist() == [CLS, *ids("the film"), SEP, PAD, PAD, PAD, PAD]
 
 
-@pytest.mark.backend_free
 def test_nothing_to_see(tokenizer):
     packer = SegmentPacker(tokenizer, padding_lengths=None)
     for texts in (["", "   ", "\t\n"], np.array(["", "", ""])):
@@ -128,7 +120,6 @@ def test_nothing_to_see(tokenizer):
     assert packer([])["token_ids"].shape == (0, 1)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("segments", [1, 2, 3])
 @pytest.mark.parametrize("truncation", ["longest_first", "only_first", "head", "tail", "head_tail"])
 def test_graph_equals_eager(tokenizer, segments, truncation):
@@ -145,7 +136,6 @@ def test_graph_equals_eager(tokenizer, segments, truncation):
         np.testing.assert_array_equal(next(iter(dataset))[name], wanted)
 
 
-@pytest.mark.backend_free
 def test_it_is_called_as_a_kerashub_preprocessor(tokenizer):
     """The same elements mapped through KerasHub's preprocessor and through ours."""
     tf = pytest.importorskip("tensorflow")
@@ -176,7 +166,6 @@ def test_it_is_called_as_a_kerashub_preprocessor(tokenizer):
     assert labels.numpy().tolist() == [b"pos"] * 8
 
 
-@pytest.mark.backend_free
 def test_rows_of_a_tensorflow_dataset_can_be_batched_later(tokenizer):
     tf = pytest.importorskip("tensorflow")
     packer = SegmentPacker(tokenizer, sequence_length=12)
@@ -196,7 +185,6 @@ def test_config_round_trip(tokenizer):
     assert twin.get_config() == packer.get_config()
 
 
-@pytest.mark.backend_free
 def test_the_default_head_follows_the_length(tokenizer):
     """It was 128 at every length, and nothing of the end was kept in 130 tokens."""
     packer = SegmentPacker(tokenizer, truncation="head_tail")
@@ -210,7 +198,6 @@ def test_the_default_head_follows_the_length(tokenizer):
     assert SegmentPacker(tokenizer, 64, "head_tail", 50).get_config()["head_length"] == 50
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -223,7 +210,6 @@ def test_bad_arguments(tokenizer, arguments, error):
         SegmentPacker(tokenizer, **arguments)
 
 
-@pytest.mark.backend_free
 def test_bad_calls(tokenizer):
     with pytest.raises(ValueError, match=r"same number of texts, got \[1, 2\]"):
         SegmentPacker(tokenizer).pack(["a"], ["a", "b"])
@@ -236,7 +222,6 @@ def test_bad_calls(tokenizer):
         SegmentPacker(tokenizer, sequence_length=4).pack(["a"], ["a"], ["a"])
 
 
-@pytest.mark.backend_free
 def test_equals_googles_features_of_mrpc(shared_data):
     tf = pytest.importorskip("tensorflow")
     tokenizer = WordPieceTokenizer(shared_data / "vocab" / "bert-base-uncased" / "vocab.txt")

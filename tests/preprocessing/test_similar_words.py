@@ -6,8 +6,6 @@ from keras_bert_suite import WordPieceTokenizer, find_similar_words
 from keras_bert_suite.preprocessing.masking import similar_words
 from keras_bert_suite.preprocessing.masking.similar_words import SimilarWords, check_similar_words
 
-pytestmark = pytest.mark.backend_free
-
 WORDS = ["good", "bad", "dull", "film", "plot", "uns", "goods", "the", "was", "and"]
 
 

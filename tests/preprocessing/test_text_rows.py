@@ -8,8 +8,6 @@ from keras_bert_suite.preprocessing.text_rows import (
     split_packed,
 )
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_texts_of_a_row_are_neighbours():
     import tensorflow as tf

@@ -66,7 +66,6 @@ def tokenizer():
     return WordPieceTokenizer(VOCABULARY)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("unit", UNITS)
 def test_everything_is_masked_literally(tokenizer, unit):
     masker = TokenMasker(tokenizer, rate=1.0, unit=unit, mask_token_rate=1.0, random_token_rate=0.0)
@@ -82,7 +81,6 @@ def test_everything_is_masked_literally(tokenizer, unit):
     assert [masked[name].dtype for name in OUTPUTS] == ["int32", "int32", "int32", "float32"]
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("unit", ["word", "span", "ngram"])
 def test_words_that_exceed_the_number_are_skipped(tokenizer, unit):
     masker = TokenMasker(tokenizer, unit=unit, max_predictions=2, rate=1.0)
@@ -91,7 +89,6 @@ def test_words_that_exceed_the_number_are_skipped(tokenizer, unit):
     assert masked["mask_positions"].tolist() == [[4, 5]] * 50
 
 
-@pytest.mark.backend_free
 def test_nothing_to_choose(tokenizer):
     for unit in UNITS:
         masked = TokenMasker(tokenizer, unit=unit)(pack("[UNK] [SEP] [MASK]", "good"), [0, 1])
@@ -108,7 +105,6 @@ def test_nothing_to_choose(tokenizer):
         )
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("max_predictions", [None, 76])
 def test_google_counts_for_every_length(tokenizer, max_predictions):
     lengths = range(3, 513)
@@ -119,7 +115,6 @@ def test_google_counts_for_every_length(tokenizer, max_predictions):
     assert masked["mask_positions"].shape[1] == (max_predictions or 77)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("unit", UNITS)
 def test_what_must_hold_of_every_mask(tokenizer, unit):
     batch = pack_reviews(2000)
@@ -143,7 +138,6 @@ def test_what_must_hold_of_every_mask(tokenizer, unit):
             assert all(len(set(flag[word])) == 1 for word in words_of(row))
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("unit", UNITS)
 def test_positions_are_uniform(tokenizer, unit):
     batch = repeat(pack("the film was good and a dull plot"), 20_000)
@@ -153,7 +147,6 @@ def test_positions_are_uniform(tokenizer, unit):
     assert stats.chisquare(counts[1:]).pvalue > 0.01
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("unit", UNITS)
 def test_shares_of_mask_random_and_unchanged(tokenizer, unit):
     # One token a row: of a span only its first draw counts.
@@ -168,7 +161,6 @@ def test_shares_of_mask_random_and_unchanged(tokenizer, unit):
     assert stats.chisquare(counts, wanted).pvalue > 0.01
 
 
-@pytest.mark.backend_free
 def test_kinds_are_drawn_for_each_piece_or_for_each_span(tokenizer):
     batch = repeat(pack("good ##s ##s ##s"), 5000)
     rates = {"rate": 1.0, "mask_token_rate": 0.5, "random_token_rate": 0.0}
@@ -181,7 +173,6 @@ def test_kinds_are_drawn_for_each_piece_or_for_each_span(tokenizer):
         assert stats.chisquare(counts, np.array(wanted) / sum(wanted) * 5000).pvalue > 0.01
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("unit", ["token", "span"])
 @pytest.mark.parametrize("random_tokens", ["ordinary", "vocabulary"])
 def test_random_tokens_are_uniform(unit, random_tokens):
@@ -218,7 +209,6 @@ def mask_like_google(token_ids, whole_words, rate, rng):
     return columns
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("unit", ["token", "word"])
 def test_word_lengths_and_counts_are_distributed_as_googles(tokenizer, unit):
     batch = pack_reviews(6000, seed=1)
@@ -248,7 +238,6 @@ def segment_film(text):
     ]
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("unit", ["word", "span", "ngram"])
 def test_chinese_words_literally(unit):
     tokenizer = WordPieceTokenizer(CHINESE)
@@ -263,7 +252,6 @@ def test_chinese_words_literally(unit):
     assert len(np.unique(without, axis=0)) > 3
 
 
-@pytest.mark.backend_free
 def test_words_of_jieba(shared_data):
     jieba = pytest.importorskip("jieba")
     jieba.setLogLevel("ERROR")
@@ -292,7 +280,6 @@ def assert_same_rows(masked, other, rows=slice(None)):
         assert not a[..., width:].any() and not b[..., width:].any()
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("unit", UNITS)
 def test_a_row_is_masked_alike_in_whatever_batch(tokenizer, unit):
     masker = TokenMasker(tokenizer, unit=unit, rate=0.3, seed=5)
@@ -309,7 +296,6 @@ def test_a_row_is_masked_alike_in_whatever_batch(tokenizer, unit):
         assert_same_rows(masked, masker(alone, row_ids[row], epoch=2), row)
 
 
-@pytest.mark.backend_free
 def test_seed_epoch_and_row_id_change_the_masks(tokenizer):
     batch = repeat(pack("the film was good and the plot was dull " * 5), 2)
 
@@ -324,7 +310,6 @@ def test_seed_epoch_and_row_id_change_the_masks(tokenizer):
     assert positions(epoch=7, dynamic=False) == positions(dynamic=False) == [first, second]
 
 
-@pytest.mark.backend_free
 def test_another_process_masks_alike(tokenizer, tmp_path):
     masker = TokenMasker(tokenizer, unit="span", rate=0.3, seed=5, name="masker")
     batch = pack_reviews(8)
@@ -413,7 +398,6 @@ def test_config_round_trip():
     assert_same_rows(masker(batch, [0, 1]), twin(batch, [0, 1]))
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -438,7 +422,6 @@ def test_bad_arguments(tokenizer, arguments, error):
         TokenMasker(tokenizer, **arguments)
 
 
-@pytest.mark.backend_free
 def test_a_vocabulary_without_the_mask_token():
     pieces = [piece for piece in VOCABULARY if piece != "[MASK]"]
     with pytest.raises(ValueError, match=r"lacks the mask token, '\[MASK\]'"):
@@ -450,7 +433,6 @@ def test_a_vocabulary_without_the_mask_token():
         masker(pack("good"), [0])
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("row_ids", "epoch", "error"),
     [
@@ -467,7 +449,6 @@ def test_bad_calls(tokenizer, row_ids, epoch, error):
         TokenMasker(tokenizer)(pack("good", "bad"), row_ids, epoch)
 
 
-@pytest.mark.backend_free
 def test_bad_batches(tokenizer):
     batch = pack("good")
     with pytest.raises(ValueError, match=r"keys token_ids and padding_mask, got \['token_ids'\]"):

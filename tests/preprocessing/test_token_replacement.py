@@ -8,8 +8,6 @@ from keras_bert_suite.preprocessing.masking.token_replacement import (
     list_predictions,
 )
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_draws_are_those_of_philox():
     draws = draw_uniforms(7, 3, np.array([5, 0, 2**40]), 6)

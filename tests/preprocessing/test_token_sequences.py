@@ -8,8 +8,6 @@ from small_texts import VOCABULARY
 from keras_bert_suite import BytePairTokenizer, WordPieceTokenizer
 from keras_bert_suite.preprocessing.masking.token_sequences import TokenSequences, tokenize_in_text
 
-pytestmark = pytest.mark.backend_free
-
 ids = st.integers(0, 3)
 
 

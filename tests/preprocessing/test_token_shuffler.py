@@ -35,7 +35,6 @@ def assert_same(masked, other):
         np.testing.assert_array_equal(np.asarray(masked[name]), np.asarray(other[name]), name)
 
 
-@pytest.mark.backend_free
 def test_windows_literally():
     free = np.array([[0, 1, 1, 1, 1, 1, 1, 0], [1, 1, 0, 1, 1, 1, 0, 1]], bool)
     keys = np.array([[0.1, 0.9, 0.8, 0.2, 0.7, 0, 0, 0], [0.5] * 8])
@@ -47,7 +46,6 @@ def test_windows_literally():
     assert choose_windows(free[:, :2], keys[:, :2], np.array([1, 1]), 3)[0].size == 0
 
 
-@pytest.mark.backend_free
 def test_what_must_hold_of_every_row():
     """Masked tokens are the masker's; the others are permuted in groups, and all are predicted."""
     batch = pack(*make_reviews(500)[0])
@@ -81,7 +79,6 @@ def test_what_must_hold_of_every_row():
     assert num_groups > 250
 
 
-@pytest.mark.backend_free
 def test_orders_and_numbers_of_groups():
     text = "the film was good and a dull plot"
     batch = {name: np.repeat(array, 12_000, axis=0) for name, array in pack(text).items()}
@@ -108,7 +105,6 @@ def test_orders_and_numbers_of_groups():
     assert stats.chisquare(list(orders.values())).pvalue > 0.001
 
 
-@pytest.mark.backend_free
 def test_a_row_depends_on_its_number_alone():
     shuffler = make_shuffler(seed=5, max_predictions=4)
     batch, row_ids = pack(*make_reviews(32)[0]), np.arange(100, 132)
@@ -130,7 +126,6 @@ def test_a_row_depends_on_its_number_alone():
     assert static.dynamic is False and shuffler.tokenizer is TOKENIZER
 
 
-@pytest.mark.backend_free
 def test_pretraining_batches():
     ids = TOKENIZER.tokenize(make_reviews(120)[0])
     corpus = TokenCorpus.from_documents([ids[i : i + 6] for i in range(0, 120, 6)])
@@ -160,7 +155,6 @@ def test_tensorflow_equals_numpy():
                 {name: array[3] for name, array in wanted.items()})  # fmt: skip
 
 
-@pytest.mark.backend_free
 def test_bad_arguments():
     with pytest.raises(ValueError, match="rate must be from 0 to 1, got 1.5"):
         make_shuffler(rate=1.5)

@@ -11,8 +11,6 @@ from keras_bert_suite.preprocessing.masking.unit_choice import (
     shuffle_columns,
 )
 
-pytestmark = pytest.mark.backend_free
-
 
 def units_of(row):
     """Columns of each unit of "-a-bcc": a unit is a letter and its repetitions, "-" is none."""

@@ -13,8 +13,6 @@ from keras_bert_suite.preprocessing.masking.unit_weights import (
     weigh_keys,
 )
 
-pytestmark = pytest.mark.backend_free
-
 
 def test_orders_are_draws_without_replacement():
     weights = np.array([0.5, 1.0, 2.0, 7.0])

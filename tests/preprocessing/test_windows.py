@@ -10,8 +10,6 @@ from keras_bert_suite import SegmentPacker, WordPieceTokenizer
 from keras_bert_suite.preprocessing.packing import NUMPY
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
 
-pytestmark = pytest.mark.backend_free
-
 PAD, CLS, SEP = 0, 2, 3
 
 

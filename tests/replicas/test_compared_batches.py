@@ -11,8 +11,6 @@ from keras_bert_suite.replicas.compared_batches import compare_batches, digest_b
 from keras_bert_suite.tasks.base import joint_start
 from keras_bert_suite.tasks.base.batch_sources import BatchSource
 
-pytestmark = pytest.mark.backend_free
-
 BATCH = ({"ids": np.arange(6).reshape(2, 3)}, np.array(["a", "b"]), None)
 
 

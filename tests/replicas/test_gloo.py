@@ -141,7 +141,7 @@ def test_a_killed_process_is_named_and_one_process_goes_on(pair, folder):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.long
+@pytest.mark.long("faults")
 @pytest.mark.parametrize(
     ("loss", "message"),
     [

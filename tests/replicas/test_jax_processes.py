@@ -9,7 +9,7 @@ from replicas.worker_processes import read_results, start_processes
 
 pytestmark = [
     pytest.mark.skipif(os.environ["KERAS_BACKEND"] != "jax", reason="processes of JAX"),
-    pytest.mark.long,
+    pytest.mark.long("faults"),
 ]
 
 #: step -> what its error says, in both processes.

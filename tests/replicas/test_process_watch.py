@@ -7,8 +7,6 @@ import pytest
 from keras_bert_suite.replicas import process_watch
 from keras_bert_suite.replicas.process_watch import ProcessWatch, _Sign
 
-pytestmark = pytest.mark.backend_free
-
 
 class Clock:
     """A clock that a test sets."""

@@ -6,8 +6,6 @@ import pytest
 
 from keras_bert_suite.replicas import Group, count_replicas, find_group, take_share
 
-pytestmark = pytest.mark.backend_free
-
 BATCH = (
     {"token_ids": np.arange(20).reshape(10, 2), "padding_mask": np.ones((10, 2))},
     {"mlm": np.arange(15).reshape(5, 3), "nsp": np.arange(5)},

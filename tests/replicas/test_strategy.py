@@ -29,6 +29,6 @@ def test_two_devices_train_as_one(tmp_path):
     check_cases(CHOSEN, tmp_path)
 
 
-@pytest.mark.long
+@pytest.mark.long("faults")
 def test_two_devices_train_as_one_in_all_cases(tmp_path):
     check_cases([name for name in CASES if name not in (*CHOSEN, "accumulation")], tmp_path)

@@ -4,7 +4,6 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
-from portable_runtimes import long_elsewhere
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -34,7 +33,7 @@ def saved_chooser(chooser, tmp_path_factory):
     return export_saved_model(chooser, tmp_path_factory.mktemp("saved_models") / "chooser")
 
 
-@long_elsewhere
+@pytest.mark.backend("tensorflow")
 def test_a_saved_model_chooses_as_predict_does(chooser, saved_chooser):
     signatures = tf.saved_model.load(str(saved_chooser)).signatures
     assert set(signatures) == {"serving_default", "serve_ids", "serve_examples"}
@@ -70,6 +69,6 @@ def test_a_saved_model_chooses_as_predict_does(chooser, saved_chooser):
         serve(prompt=strings["prompt"], endings=strings["endings"][:4])
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_every_signature_in_a_server(saved_chooser, native_server):
     native_server.answer_warmup(saved_chooser)

@@ -18,7 +18,7 @@ from keras_bert_suite import (
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 
-pytestmark = pytest.mark.exporting
+pytestmark = pytest.mark.backend("tensorflow")
 
 TEXTS = make_reviews(6)[0]
 DOCUMENTS = [" ".join(TEXTS[: i + 1]) for i in range(6)] + ["", "good " * 1000]

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from portable_runtimes import long_elsewhere
 from small_embedder import make_embedder, make_pairs
 
 from keras_bert_suite import export_saved_model
@@ -10,7 +9,7 @@ from keras_bert_suite import export_saved_model
 (FIRST, SECOND), _ = make_pairs(6)
 
 
-@long_elsewhere
+@pytest.mark.backend("tensorflow")
 def test_a_saved_model_compares_texts(tmp_path):
     import tensorflow as tf
     import tensorflow_text  # noqa: F401

@@ -16,7 +16,7 @@ pytest.importorskip("tensorflow")
 TEXTS, _ = make_reviews(20)
 CALIBRATION = make_reviews(40, seed=3)[0]
 
-pytestmark = pytest.mark.exporting
+pytestmark = pytest.mark.backend("tensorflow")
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_openvino_needs_texts_for_int8(classifier, tmp_path):
         kbs.export_openvino(classifier, tmp_path / "reviews", "int8")
 
 
-@pytest.mark.long
+@pytest.mark.long("serving")
 def test_pairs_and_words(classifier, tmp_path):
     """Calibration takes the rows of other tasks: pairs of texts, and texts for a tagger."""
     pytest.importorskip("nncf")

@@ -14,7 +14,7 @@ tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
 
-pytestmark = pytest.mark.exporting
+pytestmark = pytest.mark.backend("tensorflow")
 
 FIRST, SECOND = make_reviews(6)[0], make_reviews(6, seed=1)[0]
 
@@ -30,10 +30,10 @@ def make_with_our_backbone():
     ("make", "input_names"),
     [
         (make_with_our_backbone, ("premise", "hypothesis")),
-        pytest.param(MODELS["BERT"], ("text",), marks=pytest.mark.long),
+        pytest.param(MODELS["BERT"], ("text",), marks=pytest.mark.long("serving")),
         (MODELS["DistilBERT"], ("premise", "hypothesis")),
         # TensorFlow takes 20 seconds to trace its byte pairs.
-        pytest.param(MODELS["RoBERTa"], ("text",), marks=pytest.mark.long),
+        pytest.param(MODELS["RoBERTa"], ("text",), marks=pytest.mark.long("serving")),
     ],
     ids=["BERT on our backbone", *MODELS],
 )

@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
-from portable_runtimes import PORTABLE, long_elsewhere
+from portable_runtimes import PORTABLE
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert, make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY
@@ -68,7 +68,7 @@ def saved_model(model, tmp_path_factory):
     return export_saved_model(model, tmp_path_factory.mktemp("saved_models") / "guesses")
 
 
-@long_elsewhere
+@pytest.mark.backend("tensorflow")
 def test_a_saved_model_makes_the_guesses_of_predict(model, saved_model):
     signatures = tf.saved_model.load(str(saved_model)).signatures
     texts = [*(text.encode() for text in TEXTS), BROKEN_UTF8]
@@ -100,7 +100,7 @@ def test_a_saved_model_makes_the_guesses_of_predict(model, saved_model):
     np.testing.assert_array_equal(by_ids["mask_positions"], np.where(positions, positions, -1))
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_texts_without_a_mask_and_masks_beyond_the_row_have_no_guesses(model, saved_model):
     """`predict` refuses them, but a server puts rows of several clients into one batch."""
     serve = tf.saved_model.load(str(saved_model)).signatures["serving_default"]
@@ -115,7 +115,7 @@ def test_texts_without_a_mask_and_masks_beyond_the_row_have_no_guesses(model, sa
         assert serve(text=tf.constant(texts, tf.string))["tokens"].shape == shape
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_literal_guesses():
     """The scores are the bias of the head, whatever the text."""
     if keras.config.backend() != "tensorflow":
@@ -135,7 +135,7 @@ def test_literal_guesses():
     assert answers["num_masks"].numpy().tolist() == [2, 1]
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
     "tokenizer",
     [
@@ -163,7 +163,7 @@ def test_the_ids_of_hostile_texts_are_those_of_python(tokenizer):
         np.testing.assert_array_equal(got[name], wanted[name])
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_every_signature_in_a_server(saved_model, native_server):
     answered = native_server.answer_warmup(saved_model)
     names = {name for name, _, _ in answered}
@@ -173,7 +173,7 @@ def test_every_signature_in_a_server(saved_model, native_server):
         assert name == "embed" or (answer["num_masks"] == 1).all()
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_bad_input(model, saved_model, tmp_path):
     with pytest.raises(ValueError, match="no label for each text.*tokens"):
         ask_saved_model.SavedModel(saved_model).classify({"text": ["a film"]})
@@ -184,8 +184,8 @@ def test_bad_input(model, saved_model, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.long
-@pytest.mark.exporting
+@pytest.mark.long("serving")
+@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize("file_format", PORTABLE)
 def test_portable_formats(model, file_format, tmp_path):
     """For LiteRT positions are padded to the length of a row, as token ids are."""

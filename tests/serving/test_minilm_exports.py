@@ -8,7 +8,7 @@ import keras_bert_suite as kbs
 
 tf = pytest.importorskip("tensorflow")
 
-pytestmark = pytest.mark.exporting
+pytestmark = pytest.mark.backend("tensorflow")
 
 TEXTS = ["a gripping, funny film", "Two hours I want back!", "电影 and the naïve café", ""]
 
@@ -39,7 +39,7 @@ def test_saved_model(minilm_classifier, probabilities, tmp_path):
     np.testing.assert_allclose(answer, probabilities, atol=1e-5)
 
 
-@pytest.mark.long
+@pytest.mark.long("serving")
 def test_onnx(minilm_classifier, probabilities, tmp_path):
     import onnxruntime
 

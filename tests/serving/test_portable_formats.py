@@ -17,7 +17,7 @@ TEXTS, _ = make_reviews(20)
 
 
 #: A process with TensorFlow writes them; `tests/test_combinations.py` has one from each backend.
-pytestmark = pytest.mark.exporting
+pytestmark = pytest.mark.backend("tensorflow")
 
 
 @pytest.fixture(scope="module")

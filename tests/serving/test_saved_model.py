@@ -7,7 +7,6 @@ import sys
 import numpy as np
 import pytest
 from keras import ops
-from portable_runtimes import long_elsewhere
 from small_texts import make_reviews
 
 from keras_bert_cli import ask_saved_model
@@ -56,7 +55,7 @@ def test_a_row_does_not_depend_on_the_others(served):
     np.testing.assert_allclose(short[0], mixed[0], atol=1e-6)
 
 
-@long_elsewhere
+@pytest.mark.backend("tensorflow")
 def test_pairs(classifier, pair_model):
     names = (pair_model / "assets.extra" / "label_names.txt").read_text()
     assert names.splitlines() == classifier.label_names
@@ -66,7 +65,7 @@ def test_pairs(classifier, pair_model):
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_a_fresh_process_without_keras(classifier, saved_model):
     """As a server loads it: TensorFlow and the ops of TensorFlow Text, nothing of Keras."""
     process = subprocess.run(

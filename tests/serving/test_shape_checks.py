@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from portable_runtimes import long_elsewhere
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -34,7 +33,7 @@ def make_questions(input_names):
             yield "serve_ids", {**arrays, other: np.ones(other_shape, "int32")}
 
 
-@long_elsewhere
+@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
     ("model", "input_names"),
     [("saved_model", ["text"]), ("pair_model", ["premise", "hypothesis"])],
@@ -56,7 +55,7 @@ def test_a_signature_answers_or_refuses(model, input_names, native_server, reque
     assert num_answers == 3 * 3 + 4
 
 
-@long_elsewhere
+@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize("shape", [(), (1, 1)])
 def test_the_message_says_the_shapes(saved_model, pair_model, shape):
     serve = tf.saved_model.load(str(saved_model)).signatures["serving_default"]

@@ -6,7 +6,6 @@ import sys
 import numpy as np
 import pytest
 from keras import ops
-from portable_runtimes import long_elsewhere
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 
 from keras_bert_suite import (
@@ -71,7 +70,7 @@ def make_example(text):
     return tf.train.Example(features=features).SerializeToString()
 
 
-@long_elsewhere
+@pytest.mark.backend("tensorflow")
 def test_every_signature_gives_the_numbers_of_the_task(classifier, saved_model, native_server):
     packed = classifier.preprocessor(TEXTS)
     logits = classifier.predict(packed, batch_size=len(TEXTS), verbose=0)
@@ -109,7 +108,7 @@ def test_every_signature_gives_the_numbers_of_the_task(classifier, saved_model, 
     )
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, native_server):
     assert len(HOSTILE) + len(BROKEN_UTF8) >= 100
     texts = [*HOSTILE, *BROKEN_UTF8, *random_texts(1000)]
@@ -136,7 +135,7 @@ def served_model(request, tmp_path):
     return export_saved_model(task, tmp_path / request.param)
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_every_warmup_request_is_answered(classifier, native_server, served_model):
     requests = read_warmup_requests(served_model)
     assert {name for name, _, _ in requests} == {served_model.parent.name}
@@ -149,7 +148,7 @@ def test_every_warmup_request_is_answered(classifier, native_server, served_mode
     native_server.answer_warmup(served_model)
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_an_example_without_the_text_is_refused(saved_model):
     serve = tf.saved_model.load(str(saved_model)).signatures["serve_examples"]
     with pytest.raises(tf.errors.InvalidArgumentError, match="text"):

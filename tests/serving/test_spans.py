@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 from peer_weights import randomize
-from portable_runtimes import PORTABLE, long_elsewhere
+from portable_runtimes import PORTABLE
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
@@ -59,13 +59,13 @@ def saved_answerer(answerer, tmp_path_factory):
     return export_saved_model(answerer, tmp_path_factory.mktemp("saved_models") / "answerer")
 
 
-@long_elsewhere
+@pytest.mark.backend("tensorflow")
 def test_a_saved_model_finds_the_answers_of_predict(answerer, saved_answerer):
     wanted = check_answers(answerer, saved_answerer)
     assert 5 < sum(bool(answer.text) for answer in wanted) < 18
 
 
-@pytest.mark.long
+@pytest.mark.long("serving")
 @pytest.mark.parametrize("kind", ["byte pairs", "sentence pieces"])
 def test_other_tokenizers(kind, tmp_path):
     """They always answer, unless there is no text. SentencePiece leaves control characters out."""
@@ -107,7 +107,7 @@ def check_answers(answerer, saved_answerer):
     return wanted
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_token_ids(answerer, saved_answerer):
     packed = answerer.preprocessor.pack(QUESTIONS[:4], CONTEXTS[:4])
     serve = tf.saved_model.load(str(saved_answerer)).signatures["serve_ids"]
@@ -117,13 +117,13 @@ def test_token_ids(answerer, saved_answerer):
     np.testing.assert_allclose(answer["end_logits"], outputs[:, 1], atol=1e-5)
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_every_signature_in_a_server(saved_answerer, native_server):
     answered = native_server.answer_warmup(saved_answerer)
     assert {name for name, _, _ in answered} >= {"serving_default", "serve_ids", "serve_examples"}
 
 
-@pytest.mark.long
+@pytest.mark.long("serving")
 @pytest.mark.parametrize("file_format", PORTABLE)
 def test_portable_formats(answerer, file_format, tmp_path):
     export, run = PORTABLE[file_format]

@@ -7,7 +7,7 @@ from keras import tree
 from peer_weights import randomize
 from small_tasks import BYTE_PAIRS, TASKS, make_task, predicted_columns
 from small_texts import make_reviews
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import AdamW, TextClassifier, export_saved_model
 from keras_bert_suite.serving.served_tasks import serve
@@ -29,10 +29,10 @@ def read_dtypes(version):
     return {dtype.name for name, dtype in weights if name.startswith("weights/")}
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
     ("task", "preprocessor"),
-    narrow(
+    everywhere_for(
         [
             *((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
             ("texts", BYTE_PAIRS),
@@ -40,7 +40,6 @@ def read_dtypes(version):
         ],
         *((task, "SegmentPacker") for task in ("vectors", "targets", *MIXED)),
         ("texts", BYTE_PAIRS),
-        others="long",
     ),
 )
 def test_every_task(task, preprocessor, tmp_path):
@@ -67,7 +66,6 @@ def test_every_task(task, preprocessor, tmp_path):
     assert {weight.dtype for weight in model.weights} == {"float32"}, "the task has changed"
 
 
-@pytest.mark.broad
 def test_each_backend(classifier, tmp_path):
     """A task is brought to bfloat16 also in the process that has TensorFlow as its backend."""
     backbone = type(classifier.backbone).from_config(classifier.backbone.get_config())
@@ -86,7 +84,9 @@ def test_each_backend(classifier, tmp_path):
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=np.ptp(wanted[:, 0]) / 10)
 
 
-@pytest.mark.parametrize("trained", narrow(["mixed_bfloat16", "bfloat16"], "mixed_bfloat16"))
+@pytest.mark.parametrize(
+    "trained", everywhere_for(["mixed_bfloat16", "bfloat16"], "mixed_bfloat16")
+)
 def test_a_task_in_bfloat16_is_brought_to_float32(trained):
     model, (x, _) = make_task("texts", "SegmentPacker", dtype=trained)
     randomize(model)

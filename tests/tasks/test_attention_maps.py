@@ -67,7 +67,6 @@ def test_attention_equals_transformers():
         np.testing.assert_allclose(a, b, rtol=0, atol=1e-3)
 
 
-@pytest.mark.backend_free
 def test_tokens_are_hidden_as_the_pattern_says():
     """A token of the target, from position 2 on, looks at the source and back."""
     backbone = BertBackbone(**SIZES, attention_pattern="seq2seq")
@@ -82,14 +81,12 @@ def test_tokens_are_hidden_as_the_pattern_says():
             np.testing.assert_array_equal(head[:4] > 0, np.array(visible, bool))
 
 
-@pytest.mark.backend_free
 def test_other_layers_are_refused():
     backbone = keras_hub.models.DebertaV3Backbone(**SIZES, bucket_size=4)
     with pytest.raises(ValueError, match="DisentangledAttentionEncoder of a DebertaV3Backbone"):
         encode_with_attention(backbone, {})
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("inputs", "got"),
     [

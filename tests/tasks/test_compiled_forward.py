@@ -15,7 +15,11 @@ SOME = ("texts", "words")
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.long] * (name != "texts")) for name in TASKS]
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long("combinations")] * (name != "texts"))
+        for name in TASKS
+    ],
 )
 def test_a_forward_pass_is_one_graph(name):
     """`fullgraph` makes each graph break an error."""
@@ -44,7 +48,7 @@ def test_a_forward_pass_is_one_graph(name):
         np.testing.assert_allclose(to_numpy(a), to_numpy(b), atol=1e-5)
 
 
-@pytest.mark.long
+@pytest.mark.long("combinations")
 @pytest.mark.parametrize("name", SOME)
 def test_the_same_predictions(name):
     """Batches of several lengths; the weights change between two predictions."""

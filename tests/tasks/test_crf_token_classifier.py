@@ -3,7 +3,7 @@ import numpy as np
 import pytest
 from peer_weights import randomize, to_numpy
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -85,7 +85,6 @@ def without_context(tagger):
     return tagger
 
 
-@pytest.mark.broad
 def test_a_long_row_has_one_path():
     """Paths over the emissions of all windows, found by pytorch-crf's own decoder."""
     torchcrf = pytest.importorskip("torchcrf")
@@ -113,7 +112,6 @@ def test_a_long_row_has_one_path():
     assert tagger.predict_tags(rows, verbose=0) == wanted
 
 
-@pytest.mark.broad
 def test_the_loss_of_windows_is_that_of_the_chains_they_answer_for():
     tagger, whole = (without_context(make_tagger(n)) for n in (8, 64))
     row = ["the", "good", "filmsly", "plot", "good", "good", "was", "dull", "fine", "films"]
@@ -140,7 +138,6 @@ def test_the_loss_of_windows_is_that_of_the_chains_they_answer_for():
     assert tagger.evaluate([row], [tags], verbose=0) == pytest.approx(np.mean(losses), abs=1e-4)
 
 
-@pytest.mark.broad
 def test_the_scheme_holds_in_every_prediction():
     """An encoder without training tags at random, but by the scheme."""
     names = ["O", "B-A", "M-A", "E-A", "S-A", "B-B", "E-B"]
@@ -153,7 +150,7 @@ def test_the_scheme_holds_in_every_prediction():
     assert tagger.scheme is None and tagger.crf.allowed is None
 
 
-@pytest.mark.parametrize("kind", narrow(["keras", "preset"], "keras"))
+@pytest.mark.parametrize("kind", everywhere_for(["keras", "preset"], "keras"))
 def test_round_trips(tagger, kind, tmp_path):
     if kind == "keras":
         tagger.save(tmp_path / "tagger.keras")
@@ -173,7 +170,6 @@ def test_round_trips(tagger, kind, tmp_path):
     assert twin.predict_tags(ROWS, verbose=0) == tagger.predict_tags(ROWS, verbose=0)
 
 
-@pytest.mark.broad
 def test_hugging_face_holds_the_emission_layer_alone(tagger, tmp_path):
     with pytest.raises(ValueError, match="no place for these weights .* crf/end_scores"):
         save_hugging_face(tagger, tmp_path / "hf")
@@ -209,7 +205,6 @@ def test_packed_arrays(tagger):
         tagger.evaluate(packed, labels, sample_weight=np.ones((2, 16)), verbose=0)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -237,7 +232,6 @@ def test_wrong_input_takes_no_step(tagger):
         strict.fit([["a", "good"]] * 3, [["O", "I-POS"], ["O", "O"], ["O", "B-POS"]], verbose=0)
 
 
-@pytest.mark.broad
 def test_chinese_characters_in_entities_out(tmp_path):
     """Files in the form of resume_zh and of weibo_zh."""
     characters = "高勇男科技大学教授北京"

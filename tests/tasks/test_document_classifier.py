@@ -99,7 +99,6 @@ def test_one_answer_for_a_document(classifier, tmp_path):
     np.testing.assert_allclose(alone, logits[14:], atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_all_that_a_text_classifier_does(classifier):
     labels = classifier.predict_labels(DOCUMENTS, verbose=0)
     accuracy = np.mean(np.array(labels) == LABELS)
@@ -115,14 +114,12 @@ def test_all_that_a_text_classifier_does(classifier):
     assert history["accuracy"][0] > 0.9
 
 
-@pytest.mark.backend_free
 def test_mean_of_windows(tmp_path):
     classifier = randomize(make_classifier())
     wanted = classify_by_hand(classifier, DOCUMENTS[:4], tmp_path / "hf", np.mean)
     np.testing.assert_allclose(classifier.predict(DOCUMENTS[:4], verbose=0), wanted, atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_a_document_of_a_hundred_thousand_words():
     """The model reads the first window, the last one, and windows at equal distances."""
     classifier = randomize(make_classifier(max_windows=3))
@@ -138,8 +135,9 @@ def test_a_document_of_a_hundred_thousand_words():
     classifier.fit([" ".join(words), "good film"], ["no", "yes"], verbose=0)
 
 
-@pytest.mark.backend_free
-@pytest.mark.parametrize("dtype", [pytest.param(None, marks=pytest.mark.long), "mixed_bfloat16"])
+@pytest.mark.parametrize(
+    "dtype", [pytest.param(None, marks=pytest.mark.long("combinations")), "mixed_bfloat16"]
+)
 def test_a_learned_pooling_on_samples_of_windows(dtype, tmp_path):
     classifier = make_classifier(
         dtype,
@@ -175,7 +173,6 @@ def test_a_learned_pooling_on_samples_of_windows(dtype, tmp_path):
         np.testing.assert_allclose(copy.predict(DOCUMENTS[:8], verbose=0), wanted, atol=1e-6)
 
 
-@pytest.mark.backend_free
 def test_a_query_is_repeated_in_each_window():
     classifier = make_classifier(query_length=2, stride=2, problem_type="regression")
     pairs = (["the film", "bad"], ["a b c", "good plot very dull of it"])
@@ -190,7 +187,6 @@ def test_a_query_is_repeated_in_each_window():
     assert classifier.predict(pairs, verbose=0).shape == (2, 2)
 
 
-@pytest.mark.backend_free
 def test_the_head_of_a_classifier_of_texts(tmp_path):
     """A checkpoint for texts answers for documents, with the mean of their windows."""
     texts = TextClassifier(
@@ -216,7 +212,6 @@ def test_the_head_of_a_classifier_of_texts(tmp_path):
     assert new.predict(short, verbose=0).shape == (2, 3)
 
 
-@pytest.mark.backend_free
 def test_other_encoders():
     vocabulary = make_vocabulary()
     backbone = RobertaBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
@@ -233,7 +228,6 @@ def test_other_encoders():
         np.testing.assert_allclose(beside[:1], short, atol=1e-5)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -253,7 +247,6 @@ def test_wrong_arguments(arguments, error):
         make_classifier(**arguments)
 
 
-@pytest.mark.backend_free
 def test_wrong_rows(classifier, tmp_path):
     wrong = make_classifier(stride=7)
     with pytest.raises(ValueError, match="stride must be from 1 to 6"):

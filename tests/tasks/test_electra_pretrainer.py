@@ -125,7 +125,6 @@ def test_frozen_embeddings_stay_frozen(tmp_path):
         assert "generator/transformer_layer_0/intermediate/kernel" in trained
 
 
-@pytest.mark.backend_free
 def test_the_generator_computes_twice_what_the_discriminator_does():
     pretrainer = build()
     pretrainer.backbone.remat = True
@@ -156,7 +155,6 @@ def test_samples_follow_the_softmax_of_the_logits():
     np.testing.assert_array_equal(still, same)
 
 
-@pytest.mark.backend_free
 def test_a_drawn_original_counts_as_the_original():
     x = {"mask_positions": np.array([[2, 4, 0]]), "padding_mask": np.array([[1, 1, 1, 1, 1, 0]])}
     seen = np.array([[7, 8, 9, 5, 6, 3]])
@@ -166,7 +164,6 @@ def test_a_drawn_original_counts_as_the_original():
     np.testing.assert_array_equal(to_numpy(weights["rtd"]), [[1, 1, 1, 1, 1, 0]])
 
 
-@pytest.mark.broad
 @pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
 def test_learns_and_is_read_again(tmp_path):
     pretrainer = build()
@@ -198,7 +195,6 @@ def test_learns_and_is_read_again(tmp_path):
     assert type(classifier.backbone) is ElectraBackbone
 
 
-@pytest.mark.backend_free
 def test_wrong_arguments_are_refused():
     backbone = MEMBERS["bert"].backbone(V, **SIZES)
     with pytest.raises(ValueError, match="trains an ElectraBackbone, got a BertBackbone"):

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -86,7 +86,6 @@ def test_it_finds_nested_entities(finder):
     assert finder.predict([], verbose=0) == []
 
 
-@pytest.mark.broad
 def test_what_it_predicts_is_a_label(finder):
     """Also spans of characters, ids of labels, and arrays."""
     texts = [" ".join(row) for row in ROWS[:3]]
@@ -100,7 +99,6 @@ def test_what_it_predicts_is_a_label(finder):
     assert finder.evaluate(texts, of_texts, verbose=0) == pytest.approx(wanted, abs=1e-6)
 
 
-@pytest.mark.broad
 def test_windows_find_what_a_whole_row_has():
     """Scores without context: those of windows are those of the whole row, entity by entity."""
     finders = [make_finder(n, head=GlobalPointer(2, head_dim=4, name="head")) for n in (12, 64)]
@@ -123,7 +121,6 @@ def test_windows_find_what_a_whole_row_has():
         assert len({*got}) == len(got)
 
 
-@pytest.mark.backend_free
 def test_a_window_learns_what_it_sees_as_a_whole():
     finder = make_finder(12)
     row = ["the", "good", "filmsly", "plot"] * 5  # 6 tokens a round, and windows of 10 tokens
@@ -134,7 +131,7 @@ def test_a_window_learns_what_it_sees_as_a_whole():
     assert all(len(labels) == 0 for labels in windows.labels[1:])
 
 
-@pytest.mark.parametrize("kind", narrow(["keras", "preset"], "preset"))
+@pytest.mark.parametrize("kind", everywhere_for(["keras", "preset"], "preset"))
 def test_round_trips(finder, kind, tmp_path):
     if kind == "keras":
         finder.save(tmp_path / "finder.keras")
@@ -151,7 +148,6 @@ def test_round_trips(finder, kind, tmp_path):
     assert places(twin.predict(ROWS, verbose=0)) == places(finder.predict(ROWS, verbose=0))
 
 
-@pytest.mark.broad
 def test_packed_arrays_and_datasets(finder):
     packed = finder.preprocessor.pack(["very good film", "good"])
     labels = np.array([[[1, 2, 1], [2, 2, 0]], [[1, 1, 0], [-1, -1, -1]]])
@@ -181,7 +177,6 @@ def test_packed_arrays_and_datasets(finder):
     )
 
 
-@pytest.mark.broad
 def test_scores_after_each_epoch():
     finder = make_finder()
     callbacks = [EntityF1(ROWS[:8], SPANS[:8])]
@@ -189,7 +184,6 @@ def test_scores_after_each_epoch():
     assert len(history["val_entity_f1"]) == 2
 
 
-@pytest.mark.backend_free  # It takes 300 steps.
 def test_without_rotary_positions_f1_falls():
     """An entity is a pair of brackets. Without positions, any two brackets look like a pair."""
     rng = np.random.default_rng(0)
@@ -239,7 +233,6 @@ def test_wrong_input_takes_no_step(finder, x, y, error):
     assert all(map(np.array_equal, before, finder.get_weights()))
 
 
-@pytest.mark.backend_free
 def test_other_wrong_arguments(finder, tmp_path):
     with pytest.raises(ValueError, match="has scores for 3 types, and there are 2 label_names"):
         make_finder(head=GlobalPointer(3))
@@ -256,7 +249,6 @@ def test_other_wrong_arguments(finder, tmp_path):
         cut(finder, ["films"], [[(0, 4, 0)]])
 
 
-@pytest.mark.broad
 def test_chinese_characters_in_entities_out(tmp_path):
     tagged = "北 B-ORG\n京 M-ORG\n大 M-ORG\n学 E-ORG\n教 B-TITLE\n授 E-TITLE\n\n"
     (tmp_path / "train.bmes").write_text(tagged * 4, encoding="utf-8")
@@ -278,7 +270,6 @@ def test_chinese_characters_in_entities_out(tmp_path):
     ]
 
 
-@pytest.mark.backend_free
 def test_losses_of_keras_are_refused():
     with pytest.raises(ValueError, match="cannot be trained with a loss of Keras, 'binary_cross"):
         make_finder().compile(loss="binary_crossentropy")

@@ -25,7 +25,7 @@ from small_tasks import (
     predict,
     predicted_columns,
 )
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AnswerF1,
@@ -125,7 +125,7 @@ def runs(tmp_path_factory):
     return train
 
 
-@pytest.mark.parametrize("task", narrow(MAKERS, *SOME))
+@pytest.mark.parametrize("task", everywhere_for(MAKERS, *SOME))
 def test_a_fit_in_bfloat16(runs, task):
     run, before, history = runs(task)
     assert run.model.backbone.compute_dtype == "bfloat16"
@@ -135,7 +135,7 @@ def test_a_fit_in_bfloat16(runs, task):
     assert not all(map(np.array_equal, weights, before))
 
 
-@pytest.mark.parametrize("task", narrow(MAKERS, *SOME))
+@pytest.mark.parametrize("task", everywhere_for(MAKERS, *SOME))
 def test_a_killed_fit_goes_on(runs, task, tmp_path):
     """It ends with the weights, random states and moments of a fit that was left alone."""
     run, _, history = runs(task)
@@ -157,7 +157,9 @@ def test_a_killed_fit_goes_on(runs, task, tmp_path):
     assert_same(run.model, wanted)
 
 
-@pytest.mark.parametrize("task", narrow(MAKERS, "spans", "sampled documents", "replaced tokens"))
+@pytest.mark.parametrize(
+    "task", everywhere_for(MAKERS, "spans", "sampled documents", "replaced tokens")
+)
 def test_a_keras_file(runs, task, tmp_path):
     run, *_ = runs(task)
     run.model.save(tmp_path / "task.keras")
@@ -172,7 +174,6 @@ def test_a_keras_file(runs, task, tmp_path):
     assert_close(predict(twin, x=x), predict(run.model, x=x))
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("task", ["texts", "words", "spans", "questions", "vectors"])
 def test_a_dataset_has_no_score(task):
     model, columns = MAKERS[task]()

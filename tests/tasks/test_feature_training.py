@@ -42,9 +42,9 @@ def make_classifier(dtype=None, **kwargs):
     "make_pooling",
     [
         lambda: None,
-        pytest.param(AttentionPooling, marks=pytest.mark.broad),
-        pytest.param(lambda: ConvolutionPooling(4), marks=pytest.mark.broad),
-        pytest.param(make_lstm, marks=pytest.mark.broad),
+        pytest.param(AttentionPooling, marks=()),
+        pytest.param(lambda: ConvolutionPooling(4), marks=()),
+        pytest.param(make_lstm, marks=()),
         lambda: ScalarMix(pooling=AttentionPooling()),
         lambda: LastLayers(1, pooling=BiLSTMPooling()),  # Devlin et al., section 5.3
     ],
@@ -91,7 +91,6 @@ def test_batches_of_several_lengths_and_metrics_of_compile():
     assert all(map(np.array_equal, classifier.backbone.get_weights(), before))
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("make_pooling", [lambda: None, AttentionPooling])
 def test_it_takes_the_arguments_of_fit(make_pooling):
     """Weights, rows that are held out, and a schedule of open length."""
@@ -116,7 +115,6 @@ def test_it_takes_the_arguments_of_fit(make_pooling):
         cached.fit_on_features(TEXTS, LABELS, **both)
 
 
-@pytest.mark.backend_free
 def test_vectors_of_windows():
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 6, padding_lengths=(6,))
     classifier = DocumentClassifier(
@@ -131,7 +129,6 @@ def test_vectors_of_windows():
     assert not all(map(np.array_equal, classifier.window_pooling.get_weights(), before))
 
 
-@pytest.mark.backend_free
 def test_what_cannot_be_cached_is_refused():
     documents = DocumentClassifier(
         BertBackbone(**ONE_LAYER), label_names=["no", "yes"], pooling=AttentionPooling()

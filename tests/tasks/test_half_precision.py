@@ -6,7 +6,7 @@ import warnings
 import keras
 import pytest
 from small_tasks import make_task, predict, predicted_columns
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite.tasks.base import half_precision
 
@@ -38,14 +38,14 @@ def fit_and_predict(task, dtype):
     return [str(warning.message) for warning in caught if "bfloat16" in str(warning.message)]
 
 
-@pytest.mark.parametrize("task", narrow(["texts", "spans"], "texts"))
+@pytest.mark.parametrize("task", everywhere_for(["texts", "spans"], "texts"))
 def test_one_warning(machine, task):
     machine(WITHOUT)
     (message,) = fit_and_predict(task, "mixed_bfloat16")
     assert message.startswith(keras.config.backend())
 
 
-@pytest.mark.parametrize("dtype", narrow(["mixed_bfloat16", "bfloat16"], "mixed_bfloat16"))
+@pytest.mark.parametrize("dtype", everywhere_for(["mixed_bfloat16", "bfloat16"], "mixed_bfloat16"))
 def test_a_prediction_alone(machine, dtype):
     machine(WITHOUT)
     model, (x, _) = make_task("texts", "SegmentPacker", dtype=dtype)
@@ -63,7 +63,7 @@ def test_a_prediction_with_the_instructions(machine):
 
 @pytest.mark.parametrize(
     ("dtype", "instructions", "has_accelerator"),
-    narrow(
+    everywhere_for(
         [
             ("float32", WITHOUT, False),
             ("mixed_bfloat16", WITHOUT, True),
@@ -98,7 +98,6 @@ def test_the_compiler_of_jax_multiplies_in_float32():
     assert "convert(" not in jax.jit(widened).lower(half, half).compile().as_text()
 
 
-@pytest.mark.backend_free
 def test_instructions_of_linux(tmp_path):
     x86, arm = tmp_path / "x86", tmp_path / "arm"
     x86.write_text("processor : 0\nmodel name: x\nflags\t\t: fpu avx512_bf16 amx_tile\n")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from kerashub_models import ENCODERS, MODELS, SIZES
 from small_texts import make_reviews
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     ConvolutionPooling,
@@ -132,8 +132,8 @@ def list_cells():
     for name in ENCODERS:
         for head in HEADS:
             is_long = name in MODELS or head != "TextClassifier on all layers"
-            marks = [pytest.mark.long] if is_long else []
-            marks += [pytest.mark.broad] if name in ("ALBERT", "ELECTRA", "XLM-RoBERTa") else []
+            marks = [pytest.mark.long("combinations")] if is_long else []
+            marks += [] if name in ("ALBERT", "ELECTRA", "XLM-RoBERTa") else []
             yield pytest.param(name, head, marks=marks, id=f"{head} - {name}")
 
 
@@ -151,7 +151,6 @@ def test_a_head_on_an_encoder(name, head, tmp_path):
     np.testing.assert_allclose(again.predict(x, verbose=0), wanted, atol=1e-6)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("name", [name for name in ENCODERS if name not in NO_PACKER])
 def test_a_packer_in_place_of_a_preprocessor(name):
     backbone, preprocessor = ENCODERS[name]()
@@ -170,9 +169,9 @@ def test_a_packer_in_place_of_a_preprocessor(name):
 @pytest.mark.parametrize(
     ("name", "head"),
     [
-        *narrow([("DistilBERT", head) for head in PLACED_HEADS]),
+        *everywhere_for([("DistilBERT", head) for head in PLACED_HEADS]),
         *(
-            pytest.param(name, head, marks=pytest.mark.long)
+            pytest.param(name, head, marks=pytest.mark.long("combinations"))
             for name in ENCODERS
             if name not in (*NO_PACKER, "DistilBERT")
             for head in PLACED_HEADS
@@ -190,7 +189,6 @@ def test_a_head_that_knows_where_tokens_are(name, head, tmp_path):
     np.testing.assert_equal(again.predict(x, verbose=0), wanted)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("name", NO_PACKER)
 @pytest.mark.parametrize("head", PLACED_HEADS)
 def test_a_tokenizer_that_does_not_tell_is_refused(name, head):
@@ -199,8 +197,8 @@ def test_a_tokenizer_that_does_not_tell_is_refused(name, head):
         task.fit(*training, verbose=0)
 
 
-@pytest.mark.long
-@pytest.mark.exporting
+@pytest.mark.long("combinations")
+@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize("name", [name for name in ENCODERS if name not in NOT_EXPORTED])
 @pytest.mark.parametrize("head", ["TextClassifier", "TextClassifier on all layers", "TextEmbedder"])
 def test_an_export(name, head, tmp_path):
@@ -220,7 +218,10 @@ def test_an_export(name, head, tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=pytest.mark.long if name in MODELS else []) for name in ENCODERS],
+    [
+        pytest.param(name, marks=pytest.mark.long("combinations") if name in MODELS else [])
+        for name in ENCODERS
+    ],
 )
 def test_attention_of_an_encoder(name):
     backbone, preprocessor = ENCODERS[name]()
@@ -242,7 +243,6 @@ def test_attention_of_an_encoder(name):
     assert not got["attentions"][-1].transpose(0, 3, 1, 2)[is_padding].any()
 
 
-@pytest.mark.backend_free
 def test_an_encoder_without_a_padding_mask_is_refused():
     sizes = {name: size for name, size in SIZES.items() if name != "num_heads"}
     backbone = keras_hub.models.FNetBackbone(vocabulary_size=20, max_sequence_length=8, **sizes)
@@ -252,7 +252,6 @@ def test_an_encoder_without_a_padding_mask_is_refused():
         TextEmbedder(backbone)
 
 
-@pytest.mark.backend_free
 def test_a_classifier_of_keras_hub_that_is_not_read(tmp_path):
     backbone, preprocessor = ENCODERS["DeBERTaV3"]()
     theirs = keras_hub.models.DebertaV3TextClassifier(

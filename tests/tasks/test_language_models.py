@@ -211,7 +211,6 @@ def test_a_preset_becomes_a_mixture_that_is_compiled(tmp_path):
     ).compiled
 
 
-@pytest.mark.backend_free
 def test_tasks_that_cannot_see(tmp_path):
     """[CLS] sees only itself from left to right, and a mask is guessed from both sides."""
     pretrainer = make_pretrainer("left_to_right", next_sentence=False, num_segments=2)

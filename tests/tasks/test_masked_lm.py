@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from input_kinds import DATASETS
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -47,7 +47,6 @@ def test_texts_alone_train_it(trained):
     assert scores["mlm_accuracy"] == pytest.approx(history["val_mlm_accuracy"][-1], abs=1e-6)
 
 
-@pytest.mark.backend_free
 def test_each_epoch_has_other_masks():
     model = make_model()
     rows = model.cut_windows(model.read_rows(TEXTS))
@@ -56,7 +55,6 @@ def test_each_epoch_has_other_masks():
     assert (ids[0] != ids[1]).any() and (ids[0] == ids[2]).all()
 
 
-@pytest.mark.backend_free
 def test_in_a_dataset_masks_do_not_depend_on_other_rows():
     model = make_model(masking={"rate": 0.5})
     packer = model.preprocessor
@@ -93,7 +91,9 @@ def test_guesses_are_those_of_the_logits(trained):
 
 @pytest.mark.parametrize(
     "kind",
-    narrow(["tf.data", "grain.MapDataset", "PyDataset", "DataLoader"], "tf.data", "DataLoader"),
+    everywhere_for(
+        ["tf.data", "grain.MapDataset", "PyDataset", "DataLoader"], "tf.data", "DataLoader"
+    ),
 )
 def test_datasets_of_texts(trained, kind):
     before = trained.get_weights()
@@ -153,7 +153,6 @@ def test_saved_and_loaded(trained, tmp_path):
     assert MaskedLM.from_preset(tmp_path / "preset").masking == trained.masking
 
 
-@pytest.mark.backend_free
 def test_a_set_of_phrases_is_saved(tmp_path):
     model = make_model(masking={"unit": "word", "phrases": {"the film", "a film"}})
     model.save(tmp_path / "model.keras")
@@ -161,7 +160,6 @@ def test_a_set_of_phrases_is_saved(tmp_path):
     assert list(loaded.masking["phrases"]) == ["a film", "the film"]
 
 
-@pytest.mark.backend_free
 def test_transformers_reads_it(trained, tmp_path):
     transformers = pytest.importorskip("transformers")
     torch = pytest.importorskip("torch")
@@ -178,7 +176,6 @@ def test_transformers_reads_it(trained, tmp_path):
     np.testing.assert_allclose(ours, logits.numpy(), atol=1e-4)
 
 
-@pytest.mark.backend_free
 def test_a_checkpoint_without_a_pooler_loads_without_a_warning(tmp_path):
     """A pooler is no part of the guesses. A warning would be an error here."""
     transformers = pytest.importorskip("transformers")
@@ -209,7 +206,6 @@ def test_the_head_of_a_pretrainer(tmp_path):
     assert [token for token, _ in got[0][0]] == [token for token, _ in wanted[0][0]]
 
 
-@pytest.mark.backend_free
 def test_bad_input():
     model = make_model()
     with pytest.raises(ValueError, match="'a film' has no \\[MASK\\]"):

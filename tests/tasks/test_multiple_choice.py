@@ -5,7 +5,7 @@ import pandas
 import pytest
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -63,7 +63,6 @@ def test_it_learns(chooser):
     assert np.mean(logits.argmax(axis=-1) == LABELS) == pytest.approx(accuracy)
 
 
-@pytest.mark.backend_free
 def test_each_ending_is_a_pair_with_its_prompt(chooser):
     """The scores of a row are those of its pairs by themselves."""
     wanted = chooser.predict(ROWS, verbose=0)
@@ -73,7 +72,6 @@ def test_each_ending_is_a_pair_with_its_prompt(chooser):
         np.testing.assert_allclose(alone[:, 0], wanted[:, choice], atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_every_form_of_rows(chooser):
     wanted = chooser.predict(ROWS, verbose=0)
     table = pandas.DataFrame({"endings": ROWS[1], "prompt": ROWS[0]})
@@ -86,7 +84,6 @@ def test_every_form_of_rows(chooser):
     assert chooser.evaluate(packed, LABELS, verbose=0) == pytest.approx(scores, abs=1e-5)
 
 
-@pytest.mark.backend_free
 def test_datasets(chooser):
     import torch
 
@@ -130,7 +127,7 @@ def test_a_batch_that_pytorch_has_transposed(chooser):
             chooser.evaluate(loader, verbose=0)
 
 
-@pytest.mark.parametrize("kind", narrow(["keras", "preset", "Hugging Face"], "keras"))
+@pytest.mark.parametrize("kind", everywhere_for(["keras", "preset", "Hugging Face"], "keras"))
 def test_round_trips(chooser, kind, tmp_path):
     if kind == "keras":
         chooser.save(tmp_path / "chooser.keras")
@@ -173,14 +170,12 @@ def test_logits_are_those_of_transformers(chooser, kind, tmp_path):
     np.testing.assert_allclose(model.predict(rows, verbose=0), wanted, atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_checkpoints_without_this_head(chooser, tmp_path):
     save_hugging_face(chooser.backbone, tmp_path / "hf", chooser.preprocessor.tokenizer)
     with pytest.warns(UserWarning, match="no weights for choice_scorer.* Train them"):
         MultipleChoice.from_preset(tmp_path / "hf")
 
 
-@pytest.mark.backend_free
 def test_any_kerashub_encoder():
     backbone = keras_hub.models.DistilBertBackbone(
         vocabulary_size=len(VOCABULARY), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8
@@ -231,7 +226,6 @@ def test_losses_by_name(chooser, tmp_path):
         other.compile("sgd", loss=keras.losses.SparseCategoricalCrossentropy())
 
 
-@pytest.mark.backend_free
 def test_scores_in_float32_under_the_policy_of_the_process():
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:

@@ -55,15 +55,15 @@ def make_classifier(dtype=None, **kwargs):
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [
-        pytest.param("first token", None, marks=pytest.mark.long),
-        pytest.param("mean", None, marks=pytest.mark.long),
-        pytest.param("Keras' own", None, marks=pytest.mark.broad),
-        pytest.param("attention", None, marks=pytest.mark.long),
-        pytest.param("attention", "mixed_bfloat16", marks=pytest.mark.long),
-        pytest.param("convolution", "mixed_bfloat16", marks=pytest.mark.broad),
+        pytest.param("first token", None, marks=pytest.mark.long("combinations")),
+        pytest.param("mean", None, marks=pytest.mark.long("combinations")),
+        pytest.param("Keras' own", None, marks=()),
+        pytest.param("attention", None, marks=pytest.mark.long("combinations")),
+        pytest.param("attention", "mixed_bfloat16", marks=pytest.mark.long("combinations")),
+        pytest.param("convolution", "mixed_bfloat16", marks=()),
         ("BiLSTM", "mixed_bfloat16"),
-        pytest.param("scalar mix", "mixed_bfloat16", marks=pytest.mark.broad),
-        pytest.param("last layers", "mixed_bfloat16", marks=pytest.mark.broad),
+        pytest.param("scalar mix", "mixed_bfloat16", marks=()),
+        pytest.param("last layers", "mixed_bfloat16", marks=()),
     ],
 )
 def test_a_classifier_with_a_pooling_is_whole(name, dtype, tmp_path):
@@ -97,7 +97,6 @@ def test_a_classifier_with_a_pooling_is_whole(name, dtype, tmp_path):
         np.testing.assert_allclose(to_numpy(evaluate(copy, packed)), wanted, atol=1e-6)
 
 
-@pytest.mark.broad
 def test_all_layers_of_a_backbone_of_keras_hub():
     backbone, preprocessor = make_distil_bert()
     classifier = TextClassifier(
@@ -108,8 +107,7 @@ def test_all_layers_of_a_backbone_of_keras_hub():
     assert np.isfinite(classifier.predict(TEXTS, verbose=0)).all()
 
 
-@pytest.mark.long
-@pytest.mark.backend_free
+@pytest.mark.long("combinations")
 @pytest.mark.parametrize("name", ["attention", "convolution", "BiLSTM", "scalar mix"])
 @pytest.mark.parametrize("file_format", ["SavedModel", "ONNX", "LiteRT"])
 def test_exports(name, file_format, tmp_path):
@@ -143,7 +141,7 @@ def test_exports(name, file_format, tmp_path):
 @pytest.mark.parametrize(
     "make_pooling",
     [
-        pytest.param(AttentionPooling, marks=pytest.mark.broad),
+        pytest.param(AttentionPooling, marks=()),
         lambda name: ScalarMix(AttentionPooling(), name=name),
     ],
 )
@@ -170,7 +168,6 @@ def test_a_checkpoint_gets_a_pooling_with_a_new_layer(make_pooling, tmp_path):
         assert TextClassifier.from_preset(tmp_path / "pooled", num_classes=2).pooling is None
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("save", [save_hugging_face, save_google_tf1])
 @pytest.mark.parametrize("name", ["mean", "attention"])
 def test_formats_of_others_refuse_a_pooling(save, name, tmp_path):
@@ -181,7 +178,6 @@ def test_formats_of_others_refuse_a_pooling(save, name, tmp_path):
     save(classifier.backbone, tmp_path / "backbone")
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("pooling", "error"),
     [

@@ -54,7 +54,6 @@ def test_paths_need_not_be_strings(preset):
             assert isinstance(cls.from_preset(preset), cls)
 
 
-@pytest.mark.backend_free
 def test_a_damaged_preset_is_refused(preset, tmp_path):
     """Whichever of its files has a flipped bit, and whichever class reads it."""
     copy = shutil.copytree(preset, tmp_path / "copy")
@@ -77,7 +76,6 @@ def test_a_damaged_preset_is_refused(preset, tmp_path):
     assert not WordPieceTokenizer.from_preset(copy).lowercase
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "changes", [{"vocabulary_size": 2**31}, {"hidden_dim": 2**40}, {"num_layers": 2**31}]
 )
@@ -92,7 +90,6 @@ def test_a_configuration_that_asks_for_more_memory_than_the_weights(preset, tmp_
         TextClassifier.from_preset(copy)
 
 
-@pytest.mark.backend_free
 def test_a_damaged_archive_is_refused(tmp_path):
     """Newer versions of Python than 3.11 do not compare what Keras reads piece by piece."""
     task = make_classifier()
@@ -110,7 +107,6 @@ def test_a_damaged_archive_is_refused(tmp_path):
         keras.saving.load_model(tmp_path / "task.keras")
 
 
-@pytest.mark.broad
 def test_arguments_override_an_own_preset(preset):
     classifier = TextClassifier.from_preset(preset, sequence_length=12, lowercase=False)
     tokenizer = classifier.preprocessor.tokenizer
@@ -126,7 +122,6 @@ def test_arguments_override_an_own_preset(preset):
         TextClassifier.from_preset(preset, preprocessor=packer, lowercase=True)
 
 
-@pytest.mark.broad
 def test_arguments_override_a_checkpoint_of_another_library(preset, tmp_path):
     from keras_bert_suite.checkpoints import save_hugging_face
 
@@ -153,7 +148,6 @@ def test_misspelt_arguments(preset, arguments, error):
         TextClassifier.from_preset(preset, **arguments)
 
 
-@pytest.mark.broad
 def test_a_model_of_pairs_remembers(preset, tmp_path):
     classifier = TextClassifier.from_preset(preset)
     assert classifier.input_names == ("premise", "hypothesis")
@@ -190,7 +184,6 @@ def test_kerashub_opens_our_presets(preset):
     assert isinstance(packer, SegmentPacker) and packer.sequence_length == 16
 
 
-@pytest.mark.broad
 @pytest.mark.parametrize("name", MODELS)
 def test_presets_on_backbones_of_kerashub(name, tmp_path):
     backbone, preprocessor = MODELS[name]()
@@ -218,7 +211,6 @@ def test_presets_on_backbones_of_kerashub(name, tmp_path):
         TextClassifier.from_preset(tmp_path / "preset", lowercase=True)
 
 
-@pytest.mark.broad
 @pytest.mark.parametrize("pairs", [False, True], ids=["single", "pairs"])
 def test_a_kerashub_preprocessor_is_as_good_as_ours(pairs):
     _, theirs = MODELS["BERT"]()
@@ -237,7 +229,6 @@ def test_a_backbone_alone_says_that_the_head_is_new(preset):
         Pretrainer.from_preset(preset)
 
 
-@pytest.mark.broad
 def test_a_backbone_without_a_tokenizer(tmp_path):
     make_classifier().backbone.save_to_preset(str(tmp_path))
     with pytest.raises(ValueError, match="no tokenizer. Pass `preprocessor`"):
@@ -248,7 +239,6 @@ def test_a_backbone_without_a_tokenizer(tmp_path):
     assert TextClassifier.from_preset(tmp_path, num_classes=2, preprocessor=packer).compiled
 
 
-@pytest.mark.broad
 def test_what_does_not_fit_the_backbone():
     too_many = WordPieceTokenizer([*VOCABULARY, "extra"])
     with pytest.raises(ValueError, match=f"vocabulary has {len(VOCABULARY) + 1} tokens"):
@@ -278,7 +268,6 @@ def test_other_activations_are_refused(activation):
         make_classifier(activation=activation)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("cls", "arguments", "error"),
     [
@@ -301,7 +290,6 @@ def test_misspelt_arguments_of_constructors(cls, arguments, error):
         cls(BertBackbone(**ONE_LAYER), **arguments)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("cls", [BertBackbone, RobertaBackbone])
 def test_misspelt_arguments_of_backbones(cls):
     with pytest.raises(TypeError, match=f"{cls.__name__} has no argument 'dropuot'.*'dropout'"):

@@ -269,7 +269,6 @@ def test_the_embedding_is_shared():
     assert not any(decays.decay_of(w) for w in task.trainable_weights if len(w.shape) == 1)
 
 
-@pytest.mark.broad
 def test_keras_file_round_trip(pretrainer, tmp_path):
     x, y, weights = make_batch(0)
     pretrainer.compile()
@@ -281,7 +280,6 @@ def test_keras_file_round_trip(pretrainer, tmp_path):
     assert int(twin.optimizer.iterations) == 1
 
 
-@pytest.mark.broad
 def test_preset_round_trip(pretrainer, tmp_path):
     x, _, _ = make_batch(0)
     pretrainer.save_to_preset(str(tmp_path / "preset"))
@@ -290,7 +288,6 @@ def test_preset_round_trip(pretrainer, tmp_path):
         np.testing.assert_array_equal(twin.predict(x, verbose=0)[name], array)
 
 
-@pytest.mark.broad
 def test_a_preset_with_or_without_next_sentences(pretrainer, tmp_path):
     x, _, _ = make_batch(0)
     wanted = pretrainer.predict(x, verbose=0)["mlm"]
@@ -321,7 +318,6 @@ def test_a_checkpoint_of_masked_tokens_alone(peer, tmp_path):
     assert not task.next_sentence and task.next_sentence_head is None
 
 
-@pytest.mark.broad
 def test_hugging_face_round_trip(peer, pretrainer, tmp_path):
     import transformers
 
@@ -332,7 +328,6 @@ def test_hugging_face_round_trip(peer, pretrainer, tmp_path):
         np.testing.assert_array_equal(back.state_dict()[name], tensor, err_msg=name)
 
 
-@pytest.mark.broad
 def test_heads_that_a_checkpoint_lacks_are_new(peer, tmp_path):
     peer.bert.save_pretrained(tmp_path / "bare")
     with pytest.warns(UserWarning, match="no weights for masked_lm/.*next_sentence/"):
@@ -354,7 +349,6 @@ def test_a_head_with_a_part_missing_is_refused(peer, tmp_path):
         Pretrainer.from_preset(tmp_path, preprocessor=None)
 
 
-@pytest.mark.broad
 def test_google_checkpoint():
     google_tf1_toy = Path(__file__).resolve().parents[1] / "checkpoints" / "google_tf1_toy"
     task = Pretrainer.from_preset(google_tf1_toy)
@@ -419,7 +413,6 @@ def test_fill_mask(tmp_path):
     assert [token for token, _ in again[0]] == [token for token, _ in second[0]]
 
 
-@pytest.mark.broad
 def test_fill_mask_of_bad_texts():
     task = make_reader()
     with pytest.raises(ValueError, match="'a film' has no \\[MASK\\]"):

@@ -14,12 +14,6 @@ from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
 from keras_bert_suite.layers import SpanBoundaryHead, gelu_tanh
 from keras_bert_suite.layers.heads.span_boundary import find_spans
 
-
-def long_if_compiled(test):
-    """Leaves a test to `make test-long` where each model is compiled for seconds."""
-    return test if keras.config.backend() == "torch" else pytest.mark.long(test)
-
-
 L, RATE = 20, 0.1
 SIZES = {**TINY, "dropout": 0.0, "activation": "gelu_erf", "max_sequence_length": L}
 #: A span of two, a span beside [CLS], one before [SEP], and a span of more than 15 tokens.
@@ -152,7 +146,6 @@ def test_spans_literally():
     np.testing.assert_array_equal(right[1, 1:], [1] * 5)
 
 
-@long_if_compiled
 def test_the_configuration_of_the_layer():
     embedding = keras.layers.ReversibleEmbedding(24, 8, name="token_embedding")
     embedding.build()
@@ -165,7 +158,6 @@ def test_the_configuration_of_the_layer():
     assert head.compute_output_shape(hidden.shape, positions.shape) == (2, 2, 24)
 
 
-@long_if_compiled
 def test_files_keep_the_heads(tmp_path):
     pretrainer = build(next_sentence=True, sentence_relations=3)
     x, y, weights = make_batch(relations=[0, 2, 1])
@@ -206,7 +198,6 @@ def test_packed_rows_train_as_padded_rows_do(pretrainer):
         np.testing.assert_allclose(array, wanted, atol=1e-5)
 
 
-@long_if_compiled
 def test_bfloat16(pretrainer):
     config = {**pretrainer.backbone.get_config(), "dtype": "mixed_bfloat16"}
     half = Pretrainer(BertBackbone.from_config(config), next_sentence=False, span_boundary=True)

@@ -8,7 +8,7 @@ import pandas
 import pytest
 from keras import ops
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import AdamW, BertBackbone, SegmentPacker, TextClassifier, WordPieceTokenizer
 from keras_bert_suite.checkpoints import save_hugging_face
@@ -159,7 +159,6 @@ def test_weights_of_labels_are_those_of_pytorch(trained):
     trained.compile(AdamW(5e-3))
 
 
-@pytest.mark.broad
 def test_a_table_of_labels(trained, regression):
     table = pandas.DataFrame(MATRIX[:, ::-1], columns=NAMES[::-1], index=range(5, 37))
     wanted = trained.evaluate(TEXTS, SETS, batch_size=16, verbose=0)
@@ -174,7 +173,7 @@ def test_a_table_of_labels(trained, regression):
     )
 
 
-@pytest.mark.parametrize("form", narrow(["ragged", "matrix"], "ragged"))
+@pytest.mark.parametrize("form", everywhere_for(["ragged", "matrix"], "ragged"))
 def test_batches_of_a_tensorflow_dataset(trained, form):
     tf = pytest.importorskip("tensorflow")
     labels = tf.ragged.constant(SETS) if form == "ragged" else tf.constant(MATRIX)
@@ -183,7 +182,6 @@ def test_batches_of_a_tensorflow_dataset(trained, form):
     assert trained.evaluate(dataset, verbose=0) == pytest.approx(wanted, abs=1e-4)
 
 
-@pytest.mark.broad
 def test_batches_of_lists_of_labels(trained):
     torch = pytest.importorskip("torch")
     rows = list(zip(TEXTS, SETS, strict=True))
@@ -211,7 +209,6 @@ def test_scores_of_a_regression(regression):
     assert error == pytest.approx(np.mean(np.abs(errors)), rel=1e-4)
 
 
-@pytest.mark.broad
 def test_several_targets():
     classifier = make_regression(num_classes=2)
     targets = np.stack([NUMBERS, -NUMBERS], axis=1)
@@ -220,7 +217,6 @@ def test_several_targets():
     assert classifier.score(TEXTS, targets).keys() >= {"pearson", "spearman"}
 
 
-@pytest.mark.broad
 def test_low_precision():
     classifier = make_multi_label(dtype="mixed_bfloat16", activation="sigmoid")
     history = classifier.fit(TEXTS, MATRIX, batch_size=16, verbose=0).history
@@ -231,7 +227,7 @@ def test_low_precision():
 
 @pytest.mark.parametrize(
     ("problem_type", "loss"),
-    narrow(
+    everywhere_for(
         [
             ("single_label_classification", "CategoricalCrossentropy"),
             ("single_label_classification", "CategoricalFocalCrossentropy"),
@@ -265,7 +261,7 @@ def test_smoothed_and_focal_losses_of_keras(problem_type, loss, tmp_path):
 
 @pytest.mark.parametrize(
     ("problem_type", "name", "activation"),
-    narrow(
+    everywhere_for(
         [
             ("single_label_classification", "sparse_categorical_crossentropy", None),
             ("single_label_classification", "sparse_categorical_crossentropy", "softmax"),
@@ -293,7 +289,6 @@ def test_names_and_functions_of_losses(problem_type, name, activation, tmp_path)
     assert got == pytest.approx(wanted, rel=1e-4)
 
 
-@pytest.mark.broad
 def test_soft_labels():
     classifier = make_classifier("single_label_classification", label_names=["no", "yes"])
     soft = np.tile([[0.3, 0.7]], (32, 1))
@@ -315,7 +310,6 @@ def test_soft_labels():
     classifier.fit_on_features(TEXTS, soft, epochs=1, verbose=0)
 
 
-@pytest.mark.broad
 def test_transformers_computes_the_same(tmp_path):
     import torch
     from transformers import BertConfig, BertForSequenceClassification
@@ -379,7 +373,6 @@ def test_labels_on_a_regression_are_classes(regression, tmp_path):
         TextClassifier.from_preset(tmp_path / "preset", num_classes=1)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -407,7 +400,6 @@ def test_wrong_arguments(arguments, error):
         TextClassifier(BertBackbone(**ONE_LAYER), **arguments)
 
 
-@pytest.mark.backend_free
 def test_wrong_calls(trained, regression):
     with pytest.raises(ValueError, match="A regression has no classes"):
         regression.fit(TEXTS, NUMBERS, class_weight={0: 2.0})

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from peer_weights import randomize, to_numpy
 from small_tasks import TASKS, make_task, predicted_columns
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -32,7 +32,7 @@ def compute_outputs(model, columns):
     return keras.tree.map_structure(to_numpy, model.predict_on_batch(x))
 
 
-@pytest.mark.parametrize("task", narrow(TASKS, "texts", "spans", "targets", "pretraining"))
+@pytest.mark.parametrize("task", everywhere_for(TASKS, "texts", "spans", "targets", "pretraining"))
 def test_every_task(task, tmp_path):
     model, columns = make_task(task, "SegmentPacker", **SIZES)
     randomize(model)
@@ -59,7 +59,6 @@ def test_every_task(task, tmp_path):
     )
 
 
-@pytest.mark.broad
 def test_presets_and_exports(tmp_path):
     pytest.importorskip("tensorflow_text")
     import tensorflow as tf
@@ -101,7 +100,6 @@ def test_training_goes_on(tmp_path):
     assert loaded.fit(*rows, verbose=0).history["loss"] == pytest.approx(wanted, rel=1e-4)
 
 
-@pytest.mark.backend_free
 def test_before_the_first_step(tmp_path):
     """Of an optimizer that has no variables yet, patterns without a variable leave too."""
     model, _ = make_task("texts", "SegmentPacker")
@@ -140,7 +138,6 @@ def test_what_files_would_not_keep(tmp_path):
             open_other()
 
 
-@pytest.mark.backend_free
 def test_quantized_once(tmp_path):
     """Keras' error names the first layer of the encoder and no remedy."""
     model, _ = make_task("texts", "SegmentPacker")
@@ -152,7 +149,6 @@ def test_quantized_once(tmp_path):
             task.quantize("int8")
 
 
-@pytest.mark.broad
 @pytest.mark.parametrize("policies", [("mixed_bfloat16", "float32"), ("float32", "mixed_bfloat16")])
 def test_the_policy_of_other_layers_is_kept(policies, tmp_path):
     """KerasHub opened a quantized model in the policy of `keras.config`, whatever it had."""
@@ -179,7 +175,6 @@ def test_the_policy_of_other_layers_is_kept(policies, tmp_path):
         assert task.backbone.get_config()["dtype"] == model.backbone.get_config()["dtype"]
 
 
-@pytest.mark.broad
 def test_a_task_without_compile(tmp_path):
     """As `load_model(..., compile=False)` gives it."""
     model, rows = make_task("texts", "SegmentPacker")

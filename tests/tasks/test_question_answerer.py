@@ -9,7 +9,7 @@ from small_byte_pairs import MERGES, make_vocabulary
 from small_questions import NO_ANSWER, make_questions
 from small_tasks import BYTE_PAIRS, SENTENCE_PIECES, make_task
 from small_texts import ONE_LAYER, VOCABULARY
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -109,7 +109,6 @@ def score_all_spans(answerer, question, context):
     return spans, min(outputs[:, 0, 0] + outputs[:, 1, 0])
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("row", [0, 3, 9])
 def test_answers_are_the_best_of_all_spans(answerer, row):
     question, context = QUESTIONS[row], CONTEXTS[row]
@@ -128,7 +127,6 @@ def test_answers_are_the_best_of_all_spans(answerer, row):
     assert best.null_odds == pytest.approx(null_score - max(spans.values()), abs=1e-4)
 
 
-@pytest.mark.backend_free
 def test_every_form_of_rows(answerer):
     wanted = answerer.predict(PAIRS, verbose=0)
     table = pandas.DataFrame({"context": CONTEXTS, "question": QUESTIONS})
@@ -145,7 +143,6 @@ def test_every_form_of_rows(answerer):
     assert answerer.predict([], verbose=0) == answerer.predict(([], []), verbose=0) == []
 
 
-@pytest.mark.backend_free
 def test_every_form_of_labels(answerer):
     wanted = answerer.evaluate(PAIRS, SPANS, verbose=0)
     starts, ends = map(list, zip(*SPANS, strict=True))
@@ -162,7 +159,6 @@ def test_every_form_of_labels(answerer):
     assert answerer.score(PAIRS, squad) == answerer.score(PAIRS, SPANS)
 
 
-@pytest.mark.backend_free  # The combinations read data sets on every backend.
 def test_datasets(answerer):
     class Batches(keras.utils.PyDataset):
         def __len__(self):
@@ -182,7 +178,6 @@ def test_datasets(answerer):
     assert [a.text for a in answers] == [a.text for a in answerer.predict(PAIRS, verbose=0)]
 
 
-@pytest.mark.backend_free
 def test_data_loader_and_tensorflow(answerer):
     import torch
 
@@ -231,7 +226,6 @@ def test_the_loss_does_not_depend_on_padding(answerer):
     answerer.reset_metrics()
 
 
-@pytest.mark.backend_free
 def test_threshold(answerer, tmp_path):
     before = answerer.no_answer_threshold
     threshold = answerer.tune_threshold(PAIRS, SPANS)
@@ -258,7 +252,7 @@ def test_mixed_precision_answers_in_float32():
     assert {tensor.dtype for tensor in keras.tree.flatten(answerer.output)} == {"float32"}
 
 
-@pytest.mark.parametrize("kind", narrow(["preset", "Hugging Face", "Google"], "Google"))
+@pytest.mark.parametrize("kind", everywhere_for(["preset", "Hugging Face", "Google"], "Google"))
 def test_round_trips(answerer, kind, tmp_path):
     tokenizer, settings = answerer.preprocessor.tokenizer, {"sequence_length": 24}
     if kind == "preset":
@@ -308,7 +302,6 @@ def test_logits_are_those_of_transformers(answerer, kind, tmp_path):
     np.testing.assert_allclose(got[is_token], wanted[is_token], atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_byte_pairs(tmp_path):
     """Answers have no space at their ends, and a label at a space is its word's."""
     model = make_roberta()
@@ -332,8 +325,6 @@ def test_byte_pairs(tmp_path):
     assert pieces[first : last + 1] == ["Ġthe", "Ġgood"]
 
 
-@pytest.mark.backend_free
-@pytest.mark.backend_free
 @pytest.mark.parametrize("pieces", [BYTE_PAIRS, SENTENCE_PIECES])
 def test_no_answer_begins_or_ends_with_a_token_without_text(pieces):
     task, _ = make_task("questions", pieces)
@@ -359,7 +350,6 @@ def test_labels_of_windows(answerer):
     assert found > 1
 
 
-@pytest.mark.backend_free
 def test_any_kerashub_encoder():
     backbone = keras_hub.models.DistilBertBackbone(
         vocabulary_size=len(VOCABULARY), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8
@@ -373,7 +363,6 @@ def test_any_kerashub_encoder():
     assert len(answerer.predict(rows, verbose=0)) == 8
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("truncate", ["round_robin", "waterfall"])
 def test_a_preprocessor_of_kerashub_is_replaced_by_one_that_cuts_alike(answerer, truncate):
     preprocessor = keras_hub.models.BertTextClassifierPreprocessor(
@@ -388,7 +377,6 @@ def test_a_preprocessor_of_kerashub_is_replaced_by_one_that_cuts_alike(answerer,
     assert isinstance(packer, SegmentPacker) and packer.truncation == "longest_first"
 
 
-@pytest.mark.backend_free
 def test_generators_lose_no_batch(answerer):
     questions, contexts = QUESTIONS[:4], CONTEXTS[:4]
     batches = ((([q], [c]),) for q, c in zip(questions, contexts, strict=True))
@@ -397,7 +385,6 @@ def test_generators_lose_no_batch(answerer):
     assert [a.text for answers in got for a in answers] == [a.text for a in wanted]
 
 
-@pytest.mark.broad
 def test_a_checkpoint_without_a_head(answerer, tmp_path):
     save_hugging_face(answerer.backbone, tmp_path / "hf", answerer.preprocessor.tokenizer)
     with pytest.warns(UserWarning, match="no weights for span_labeler.* Train them"):
@@ -447,7 +434,6 @@ def test_wrong_input_takes_no_step(answerer, x, y, error):
     assert all(map(np.array_equal, before, answerer.get_weights()))
 
 
-@pytest.mark.backend_free
 def test_wrong_arguments(answerer):
     for arguments, error in (
         ({"max_answer_length": 0}, "max_answer_length must be at least 1, got 0"),
@@ -464,14 +450,12 @@ def test_wrong_arguments(answerer):
         answerer.fit(PAIRS, SPANS, class_weight={0: 1.0})
 
 
-@pytest.mark.backend_free
 def test_a_short_row_has_room_for_a_question_and_its_context():
     answerer = make_answerer(sequence_length=20, query_length=None)
     question, context = ["the film was good ?"] * 2, ["a film of the good and the bad", ""]
     assert len(answerer.predict((question, context), verbose=0)) == 2
 
 
-@pytest.mark.broad
 def test_losses_by_name(answerer):
     wanted = answerer.evaluate(PAIRS, SPANS, verbose=0)[0]
     other = make_answerer()

@@ -104,7 +104,6 @@ def test_words(packer):
     assert len(answers) == 2
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("add_prefix_space", [False, True])
 def test_words_of_a_text(add_prefix_space):
     """Spaces are no words, however many, and punctuation marks are."""

@@ -9,7 +9,7 @@ from family import MEMBERS
 from keras import ops
 from peer_weights import randomize, to_numpy
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     BertBackbone,
@@ -69,7 +69,6 @@ def write_greedily(writer, source, length):
     return target
 
 
-@pytest.mark.backend_free
 def test_predictions_of_a_packed_pair():
     packed = {
         "token_ids": np.array([[2, 7, 3, 8, 9, 3], [2, 3, 3, 0, 0, 0]]),
@@ -136,7 +135,7 @@ def test_an_ended_beam_keeps_its_score():
     np.testing.assert_allclose(to_numpy(scores)[:, 0], 0.0, atol=1e-5)
 
 
-@pytest.mark.parametrize("sampler", narrow(["top_k", "top_p", "random"], "top_p"))
+@pytest.mark.parametrize("sampler", everywhere_for(["top_k", "top_p", "random"], "top_p"))
 def test_samplers_of_keras_hub(sampler):
     writer = make_writer(max_target_length=4)
     sampler = getattr(
@@ -194,7 +193,6 @@ def test_weights_of_rows_and_packed_arrays():
     assert packed["loss"] == pytest.approx(both["loss"], abs=1e-5)
 
 
-@pytest.mark.broad
 def test_a_checkpoint_becomes_a_writer(tmp_path):
     """The head of a masked LM comes along, from transformers' files and from a preset."""
     MEMBERS["bert"].save_peer(tmp_path / "bert", "ForMaskedLM")
@@ -220,7 +218,6 @@ def test_a_checkpoint_becomes_a_writer(tmp_path):
         assert again.predict(["a b c", "d"]) == expected
 
 
-@pytest.mark.backend_free
 def test_a_writer_compares_no_texts(tmp_path):
     """The first token of a pair, which classifiers pool, would not see the second text."""
     make_writer().save_to_preset(tmp_path)
@@ -240,7 +237,6 @@ def test_a_writer_compares_no_texts(tmp_path):
     assert not np.allclose(first, second)
 
 
-@pytest.mark.backend_free
 def test_a_checkpoint_of_a_mixture_becomes_a_writer(tmp_path):
     """A source and its target keep the segments 4 and 5, which they had in the mixture."""
     MEMBERS["bert"].save_peer(tmp_path / "mixture", "ForMaskedLM", type_vocab_size=6)
@@ -256,7 +252,6 @@ def test_a_checkpoint_of_a_mixture_becomes_a_writer(tmp_path):
         np.testing.assert_array_equal(to_numpy(ours), to_numpy(theirs))
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("kind", ["roberta", "modernbert", "electra"])
 def test_checkpoints_of_other_kinds_are_refused(kind, tmp_path):
     MEMBERS[kind].save_peer(tmp_path / kind)
@@ -291,7 +286,7 @@ def test_errors():
         writer.fit((SOURCES, SOURCES), SOURCES)
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize("sampler", ["greedy", keras_hub.samplers.BeamSampler(num_beams=3)])
 def test_a_server_writes_the_same_targets(sampler, tmp_path):
     tf = pytest.importorskip("tensorflow")
@@ -307,7 +302,7 @@ def test_a_server_writes_the_same_targets(sampler, tmp_path):
     assert [detokenize(row[:count].tolist()) for row, count in rows] == expected
 
 
-@pytest.mark.exporting
+@pytest.mark.backend("tensorflow")
 def test_a_server_does_not_draw():
     writer = make_writer()
     writer.compile(sampler="top_p")

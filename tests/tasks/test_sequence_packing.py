@@ -21,7 +21,7 @@ from small_tasks import (
     make_task,
 )
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -86,7 +86,7 @@ def train(task, columns, weights=None, **arguments):
 
 @pytest.mark.parametrize(
     ("name", "preprocessor"),
-    narrow(
+    everywhere_for(
         [*((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
          ("pretraining", "none"), ("pairs", BYTE_PAIRS), ("words", "none"),
          *((task, MODERN_BERT) for task in ("pairs", "words", "questions", "choices", "masks")),
@@ -110,7 +110,6 @@ def test_packed_rows_train_as_padded_rows_do(name, preprocessor, layouts):
         np.testing.assert_allclose(packed, padded, atol=2e-5)
 
 
-@pytest.mark.broad
 def test_poolings_of_all_layers_see_the_rows_of_the_batch(layouts):
     source, columns = make_task("texts", "SegmentPacker")
     task = TextClassifier(
@@ -136,7 +135,9 @@ def resting():
     return task, columns, history.history["loss"]
 
 
-@pytest.mark.parametrize("kind", narrow(DATASETS, "tf.data", "grain.MapDataset", "generator"))
+@pytest.mark.parametrize(
+    "kind", everywhere_for(DATASETS, "tf.data", "grain.MapDataset", "generator")
+)
 def test_any_dataset_can_be_packed(resting, kind):
     task, columns, losses = resting
     steps = STEPS if kind in WITHOUT_LENGTH else None
@@ -165,7 +166,7 @@ def test_blocks_that_are_computed_twice_can_be_packed(layouts):
 @pytest.mark.parametrize("lay_out", LAYOUTS.values(), ids=LAYOUTS.keys())
 @pytest.mark.parametrize(
     ("kind", "dtype", "tolerance"),
-    narrow(
+    everywhere_for(
         [(BertBackbone, "float32", 2e-6), (BertBackbone, "bfloat16", 0.05),
          (RoFormerBackbone, "float32", 1e-5)],
         (BertBackbone, "float32", 2e-6), (RoFormerBackbone, "float32", 1e-5),
@@ -192,12 +193,10 @@ def test_a_backbone_takes_a_layout(kind, dtype, tolerance, lay_out):
             np.testing.assert_allclose(b, a, atol=tolerance)
 
 
-@pytest.mark.backend_free
 def test_relative_positions_need_a_mask_of_pairs():
     assert not NezhaBackbone(**ONE_LAYER).takes_groups()
 
 
-@pytest.mark.backend_free
 def test_what_cannot_be_packed_is_refused():
     classifier, columns = make_task("pairs", next(iter(f"KerasHub's {name}" for name in MODELS)))
     compile_model(classifier)
@@ -209,7 +208,6 @@ def test_what_cannot_be_packed_is_refused():
         embedder.fit(columns[0], sequence_packing=True)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("mask", [[0, 0, 1, 1], [0, 0, 0, 0]])
 def test_rows_that_begin_with_padding_are_refused(mask):
     task, _ = make_task("texts", "none")
@@ -220,7 +218,6 @@ def test_rows_that_begin_with_padding_are_refused(mask):
         task.fit(packed, [0, 1], sequence_packing=True, shuffle=False)
 
 
-@pytest.mark.backend_free
 def test_numbered_sequences_are_refused_and_can_be_split():
     task, (_, labels) = make_task("texts", "none")
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16)
@@ -250,7 +247,6 @@ def test_numbered_sequences_are_refused_and_can_be_split():
         split_sequences({"padding_mask": np.zeros((2, 3), "int32")})
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("num_rows", [1, 2, 7, 32, 200])
 @pytest.mark.parametrize("compiled", [False, True])
 def test_each_token_has_one_place_and_rows_are_almost_full(num_rows, compiled):
@@ -271,7 +267,6 @@ def test_each_token_has_one_place_and_rows_are_almost_full(num_rows, compiled):
         assert len(shapes) <= 6
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("compiled", [False, True])
 def test_shares_of_devices_have_packed_rows_of_one_shape(compiled):
     lengths = np.array([9, 3, 4, 0, 2, 2, 1, 1])  # The shares have 16 and 6 tokens.
@@ -287,7 +282,6 @@ def test_shares_of_devices_have_packed_rows_of_one_shape(compiled):
     assert lay_out_sequences(mask * 0, compiled, 2).tolist() == [[[-1]]] * 2
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("num_rows", [1, 2, 7, 32, 200])
 @pytest.mark.parametrize("arguments", [{"num_groups": 8}, {}, {"compiled": True}], ids=str)
 def test_groups_have_a_place_for_each_token_and_are_almost_full(num_rows, arguments):
@@ -316,7 +310,6 @@ def test_groups_have_a_place_for_each_token_and_are_almost_full(num_rows, argume
         assert "compiled" not in arguments or len(shapes) <= 12
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("compiled", [False, True])
 def test_rows_of_one_length_are_one_group(compiled):
     groups = lay_out_groups(np.ones((6, 4), "int32"), compiled=compiled)

@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -89,7 +89,6 @@ def test_default_compile_is_berts():
     assert rates == pytest.approx([5e-5, 5e-5, 5e-6])
 
 
-@pytest.mark.broad
 def test_predictions_come_in_the_order_of_the_rows():
     classifier = make_classifier()
     together = classifier.predict(TEXTS, batch_size=16, verbose=0)
@@ -98,7 +97,6 @@ def test_predictions_come_in_the_order_of_the_rows():
     assert classifier.predict(TEXTS, batch_size=16, steps=1, verbose=0).shape == (16, 2)
 
 
-@pytest.mark.broad
 def test_padding_does_not_change_predictions():
     classifier = make_classifier(sequence_length=32)
     wide = classifier.predict(TEXTS[:8], batch_size=8, verbose=0)
@@ -122,7 +120,6 @@ def test_batches_may_differ_in_length():
     assert classifier.predict(texts, batch_size=4, verbose=0).shape == (40, 2)
 
 
-@pytest.mark.broad
 def test_validation_and_weights():
     classifier = make_classifier()
     history = classifier.fit(
@@ -141,7 +138,6 @@ def test_validation_and_weights():
     assert zero[0] == 0.0
 
 
-@pytest.mark.broad
 def test_class_weights_are_weights_of_rows():
     """By name and by id, in memory and in a dataset, the loss is that of sample weights."""
     tf = pytest.importorskip("tensorflow")
@@ -184,7 +180,6 @@ def test_batches_in_single_steps():
     np.testing.assert_allclose(classifier.predict_on_batch(packed), outputs, atol=1e-5)
 
 
-@pytest.mark.broad
 def test_nothing_to_predict():
     classifier = make_classifier()
     empty = classifier.predict([])
@@ -193,7 +188,6 @@ def test_nothing_to_predict():
         classifier.fit([], [])
 
 
-@pytest.mark.broad
 def test_validation_batch_size():
     sizes = []
 
@@ -208,7 +202,6 @@ def test_validation_batch_size():
     assert len(sizes) == 6
 
 
-@pytest.mark.broad
 def test_the_order_of_rows_follows_the_seed():
     classifier = make_classifier(dropout=0.0)
     classifier.compile(AdamW(1e-3))
@@ -226,7 +219,7 @@ def test_the_order_of_rows_follows_the_seed():
     assert losses(1) != losses(2)
 
 
-@pytest.mark.parametrize("kind", narrow(["keras", "preset"], "preset"))
+@pytest.mark.parametrize("kind", everywhere_for(["keras", "preset"], "preset"))
 def test_round_trips(kind, tmp_path, recwarn):
     classifier = make_classifier()
     classifier.fit(TEXTS, LABELS, batch_size=16, verbose=0)
@@ -250,7 +243,6 @@ def test_round_trips(kind, tmp_path, recwarn):
     assert not [w for w in recwarn if "variable loading" in str(w.message)]
 
 
-@pytest.mark.broad
 def test_preset_with_a_new_head(tmp_path):
     classifier = make_classifier()
     classifier.save_to_preset(str(tmp_path / "preset"))
@@ -273,14 +265,12 @@ def test_preset_with_a_new_head(tmp_path):
     assert tokenizer.get_vocabulary() == VOCABULARY
 
 
-@pytest.mark.broad
 def test_softmax_head():
     classifier = make_classifier(activation="softmax")
     classifier.fit(TEXTS, LABELS, batch_size=16, verbose=0)
     np.testing.assert_allclose(classifier.predict(TEXTS[:16], verbose=0).sum(-1), 1, atol=1e-6)
 
 
-@pytest.mark.broad
 def test_weights_in_bfloat16():
     classifier = make_classifier(dtype="bfloat16")
     history = classifier.fit(TEXTS, LABELS, batch_size=16, epochs=2, verbose=0).history
@@ -288,7 +278,6 @@ def test_weights_in_bfloat16():
     assert classifier.predict(TEXTS[:16], verbose=0).dtype == "float32"
 
 
-@pytest.mark.broad
 def test_any_kerashub_encoder():
     backbone = keras_hub.models.DistilBertBackbone(
         vocabulary_size=len(VOCABULARY), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8
@@ -301,7 +290,6 @@ def test_any_kerashub_encoder():
     assert classifier.predict(features, verbose=0).shape == (48, 2)
 
 
-@pytest.mark.broad
 def test_hostile_texts():
     classifier = make_classifier()
     outputs = classifier.predict(["", "   ", "x" * 1_000_000, "good " * 5000], verbose=0)
@@ -338,13 +326,11 @@ def test_wrong_input_takes_no_step(untouched, x, y, error):
     assert classifier.predict(TEXTS[:16], verbose=0).shape == (16, 2)
 
 
-@pytest.mark.backend_free
 def test_more_tokens_than_positions():
     with pytest.raises(ValueError, match="sequence_length=65 .* positions for 64"):
         make_classifier(sequence_length=65)
 
 
-@pytest.mark.backend_free
 def test_a_tokenizer_that_does_not_make_the_segment_ids_of_the_backbone():
     vocabulary = make_vocabulary()
     backbone = BertBackbone(**{**ONE_LAYER, "vocabulary_size": len(vocabulary)})
@@ -353,7 +339,6 @@ def test_a_tokenizer_that_does_not_make_the_segment_ids_of_the_backbone():
         TextClassifier(backbone, num_classes=2, preprocessor=packer)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -368,7 +353,6 @@ def test_wrong_labels(arguments, error):
         make_classifier(**arguments)
 
 
-@pytest.mark.broad
 def test_from_hugging_face(tmp_path):
     """The reference is transformers' own classifier."""
     import torch
@@ -398,7 +382,6 @@ def test_from_hugging_face(tmp_path):
     assert packer.sequence_length == 32
 
 
-@pytest.mark.broad
 def test_a_checkpoint_without_a_head(tmp_path):
     from transformers import BertConfig, BertModel
 
@@ -413,7 +396,6 @@ def test_a_checkpoint_without_a_head(tmp_path):
     assert TextClassifier.from_preset(tmp_path, num_classes=2).num_classes == 2
 
 
-@pytest.mark.broad
 def test_batches_of_strings_alone():
     """As a DataLoader of strings and a generator of lists bring them."""
     torch = pytest.importorskip("torch")
@@ -444,7 +426,6 @@ def test_wrong_arguments_of_fit(untouched, arguments, error):
         untouched.fit(TEXTS, LABELS, verbose=0, **arguments)
 
 
-@pytest.mark.backend_free
 def test_names_that_cannot_be_kept(tmp_path):
     with pytest.raises(ValueError, match=r"must be strings, got 1 \(int\)"):
         make_classifier(label_names=[1, 2])

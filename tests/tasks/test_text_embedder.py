@@ -50,12 +50,12 @@ def test_it_learns_from_raw_strings_in_bfloat16_part_by_part():
     [
         (InBatchNegatives(0.1), FIRST, None),
         (InBatchNegatives(0.1), (FIRST, SECOND, THIRD), None),
-        pytest.param(CosineRegression(), PAIRS, SCORES, marks=pytest.mark.broad),
+        pytest.param(CosineRegression(), PAIRS, SCORES, marks=()),
         pytest.param(
             Triplet(),
             {"anchor": FIRST, "positive": SECOND, "negative": THIRD},
             None,
-            marks=pytest.mark.broad,
+            marks=(),
         ),
         (lambda y, vectors: ops.sum(vectors[:, 0] * vectors[:, 1], axis=-1), PAIRS, None),
     ],
@@ -87,7 +87,6 @@ def stack_packed(embedder, columns):
     return packed[0] if len(columns) == 1 else stacked
 
 
-@pytest.mark.backend_free
 def test_columns_by_name_may_come_in_any_order():
     embedder = make_embedder()
     embedder.compile(AdamW(1e-3), Triplet())
@@ -104,7 +103,6 @@ def test_columns_by_name_may_come_in_any_order():
     np.testing.assert_array_equal(vectors, embedder.predict(FIRST, verbose=0))
 
 
-@pytest.mark.backend_free
 def test_datasets_of_rows_without_scores():
     import grain
     import tensorflow as tf
@@ -221,7 +219,6 @@ class LearnedPooling(keras.layers.Layer):
         return (sequence_output_shape[0], sequence_output_shape[-1])
 
 
-@pytest.mark.backend_free
 def test_an_encoder_of_keras_hub():
     backbone, preprocessor = make_distil_bert()
     for pooling in ("mean", "first_last_average"):

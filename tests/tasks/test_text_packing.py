@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from kerashub_models import make_bert
 from small_texts import ONE_LAYER, VOCABULARY
 
@@ -12,7 +11,6 @@ from keras_bert_suite.tasks.base.text_packing import measure_rows
 TEXTS = ["!!!!!!!!", "film was bad ,", "acting awful" + " " * 30]
 
 
-@pytest.mark.backend_free
 def test_rows_are_measured_in_tokens(monkeypatch):
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16)
     pairs = Rows.read((TEXTS, ["good", "good plot .", ""]))
@@ -31,7 +29,6 @@ def test_rows_are_measured_in_tokens(monkeypatch):
     assert measure_rows(packer, Rows.read(TEXTS)).tolist() == characters
 
 
-@pytest.mark.broad
 def test_batches_of_similar_length():
     """Every batch of `fit`, `evaluate` and `predict` has texts of one number of tokens."""
     texts = [text for i in range(8) for text in TEXTS[: 2 + i % 2]] * 2

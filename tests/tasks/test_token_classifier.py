@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import pytest
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -96,7 +96,6 @@ def test_windows_see_as_much_as_a_whole_row(tagger):
     np.testing.assert_allclose(row, wanted[[1, 3, 4]], atol=1e-5)
 
 
-@pytest.mark.broad
 def test_every_kind_of_rows(tagger):
     wanted = tagger.predict_tags(ROWS, verbose=0)
     column = pandas.Series(ROWS)
@@ -197,7 +196,7 @@ def test_weights(tagger):
     tagger.set_weights(before)
 
 
-@pytest.mark.parametrize("kind", narrow(["keras", "preset", "Hugging Face"], "preset"))
+@pytest.mark.parametrize("kind", everywhere_for(["keras", "preset", "Hugging Face"], "preset"))
 def test_round_trips(tagger, kind, tmp_path):
     if kind == "keras":
         tagger.save(tmp_path / "tagger.keras")
@@ -235,7 +234,6 @@ def test_logits_are_those_of_transformers(tagger, tmp_path):
     np.testing.assert_allclose(tagger.predict(packed, verbose=0), wanted, atol=1e-5)
 
 
-@pytest.mark.backend_free
 def test_another_head_of_hugging_face(tagger, tmp_path):
     from keras_bert_suite import TextClassifier
 
@@ -247,7 +245,6 @@ def test_another_head_of_hugging_face(tagger, tmp_path):
     assert twin.num_classes == 5
 
 
-@pytest.mark.broad
 def test_any_kerashub_encoder():
     backbone = keras_hub.models.DistilBertBackbone(
         vocabulary_size=len(VOCABULARY), num_layers=1, num_heads=2, hidden_dim=8, intermediate_dim=8
@@ -303,7 +300,6 @@ def test_ragged_words_of_tensorflow(tagger):
     assert tagger.predict_tags(inputs, verbose=0) == tagger.predict_tags(ROWS, verbose=0)
 
 
-@pytest.mark.backend_free
 def test_wrong_words_of_tensorflow(tagger):
     tf = pytest.importorskip("tensorflow")
     dataset = tf.data.Dataset.from_tensor_slices((["good"], [[1]])).batch(1)
@@ -345,7 +341,6 @@ def test_entity_f1_checks_its_tags_before_training(tagger, tags, error):
     assert all(map(np.array_equal, before, tagger.get_weights()))
 
 
-@pytest.mark.broad
 def test_losses_by_name():
     tagger, losses = make_tagger(dropout=0.0), []
     reduction = "mean_with_sample_weight"

@@ -4,8 +4,6 @@ import pytest
 from keras_bert_suite.tasks import vector_search
 from keras_bert_suite.tasks.vector_search import search_vectors
 
-pytestmark = pytest.mark.backend_free
-
 
 @pytest.mark.parametrize("top_k", [1, 7, 50])
 def test_the_search_is_exact(monkeypatch, top_k):

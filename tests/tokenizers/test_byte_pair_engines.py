@@ -17,8 +17,6 @@ from keras_bert_suite.tokenizers.byte_pair.cached_byte_pair import word_pattern
 from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
 from keras_bert_suite.tokenizers.unicode_rules import parse_ranges
 
-pytestmark = pytest.mark.backend_free
-
 #: Merges as no training makes them: the last but one comes before one that makes its part.
 UNORDERED = ["a b", "ab c", "abc d", "c d", "b c", "a bc", "bc d", "d a", "abcd a", "a a", "aa a"]
 
@@ -64,7 +62,7 @@ def test_both_engines_equal_the_rust_library(texts, pair):
     check_engines(ours, texts, [theirs.encode(text).ids for text in texts])
 
 
-@pytest.mark.long
+@pytest.mark.long("texts")
 def test_a_hundred_thousand_random_strings(add_prefix_space):
     vocabulary = make_vocabulary(MERGES)
     theirs = Tokenizer(models.BPE(vocabulary, [tuple(merge.split()) for merge in MERGES]))

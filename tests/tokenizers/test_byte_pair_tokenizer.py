@@ -9,8 +9,6 @@ from small_byte_pairs import MERGES, SPECIAL, make_vocabulary
 
 from keras_bert_suite import BytePairTokenizer, WordPieceTokenizer
 
-pytestmark = pytest.mark.backend_free
-
 TEXT = "lower the good café, 一!"
 
 

@@ -11,8 +11,6 @@ import pytest
 
 from keras_bert_suite import SegmentPacker, WordPieceTokenizer
 
-pytestmark = pytest.mark.backend_free
-
 SIZE = 1_000_000
 # fmt: off
 VOCABULARY = [

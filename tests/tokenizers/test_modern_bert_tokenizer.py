@@ -23,8 +23,6 @@ from keras_bert_suite.tokenizers.byte_pair.canonical_composition import (
 )
 from keras_bert_suite.tokenizers.unicode_rules import parse_ranges
 
-pytestmark = pytest.mark.backend_free
-
 SPECIAL = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
 #: Tokens as ModernBERT has them: masked names, runs of spaces, unused pieces.
 ADDED = ["|||IP_ADDRESS|||", *(" " * n for n in range(8, 1, -1)), "[unused0]", "[unused10]", "é|"]
@@ -92,7 +90,7 @@ def test_both_engines_equal_transformers(texts, pair):
     check_pair(*pair, texts)
 
 
-@pytest.mark.long
+@pytest.mark.long("texts")
 def test_a_hundred_thousand_random_strings(pair):
     letters = [*CHANGING, *UNITS, *"ae o'1|[]\t\n\u3000 ", *map(chr, range(0x20, 0x250))]
     for batch in random_texts(100_000, letters):

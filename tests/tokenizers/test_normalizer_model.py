@@ -6,8 +6,6 @@ from keras_bert_suite.tokenizers import unicode14
 from keras_bert_suite.tokenizers.unicode_rules import CJK, CharacterMap, membership
 from keras_bert_suite.tokenizers.word_piece.normalizer_model import build_normalizer_model
 
-pytestmark = pytest.mark.backend_free
-
 tensorflow_text = pytest.importorskip("tensorflow_text")
 
 UNASSIGNED = "\ue000"

@@ -12,8 +12,6 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import write_tokenizer
 
-pytestmark = pytest.mark.backend_free
-
 TEXTS = ["the good film", " Low  café, 2009,", "bad"]
 BERT_TOKENS = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
 

@@ -20,8 +20,6 @@ from tokenizer_checks import check_engines, in_graph, random_texts
 
 from keras_bert_suite import AlbertTokenizer, SentencePieceTokenizer, XLMRobertaTokenizer
 
-pytestmark = pytest.mark.backend_free
-
 #: Characters at the borders of the rules.
 BORDERLINE = (
     list("the goodlwrfiAE9,0１，½²ⅷ一二龥か각가각ㄱㅏ️ \t\n\r\x0b\x0c\x1c\x1f\x00\x7f.()!'`\"<>▁")
@@ -119,7 +117,7 @@ def test_both_engines_equal_the_oracle(texts, name, pairs):
     check_engines(tokenizer, texts, [oracle(text) for text in texts])
 
 
-@pytest.mark.long
+@pytest.mark.long("texts")
 @pytest.mark.parametrize("name", NAMES)
 def test_a_hundred_thousand_random_strings(name, pairs):
     tokenizer, oracle = pairs[name]

@@ -16,8 +16,6 @@ from small_sentence_pieces import (
 
 from keras_bert_suite import AlbertTokenizer, SentencePieceTokenizer, XLMRobertaTokenizer
 
-pytestmark = pytest.mark.backend_free
-
 TEXT = "the good film, café 2009, ½!"
 MODELS = {
     AlbertTokenizer: make_albert(),

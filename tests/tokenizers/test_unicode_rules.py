@@ -14,8 +14,6 @@ from keras_bert_suite.tokenizers.unicode_rules import (
     strip_nonspacing,
 )
 
-pytestmark = pytest.mark.backend_free
-
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 

@@ -12,8 +12,6 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from keras_bert_suite import WordPieceTokenizer, train_vocabulary
 from keras_bert_suite.tokenizers.word_piece.vocabulary_training import list_alphabet
 
-pytestmark = pytest.mark.backend_free
-
 FOX = "The quick brown fox jumps over the lazy dog; the dog, unmoved, yawns: 'How quick!'"
 # Pangrams in scripts with and without case, spaces and accents, and what is deleted.
 TEXTS = [

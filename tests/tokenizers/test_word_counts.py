@@ -3,7 +3,6 @@
 import collections
 
 import google_tokenization
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,8 +12,6 @@ from keras_bert_suite.tokenizers.word_piece.word_counts import (
     count_words,
     measure_coverage,
 )
-
-pytestmark = pytest.mark.backend_free
 
 LETTERS = "aAbÉéİΣσς1 '.!#一。\u0301\u200b\x00\t\u3000\n\U0002b820가😀"
 

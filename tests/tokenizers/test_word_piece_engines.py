@@ -10,8 +10,6 @@ from hypothesis import strategies as st
 
 from keras_bert_suite import WordPieceTokenizer
 
-pytestmark = pytest.mark.backend_free
-
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 # fmt: off
 PIECES = [

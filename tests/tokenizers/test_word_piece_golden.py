@@ -8,8 +8,6 @@ import pytest
 
 from keras_bert_suite import WordPieceTokenizer
 
-pytestmark = pytest.mark.backend_free
-
 #: key in the golden files -> (folder of the vocabulary, whether it lower-cases).
 VOCABULARIES = {
     "uncased": ("bert-base-uncased", True),

@@ -11,8 +11,6 @@ import pytest
 
 from keras_bert_suite import WordPieceTokenizer
 
-pytestmark = pytest.mark.backend_free
-
 TOY_VOCABULARY = Path(__file__).parents[1] / "checkpoints" / "google_tf1_toy" / "vocab.txt"
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]

@@ -99,7 +99,6 @@ def test_a_rate_multiplier_is_another_learning_rate(model, optimizer_cls):
         np.testing.assert_allclose(ops.convert_to_numpy(variable), wanted, atol=1e-6)
 
 
-@pytest.mark.backend_free
 def test_wrong_rate_multipliers(model):
     with pytest.raises(ValueError, match=r"got the entry 'crf'"):
         AdamW(rate_multipliers=["crf"])
@@ -253,7 +252,6 @@ def test_a_momentum_in_bfloat16_is_saved_and_loaded(model, kind, tmp_path):
                 trained.jax_state_sync()
 
 
-@pytest.mark.backend_free
 def test_a_momentum_has_no_other_dtype():
     with pytest.raises(ValueError, match="momentum_dtype must be 'bfloat16', or None .* 'float16'"):
         AdamW(momentum_dtype="float16")

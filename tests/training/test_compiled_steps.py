@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from small_tasks import make_task
 from small_texts import make_reviews
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import AdamW, SegmentPacker
 from keras_bert_suite.tasks.base import training_run
@@ -134,10 +134,9 @@ def test_a_batch_that_cannot_be_read(make):
 
 @pytest.mark.parametrize(
     "arguments",
-    narrow(
+    everywhere_for(
         [{"steps_per_execution": 2}, {"run_eagerly": True}, {"jit_compile": False}],
         {"steps_per_execution": 2},
-        others="long",
     ),
 )
 def test_left_to_keras(make, arguments):

@@ -86,7 +86,6 @@ def test_a_weight_of_two_is_a_second_copy():
     assert measure(CoSENT(), SCORES, vectors, weights) == pytest.approx(wanted, rel=1e-5)
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     "loss, num_texts, has_scores, message",
     [
@@ -101,7 +100,6 @@ def test_a_loss_says_which_rows_it_takes(loss, num_texts, has_scores, message):
         loss.check_rows(num_texts, has_scores)
 
 
-@pytest.mark.backend_free
 def test_wrong_arguments():
     with pytest.raises(ValueError, match=r"got 5.0 at row 1.*dividing them by 5"):
         CosineRegression().check_scores(np.array([0.5, 5.0], "float32"))

@@ -15,8 +15,6 @@ from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.run_checkpoints import find_checkpoint, read_arrays, write_checkpoint
 from keras_bert_suite.training.variable_pieces import Pieces, join_pieces
 
-pytestmark = pytest.mark.backend_free
-
 
 def progress_at(batches):
     return Progress(first_step=0, seed=7, batches=batches, steps_per_epoch=10)
@@ -124,7 +122,7 @@ def test_a_variable_with_a_hole_is_refused(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
-@pytest.mark.parametrize("num_kills", [12, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("num_kills", [12, pytest.param(300, marks=pytest.mark.long("faults"))])
 def test_kills(tmp_path, num_kills):
     """One, two or three writers, of which one is killed at a random moment, again and again."""
     output = finish(

@@ -15,7 +15,6 @@ NAMES = (
 )
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("from_logits", [True, False])
 def test_a_name_says_what_the_outputs_are(name, from_logits):
@@ -30,7 +29,6 @@ def own_loss(y_true, y_pred, from_logits=False):
     return y_pred
 
 
-@pytest.mark.backend_free
 def test_other_losses_stay():
     with_logits = functools.partial(own_loss, from_logits=True)
     plain = lambda y_true, y_pred: y_pred  # noqa: E731
@@ -39,7 +37,6 @@ def test_other_losses_stay():
     assert read_loss(own_loss, False) is own_loss
 
 
-@pytest.mark.backend_free
 @pytest.mark.parametrize(
     ("loss", "error"),
     [
@@ -54,7 +51,6 @@ def test_losses_that_cannot_be_meant(loss, error):
         read_loss(loss, True)
 
 
-@pytest.mark.backend_free
 def test_which_losses_are_of_keras():
     for loss in ("mse", "Huber", keras.losses.huber, keras.losses.Huber, keras.losses.Huber()):
         assert is_loss_of_keras(loss)

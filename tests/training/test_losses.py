@@ -58,7 +58,6 @@ def test_gradient():
     np.testing.assert_allclose(before - ops.convert_to_numpy(table.kernel), wanted, atol=1e-6)
 
 
-@pytest.mark.backend_free
 def test_another_reduction_is_refused():
     with pytest.raises(ValueError, match="always the mean .*got reduction='sum'. Leave"):
         MaskedLMLoss(reduction="sum")

@@ -14,7 +14,7 @@ from small_pretraining import (
     fit,
     interrupt,
 )
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import TrainingCheckpoint
 
@@ -27,7 +27,7 @@ def loss_scale(task):
 
 @pytest.mark.parametrize(
     ("dtype", "optimizer"),
-    narrow(
+    everywhere_for(
         [
             ("mixed_float16", {}),
             ("mixed_bfloat16", {}),
@@ -74,7 +74,6 @@ def test_a_loss_scale_may_be_looked_for(tmp_path):
     assert int(task.optimizer.iterations) == STEPS - checkpoint.skipped
 
 
-@pytest.mark.broad
 def test_a_loss_scale_is_not_looked_for_in_vain(tmp_path):
     task = build_pretrainer(dtype="mixed_float16")
     with pytest.raises(FloatingPointError, match="No step was taken in batches 0 to 16"):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from small_pretraining import STEPS_PER_EPOCH, SmallBatches, all_arrays, build_pretrainer
 from small_texts import ONE_LAYER, TINY
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -158,7 +158,9 @@ def build_unnamed(name, **arguments):
     return task
 
 
-@pytest.mark.parametrize("name", narrow(UNNAMED, "BiLSTM", "own", "two of a class", "spans"))
+@pytest.mark.parametrize(
+    "name", everywhere_for(UNNAMED, "BiLSTM", "own", "two of a class", "spans")
+)
 def test_names_do_not_depend_on_what_was_built_before(name):
     """As when a cell of a notebook is run again."""
     task, twin = build_unnamed(name), build_unnamed(name)

@@ -13,8 +13,6 @@ import pytest
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.run_checkpoints import find_checkpoint, read_arrays, write_checkpoint
 
-pytestmark = pytest.mark.backend_free
-
 FILES = ("SHA256SUMS", "manifest.json", "variables.safetensors")
 
 

@@ -4,8 +4,6 @@ import pytest
 
 from keras_bert_suite import LinearWarmupDecay
 
-pytestmark = pytest.mark.backend_free
-
 
 def google_rate(step, peak, total, warmup):
     """optimization.py: polynomial decay of power 1 to 0, replaced while step < warmup."""

@@ -78,7 +78,6 @@ def test_within_an_epoch(directory, uninterrupted):
     assert read_log(directory) == logs
 
 
-@pytest.mark.broad
 def test_in_a_validation(directory, uninterrupted):
     validations = Validations(STEPS_PER_EPOCH + 2, terminate)
     _, checkpoint = train(directory, validations)
@@ -95,7 +94,6 @@ def test_in_a_validation(directory, uninterrupted):
         assert value == ("NA" if name.startswith("val_") else wanted)
 
 
-@pytest.mark.broad
 def test_at_the_end_of_an_epoch(directory):
     """The epoch is whole: it is logged, but not validated any more."""
     validations = Validations()

@@ -6,7 +6,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import AdamW, Lamb, LinearWarmupDecay
 
@@ -58,7 +58,7 @@ def with_one_bad(gradients, bad):
 
 @pytest.mark.parametrize(
     ("optimizer_cls", "momentum_dtype", "global_clipnorm", "bias_correction"),
-    narrow(
+    everywhere_for(
         itertools.product([AdamW, Lamb], [None, "bfloat16"], [1.0, None], [False, True]),
         # Any two values of two columns are in one of these.
         *((AdamW, None, 1.0, False), (AdamW, "bfloat16", None, True)),

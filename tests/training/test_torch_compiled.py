@@ -7,7 +7,7 @@ import pytest
 import keras_bert_suite as kbs
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.long("faults"),
     pytest.mark.skipif(keras.config.backend() != "torch", reason="PyTorch's compiler"),
 ]
 

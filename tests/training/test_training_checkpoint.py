@@ -20,7 +20,7 @@ from small_pretraining import (
     list_names,
 )
 from small_texts import TINY
-from tables import narrow
+from tables import everywhere_for
 
 from keras_bert_suite import TrainingCheckpoint
 
@@ -64,7 +64,6 @@ def test_resumed_is_uninterrupted(directory, uninterrupted, stop, every):
     assert_same(again, arrays)
 
 
-@pytest.mark.broad
 def test_a_finished_run_may_be_extended(directory):
     logs = []
     for epochs in (1, 2):
@@ -72,7 +71,6 @@ def test_a_finished_run_may_be_extended(directory):
     assert [len(log["loss"]) for log in logs] == [1, 1]
 
 
-@pytest.mark.broad
 def test_epochs_longer_than_the_data(directory):
     """Their length need not be a multiple of that of the data, either."""
     steps, arguments = 17, {"steps_per_epoch": 17, "epochs": 2}
@@ -95,7 +93,7 @@ def test_epochs_longer_than_the_data(directory):
     assert_same(task, all_arrays(wanted))
 
 
-@pytest.mark.parametrize("momentum_dtype", narrow([None, "bfloat16"], "bfloat16"))
+@pytest.mark.parametrize("momentum_dtype", everywhere_for([None, "bfloat16"], "bfloat16"))
 def test_rows_in_memory_and_accumulated_gradients(directory, momentum_dtype):
     """Their order is that of the run, also when NumPy's generator has moved on."""
     x, y, weights = SmallBatches()[0]
@@ -120,7 +118,6 @@ def test_rows_in_memory_and_accumulated_gradients(directory, momentum_dtype):
     assert_same(resumed, all_arrays(train(TrainingCheckpoint(other))))
 
 
-@pytest.mark.broad
 def test_in_another_thread(directory, uninterrupted):
     task = build_pretrainer()
     thread = threading.Thread(target=fit, args=(task, TrainingCheckpoint(directory)))
@@ -129,13 +126,11 @@ def test_in_another_thread(directory, uninterrupted):
     assert_same(task, uninterrupted[1])
 
 
-@pytest.mark.broad
 def test_saved_every_so_many_batches_of_the_run(directory):
     fit(build_pretrainer(), TrainingCheckpoint(directory, every=5, keep=100), epochs=3)
     assert list_names(directory) == [f"step-{n:08d}" for n in (5, 10, 15, 20, 21)]
 
 
-@pytest.mark.broad
 def test_the_end_of_a_resumed_epoch_is_not_the_end_another_asks_for(directory):
     class StopInSecondEpoch(keras.callbacks.Callback):
         def on_epoch_end(self, epoch, logs=None):
@@ -162,7 +157,6 @@ def test_bad_batches_are_skipped_and_counted(directory, uninterrupted):
     assert np.isfinite(logs["loss"]).all()
 
 
-@pytest.mark.broad
 def test_skipped_steps_are_counted_in_steps(directory):
     """Of accumulated batches the whole group is one, and may be more than `max_skipped`."""
     checkpoint = TrainingCheckpoint(directory, max_skipped=2)
@@ -171,7 +165,6 @@ def test_skipped_steps_are_counted_in_steps(directory):
     assert logs["skipped_steps"] == [1, 1] and int(task.optimizer.iterations) == 3
 
 
-@pytest.mark.broad
 def test_a_run_of_bad_batches_stops_the_training(directory):
     checkpoint = TrainingCheckpoint(directory, every=4, max_skipped=3)
     task = build_pretrainer()
@@ -184,7 +177,6 @@ def test_a_run_of_bad_batches_stops_the_training(directory):
     assert int(task.optimizer.iterations) == STEPS - 2
 
 
-@pytest.mark.broad
 def test_weights_that_are_not_finite_are_not_saved(directory):
     """Keras' own optimizers do not skip."""
     task = build_pretrainer()
@@ -194,7 +186,6 @@ def test_weights_that_are_not_finite_are_not_saved(directory):
     assert list_names(directory) == ["step-00000002"]
 
 
-@pytest.mark.broad
 def test_a_full_disk(directory, uninterrupted):
     """While it is full, which a limit on files stands for, training goes on with what it had."""
     resource = pytest.importorskip("resource")
@@ -222,7 +213,6 @@ def test_a_full_disk(directory, uninterrupted):
     assert_same(task, uninterrupted[1])
 
 
-@pytest.mark.broad
 def test_what_cannot_be_resumed_is_refused(directory):
     task = build_pretrainer()
     stream = SmallBatches().to_iter_dataset()
@@ -237,7 +227,6 @@ def test_what_cannot_be_resumed_is_refused(directory):
         TrainingCheckpoint(directory, every=0)
 
 
-@pytest.mark.broad
 def test_other_data_and_other_models_are_refused(directory):
     fit(build_pretrainer(), TrainingCheckpoint(directory), epochs=1)
     with pytest.raises(ValueError, match="with 7 batches an epoch, got 5"):
