@@ -10,7 +10,6 @@ from keras_bert_suite.argument_checks import (
     check_dropouts,
     check_further_arguments,
     check_integer,
-    check_positive,
     check_sizes,
 )
 from keras_bert_suite.layers import (
@@ -166,8 +165,24 @@ class BertBackbone(TextEncoder):
         check_segments(attention_pattern, num_segments if "segment_ids" in self.input_names else 0)
         attention_dropout = dropout if attention_dropout is None else attention_dropout
         check_dropouts(dropout=dropout, attention_dropout=attention_dropout)
-        check_positive(layer_norm_epsilon=layer_norm_epsilon, initializer_range=initializer_range)
         activation = get_activation(activation)
+
+        # === Config ===
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.activation = activation
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.max_sequence_length = max_sequence_length
+        self.num_segments = num_segments
+        self.embedding_dim = embedding_dim or hidden_dim
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+        self.output_hidden_states = output_hidden_states
+        self.attention_pattern = attention_pattern
 
         # === Layers ===
         self.embeddings = self.make_embeddings(
@@ -223,23 +238,6 @@ class BertBackbone(TextEncoder):
             outputs["hidden_states"] = [*inner, x]
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
         self.take_layouts()
-
-        # === Config ===
-        self.vocabulary_size = vocabulary_size
-        self.num_layers = num_layers
-        self.num_heads = num_heads
-        self.hidden_dim = hidden_dim
-        self.intermediate_dim = intermediate_dim
-        self.activation = activation
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.max_sequence_length = max_sequence_length
-        self.num_segments = num_segments
-        self.embedding_dim = embedding_dim or hidden_dim
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.initializer_range = initializer_range
-        self.output_hidden_states = output_hidden_states
-        self.attention_pattern = attention_pattern
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
@@ -330,26 +328,6 @@ class BertBackbone(TextEncoder):
         if size not in cls.sizes:
             raise ValueError(f"size must be one of {', '.join(cls.sizes)}, got {size!r}.")
         return cls(vocabulary_size=vocabulary_size, **cls.sizes[size], **kwargs)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "num_layers": self.num_layers,
-            "num_heads": self.num_heads,
-            "hidden_dim": self.hidden_dim,
-            "intermediate_dim": self.intermediate_dim,
-            "activation": keras.activations.serialize(self.activation),
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "max_sequence_length": self.max_sequence_length,
-            "num_segments": self.num_segments,
-            "embedding_dim": self.embedding_dim,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "initializer_range": self.initializer_range,
-            "output_hidden_states": self.output_hidden_states,
-            "attention_pattern": self.attention_pattern,
-        }
 
 
 def get_activation(

