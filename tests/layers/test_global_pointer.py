@@ -48,6 +48,7 @@ def numpy_score(layer, hidden, kind, first, last):
     return pair + types[first, kind] + types[last, C + kind]
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("rotary", [True, False])
 @pytest.mark.parametrize("layer_cls", LAYERS)
 def test_the_scores_are_those_of_the_paper(layer_cls, rotary):

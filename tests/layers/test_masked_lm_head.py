@@ -3,6 +3,7 @@
 import keras
 import keras_hub
 import numpy as np
+import pytest
 from peer_weights import randomize, to_numpy
 
 from keras_bert_suite import MaskedLMHead
@@ -23,6 +24,7 @@ def make_inputs():
     return hidden, rng.integers(0, L, (B, P)).astype("int32")
 
 
+@pytest.mark.every_backend
 def test_it_equals_keras_hub():
     hidden, positions = make_inputs()
     embedding = make_embedding()

@@ -14,6 +14,7 @@ def random_hidden(batch=B, length=L, seed=0):
     return np.random.default_rng(seed).standard_normal((batch, length, H)).astype("float32")
 
 
+@pytest.mark.every_backend
 def test_basics():
     mask = np.ones((B, L), "int32")
     mask[1, 3:] = 0

@@ -123,6 +123,7 @@ def assert_same_outputs(ours, theirs, atol=1e-5):
 # === What every backbone does ===
 
 
+@pytest.mark.every_backend
 def test_basics(undrawn):
     check_backbone(
         BertBackbone,
@@ -308,6 +309,7 @@ def test_gradients_equal_transformers(size, activation, undrawn):
 # === Padding ===
 
 
+@pytest.mark.every_backend
 def test_a_fully_padded_row_stays_finite(undrawn):
     backbone = randomize(BertBackbone(**SMALL))
     inputs = random_inputs()
@@ -333,6 +335,7 @@ def test_a_fully_padded_row_stays_finite_in_half_precision(policy):
         assert np.isfinite(to_numpy(output)).all()
 
 
+@pytest.mark.every_backend
 def test_padding_is_never_seen(undrawn):
     backbone = randomize(BertBackbone(**SMALL))
     inputs = random_inputs()
