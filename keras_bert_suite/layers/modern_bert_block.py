@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Activation, Shape, Tensor
+from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf
 from keras_bert_suite.layers.attention.modern_bert_attention import ModernBertAttention
 from keras_bert_suite.layers.configured_layer import ConfiguredLayer
@@ -110,7 +110,7 @@ class ModernBertBlock(ConfiguredLayer):
             self.self_attention_norm.build(hidden_shape)
         self.self_attention.build(hidden_shape)
         self.feedforward_norm.build(hidden_shape)
-        bias = {"use_bias": self.mlp_bias}
+        bias: Config = {"use_bias": self.mlp_bias}
         self.gated_intermediate = make_dense(
             *(self, 2 * self.intermediate_dim, "gated_intermediate"), self.initializer_range, **bias
         )

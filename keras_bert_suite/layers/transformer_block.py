@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Activation, Shape, Tensor
+from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_tanh
 from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
 from keras_bert_suite.layers.attention.self_attention import SelfAttention
@@ -83,7 +83,8 @@ class TransformerBlock(ConfiguredLayer):
         hidden_dim = hidden_shape[-1]
         self.self_attention.build(hidden_shape)
         self.self_attention_norm.build(hidden_shape)
-        stddev, bias = self.initializer_range, {"use_bias": self.use_bias}
+        stddev = self.initializer_range
+        bias: Config = {"use_bias": self.use_bias}
         self.intermediate = make_dense(
             *(self, self.intermediate_dim, "intermediate", stddev),
             activation=self.activation,

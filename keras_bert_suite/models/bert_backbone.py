@@ -105,9 +105,8 @@ class BertBackbone(TextEncoder):
 
     Raises:
         ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim`, a
-            dropout rate is not in [0, 1), `layer_norm_epsilon` or `initializer_range` is not
-            positive, `attention_pattern` or `activation` is unknown, or the pattern needs more
-            segments.
+            dropout rate is not in [0, 1), `attention_pattern` or `activation` is unknown, or the
+            pattern needs more segments.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805) and
     google-research/bert.
@@ -137,6 +136,7 @@ class BertBackbone(TextEncoder):
         num_heads: int,
         hidden_dim: int,
         intermediate_dim: int,
+        *,
         activation: Activation = "gelu_tanh",
         dropout: float = 0.1,
         attention_dropout: float | None = None,

@@ -90,7 +90,7 @@ class LongformerBackbone(RobertaBackbone):
         **kwargs: Any,
     ) -> None:
         check_integer("max_global_tokens", max_global_tokens, at_least=1)
-        self.attention_window = attention_window
+        self.attention_window: Any = attention_window
         self.takes_segments = takes_segments
         if takes_segments:
             self.input_names = ("token_ids", "segment_ids", "padding_mask")

@@ -88,9 +88,8 @@ class ModernBertBackbone(TextEncoder):
 
     Raises:
         ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim` into
-            even widths, a dropout rate is not in [0, 1), a rotary base, `layer_norm_epsilon` or
-            `initializer_range` is not positive, `local_attention` is less than 2, or a name is
-            unknown.
+            even widths, a dropout rate is not in [0, 1), `local_attention` is less than 2, or a
+            name is unknown.
 
     Source: Warner et al., 2024 (https://arxiv.org/abs/2412.13663), and `modeling_modernbert.py` of
     transformers.

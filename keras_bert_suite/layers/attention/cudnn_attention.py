@@ -57,7 +57,7 @@ def attend(
     def to_rows(x: Tensor) -> Tensor:
         return jnp.swapaxes(x, 1, 2)
 
-    arrays = tuple(map(to_rows, (query, key, value)))
+    arrays = to_rows(query), to_rows(key), to_rows(value)
     if offsets is not None and len(offsets.shape) == 1 and _takes(query):
         lengths = jnp.maximum(offsets, 1)
         return to_rows(

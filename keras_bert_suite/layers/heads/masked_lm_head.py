@@ -44,7 +44,8 @@ class MaskedLMHead(ConfiguredLayer):
         self.activation = keras.activations.get(activation)
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
-        self.shared_transform = self.transform = transform
+        self.shared_transform = transform
+        self.transform: Any = transform
         if transform is None:
             self.transform = make_dense(
                 *(self, token_embedding.output_dim, "transform", initializer_range),
