@@ -138,31 +138,19 @@ class ModernBertBlock(ConfiguredLayer):
         Returns:
             float (B, L, H).
         """
-        encode = partial(
-            self._encode,
-            attention_mask=attention_mask,
-            positions=positions,
-            sequence_offsets=sequence_offsets,
-            training=training,
-        )
+        arguments = (attention_mask, positions, sequence_offsets)
+        encode = partial(self._encode, attention=arguments, training=training)
         # What the attention takes has no gradient, so it is no input of what is computed twice.
         return recompute(self, encode, hidden) if training and self.remat else encode(hidden)
 
     def _encode(
         self,
         hidden: Tensor,
-        attention_mask: Tensor,
-        positions: Tensor,
-        sequence_offsets: Tensor | None,
-        training: bool | None = None,
+        attention: tuple[Tensor | None, ...],
+        training: bool | None,
     ) -> Tensor:
-        attended = self.self_attention(
-            self._normalize(hidden),
-            attention_mask,
-            positions,
-            sequence_offsets=sequence_offsets,
-            training=training,
-        )
+        """The block itself, with the arguments `attention` of its attention layer."""
+        attended = self.self_attention(self._normalize(hidden), *attention, training=training)
         hidden = hidden + self.output_dropout(attended, training=training)
         both = self.gated_intermediate(self.feedforward_norm(hidden))
         inner, gate = both[..., : self.intermediate_dim], both[..., self.intermediate_dim :]

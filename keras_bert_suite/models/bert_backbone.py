@@ -1,7 +1,7 @@
 """BERT, the encoder without a head."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import keras
 
@@ -313,21 +313,6 @@ class BertBackbone(TextEncoder):
         for block in self.list_calls():
             hidden_states.append(block(hidden_states[-1], **attention))
         return hidden_states
-
-    @classmethod
-    def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:
-        """Builds one of the released sizes, randomly initialised.
-
-        Args:
-            size: a key of `sizes`. Google's sizes of BERT are "tiny", "mini", "small", "medium",
-                "base" and "large". With the uncased vocabulary of 30,522 they have 4.4, 11.2,
-                28.8, 41.4, 109.5 and 335.1 million parameters.
-            vocabulary_size: int V.
-            **kwargs: any other argument of the constructor.
-        """
-        if size not in cls.sizes:
-            raise ValueError(f"size must be one of {', '.join(cls.sizes)}, got {size!r}.")
-        return cls(vocabulary_size=vocabulary_size, **cls.sizes[size], **kwargs)
 
 
 def get_activation(

@@ -1,7 +1,7 @@
 """ModernBERT, the encoder without a head."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import keras
 
@@ -279,19 +279,6 @@ class ModernBertBackbone(TextEncoder):
     def token_transform(self) -> PredictionHead:
         """The layer between the sequence output and a head on tokens."""
         return self.pooler
-
-    @classmethod
-    def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:
-        """Builds one of the released sizes, randomly initialised.
-
-        Args:
-            size: "base" or "large".
-            vocabulary_size: int V.
-            **kwargs: any other argument of the constructor.
-        """
-        if size not in cls.sizes:
-            raise ValueError(f"size must be one of {', '.join(cls.sizes)}, got {size!r}.")
-        return cls(vocabulary_size=vocabulary_size, **cls.sizes[size], **kwargs)
 
 
 def _check_layer_types(layer_types: Sequence[str] | None, num_layers: int) -> list[str]:
