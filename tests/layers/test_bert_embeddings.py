@@ -74,14 +74,6 @@ def test_dropout_drops_its_rate_in_training_only():
     np.testing.assert_allclose(trained, np.where(dropped, 0, kept / 0.9), rtol=1e-4, atol=1e-5)
 
 
-def test_no_dropout_is_deterministic():
-    layer = BertEmbeddings(**KWARGS, dropout=0.0)
-    inputs = random_inputs()
-    np.testing.assert_array_equal(
-        to_numpy(layer(**inputs, training=True)), to_numpy(layer(**inputs))
-    )
-
-
 def test_a_sequence_too_long_is_an_error():
     layer = BertEmbeddings(**KWARGS)
     layer(**random_inputs(length=10))

@@ -353,34 +353,6 @@ def test_padding_is_never_seen(undrawn):
 # === Dropout ===
 
 
-@pytest.mark.parametrize(
-    ("dropout", "attention_dropout", "random"),
-    everywhere_for(
-        [(0.0, None, False), (0.1, None, True), (0.1, 0.0, True), (0.0, 0.1, True)],
-        *((0.0, None, False), (0.1, None, True)),
-    ),
-)
-def test_dropout_acts_in_training_only(dropout, attention_dropout, random, undrawn):
-    backbone = BertBackbone(**SMALL, dropout=dropout, attention_dropout=attention_dropout)
-    randomize(backbone)
-    inputs = random_inputs()
-    kept = to_numpy(backbone(inputs)["sequence_output"])
-    first, second = (to_numpy(backbone(inputs, training=True)["sequence_output"]) for _ in range(2))
-    again = to_numpy(backbone(inputs, training=False)["sequence_output"])
-    np.testing.assert_array_equal(again, kept)
-    assert (np.abs(first - second).max() > 1e-3) == random
-    assert (np.abs(first - kept).max() > 1e-3) == random
-
-
-def test_attention_dropout_follows_dropout_unless_set(undrawn):
-    assert BertBackbone(**SMALL, dropout=0.3).attention_dropout == 0.3
-    backbone = BertBackbone(**SMALL, dropout=0.3, attention_dropout=0.0)
-    assert backbone.embeddings.embeddings_dropout.rate == 0.3
-    for block in backbone.transformer_layers:
-        assert block.sublayer_dropout.rate == 0.3
-        assert block.self_attention.probability_dropout.rate == 0.0
-
-
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="TensorFlow has no fused kernel")
 @pytest.mark.parametrize("dropout", [0.0, 0.1])
 def test_inference_never_takes_the_plain_attention(dropout, monkeypatch):
