@@ -2,7 +2,6 @@
 
 import difflib
 import inspect
-import math
 import numbers
 import operator
 from collections.abc import Iterable, Sequence
@@ -36,13 +35,6 @@ def check_integer(name: str, value: Any, at_least: int = 0) -> None:
         valid = False
     if not valid:
         raise ValueError(f"{name} must be an integer of at least {at_least}, got {value!r}.")
-
-
-def check_positive(**values: float) -> None:
-    """Raises ValueError if a value is no finite number over 0."""
-    for name, value in values.items():
-        if not isinstance(value, numbers.Real) or not 0 < value < math.inf:
-            raise ValueError(f"{name} must be a finite number over 0, got {value!r}.")
 
 
 def check_dropouts(**rates: float) -> None:

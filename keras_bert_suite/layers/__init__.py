@@ -1,7 +1,6 @@
 """Keras layers that own weights or random state."""
 
 from keras_bert_suite.layers.activations import gelu_erf, gelu_tanh
-from keras_bert_suite.layers.attention.attention_kernels import takes_lengths
 from keras_bert_suite.layers.attention.global_tokens import GlobalTokens
 from keras_bert_suite.layers.attention.longformer_attention import (
     LongformerAttention,
@@ -17,11 +16,11 @@ from keras_bert_suite.layers.attention.sequence_layout import (
     PackedSequences,
     SequenceLayout,
     SequenceNumbers,
-    SequenceOffsets,
     TokenPositions,
     UnpackSequences,
     VisibleTokens,
 )
+from keras_bert_suite.layers.attention.sequence_offsets import SequenceOffsets, takes_lengths
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings
 from keras_bert_suite.layers.embeddings.projected_embeddings import ProjectedEmbeddings

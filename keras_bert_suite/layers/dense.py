@@ -70,3 +70,24 @@ class Dense(keras.layers.Dense):
             outputs = outputs if bias is None else outputs + bias
         outputs = ops.cast(activation(outputs), rows.dtype)
         return ops.reshape(outputs, (*ops.shape(inputs)[:-1], self.units))
+
+
+def make_dense(
+    owner: keras.layers.Layer, units: int, name: str, stddev: float, **arguments: Any
+) -> Dense:
+    """Makes a dense layer of another layer, in the dtype of that layer.
+
+    Args:
+        owner: the layer around it.
+        units: int, width of the output.
+        name: str.
+        stddev: float, standard deviation of the truncated normal of the kernel.
+        **arguments: other arguments of `Dense`.
+    """
+    return Dense(
+        units,
+        kernel_initializer=keras.initializers.TruncatedNormal(stddev=stddev),
+        dtype=owner.dtype_policy,
+        name=name,
+        **arguments,
+    )

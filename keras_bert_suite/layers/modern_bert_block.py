@@ -8,13 +8,14 @@ import keras
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf
 from keras_bert_suite.layers.attention.modern_bert_attention import ModernBertAttention
-from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.recompute import recompute
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ModernBertBlock(keras.layers.Layer):
+class ModernBertBlock(ConfiguredLayer):
     """Self-attention and a gated feed-forward network, each with a norm before it.
 
     The feed-forward network is `W (activation(U x) * V x)`; one matrix holds U and V.
@@ -109,23 +110,15 @@ class ModernBertBlock(keras.layers.Layer):
             self.self_attention_norm.build(hidden_shape)
         self.self_attention.build(hidden_shape)
         self.feedforward_norm.build(hidden_shape)
-        self.gated_intermediate = self._dense(
-            2 * self.intermediate_dim, "gated_intermediate", self.initializer_range
+        bias: Config = {"use_bias": self.mlp_bias}
+        self.gated_intermediate = make_dense(
+            *(self, 2 * self.intermediate_dim, "gated_intermediate"), self.initializer_range, **bias
         )
         self.gated_intermediate.build(hidden_shape)
-        self.feedforward_output = self._dense(
-            hidden_shape[-1], "feedforward_output", self.output_range
+        self.feedforward_output = make_dense(
+            self, hidden_shape[-1], "feedforward_output", self.output_range, **bias
         )
         self.feedforward_output.build((*hidden_shape[:-1], self.intermediate_dim))
-
-    def _dense(self, units: int, name: str, initializer_range: float) -> Dense:
-        return Dense(
-            units,
-            use_bias=self.mlp_bias,
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
-            dtype=self.dtype_policy,
-            name=name,
-        )
 
     def call(
         self,
@@ -145,31 +138,19 @@ class ModernBertBlock(keras.layers.Layer):
         Returns:
             float (B, L, H).
         """
-        encode = partial(
-            self._encode,
-            attention_mask=attention_mask,
-            positions=positions,
-            sequence_offsets=sequence_offsets,
-            training=training,
-        )
+        arguments = (attention_mask, positions, sequence_offsets)
+        encode = partial(self._encode, attention=arguments, training=training)
         # What the attention takes has no gradient, so it is no input of what is computed twice.
         return recompute(self, encode, hidden) if training and self.remat else encode(hidden)
 
     def _encode(
         self,
         hidden: Tensor,
-        attention_mask: Tensor,
-        positions: Tensor,
-        sequence_offsets: Tensor | None,
-        training: bool | None = None,
+        attention: tuple[Tensor | None, ...],
+        training: bool | None,
     ) -> Tensor:
-        attended = self.self_attention(
-            self._normalize(hidden),
-            attention_mask,
-            positions,
-            sequence_offsets=sequence_offsets,
-            training=training,
-        )
+        """The block itself, with the arguments `attention` of its attention layer."""
+        attended = self.self_attention(self._normalize(hidden), *attention, training=training)
         hidden = hidden + self.output_dropout(attended, training=training)
         both = self.gated_intermediate(self.feedforward_norm(hidden))
         inner, gate = both[..., : self.intermediate_dim], both[..., self.intermediate_dim :]
@@ -194,23 +175,3 @@ class ModernBertBlock(keras.layers.Layer):
 
     def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
         return hidden_shape
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "intermediate_dim": self.intermediate_dim,
-            "activation": keras.activations.serialize(self.activation),
-            "reach": self.reach,
-            "rotary_base": self.rotary_base,
-            "has_attention_norm": self.has_attention_norm,
-            "attention_dropout": self.attention_dropout,
-            "mlp_dropout": self.mlp_dropout,
-            "attention_bias": self.attention_bias,
-            "mlp_bias": self.mlp_bias,
-            "norm_bias": self.norm_bias,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "initializer_range": self.initializer_range,
-            "output_range": self.output_range,
-            "remat": self.remat,
-        }

@@ -5,11 +5,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Dtype, Shape, Tensor
+from keras_bert_suite.annotations import Dtype, Shape, Tensor
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class RootMeanSquareNorm(keras.layers.Layer):
+class RootMeanSquareNorm(ConfiguredLayer):
     """Divides each vector by the root of the mean of its squares. It has no weights.
 
     Args:
@@ -31,9 +32,6 @@ class RootMeanSquareNorm(keras.layers.Layer):
 
     def compute_output_shape(self, shape: Shape) -> Shape:
         return shape
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "epsilon": self.epsilon}
 
 
 #: The class of each type of norm.

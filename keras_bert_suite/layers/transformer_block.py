@@ -9,13 +9,14 @@ from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_tanh
 from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
 from keras_bert_suite.layers.attention.self_attention import SelfAttention
-from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.recompute import recompute
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TransformerBlock(keras.layers.Layer):
+class TransformerBlock(ConfiguredLayer):
     """Self-attention and a feed-forward network, each with residual and norm after it.
 
     Args:
@@ -82,21 +83,17 @@ class TransformerBlock(keras.layers.Layer):
         hidden_dim = hidden_shape[-1]
         self.self_attention.build(hidden_shape)
         self.self_attention_norm.build(hidden_shape)
-        self.intermediate = self._dense(self.intermediate_dim, "intermediate", self.activation)
+        stddev = self.initializer_range
+        bias: Config = {"use_bias": self.use_bias}
+        self.intermediate = make_dense(
+            *(self, self.intermediate_dim, "intermediate", stddev),
+            activation=self.activation,
+            **bias,
+        )
         self.intermediate.build(hidden_shape)
-        self.feedforward_output = self._dense(hidden_dim, "feedforward_output")
+        self.feedforward_output = make_dense(self, hidden_dim, "feedforward_output", stddev, **bias)
         self.feedforward_output.build((*hidden_shape[:-1], self.intermediate_dim))
         self.feedforward_norm.build(hidden_shape)
-
-    def _dense(self, units: int, name: str, activation: Activation | None = None) -> Dense:
-        return Dense(
-            units,
-            activation=activation,
-            use_bias=self.use_bias,
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
-            dtype=self.dtype_policy,
-            name=name,
-        )
 
     def call(
         self,
@@ -153,16 +150,3 @@ class TransformerBlock(keras.layers.Layer):
 
     def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
         return hidden_shape
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "intermediate_dim": self.intermediate_dim,
-            "activation": keras.activations.serialize(self.activation),
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "initializer_range": self.initializer_range,
-            "remat": self.remat,
-        }

@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Activation, Config
+from keras_bert_suite.annotations import Activation
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import ProjectedEmbeddings
 from keras_bert_suite.models.bert_backbone import BertBackbone
@@ -55,11 +55,7 @@ class AlbertBackbone(BertBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int,
-        num_layers: int,
-        num_heads: int,
-        hidden_dim: int,
-        intermediate_dim: int,
+        *sizes: int,
         activation: Activation = "gelu_tanh",
         dropout: float = 0.0,
         embedding_dim: int = 128,
@@ -67,26 +63,12 @@ class AlbertBackbone(BertBackbone):
         num_inner_repetitions: int = 1,
         **kwargs: Any,
     ) -> None:
-        check_integer("num_layers", num_layers, at_least=1)
-        check_integer("num_groups", num_groups)
+        check_integer("num_groups", num_groups, at_least=1)
         check_integer("num_inner_repetitions", num_inner_repetitions, at_least=1)
-        if not 1 <= num_groups <= num_layers:
-            raise ValueError(
-                f"num_groups must be between 1 and num_layers={num_layers}, got {num_groups}."
-            )
-        self.num_layers = num_layers
         self.num_groups = num_groups
         self.num_inner_repetitions = num_inner_repetitions
         super().__init__(
-            vocabulary_size,
-            num_layers,
-            num_heads,
-            hidden_dim,
-            intermediate_dim,
-            activation=activation,
-            dropout=dropout,
-            embedding_dim=embedding_dim,
-            **kwargs,
+            *sizes, activation=activation, dropout=dropout, embedding_dim=embedding_dim, **kwargs
         )
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
@@ -95,6 +77,10 @@ class AlbertBackbone(BertBackbone):
 
     def name_blocks(self, num_layers: int) -> list[str]:
         """The names of the transformer layers that own weights: the group, and the layer in it."""
+        if self.num_groups > num_layers:
+            raise ValueError(
+                f"num_groups must be between 1 and num_layers={num_layers}, got {self.num_groups}."
+            )
         return [
             f"transformer_layer_{group}_{layer}"
             for group in range(self.num_groups)
@@ -106,13 +92,6 @@ class AlbertBackbone(BertBackbone):
         size = self.num_inner_repetitions
         groups = share_layers(self.num_layers, self.num_groups)
         return [self.transformer_layers[group * size + i] for group in groups for i in range(size)]
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "num_groups": self.num_groups,
-            "num_inner_repetitions": self.num_inner_repetitions,
-        }
 
 
 def share_layers(num_layers: int, num_groups: int) -> list[int]:

@@ -1,7 +1,7 @@
 """BERT, the encoder without a head."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import keras
 
@@ -10,7 +10,6 @@ from keras_bert_suite.argument_checks import (
     check_dropouts,
     check_further_arguments,
     check_integer,
-    check_positive,
     check_sizes,
 )
 from keras_bert_suite.layers import (
@@ -106,9 +105,8 @@ class BertBackbone(TextEncoder):
 
     Raises:
         ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim`, a
-            dropout rate is not in [0, 1), `layer_norm_epsilon` or `initializer_range` is not
-            positive, `attention_pattern` or `activation` is unknown, or the pattern needs more
-            segments.
+            dropout rate is not in [0, 1), `attention_pattern` or `activation` is unknown, or the
+            pattern needs more segments.
 
     Source: Devlin et al., 2018 (https://arxiv.org/abs/1810.04805) and
     google-research/bert.
@@ -138,6 +136,7 @@ class BertBackbone(TextEncoder):
         num_heads: int,
         hidden_dim: int,
         intermediate_dim: int,
+        *,
         activation: Activation = "gelu_tanh",
         dropout: float = 0.1,
         attention_dropout: float | None = None,
@@ -166,8 +165,24 @@ class BertBackbone(TextEncoder):
         check_segments(attention_pattern, num_segments if "segment_ids" in self.input_names else 0)
         attention_dropout = dropout if attention_dropout is None else attention_dropout
         check_dropouts(dropout=dropout, attention_dropout=attention_dropout)
-        check_positive(layer_norm_epsilon=layer_norm_epsilon, initializer_range=initializer_range)
         activation = get_activation(activation)
+
+        # === Config ===
+        self.vocabulary_size = vocabulary_size
+        self.num_layers = num_layers
+        self.num_heads = num_heads
+        self.hidden_dim = hidden_dim
+        self.intermediate_dim = intermediate_dim
+        self.activation = activation
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.max_sequence_length = max_sequence_length
+        self.num_segments = num_segments
+        self.embedding_dim = embedding_dim or hidden_dim
+        self.layer_norm_epsilon = layer_norm_epsilon
+        self.initializer_range = initializer_range
+        self.output_hidden_states = output_hidden_states
+        self.attention_pattern = attention_pattern
 
         # === Layers ===
         self.embeddings = self.make_embeddings(
@@ -223,23 +238,6 @@ class BertBackbone(TextEncoder):
             outputs["hidden_states"] = [*inner, x]
         super().__init__(inputs=inputs, outputs=outputs, dtype=dtype, **kwargs)
         self.take_layouts()
-
-        # === Config ===
-        self.vocabulary_size = vocabulary_size
-        self.num_layers = num_layers
-        self.num_heads = num_heads
-        self.hidden_dim = hidden_dim
-        self.intermediate_dim = intermediate_dim
-        self.activation = activation
-        self.dropout = dropout
-        self.attention_dropout = attention_dropout
-        self.max_sequence_length = max_sequence_length
-        self.num_segments = num_segments
-        self.embedding_dim = embedding_dim or hidden_dim
-        self.layer_norm_epsilon = layer_norm_epsilon
-        self.initializer_range = initializer_range
-        self.output_hidden_states = output_hidden_states
-        self.attention_pattern = attention_pattern
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
@@ -315,41 +313,6 @@ class BertBackbone(TextEncoder):
         for block in self.list_calls():
             hidden_states.append(block(hidden_states[-1], **attention))
         return hidden_states
-
-    @classmethod
-    def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:
-        """Builds one of the released sizes, randomly initialised.
-
-        Args:
-            size: a key of `sizes`. Google's sizes of BERT are "tiny", "mini", "small", "medium",
-                "base" and "large". With the uncased vocabulary of 30,522 they have 4.4, 11.2,
-                28.8, 41.4, 109.5 and 335.1 million parameters.
-            vocabulary_size: int V.
-            **kwargs: any other argument of the constructor.
-        """
-        if size not in cls.sizes:
-            raise ValueError(f"size must be one of {', '.join(cls.sizes)}, got {size!r}.")
-        return cls(vocabulary_size=vocabulary_size, **cls.sizes[size], **kwargs)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "num_layers": self.num_layers,
-            "num_heads": self.num_heads,
-            "hidden_dim": self.hidden_dim,
-            "intermediate_dim": self.intermediate_dim,
-            "activation": keras.activations.serialize(self.activation),
-            "dropout": self.dropout,
-            "attention_dropout": self.attention_dropout,
-            "max_sequence_length": self.max_sequence_length,
-            "num_segments": self.num_segments,
-            "embedding_dim": self.embedding_dim,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "initializer_range": self.initializer_range,
-            "output_hidden_states": self.output_hidden_states,
-            "attention_pattern": self.attention_pattern,
-        }
 
 
 def get_activation(

@@ -34,26 +34,9 @@ class DistilBertBackbone(BertBackbone):
     pooler_activation = "relu"
 
     def __init__(
-        self,
-        vocabulary_size: int,
-        num_layers: int,
-        num_heads: int,
-        hidden_dim: int,
-        intermediate_dim: int,
-        activation: Activation = "gelu_erf",
-        num_segments: int = 0,
-        **kwargs: Any,
+        self, *sizes: int, activation: Activation = "gelu_erf", num_segments: int = 0, **kwargs: Any
     ) -> None:
-        super().__init__(
-            vocabulary_size,
-            num_layers,
-            num_heads,
-            hidden_dim,
-            intermediate_dim,
-            activation=activation,
-            num_segments=num_segments,
-            **kwargs,
-        )
+        super().__init__(*sizes, activation=activation, num_segments=num_segments, **kwargs)
 
     def embed(self, inputs: dict[str, Tensor]) -> Tensor:
         """The embeddings (B, L, H) of the model's inputs."""

@@ -50,22 +50,9 @@ class ElectraBackbone(BertBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int,
-        num_layers: int,
-        num_heads: int,
-        hidden_dim: int,
-        intermediate_dim: int,
+        *sizes: int,
         activation: Activation = "gelu_erf",
         embedding_dim: int | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            vocabulary_size,
-            num_layers,
-            num_heads,
-            hidden_dim,
-            intermediate_dim,
-            activation=activation,
-            embedding_dim=embedding_dim,
-            **kwargs,
-        )
+        super().__init__(*sizes, activation=activation, embedding_dim=embedding_dim, **kwargs)

@@ -7,6 +7,7 @@ import keras
 from keras_bert_suite.annotations import Config, Shape, Tensor
 from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings
 from keras_bert_suite.layers.attention.sequence_layout import Layout
+from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.electra_backbone import ElectraBackbone
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 
@@ -123,6 +124,6 @@ class ElectraGenerator(ElectraBackbone):
         return backbone
 
     def get_config(self) -> Config:
-        config = super().get_config()
-        config.pop("trainability", None)  # It names layers of this class.
-        return config
+        """The configuration of the `ElectraBackbone` that has the sizes of the generator."""
+        dtype = keras.dtype_policies.serialize(self.dtype_policy)
+        return {"name": self.name, "dtype": dtype, **read_arguments(self, ElectraBackbone)}

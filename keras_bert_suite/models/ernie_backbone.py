@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
+from keras_bert_suite.annotations import Activation, Shape, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import BertEmbeddings
 from keras_bert_suite.models.bert_backbone import BertBackbone
@@ -34,15 +34,7 @@ class ErnieEmbeddings(BertEmbeddings):
         self.task_id = task_id
         self.task_type_embedding: keras.layers.Embedding | None = None
         if num_task_types:
-            self.task_type_embedding = keras.layers.Embedding(
-                num_task_types,
-                self.embedding_dim,
-                embeddings_initializer=keras.initializers.TruncatedNormal(
-                    stddev=self.initializer_range
-                ),
-                dtype=self.dtype_policy,
-                name="task_type_embedding",
-            )
+            self.task_type_embedding = self.make_table(num_task_types, "task_type_embedding")
 
     def build(
         self,
@@ -60,13 +52,6 @@ class ErnieEmbeddings(BertEmbeddings):
         if self.task_type_embedding is None:
             return x
         return x + self.task_type_embedding(ops.full((1, 1), self.task_id, "int32"))
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "num_task_types": self.num_task_types,
-            "task_id": self.task_id,
-        }
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -92,37 +77,17 @@ class ErnieBackbone(BertBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int,
-        num_layers: int,
-        num_heads: int,
-        hidden_dim: int,
-        intermediate_dim: int,
+        *sizes: int,
         activation: Activation = "gelu_erf",
         num_task_types: int = 0,
         task_id: int = 0,
         **kwargs: Any,
     ) -> None:
-        check_integer("num_task_types", num_task_types)
         # Within its constructor the base class calls `make_embeddings`.
         self.num_task_types = num_task_types
         self.task_id = task_id
-        super().__init__(
-            vocabulary_size,
-            num_layers,
-            num_heads,
-            hidden_dim,
-            intermediate_dim,
-            activation=activation,
-            **kwargs,
-        )
+        super().__init__(*sizes, activation=activation, **kwargs)
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
         return ErnieEmbeddings(self.num_task_types, self.task_id, **arguments)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "num_task_types": self.num_task_types,
-            "task_id": self.task_id,
-        }

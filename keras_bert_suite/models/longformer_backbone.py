@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Dtype, Tensor
+from keras_bert_suite.annotations import Dtype, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import (
     BertEmbeddings,
@@ -80,11 +80,7 @@ class LongformerBackbone(RobertaBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int,
-        num_layers: int,
-        num_heads: int,
-        hidden_dim: int,
-        intermediate_dim: int,
+        *sizes: int,
         attention_window: int | Sequence[int] = 512,
         global_tokens: str = "first_token",
         max_global_tokens: int = 128,
@@ -94,8 +90,7 @@ class LongformerBackbone(RobertaBackbone):
         **kwargs: Any,
     ) -> None:
         check_integer("max_global_tokens", max_global_tokens, at_least=1)
-        check_integer("num_layers", num_layers, at_least=1)
-        self.attention_window = _check_windows(attention_window, num_layers)
+        self.attention_window: Any = attention_window
         self.takes_segments = takes_segments
         if takes_segments:
             self.input_names = ("token_ids", "segment_ids", "padding_mask")
@@ -106,15 +101,7 @@ class LongformerBackbone(RobertaBackbone):
             dtype=kwargs.get("dtype"),
             name="global_tokens",
         )
-        super().__init__(
-            vocabulary_size,
-            num_layers,
-            num_heads,
-            hidden_dim,
-            intermediate_dim,
-            max_sequence_length=max_sequence_length,
-            **kwargs,
-        )
+        super().__init__(*sizes, max_sequence_length=max_sequence_length, **kwargs)
         check_integer("separator_id", separator_id)
         self._check_separator(global_tokens)
         self._train_projections(global_tokens != "none")
@@ -162,6 +149,8 @@ class LongformerBackbone(RobertaBackbone):
 
     def make_block(self, index: int, **arguments: Any) -> keras.layers.Layer:
         """Makes the transformer layer `index` from the arguments of `TransformerBlock`."""
+        if index == 0:
+            self.attention_window = _check_windows(self.attention_window, self.num_layers)
         return LongformerBlock(reach=self.attention_window[index] // 2, **arguments)
 
     def takes_lengths(self) -> bool:
@@ -243,18 +232,6 @@ class LongformerBackbone(RobertaBackbone):
             else:
                 weight.assign(weights[weight.path.replace("/global_", "/")])
         return longformer
-
-    def get_config(self) -> Config:
-        config = super().get_config()
-        del config["attention_pattern"]  # There is one.
-        return {
-            **config,
-            "attention_window": list(self.attention_window),
-            "global_tokens": self.global_tokens,
-            "max_global_tokens": self.max_global_tokens,
-            "separator_id": self.separator_id,
-            "takes_segments": self.takes_segments,
-        }
 
 
 def _check_windows(windows: int | Sequence[int], num_layers: int) -> tuple[int, ...]:

@@ -1,16 +1,16 @@
 """ModernBERT, the encoder without a head."""
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import keras
 
 from keras_bert_suite.annotations import Activation, Config, Dtype
 from keras_bert_suite.argument_checks import (
+    check_choice,
     check_dropouts,
     check_further_arguments,
     check_integer,
-    check_positive,
     check_sizes,
 )
 from keras_bert_suite.layers import (
@@ -88,9 +88,8 @@ class ModernBertBackbone(TextEncoder):
 
     Raises:
         ValueError: if a size is no positive integer, `num_heads` does not divide `hidden_dim` into
-            even widths, a dropout rate is not in [0, 1), a rotary base, `layer_norm_epsilon` or
-            `initializer_range` is not positive, `local_attention` is less than 2, or a name is
-            unknown.
+            even widths, a dropout rate is not in [0, 1), `local_attention` is less than 2, or a
+            name is unknown.
 
     Source: Warner et al., 2024 (https://arxiv.org/abs/2412.13663), and `modeling_modernbert.py` of
     transformers.
@@ -155,13 +154,8 @@ class ModernBertBackbone(TextEncoder):
             intermediate_dim=intermediate_dim,
             max_sequence_length=max_sequence_length,
         )
-        _check_arguments(num_heads, hidden_dim, local_attention, pooling)
-        check_positive(
-            global_rotary_base=global_rotary_base,
-            local_rotary_base=local_rotary_base,
-            layer_norm_epsilon=layer_norm_epsilon,
-            initializer_range=initializer_range,
-        )
+        check_integer("local_attention", local_attention, at_least=2)
+        check_choice("pooling", pooling, tuple(_POOLINGS))
         check_dropouts(
             embedding_dropout=embedding_dropout,
             attention_dropout=attention_dropout,
@@ -285,58 +279,6 @@ class ModernBertBackbone(TextEncoder):
     def token_transform(self) -> PredictionHead:
         """The layer between the sequence output and a head on tokens."""
         return self.pooler
-
-    @classmethod
-    def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:
-        """Builds one of the released sizes, randomly initialised.
-
-        Args:
-            size: "base" or "large".
-            vocabulary_size: int V.
-            **kwargs: any other argument of the constructor.
-        """
-        if size not in cls.sizes:
-            raise ValueError(f"size must be one of {', '.join(cls.sizes)}, got {size!r}.")
-        return cls(vocabulary_size=vocabulary_size, **cls.sizes[size], **kwargs)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "num_layers": self.num_layers,
-            "num_heads": self.num_heads,
-            "hidden_dim": self.hidden_dim,
-            "intermediate_dim": self.intermediate_dim,
-            "activation": keras.activations.serialize(self.activation),
-            "head_activation": keras.activations.serialize(self.head_activation),
-            "pooling": self.pooling,
-            "layer_types": list(self.layer_types),
-            "local_attention": self.local_attention,
-            "global_rotary_base": self.global_rotary_base,
-            "local_rotary_base": self.local_rotary_base,
-            "max_sequence_length": self.max_sequence_length,
-            "embedding_dropout": self.embedding_dropout,
-            "attention_dropout": self.attention_dropout,
-            "mlp_dropout": self.mlp_dropout,
-            "attention_bias": self.attention_bias,
-            "mlp_bias": self.mlp_bias,
-            "norm_bias": self.norm_bias,
-            "head_bias": self.head_bias,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "initializer_range": self.initializer_range,
-            "output_hidden_states": self.output_hidden_states,
-        }
-
-
-def _check_arguments(num_heads: int, hidden_dim: int, local_attention: int, pooling: str) -> None:
-    if hidden_dim % (2 * num_heads):
-        raise ValueError(
-            f"num_heads must divide hidden_dim into heads of even width, got "
-            f"num_heads={num_heads} and hidden_dim={hidden_dim}."
-        )
-    check_integer("local_attention", local_attention, at_least=2)
-    if pooling not in _POOLINGS:
-        raise ValueError(f"pooling must be one of {', '.join(_POOLINGS)}, got {pooling!r}.")
 
 
 def _check_layer_types(layer_types: Sequence[str] | None, num_layers: int) -> list[str]:

@@ -4,8 +4,8 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Activation, Config, Tensor
-from keras_bert_suite.argument_checks import check_integer, check_sizes
+from keras_bert_suite.annotations import Activation, Tensor
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import RelativeBlock, TokenPositions, UnplacedEmbeddings
 from keras_bert_suite.models.bert_backbone import BertBackbone
 
@@ -35,32 +35,14 @@ class NezhaBackbone(BertBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int,
-        num_layers: int,
-        num_heads: int,
-        hidden_dim: int,
-        intermediate_dim: int,
+        *sizes: int,
         activation: Activation = "gelu_erf",
         max_relative_position: int = 64,
         **kwargs: Any,
     ) -> None:
-        check_sizes(num_heads, hidden_dim)
         check_integer("max_relative_position", max_relative_position, at_least=1)
-        if hidden_dim // num_heads % 2:
-            raise ValueError(
-                "NEZHA has a sine and a cosine for each pair of dimensions, so the width of a head "
-                f"must be even, got hidden_dim={hidden_dim} and num_heads={num_heads}."
-            )
         self.max_relative_position = max_relative_position
-        super().__init__(
-            vocabulary_size,
-            num_layers,
-            num_heads,
-            hidden_dim,
-            intermediate_dim,
-            activation=activation,
-            **kwargs,
-        )
+        super().__init__(*sizes, activation=activation, **kwargs)
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
         """Makes the layer of embeddings from the arguments of `BertEmbeddings`."""
@@ -80,6 +62,3 @@ class NezhaBackbone(BertBackbone):
         attention.pop("sequence_offsets", None)
         positions = TokenPositions(dtype=self.embeddings.dtype_policy, name="token_positions")(x)
         return super().encode(x, positions=positions, **attention)
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "max_relative_position": self.max_relative_position}

@@ -42,11 +42,7 @@ class RobertaBackbone(BertBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int,
-        num_layers: int,
-        num_heads: int,
-        hidden_dim: int,
-        intermediate_dim: int,
+        *sizes: int,
         activation: str | Callable = "gelu_erf",
         max_sequence_length: int = 512,
         num_segments: int = 1,
@@ -54,11 +50,7 @@ class RobertaBackbone(BertBackbone):
         **kwargs: Any,
     ) -> None:
         super().__init__(
-            vocabulary_size,
-            num_layers,
-            num_heads,
-            hidden_dim,
-            intermediate_dim,
+            *sizes,
             activation=activation,
             max_sequence_length=max_sequence_length,
             num_segments=num_segments,

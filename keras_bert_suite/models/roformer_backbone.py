@@ -4,8 +4,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Activation, Config, Tensor
-from keras_bert_suite.argument_checks import check_sizes
+from keras_bert_suite.annotations import Activation, Tensor
 from keras_bert_suite.layers import RotaryBlock, TokenPositions, UnplacedEmbeddings
 from keras_bert_suite.models.bert_backbone import BertBackbone, get_activation
 
@@ -47,11 +46,7 @@ class RoFormerBackbone(BertBackbone):
 
     def __init__(
         self,
-        vocabulary_size: int,
-        num_layers: int,
-        num_heads: int,
-        hidden_dim: int,
-        intermediate_dim: int,
+        *sizes: int,
         activation: Activation = "gelu_erf",
         max_sequence_length: int = 1536,
         rotary_value: bool = False,
@@ -59,12 +54,6 @@ class RoFormerBackbone(BertBackbone):
         norm_type: str = "layer_norm",
         **kwargs: Any,
     ) -> None:
-        check_sizes(num_heads, hidden_dim)
-        if hidden_dim // num_heads % 2:
-            raise ValueError(
-                f"RoFormer turns pairs of dimensions, so the width of a head must be even, got "
-                f"hidden_dim={hidden_dim} and num_heads={num_heads}."
-            )
         self.rotary_value = rotary_value
         self.use_bias = use_bias
         self.norm_type = norm_type
@@ -73,14 +62,7 @@ class RoFormerBackbone(BertBackbone):
             # Its head for masked tokens is the product with the token embedding alone.
             self.token_transform = keras.layers.Identity(name="token_transform")
         super().__init__(
-            vocabulary_size,
-            num_layers,
-            num_heads,
-            hidden_dim,
-            intermediate_dim,
-            activation=activation,
-            max_sequence_length=max_sequence_length,
-            **kwargs,
+            *sizes, activation=activation, max_sequence_length=max_sequence_length, **kwargs
         )
 
     def make_embeddings(self, **arguments: Any) -> keras.layers.Layer:
@@ -100,11 +82,3 @@ class RoFormerBackbone(BertBackbone):
         """The hidden states of all layers, see `BertBackbone.encode`."""
         positions = TokenPositions(dtype=self.embeddings.dtype_policy, name="token_positions")(x)
         return super().encode(x, positions=positions, **attention)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "rotary_value": self.rotary_value,
-            "use_bias": self.use_bias,
-            "norm_type": self.norm_type,
-        }

@@ -1,13 +1,15 @@
 """The base of all backbones: checkpoints, sequence packing, recomputed blocks."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import keras
 import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, PathLike, Patterns
+from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.layers import GLOBAL_ARGUMENT, LAYOUT_ARGUMENT, PackedSequences
+from keras_bert_suite.layers.configured_layer import read_arguments
 from keras_bert_suite.models.trainability import read_trainability, restore_trainability
 from keras_bert_suite.models.weight_layouts import make_layout_map
 
@@ -19,6 +21,9 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
     has the attributes `transformer_layers`, blocks with an attribute `remat`, and
     `token_embedding`.
     """
+
+    #: The named sizes, each with the arguments of the constructor.
+    sizes: ClassVar[dict[str, Config]]
 
     def take_layouts(self) -> None:
         """Lets the layers of the built model have the arrays beside its inputs, and `trainable`."""
@@ -66,6 +71,20 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
         those of KerasHub's backbones.
         """
         return make_layout_map(device_mesh, model_parallel_dim_name, data_parallel_dim_name)
+
+    @classmethod
+    def from_size(cls, size: str, vocabulary_size: int, **kwargs: Any) -> Self:
+        """Builds one of the released sizes, randomly initialised.
+
+        Args:
+            size: a key of `sizes`. Google's sizes of BERT are "tiny", "mini", "small", "medium",
+                "base" and "large". With the uncased vocabulary of 30,522 they have 4.4, 11.2,
+                28.8, 41.4, 109.5 and 335.1 million parameters.
+            vocabulary_size: int V.
+            **kwargs: any other argument of the constructor.
+        """
+        check_choice("size", size, tuple(cls.sizes))
+        return cls(vocabulary_size=vocabulary_size, **cls.sizes[size], **kwargs)
 
     @classmethod
     def from_preset(
@@ -123,7 +142,7 @@ class TextEncoder(PackedSequences, checkpoints.SealedPreset, keras_hub.models.Ba
             "trainable": self.trainable,
             "dtype": keras.dtype_policies.serialize(self._collect_policies()),
             **({"trainability": trainability} if trainability else {}),
-            "remat": self.remat,
+            **read_arguments(self, type(self)),
         }
 
     def _collect_policies(self) -> keras.DTypePolicy | keras.dtype_policies.DTypePolicyMap:

@@ -67,11 +67,6 @@ def make_layout_map(
 
     Args: see `TextEncoder.get_layout_map`.
     """
-    if not isinstance(device_mesh, keras.distribution.DeviceMesh):
-        raise TypeError(
-            "device_mesh must be a keras.distribution.DeviceMesh, such as DeviceMesh((2, 4), "
-            f"('batch', 'model')), got a {type(device_mesh).__name__}."
-        )
     for argument, axis in (
         ("model_parallel_dim_name", model_axis),
         ("data_parallel_dim_name", batch_axis),

@@ -10,11 +10,13 @@ from keras_bert_suite.layers import gelu_erf, gelu_tanh
 X = np.linspace(-6, 6, 241, dtype="float32")
 
 
+@pytest.mark.every_backend
 def test_gelu_erf_is_the_exact_formula():
     expected = [x * 0.5 * (1 + math.erf(x / math.sqrt(2))) for x in X.tolist()]
     np.testing.assert_allclose(to_numpy(gelu_erf(X)), expected, atol=2e-6)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize(("dtype", "rounding"), [("bfloat16", 2**-9), ("float16", 2**-12)])
 def test_gelu_erf_of_16_bits_is_rounded_once(dtype, rounding):
     if keras.config.backend() == "jax":

@@ -47,6 +47,7 @@ MASKS = {
 }
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
 def test_plain_is_the_formula(mask):
     query, key, value = random_qkv()
@@ -55,6 +56,7 @@ def test_plain_is_the_formula(mask):
     np.testing.assert_allclose(got, numpy_attention(query, key, value, mask), atol=1e-5)
 
 
+@pytest.mark.every_backend
 @has_kernel
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS.keys())
 def test_fused_agrees_with_plain(mask):
@@ -77,6 +79,7 @@ def test_fused_agrees_with_plain_in_bfloat16(mask):
     np.testing.assert_allclose(to_numpy(fused), to_numpy(plain), atol=5e-2)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("kernel", ["plain", "fused"])
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
 def test_a_query_that_sees_nothing_stays_finite(kernel, dtype):
@@ -101,6 +104,7 @@ def test_extreme_scores_stay_finite():
     assert np.isfinite(got).all()
 
 
+@pytest.mark.every_backend
 def test_which_cases_have_a_kernel():
     on_cpu, on_cuda = (
         SimpleNamespace(is_cuda=is_cuda, dtype="float32") for is_cuda in (False, True)

@@ -30,6 +30,7 @@ def test_literal_masks(pattern):
     assert rows == EXPECTED[pattern]
 
 
+@pytest.mark.every_backend
 def test_literal_masks_of_a_mixture():
     """Rows of each kind in one batch, as figure 1 of UniLM draws them."""
     segments = np.array([[0, 0, 1, 1], [2, 2, 2, 2], [3, 3, 3, 3], [4, 4, 5, 5]], "int32")

@@ -25,6 +25,8 @@ import jax
 import jax.numpy as jnp
 from jax._src.cudnn import fused_attention_stablehlo as cudnn
 
+pytestmark = pytest.mark.backend("jax")
+
 B, HEADS, L, D = 3, 2, 32, 16
 
 
@@ -145,13 +147,14 @@ def test_gpus(monkeypatch, machine, takes):
         "lengths": jnp.full(B, 5, "int32"),
         "offsets": cudnn_attention.locate_sequences(rows, 2),
     }
-    taken = [
-        name
-        for name, offsets in cases.items()
-        if read_calls(attend(offsets=offsets), *make_qkv())[0]
-        # Where a kernel does not take offsets, it may still take the mask.
-        and (offsets is None or cudnn_attention.find_kernel(make_qkv()[0], offsets))
-    ]
+    # Where a kernel does not take offsets, it may still take the mask, of which there is none here.
+    marks = {"mask": ("NO_MASK", 1), "lengths": ("PADDING", 1), "offsets": ("NO_MASK", 3)}
+    taken = []
+    for name, offsets in cases.items():
+        calls, _ = read_calls(attend(offsets=offsets), *make_qkv())
+        for config in calls.values():
+            if (config["mask_type"], config["max_seg_per_batch"]) == marks[name]:
+                taken.append(name)
     assert taken == takes
 
 
@@ -160,13 +163,12 @@ def test_without_cudnn_the_formula_stands(monkeypatch):
         raise RuntimeError("cuDNN is not detected.")
 
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    for name, value in (("check_cudnn_version", fail), ("unrelated", None)):
-        monkeypatch.setattr(cudnn, name, value, raising=False)
-        assert not cudnn_attention.is_available(make_qkv()[0])
+    monkeypatch.setattr(cudnn, "check_cudnn_version", fail)
+    assert not cudnn_attention.takes_heads(D, "bfloat16")
     pretend(monkeypatch)
-    assert cudnn_attention.is_available(make_qkv()[0])
+    assert cudnn_attention.takes_heads(D, "bfloat16")
     monkeypatch.setattr(cudnn_attention, "_import_cudnn", lambda: None)
-    assert not cudnn_attention.is_available(make_qkv()[0])
+    assert not cudnn_attention.takes_heads(D, "bfloat16")
     assert not read_calls(attend(), *make_qkv())[0]
 
 
@@ -225,7 +227,7 @@ def emulated(monkeypatch):
     monkeypatch.setattr(jax.nn, "dot_product_attention", attend_in_xla)
     monkeypatch.setattr(cudnn, "dot_product_attention", attend_by_offsets)
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
-    monkeypatch.setattr(cudnn_attention, "is_available", lambda *_, **__: True)
+    monkeypatch.setattr(cudnn_attention, "_takes", lambda *_, **__: True)
 
 
 def check_gradients(kernel, mask, qkv, wanted_rows=slice(None)):

@@ -23,6 +23,7 @@ def make_pair(units=3, width=4, **arguments):
     return layers
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("shape", [(2, 4), (2, 5, 4), (0, 5, 4), (2, 1, 5, 4)])
 @pytest.mark.parametrize("arguments", [{}, {"activation": "tanh"}, {"use_bias": False}])
 def test_outputs(shape, arguments):
@@ -33,6 +34,7 @@ def test_outputs(shape, arguments):
     np.testing.assert_allclose(*map(ops.convert_to_numpy, (got, wanted)), atol=1e-6)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("dtype", ["mixed_bfloat16", "bfloat16"])
 def test_dtypes(dtype):
     ours, theirs = make_pair(dtype=dtype)
@@ -43,6 +45,7 @@ def test_dtypes(dtype):
     np.testing.assert_allclose(got, wanted, atol=0.05)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("training", [False, True])
 def test_gradients_in_bfloat16(training):
     """Also of what is computed outside training, where a product may be another one."""
@@ -63,6 +66,7 @@ def test_gradients_in_bfloat16(training):
         np.testing.assert_allclose(got, wanted, atol=0.03)
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("mode", ["int8", "lora"])
 def test_quantized_or_with_lora(mode):
     ours, theirs = make_pair(units=8, width=8)

@@ -8,6 +8,9 @@ from peer_weights import to_numpy
 
 from keras_bert_suite.layers import Dropout
 
+#: Each backend has masks of its own.
+pytestmark = pytest.mark.every_backend
+
 RATE = 0.1
 
 

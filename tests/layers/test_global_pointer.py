@@ -48,6 +48,7 @@ def numpy_score(layer, hidden, kind, first, last):
     return pair + types[first, kind] + types[last, C + kind]
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("rotary", [True, False])
 @pytest.mark.parametrize("layer_cls", LAYERS)
 def test_the_scores_are_those_of_the_paper(layer_cls, rotary):
@@ -79,7 +80,7 @@ def test_a_product_of_rotated_vectors_knows_only_their_distance():
 
 
 @pytest.mark.parametrize("layer_cls", LAYERS)
-def test_saving_and_training(layer_cls):
+def test_training_and_precision(layer_cls):
     inputs = make_inputs()
     symbols = {
         "sequence": keras.Input((None, H), name="sequence"),
@@ -88,8 +89,6 @@ def test_saving_and_training(layer_cls):
     layer = layer_cls(C, head_dim=D)
     model = keras.Model(symbols, layer(**symbols))
     assert model.output.shape == (None, C, None, None)
-    twin = layer_cls.from_config(layer.get_config())
-    assert twin.get_config() == layer.get_config()
     randomize(model)
     before = model.get_weights()
     spans = np.array([[[1, 2, 0], [1, 4, 2]], [[0, 0, 1], [-1, -1, -1]]], "int32")

@@ -32,6 +32,7 @@ def pool(layer, states, mask):
     return to_numpy(layer(list(states) if takes_all else states[-1], mask)).astype("float32")
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", LAYERS)
 def test_only_tokens_count(name):
     make, width = LAYERS[name]

@@ -46,6 +46,7 @@ def mask_by_hand(sequences, positions, reach):
     )
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("packed", [False, True], ids=["padded", "packed"])
 @pytest.mark.parametrize(("length", "reach"), [(1, 2), (6, 2), (7, 3), (13, 4), (5, 8)])
 def test_blocks_equal_the_formula(length, reach, packed):
@@ -77,6 +78,7 @@ def gradients(function, arrays):
     return [tensor.grad for tensor in tensors]
 
 
+@pytest.mark.every_backend
 def test_gradients_equal_those_of_the_formula():
     arrays, sequences, positions = make_rows(11, packed=True)
     mask = mask_by_hand(sequences, positions, 3)[:, None]

@@ -5,12 +5,9 @@ import numpy as np
 import pytest
 from peer_weights import to_numpy
 
+from keras_bert_suite.layers import SequenceLayout, SequenceOffsets
 from keras_bert_suite.layers.attention import nested_attention
-from keras_bert_suite.layers.attention.attention_kernels import (
-    fused_attention,
-    locate_sequences,
-    plain_attention,
-)
+from keras_bert_suite.layers.attention.attention_kernels import fused_attention, plain_attention
 
 if keras.config.backend() != "torch":
     pytest.skip("Nested tensors are PyTorch's.", allow_module_level=True)
@@ -62,4 +59,6 @@ def test_dropout_drops_its_rate():
 
 
 def test_a_cpu_keeps_the_mask():
-    assert locate_sequences(ROWS, 5).shape == (0,)
+    mask = torch.ones((2, 3), dtype=torch.int32)
+    layout = SequenceLayout.read(torch.tensor([[0, 1, 2, 3, 4, 5]]), mask)
+    assert SequenceOffsets()(mask, sequence_layout=layout).shape == (0,)

@@ -20,6 +20,7 @@ def pool(name, states, mask, dtype=None):
     return to_numpy(layer([last, first, last, last] if name.startswith("first") else last, mask))
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("name", POOLINGS)
 def test_only_tokens_count(name):
     got = pool(name, STATES, MASK)

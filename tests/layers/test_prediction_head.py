@@ -16,5 +16,5 @@ def test_token_embeddings():
     ids = np.random.default_rng(0).integers(0, 9, (3, 20)).astype("int32")
     arguments = {"vocabulary_size": 9, "hidden_dim": 8, "max_sequence_length": 20}
     check_layer(TokenEmbeddings, arguments, {"token_ids": ids}, (3, 20, 8))
-    with pytest.raises(ValueError, match="length 20, but this model is for rows of at most 19"):
+    with pytest.raises(ValueError, match="length 20, but this model has positions for 19"):
         TokenEmbeddings(**{**arguments, "max_sequence_length": 19})(ids)

@@ -62,6 +62,7 @@ def test_basics():
     check_layer(RelativeAttention, arguments, inputs, (B, L, H), may_stay=["key/bias"])
 
 
+@pytest.mark.every_backend
 @pytest.mark.parametrize("rows", ["packed", "not packed"])
 def test_equals_the_formula(rows):
     layer = RelativeAttention(HEADS, max_relative_position=LIMIT)

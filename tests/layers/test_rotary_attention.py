@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from checkers import check_layer
 from peer_weights import randomize, to_numpy
 
@@ -32,6 +33,7 @@ def test_pairs_turn_as_complex_numbers():
     np.testing.assert_allclose(to_numpy(rotate_pairs(x, positions)), expected, atol=2e-4)
 
 
+@pytest.mark.every_backend
 def test_only_distances_count():
     layer = RotaryAttention(HEADS)
     hidden = random_hidden()

@@ -5,6 +5,7 @@ from peer_weights import to_numpy
 from keras_bert_suite.layers.attention.sinusoids import compute_sinusoids
 
 
+@pytest.mark.every_backend
 def test_sinusoids():
     positions = np.array([[0, 1, 2], [5, -3, 0]], "int32")
     angles = np.stack([positions * 10000 ** (-column / 5) for column in (0, 0, 2, 2, 4)], axis=-1)

@@ -1,5 +1,6 @@
 import keras
 import numpy as np
+import pytest
 from peer_weights import to_numpy
 
 from keras_bert_suite.layers import WindowSampler
@@ -20,6 +21,7 @@ def draw(sampler):
     return drawn["token_ids"][:, :, 0]
 
 
+@pytest.mark.every_backend
 def test_samples_of_windows():
     sampler = WindowSampler(2, seed=1)
     samples = np.stack([draw(sampler) for _ in range(30)])

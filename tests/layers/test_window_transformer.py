@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from checkers import check_layer
 from peer_weights import randomize, to_numpy
 
@@ -26,6 +27,7 @@ def test_a_new_layer_is_the_mean():
     np.testing.assert_allclose(got[2], VECTORS[2, 0], atol=1e-6)
 
 
+@pytest.mark.every_backend
 def test_padding_does_not_count_and_order_does():
     layer = WindowTransformer(num_heads=2)
     layer(VECTORS, MASK)

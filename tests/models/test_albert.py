@@ -69,10 +69,9 @@ def test_a_configuration_of_other_layers_is_refused(field, value, tmp_path):
         open_checkpoint(tmp_path / "peer")
 
 
-@pytest.mark.parametrize("arguments", [{"num_groups": 3}, {"num_groups": 0}])
-def test_impossible_groups_are_refused(arguments):
-    with pytest.raises(ValueError, match="num_groups must be between 1 and num_layers=2, got"):
-        AlbertBackbone(10, 2, 2, 8, 16, **arguments)
+def test_more_groups_than_layers_are_refused():
+    with pytest.raises(ValueError, match="num_groups must be between 1 and num_layers=2, got 3"):
+        AlbertBackbone(10, 2, 2, 8, 16, num_groups=3)
 
 
 def test_a_rate_for_the_head_is_written(tmp_path):

@@ -123,6 +123,7 @@ def assert_same_outputs(ours, theirs, atol=1e-5):
 # === What every backbone does ===
 
 
+@pytest.mark.every_backend
 def test_basics(undrawn):
     check_backbone(
         BertBackbone,
@@ -308,6 +309,7 @@ def test_gradients_equal_transformers(size, activation, undrawn):
 # === Padding ===
 
 
+@pytest.mark.every_backend
 def test_a_fully_padded_row_stays_finite(undrawn):
     backbone = randomize(BertBackbone(**SMALL))
     inputs = random_inputs()
@@ -333,6 +335,7 @@ def test_a_fully_padded_row_stays_finite_in_half_precision(policy):
         assert np.isfinite(to_numpy(output)).all()
 
 
+@pytest.mark.every_backend
 def test_padding_is_never_seen(undrawn):
     backbone = randomize(BertBackbone(**SMALL))
     inputs = random_inputs()
@@ -348,34 +351,6 @@ def test_padding_is_never_seen(undrawn):
 
 
 # === Dropout ===
-
-
-@pytest.mark.parametrize(
-    ("dropout", "attention_dropout", "random"),
-    everywhere_for(
-        [(0.0, None, False), (0.1, None, True), (0.1, 0.0, True), (0.0, 0.1, True)],
-        *((0.0, None, False), (0.1, None, True)),
-    ),
-)
-def test_dropout_acts_in_training_only(dropout, attention_dropout, random, undrawn):
-    backbone = BertBackbone(**SMALL, dropout=dropout, attention_dropout=attention_dropout)
-    randomize(backbone)
-    inputs = random_inputs()
-    kept = to_numpy(backbone(inputs)["sequence_output"])
-    first, second = (to_numpy(backbone(inputs, training=True)["sequence_output"]) for _ in range(2))
-    again = to_numpy(backbone(inputs, training=False)["sequence_output"])
-    np.testing.assert_array_equal(again, kept)
-    assert (np.abs(first - second).max() > 1e-3) == random
-    assert (np.abs(first - kept).max() > 1e-3) == random
-
-
-def test_attention_dropout_follows_dropout_unless_set(undrawn):
-    assert BertBackbone(**SMALL, dropout=0.3).attention_dropout == 0.3
-    backbone = BertBackbone(**SMALL, dropout=0.3, attention_dropout=0.0)
-    assert backbone.embeddings.embeddings_dropout.rate == 0.3
-    for block in backbone.transformer_layers:
-        assert block.sublayer_dropout.rate == 0.3
-        assert block.self_attention.probability_dropout.rate == 0.0
 
 
 @pytest.mark.skipif(BACKEND == "tensorflow", reason="TensorFlow has no fused kernel")
@@ -476,7 +451,6 @@ def test_heads_that_do_not_divide_are_an_error():
         (BertBackbone, "num_segments", "2"),
         (BertBackbone, "hidden_dim", 8.0),
         (AlbertBackbone, "num_layers", 0),
-        (AlbertBackbone, "num_inner_repetitions", 0),
         (ErnieBackbone, "num_task_types", -1),
         (LongformerBackbone, "num_layers", -1),
         (ModernBertBackbone, "num_layers", 0),
@@ -495,24 +469,12 @@ def test_sizes_that_are_none_are_an_error(cls, name, value):
 
 
 @pytest.mark.parametrize(
-    ("cls", "name", "values"),
-    [
-        *((BertBackbone, name, (1.5, -0.1, 1.0, "0.1")) for name in RATES),
-        *((ModernBertBackbone, name, (1.5, -0.1)) for name in MODERN_RATES),
-        (RoFormerBackbone, "attention_dropout", (float("nan"),)),
-        (BertBackbone, "layer_norm_epsilon", (-1.0, 0, float("nan"), "1e-5", None)),
-        (ModernBertBackbone, "layer_norm_epsilon", (-1.0,)),
-        (BertBackbone, "initializer_range", (-0.1, "0.02")),
-        (ModernBertBackbone, "initializer_range", (float("nan"),)),
-        (ModernBertBackbone, "global_rotary_base", (0, float("inf"))),
-        (ModernBertBackbone, "local_rotary_base", (-1.0, "x")),
-    ],
+    ("cls", "name"),
+    [*((BertBackbone, n) for n in RATES), *((ModernBertBackbone, n) for n in MODERN_RATES)],
 )
-def test_numbers_that_cannot_be_right_are_an_error(cls, name, values):
-    """They were accepted, or an error about another name came from within Keras."""
-    wanted = "number of at least 0 and below 1" if "dropout" in name else "finite number over 0"
-    for value in values:
-        with pytest.raises(ValueError, match=f"^{name} must be a {wanted}, got {value!r}"):
+def test_rates_that_cannot_be_right_are_an_error(cls, name):
+    for value in (1.5, -0.1, 1.0, "0.1", float("nan")):
+        with pytest.raises(ValueError, match=f"^{name} must be a number of .* got {value!r}"):
             cls(**{**SMALL, name: value})
 
 

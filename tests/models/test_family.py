@@ -16,12 +16,12 @@ from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
 pytestmark = pytest.mark.filterwarnings("ignore:.*has no weights for.*pooler")
 
 
-def of_every_kind(*everywhere):
+def of_every_kind(*everywhere, members=MEMBERS):
     """Parametrizes a test by `member`.
 
     Args:
-        *everywhere: names of the kinds that are tested on every backend; none for all of them.
-            The other kinds are `broad`: their layers are those of these kinds.
+        *everywhere: names of the kinds that are tested on every backend: one of each attention.
+        members: dict of name -> `Member`.
     """
     return pytest.mark.parametrize(
         "member",
@@ -29,9 +29,9 @@ def of_every_kind(*everywhere):
             pytest.param(
                 member,
                 id=name,
-                marks=() if everywhere and name not in everywhere else [],
+                marks=pytest.mark.every_backend if name in everywhere else (),
             )
-            for name, member in MEMBERS.items()
+            for name, member in members.items()
         ],
     )
 
@@ -52,15 +52,16 @@ def test_basics(member):
     check_backbone(member.backbone, arguments, inputs, outputs, may_stay=member.may_stay)
 
 
-def test_encoder_equals_transformers(living, tmp_path):
+@of_every_kind("bert", "roformer", "modernbert", "longformer", members=LIVING)
+def test_encoder_equals_transformers(member, tmp_path):
     """Outputs, gradients of every weight, and the files that are written back."""
-    outputs, gradients = compare_encoder(living, tmp_path)
+    outputs, gradients = compare_encoder(member, tmp_path)
     for name, difference in {**outputs, **gradients}.items():
         assert difference <= 1e-5, name
     saved, original = (
         transformers.AutoConfig.from_pretrained(tmp_path / p) for p in ("again", "peer")
     )
-    for name in living.config:
+    for name in member.config:
         assert getattr(saved, name) == getattr(original, name), name
 
 
@@ -71,7 +72,7 @@ def test_heads_equal_transformers(living, head, tmp_path):
     assert compare_head(living, head, tmp_path) <= 1e-5
 
 
-@of_every_kind()
+@of_every_kind("bert", "nezha", "longformer")
 def test_packed_rows_have_the_same_outputs(member):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     backbone = member.backbone(member.vocabulary_size, **sizes, **member.arguments)
@@ -91,7 +92,7 @@ def test_packed_rows_have_the_same_outputs(member):
     assert np.abs(to_numpy(other) - to_numpy(packed["sequence_output"])).max() > 1e-3
 
 
-@of_every_kind("bert")
+@of_every_kind()
 def test_saved_and_opened_again(member, tmp_path):
     """A task keeps its kind of backbone and its tokenizer in `.keras` files and in presets."""
     member.save_peer(tmp_path / "peer", "ForSequenceClassification")
@@ -109,7 +110,17 @@ def test_saved_and_opened_again(member, tmp_path):
 
 
 @pytest.mark.backend("tensorflow")
-@of_every_kind("modernbert")
+@pytest.mark.parametrize(
+    "member",
+    [
+        pytest.param(
+            member,
+            id=name,
+            marks=() if name == "modernbert" else pytest.mark.long("serving"),
+        )
+        for name, member in MEMBERS.items()
+    ],
+)
 def test_served_from_strings(member, tmp_path):
     member.save_peer(tmp_path / "peer", "ForSequenceClassification")
     task = open_task("ForSequenceClassification", tmp_path / "peer")
@@ -141,7 +152,7 @@ def test_portable_formats(kind, file_format, tmp_path):
     np.testing.assert_allclose(got, to_numpy(expected), rtol=0, atol=1e-5)
 
 
-@of_every_kind("bert", "distilbert")
+@of_every_kind()
 def test_arrays_of_a_packer_that_the_model_does_not_take(member):
     sizes = {"num_layers": 2, "num_heads": 2, "hidden_dim": 8, "intermediate_dim": 16}
     backbone = randomize(member.backbone(member.vocabulary_size, **sizes, **member.arguments))

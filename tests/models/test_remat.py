@@ -99,18 +99,6 @@ def test_same_step_of_some_weights(kind, monkeypatch):
     check(task, monkeypatch)
 
 
-def test_it_is_saved(tmp_path):
-    task = make_task(remat=True)
-    task.save(tmp_path / "task.keras")
-    loaded = keras.saving.load_model(tmp_path / "task.keras")
-    assert loaded.backbone.remat
-    rows, _ = make_rows()
-    np.testing.assert_allclose(
-        task.predict_on_batch(rows), loaded.predict_on_batch(rows), atol=1e-6
-    )
-    assert not make_task().backbone.remat
-
-
 @pytest.mark.skipif(keras.config.backend() != "torch", reason="PyTorch says what it keeps")
 def test_less_is_kept():
     import torch

@@ -186,5 +186,5 @@ def test_an_unknown_norm_is_refused_by_name(tmp_path):
 
 
 def test_a_head_of_odd_width_is_refused():
-    with pytest.raises(ValueError, match="width of a head must be even, got hidden_dim=6"):
+    with pytest.raises(ValueError, match="heads of even width, got num_heads=2 and hidden size 6"):
         RoFormerBackbone(10, 1, 2, 6, 8)

@@ -1,11 +1,11 @@
 """Computes softmax(Q K^T / sqrt(D)) V with the fastest kernel that is right for the case.
 
 All tensors are (B, heads, L, D). The mask is bool and broadcastable to (B, heads, L, L). It is true
-where a query may attend to a key. `cudnn_attention.py` and `nested_attention.py` have kernels of
-GPUs that take lengths or offsets of sequences instead of the mask.
+where a query may attend to a key.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import keras
 from keras import ops
@@ -69,11 +69,53 @@ def normalize_scores(scores: Tensor, mask: Tensor | None = None) -> Tensor:
     return ops.softmax(scores, axis=-1)
 
 
+def fused_attention(
+    query: Tensor, dropout: float, sequence_offsets: Tensor | None = None
+) -> Callable[..., Tensor] | None:
+    """Returns the backend's fused kernel for this case, or None where it has none.
+
+    | backend    | case                | no dropout in force          | dropout in force   |
+    | ---------- | ------------------- | ---------------------------- | ------------------ |
+    | torch      | on a CPU            | scaled_dot_product_attention | None               |
+    |            | on CUDA             | the same                     | the same           |
+    |            | packed rows on CUDA | `nested_attention`           | `nested_attention` |
+    | jax        | float16 on a CPU    | None                         | None               |
+    |            | a GPU               | `cudnn_attention`, or XLA's  | None               |
+    |            | others              | XLA's fusion                 | None               |
+    | tensorflow | all                 | None: it has no such kernel  | None               |
+
+    Where there is no kernel, `plain_attention` computes the formula, and XLA or PyTorch's compiler
+    may fuse it. The kernels of GPUs are tested as far as a CPU can: their calls, not their results.
+
+    Args:
+        query: float (B, heads, L, D). Its device and dtype are read.
+        dropout: float, 0.0 outside training.
+        sequence_offsets: see `SelfAttention.call`; None or empty if the mask is all that is known.
+
+    Returns:
+        function(query, key, value, mask, dropout) or None.
+    """
+    kernel = {"torch": _torch_attention, "jax": _jax_attention}.get(keras.config.backend())
+    if kernel is None or (dropout and not getattr(query, "is_cuda", False)):
+        return None
+    if query.dtype == "float16" and is_jax_on_cpu():
+        return None
+    has_offsets = sequence_offsets is not None and sequence_offsets.shape[0]
+    return partial(kernel, offsets=sequence_offsets) if has_offsets else kernel
+
+
 def _torch_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+    offsets: Tensor | None = None,
 ) -> Tensor:
     import torch
 
+    if offsets is not None:
+        return nested_attention.attend_within_sequences(query, key, value, offsets, dropout)
     if mask is not None:
         # A query that sees no key would give NaN in the kernels that take a boolean mask. So it
         # sees every key instead. Its output is never read.
@@ -84,106 +126,22 @@ def _torch_attention(
 
 
 def _jax_attention(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None, dropout: float = 0.0
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    mask: Tensor | None = None,
+    dropout: float = 0.0,
+    offsets: Tensor | None = None,
 ) -> Tensor:
     """Ignores dropout: with dropout in force `fused_attention` returns no kernel for JAX."""
-    if cudnn_attention.is_available(query, has_mask=mask is not None, key=key):
-        return cudnn_attention.attend(query, key, value, mask)
+    context = cudnn_attention.attend(query, key, value, mask, offsets)
+    if context is not None:
+        return context
     # `flash_attention=None` would take kernels which are not right for all masks: on a TPU, Keras
     # reduces the mask to its first row.
     query, key, value = (ops.swapaxes(x, 1, 2) for x in (query, key, value))
     output = ops.dot_product_attention(query, key, value, mask=mask, flash_attention=False)
     return ops.swapaxes(output, 1, 2)
-
-
-_FUSED = {"torch": _torch_attention, "jax": _jax_attention}
-
-
-def fused_attention(
-    query: Tensor, dropout: float, sequence_offsets: Tensor | None = None
-) -> Callable[..., Tensor] | None:
-    """Returns the backend's fused kernel for this case, or None where it has none.
-
-    | backend    | mask                     | no dropout in force        | dropout in force       |
-    | ---------- | ------------------------ | -------------------------- | ---------------------- |
-    | torch      | packed rows, on CUDA     | nested tensors: varlen     | the same               |
-    |            | all others               | scaled_dot_product_        | the same on CUDA;      |
-    |            |                          | attention                  | CPU: None              |
-    | jax        | aligned rows, on CUDA    | cuDNN with lengths         | None                   |
-    |            | packed rows, on Hopper   | cuDNN with offsets         | None                   |
-    |            | all others               | cuDNN with a bias on CUDA, | None                   |
-    |            |                          | else XLA's fusion;         |                        |
-    |            |                          | float16 on a CPU: None     |                        |
-    | tensorflow | all                      | None: it has no such kernel| None                   |
-
-    cuDNN takes bfloat16 and float16, heads of a multiple of 8 up to 128 features (Hopper: 256), and
-    with a bias an even L. In other cases XLA's fusion is taken. PyTorch chooses among its kernels.
-    Where there is no kernel, `plain_attention` computes the formula, and XLA or PyTorch's compiler
-    may fuse it. The kernels of GPUs are tested as far as a CPU can: their calls, not their results.
-
-    Args:
-        query: float (B, heads, L, D). Its device, dtype and shape are read.
-        dropout: float, 0.0 outside training.
-        sequence_offsets: see `SelfAttention.call`; None or empty if the mask is all that is known.
-
-    Returns:
-        function(query, key, value, mask, dropout) or None.
-    """
-    if dropout and not getattr(query, "is_cuda", False):
-        return None
-    if query.dtype == "float16" and is_jax_on_cpu():
-        return None
-    if sequence_offsets is not None and sequence_offsets.shape[0]:
-        kernel = _find_offset_kernel(query, sequence_offsets)
-        if kernel is not None:
-            return kernel
-    return _FUSED.get(keras.config.backend())
-
-
-def _find_offset_kernel(query: Tensor, offsets: Tensor) -> Callable[..., Tensor] | None:
-    """The kernel that takes lengths or offsets instead of the mask, or None."""
-    if keras.config.backend() == "torch":
-        return lambda q, k, v, mask, dropout: nested_attention.attend_within_sequences(
-            q, k, v, offsets, dropout
-        )
-    attend = cudnn_attention.find_kernel(query, offsets)
-    return None if attend is None else lambda q, k, v, mask, dropout: attend(q, k, v, offsets)
-
-
-def takes_lengths(head_dim: int, dtype: str) -> bool:
-    """Whether there is a kernel that takes the lengths of rows instead of a padding mask.
-
-    Args:
-        head_dim: int, features of a head.
-        dtype: string, the compute dtype.
-    """
-    if keras.config.backend() != "jax" or is_jax_on_cpu():
-        return False
-    import jax
-
-    return cudnn_attention.is_available(jax.ShapeDtypeStruct((1, 1, 1, head_dim), dtype))
-
-
-def locate_sequences(rows: Tensor, num_rows: int) -> Tensor:
-    """Finds where the sequences of packed rows begin, if a kernel of this device takes that.
-
-    Args:
-        rows: int (R, W), the row of the batch at each place, and -1 where there is no token.
-        num_rows: int B, rows of the batch.
-
-    Returns:
-        int, the offsets of `cudnn_attention` or `nested_attention`; (0,) if no kernel takes them.
-    """
-    backend = keras.config.backend()
-    if backend == "torch" and rows.is_cuda:
-        import torch
-
-        # PyTorch's compiler would leave its graph to count the sequences.
-        if not torch.compiler.is_compiling():
-            return nested_attention.locate_sequences(rows)
-    if backend == "jax" and not is_jax_on_cpu():
-        return cudnn_attention.locate_sequences(rows, num_rows)
-    return ops.zeros((0,), dtype="int32")
 
 
 def is_jax_on_cpu() -> bool:

@@ -10,9 +10,6 @@ gradient would draw other numbers than the first time. Therefore nothing here dr
 Source: jax-ml/jax#25812 (https://github.com/jax-ml/jax/pull/25812).
 """
 
-import functools
-import inspect
-from collections.abc import Callable
 from typing import Any
 
 from keras_bert_suite.annotations import Tensor
@@ -21,119 +18,97 @@ from keras_bert_suite.annotations import Tensor
 OFFSETS_SINCE = 90600
 
 
-def is_available(
-    query: Tensor, has_mask: bool = False, has_offsets: bool = False, key: Tensor | None = None
-) -> bool:
-    """Whether cuDNN takes this case, also in training.
-
-    Args:
-        query: (B, heads, L, D). Its shape and dtype are read.
-        key: (B, heads, K, D), or None if it has the shape of `query`.
-        has_mask: bool, whether there is a mask (B, heads, L, L).
-        has_offsets: bool, whether there are offsets of sequences. They need a Hopper GPU.
-    """
+def is_on_gpu() -> bool:
+    """Whether JAX has a GPU."""
     import jax
 
-    if jax.default_backend() != "gpu" or str(query.dtype) not in ("bfloat16", "float16"):
+    return jax.default_backend() == "gpu"
+
+
+def takes_heads(head_dim: int, dtype: str) -> bool:
+    """Whether cuDNN takes heads of a width and a dtype, with the lengths of rows."""
+    if not is_on_gpu():
         return False
-    cudnn = _import_cudnn()
-    if cudnn is None:
+    import jax
+
+    return _takes(jax.ShapeDtypeStruct((1, 1, 1, head_dim), dtype))
+
+
+def attend(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, offsets: Tensor | None
+) -> Tensor | None:
+    """Attention by cuDNN, or None if it does not take the case.
+
+    Args:
+        query, key, value: (B, heads, L, D), or of packed rows (R, heads, W, D).
+        mask: bool, broadcastable to (B, heads, L, L), or None. cuDNN reads it as a bias whose last
+            two axes are L. Axes of batch and heads may stay 1.
+        offsets: None, or what says the same as the mask: int32 (B,), the number of keys of each
+            row, of which a row with 0 sees the first, or int32 (R, M + 1), see `locate_sequences`.
+
+    Returns:
+        (B, heads, L, D), or None.
+    """
+    if not is_on_gpu():
+        return None
+    import jax
+    import jax.numpy as jnp
+
+    def to_rows(x: Tensor) -> Tensor:
+        return jnp.swapaxes(x, 1, 2)
+
+    arrays = to_rows(query), to_rows(key), to_rows(value)
+    if offsets is not None and len(offsets.shape) == 1 and _takes(query):
+        lengths = jnp.maximum(offsets, 1)
+        return to_rows(
+            jax.nn.dot_product_attention(
+                *arrays, key_value_seq_lengths=lengths, implementation="cudnn"
+            )
+        )
+    if offsets is not None and len(offsets.shape) == 2:
+        # For its gradient the kernel keeps M numbers of float32 for each head and place. More than
+        # D of them would need more memory than a mask.
+        is_small = 1 < offsets.shape[1] - 1 <= query.shape[-1]
+        if is_small and _takes(query, has_offsets=True):
+            return to_rows(_attend_within_sequences(*arrays, offsets))
+    if not _takes(query, has_mask=mask is not None, key=key):
+        return None
+    if mask is not None:
+        mask = jnp.broadcast_to(mask, (*mask.shape[:2], query.shape[2], key.shape[2]))
+    return to_rows(jax.nn.dot_product_attention(*arrays, mask=mask, implementation="cudnn"))
+
+
+def _takes(
+    query: Tensor, has_mask: bool = False, has_offsets: bool = False, key: Tensor | None = None
+) -> bool:
+    """Whether cuDNN takes queries and keys (B, heads, L, D) on this GPU, also in training.
+
+    It takes bfloat16 and float16, heads of a multiple of 8 up to 128 features (Hopper: 256), with a
+    mask an even L, and offsets on Hopper alone. JAX has the rules.
+    """
+    if str(query.dtype) not in ("bfloat16", "float16"):
         return False
+    key = query if key is None else key
     try:
+        cudnn = _import_cudnn()
         version = cudnn.check_cudnn_version()
         cudnn.check_is_flash_attention(
-            query,
-            query if key is None else key,
-            query if key is None else key,
-            cudnn.AttentionLayout.BNTH.value,
-            version,
+            *(query, key, key, cudnn.AttentionLayout.BNTH.value, version),
             has_bias=has_mask,
             is_training=True,
             is_packed=has_offsets,
         )
-    except (RuntimeError, NotImplementedError):  # No cuDNN; a shape or GPU that it does not take.
+    # Another JAX; no cuDNN; a shape or a GPU that it does not take.
+    except (ImportError, AttributeError, TypeError, RuntimeError, NotImplementedError):
         return False
     return cudnn.check_compute_capability("8.0") and not (has_offsets and version < OFFSETS_SINCE)
 
 
-def find_kernel(query: Tensor, offsets: Tensor) -> Callable[..., Tensor] | None:
-    """The kernel for lengths (B,) or for offsets (R, M + 1), or None if cuDNN does not take them.
-
-    For its gradient the kernel keeps M numbers of float32 for each head and place. More than D of
-    them would need more memory than a mask.
-
-    Args:
-        query: (B, heads, L, D) or (R, heads, W, D). Its shape and dtype are read.
-        offsets: int32 (B,) or (R, M + 1). Its shape is read.
-    """
-    if len(offsets.shape) == 1:
-        return attend_to_lengths if is_available(query) else None
-    if not 1 < offsets.shape[1] - 1 <= query.shape[-1]:
-        return None
-    return attend_within_sequences if is_available(query, has_offsets=True) else None
-
-
-def attend(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Attention of every query to the keys that a mask shows.
-
-    Args:
-        query, key, value: (B, heads, L, D).
-        mask: bool, broadcastable to (B, heads, L, L), or None. cuDNN reads it as a bias whose last
-            two axes are L. Axes of batch and heads may stay 1.
-
-    Returns:
-        (B, heads, L, D).
-    """
-    import jax
-    import jax.numpy as jnp
-
-    if mask is not None:
-        mask = jnp.broadcast_to(mask, (*mask.shape[:2], query.shape[2], key.shape[2]))
-    query, key, value = (jnp.swapaxes(x, 1, 2) for x in (query, key, value))
-    output = jax.nn.dot_product_attention(query, key, value, mask=mask, implementation="cudnn")
-    return jnp.swapaxes(output, 1, 2)
-
-
-def attend_to_lengths(query: Tensor, key: Tensor, value: Tensor, lengths: Tensor) -> Tensor:
-    """Attention of every query, also of those on padding, to the first keys of its row.
-
-    Args:
-        query, key, value: (B, heads, L, D).
-        lengths: int32 (B,), the number of keys. With 0 a query sees the first key.
-
-    Returns:
-        (B, heads, L, D).
-    """
-    import jax
-    import jax.numpy as jnp
-
-    query, key, value = (jnp.swapaxes(x, 1, 2) for x in (query, key, value))
-    output = jax.nn.dot_product_attention(
-        query,
-        key,
-        value,
-        key_value_seq_lengths=jnp.maximum(lengths, 1),
-        implementation="cudnn",
-    )
-    return jnp.swapaxes(output, 1, 2)
-
-
-def attend_within_sequences(query: Tensor, key: Tensor, value: Tensor, offsets: Tensor) -> Tensor:
-    """Attention of every query to the keys of its own sequence.
-
-    Args:
-        query, key, value: (R, heads, W, D), in packed rows.
-        offsets: int32 (R, M + 1), see `locate_sequences`.
-
-    Returns:
-        (R, heads, W, D).
-    """
-    import jax.numpy as jnp
-
+def _attend_within_sequences(query: Tensor, key: Tensor, value: Tensor, offsets: Tensor) -> Tensor:
+    """Attention of every query to the keys of its own sequence, (R, W, heads, D)."""
     cudnn = _import_cudnn()
-    lengths = measure_sequences(offsets, query.shape[2])
-    query, key, value = (jnp.swapaxes(x, 1, 2) for x in (query, key, value))
-    output = cudnn.dot_product_attention(
+    lengths = measure_sequences(offsets, query.shape[1])
+    return cudnn.dot_product_attention(
         query,
         key,
         value,
@@ -144,7 +119,6 @@ def attend_within_sequences(query: Tensor, key: Tensor, value: Tensor, offsets: 
         scale=query.shape[-1] ** -0.5,
         mask_type=cudnn.MaskType.NO_MASK,
     )
-    return jnp.swapaxes(output, 1, 2)
 
 
 def locate_sequences(rows: Tensor, num_rows: int) -> Tensor:
@@ -186,27 +160,8 @@ def measure_sequences(offsets: Tensor, width: int) -> Tensor:
     return jnp.where(begins < 0, -1, ends - begins)
 
 
-#: The functions of JAX's private module that are called, with their arguments.
-_CALLED = {
-    "dot_product_attention": {
-        *("q_seqlen", "kv_seqlen", "q_offsets", "kv_offsets"),
-        *("scale", "mask_type"),
-    },
-    "check_is_flash_attention": {"has_bias", "is_training", "is_packed"},
-    "check_cudnn_version": set(),
-    "check_compute_capability": set(),
-}
-
-
-@functools.cache
 def _import_cudnn() -> Any:
-    """JAX's private module, which alone takes offsets, or None if it is another one."""
-    try:
-        from jax._src.cudnn import fused_attention_stablehlo as cudnn
-    except ImportError:
-        return None
-    for name, arguments in _CALLED.items():
-        function = getattr(cudnn, name, None)
-        if function is None or not arguments <= set(inspect.signature(function).parameters):
-            return None
-    return cudnn
+    """JAX's private module, which alone takes offsets."""
+    from jax._src.cudnn import fused_attention_stablehlo
+
+    return fused_attention_stablehlo

@@ -8,12 +8,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.attention.sequence_layout import (
     GLOBAL_ARGUMENT,
     LAYOUT_ARGUMENT,
     Layout,
 )
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 
 #: The number of global tokens is rounded up to a multiple of this, as kernels of GPUs want it.
 _SLOT_MULTIPLE = 8
@@ -126,7 +127,7 @@ def _take_places(x: Tensor, places: Tensor) -> Tensor:
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class GlobalTokens(keras.layers.Layer):
+class GlobalTokens(ConfiguredLayer):
     """Finds the global tokens of a batch.
 
     Their number is data, but compilers want an array of known width. So a row has a known number of
@@ -216,14 +217,6 @@ class GlobalTokens(keras.layers.Layer):
 
     def compute_output_spec(self, token_ids: Tensor, padding_mask: Tensor) -> keras.KerasTensor:
         return keras.KerasTensor(padding_mask.shape, dtype="int32")
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "pattern": self.pattern,
-            "separator_id": self.separator_id,
-            "max_tokens": self.max_tokens,
-        }
 
 
 def check_global_tokens(mask: Any, limit: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.attention.attention_kernels import attention_probabilities
 from keras_bert_suite.layers.attention.global_tokens import LongRows
 from keras_bert_suite.layers.attention.local_attention import (
@@ -121,9 +121,6 @@ class LongformerAttention(SelfAttention):
         of_all = attention_probabilities(query, key, expand_attention_mask(rows.padding_mask))
         return ops.where(is_global[:, None, :, None], of_all, probabilities)
 
-    def get_config(self) -> Config:
-        return {**super().get_config(), "reach": self.reach}
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class LongformerBlock(TransformerBlock):
@@ -144,6 +141,3 @@ class LongformerBlock(TransformerBlock):
     def make_attention(self, **arguments: Any) -> LongformerAttention:
         """Makes the attention layer from the arguments of `SelfAttention`."""
         return LongformerAttention(reach=self.reach, **arguments)
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "reach": self.reach}

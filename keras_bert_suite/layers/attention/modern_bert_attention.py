@@ -5,19 +5,24 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.attention.attention_kernels import (
     attention_probabilities,
 )
 from keras_bert_suite.layers.attention.local_attention import attend_locally, find_visible
 from keras_bert_suite.layers.attention.rotary_positions import count_positions, rotate_positions
-from keras_bert_suite.layers.attention.self_attention import choose_kernel, expand_attention_mask
-from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.layers.attention.self_attention import (
+    check_heads,
+    choose_kernel,
+    expand_attention_mask,
+)
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ModernBertAttention(keras.layers.Layer):
+class ModernBertAttention(ConfiguredLayer):
     """Multi-head self-attention with rotary positions, of all tokens or of those within a window.
 
     One matrix makes queries, keys and values. Without a window the kernels are those of
@@ -60,26 +65,16 @@ class ModernBertAttention(keras.layers.Layer):
 
     def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]
-        if hidden_dim % (2 * self.num_heads):
-            raise ValueError(
-                "num_heads must divide the hidden size into heads of even width, got num_heads="
-                f"{self.num_heads} and hidden size {hidden_dim}."
-            )
-        self.query_key_value = self._dense(
-            3 * hidden_dim, "query_key_value", self.initializer_range
+        check_heads(self.num_heads, hidden_dim, even=True)
+        bias = {"use_bias": self.use_bias}
+        self.query_key_value = make_dense(
+            self, 3 * hidden_dim, "query_key_value", self.initializer_range, **bias
         )
         self.query_key_value.build(hidden_shape)
-        self.output_projection = self._dense(hidden_dim, "output_projection", self.output_range)
-        self.output_projection.build(hidden_shape)
-
-    def _dense(self, units: int, name: str, initializer_range: float) -> Dense:
-        return Dense(
-            units,
-            use_bias=self.use_bias,
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
-            dtype=self.dtype_policy,
-            name=name,
+        self.output_projection = make_dense(
+            self, hidden_dim, "output_projection", self.output_range, **bias
         )
+        self.output_projection.build(hidden_shape)
 
     def call(
         self,
@@ -144,15 +139,3 @@ class ModernBertAttention(keras.layers.Layer):
 
     def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
         return hidden_shape
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "reach": self.reach,
-            "rotary_base": self.rotary_base,
-            "dropout": self.dropout,
-            "use_bias": self.use_bias,
-            "initializer_range": self.initializer_range,
-            "output_range": self.output_range,
-        }

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.attention.attention_kernels import normalize_scores
 from keras_bert_suite.layers.attention.rotary_positions import count_positions, rotate_pairs
 from keras_bert_suite.layers.attention.self_attention import SelfAttention, expand_attention_mask
@@ -38,6 +38,7 @@ class RelativeAttention(SelfAttention):
 
     #: A mask of pairs is always needed.
     takes_groups = False
+    has_even_heads = True
 
     def __init__(self, num_heads: int, max_relative_position: int = 64, **kwargs: Any) -> None:
         super().__init__(num_heads, **kwargs)
@@ -109,9 +110,6 @@ class RelativeAttention(SelfAttention):
             total = total + share * vector
         return total
 
-    def get_config(self) -> Config:
-        return {**super().get_config(), "max_relative_position": self.max_relative_position}
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class RelativeBlock(TransformerBlock):
@@ -132,9 +130,6 @@ class RelativeBlock(TransformerBlock):
     def make_attention(self, **arguments: Any) -> RelativeAttention:
         """Makes the attention layer from the arguments of `SelfAttention`."""
         return RelativeAttention(max_relative_position=self.max_relative_position, **arguments)
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "max_relative_position": self.max_relative_position}
 
 
 def _measure_distances(positions: Tensor) -> Tensor:

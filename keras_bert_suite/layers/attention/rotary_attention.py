@@ -5,7 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.attention.rotary_positions import rotate_pairs
 from keras_bert_suite.layers.attention.self_attention import SelfAttention
 from keras_bert_suite.layers.root_mean_square_norm import make_norm
@@ -28,6 +28,8 @@ class RotaryAttention(SelfAttention):
     Source: Su et al., 2021 (https://arxiv.org/abs/2104.09864), section 3.2.
     """
 
+    has_even_heads = True
+
     def __init__(
         self, num_heads: int, rotary_value: bool = False, use_bias: bool = True, **kwargs: Any
     ) -> None:
@@ -46,13 +48,6 @@ class RotaryAttention(SelfAttention):
             positions = ops.arange(ops.shape(query)[2], dtype="int32")[None]
         query, key = rotate_pairs(query, positions), rotate_pairs(key, positions)
         return query, key, rotate_pairs(value, positions) if self.rotary_value else value
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "rotary_value": self.rotary_value,
-            "use_bias": self.use_bias,
-        }
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -88,11 +83,3 @@ class RotaryBlock(TransformerBlock):
     def make_norm(self, name: str) -> keras.layers.Layer:
         """Makes one of the two norms."""
         return make_norm(self.norm_type, self.layer_norm_epsilon, self.dtype_policy, name)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "rotary_value": self.rotary_value,
-            "use_bias": self.use_bias,
-            "norm_type": self.norm_type,
-        }

@@ -6,19 +6,20 @@ from typing import Any, ClassVar
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.attention.attention_kernels import (
     attention_probabilities,
     fused_attention,
     plain_attention,
 )
 from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
-from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.dense import Dense, make_dense
 from keras_bert_suite.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SelfAttention(keras.layers.Layer):
+class SelfAttention(ConfiguredLayer):
     """Multi-head self-attention with a fused kernel wherever the backend has one.
 
     The kernel is chosen at each call from the dropout *in force*, not from the configured
@@ -39,6 +40,8 @@ class SelfAttention(keras.layers.Layer):
 
     #: Whether `call` takes a `GroupedLayout` instead of a mask.
     takes_groups: ClassVar[bool] = True
+    #: Whether the width of a head must be even, because pairs of its dimensions are turned.
+    has_even_heads: ClassVar[bool] = False
     #: Whether the projections have biases.
     use_bias: bool = True
 
@@ -53,23 +56,15 @@ class SelfAttention(keras.layers.Layer):
 
     def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]
-        if hidden_dim % self.num_heads:
-            raise ValueError(
-                f"num_heads must divide the hidden size, got num_heads={self.num_heads} and "
-                f"hidden size {hidden_dim}."
-            )
+        check_heads(self.num_heads, hidden_dim, self.has_even_heads)
         self.query = self._build_projection("query", hidden_shape)
         self.key = self._build_projection("key", hidden_shape)
         self.value = self._build_projection("value", hidden_shape)
         self.output_projection = self._build_projection("output_projection", hidden_shape)
 
     def _build_projection(self, name: str, hidden_shape: Shape) -> Dense:
-        dense = Dense(
-            hidden_shape[-1],
-            use_bias=self.use_bias,
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
-            dtype=self.dtype_policy,
-            name=name,
+        dense = make_dense(
+            self, hidden_shape[-1], name, self.initializer_range, use_bias=self.use_bias
         )
         dense.build(hidden_shape)
         return dense
@@ -217,13 +212,15 @@ class SelfAttention(keras.layers.Layer):
     def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
         return hidden_shape
 
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "dropout": self.dropout,
-            "initializer_range": self.initializer_range,
-        }
+
+def check_heads(num_heads: int, hidden_dim: int, even: bool = False) -> None:
+    """Raises ValueError if heads do not divide the hidden size, with `even` into even widths."""
+    if hidden_dim % (2 * num_heads if even else num_heads):
+        widths = " into heads of even width" if even else ""
+        raise ValueError(
+            f"num_heads must divide the hidden size{widths}, got num_heads={num_heads} and hidden "
+            f"size {hidden_dim}."
+        )
 
 
 def expand_attention_mask(mask: Tensor | None) -> Tensor | None:

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple, Self
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Shape, Tensor
-from keras_bert_suite.layers.attention.attention_kernels import locate_sequences
+from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.attention.attention_patterns import (
     ATTENTION_PATTERNS,
     check_pattern,
@@ -19,6 +18,7 @@ from keras_bert_suite.layers.attention.grouped_layout import (
     unpack_tokens,
 )
 from keras_bert_suite.layers.attention.rotary_positions import count_positions
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 
 #: The names of arguments of `call` that Keras hands on from layer to layer. Their arrays come with
 #: the inputs of a model, and need not be there.
@@ -144,7 +144,7 @@ Layout = SequenceLayout | GroupedLayout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class VisibleTokens(keras.layers.Layer):
+class VisibleTokens(ConfiguredLayer):
     """The attention mask of a batch, by its padding or its packed rows, and by a pattern.
 
     Args:
@@ -203,40 +203,9 @@ class VisibleTokens(keras.layers.Layer):
             return keras.KerasTensor(padding_mask.shape, dtype=padding_mask.dtype)
         return keras.KerasTensor((*padding_mask.shape, padding_mask.shape[1]), dtype="bool")
 
-    def get_config(self) -> Config:
-        return {**super().get_config(), "pattern": self.pattern}
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SequenceOffsets(keras.layers.Layer):
-    """Where the sequences of packed rows stand, for kernels that take this instead of a mask."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._register_call_context_args(LAYOUT_ARGUMENT)
-
-    def call(self, padding_mask: Tensor, sequence_layout: Layout | None = None) -> Tensor:
-        """int (B, L) -> the `sequence_offsets` of `SelfAttention`, empty if no kernel takes them.
-
-        Args:
-            padding_mask: int (B, L), of which the shape is read.
-            sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
-        """
-        if sequence_layout is None or isinstance(sequence_layout, GroupedLayout):
-            return ops.zeros((0,), dtype="int32")
-        if sequence_layout.lengths is not None:
-            return sequence_layout.lengths
-        # Offsets count the places of the packed rows before, which other devices may have.
-        if keras.distribution.distribution() is not None:
-            return ops.zeros((0,), dtype="int32")
-        return locate_sequences(sequence_layout.rows, padding_mask.shape[0])
-
-    def compute_output_spec(self, padding_mask: Tensor) -> keras.KerasTensor:
-        return keras.KerasTensor((None,), dtype="int32")
-
-
-@keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TokenPositions(keras.layers.Layer):
+class TokenPositions(ConfiguredLayer):
     """The positions of tokens in the rows of a batch, also if these rows are packed."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -259,7 +228,7 @@ class TokenPositions(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SequenceNumbers(keras.layers.Layer):
+class SequenceNumbers(ConfiguredLayer):
     """Numbers such that tokens of one sequence have the same number, and other places another."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -275,7 +244,7 @@ class SequenceNumbers(keras.layers.Layer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class UnpackSequences(keras.layers.Layer):
+class UnpackSequences(ConfiguredLayer):
     """Puts hidden states back from packed rows to the rows of the batch, if they are packed."""
 
     def __init__(self, **kwargs: Any) -> None:

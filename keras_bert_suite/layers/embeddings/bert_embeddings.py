@@ -5,13 +5,14 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.attention.sequence_layout import LAYOUT_ARGUMENT, Layout
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class BertEmbeddings(keras.layers.Layer):
+class BertEmbeddings(ConfiguredLayer):
     """Sum of token, position and segment embeddings, normalised, with dropout.
 
     Args:
@@ -69,13 +70,7 @@ class BertEmbeddings(keras.layers.Layer):
         self.position_embedding = self.make_position_embedding()
         self.segment_embedding = None
         if num_segments:
-            self.segment_embedding = keras.layers.Embedding(
-                num_segments,
-                self.embedding_dim,
-                embeddings_initializer=initializer.clone(),
-                dtype=self.dtype_policy,
-                name="segment_embedding",
-            )
+            self.segment_embedding = self.make_table(num_segments, "segment_embedding")
         self.layer_norm = self.make_norm("layer_norm")
         self.embeddings_dropout = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
         self.projection = None
@@ -100,14 +95,18 @@ class BertEmbeddings(keras.layers.Layer):
 
     def make_position_embedding(self) -> keras.layers.Embedding | None:
         """Makes the table of positions; None for embeddings without positions."""
+        num_rows = self.max_sequence_length + self.position_offset
+        return self.make_table(num_rows, "position_embedding")
+
+    def make_table(self, num_rows: int, name: str) -> keras.layers.Embedding:
+        """Makes a table of `num_rows` vectors that are added to those of the tokens."""
+        initializer = keras.initializers.TruncatedNormal(stddev=self.initializer_range)
         return keras.layers.Embedding(
-            self.max_sequence_length + self.position_offset,
+            num_rows,
             self.embedding_dim,
-            embeddings_initializer=keras.initializers.TruncatedNormal(
-                stddev=self.initializer_range
-            ),
+            embeddings_initializer=initializer,
             dtype=self.dtype_policy,
-            name="position_embedding",
+            name=name,
         )
 
     def build(
@@ -116,11 +115,9 @@ class BertEmbeddings(keras.layers.Layer):
         segment_ids_shape: Shape | None = None,
         positions_shape: Shape | None = None,
     ) -> None:
-        self.token_embedding.build()
-        if self.position_embedding is not None:
-            self.position_embedding.build()
-        if self.segment_embedding is not None:
-            self.segment_embedding.build()
+        for table in (self.token_embedding, self.position_embedding, self.segment_embedding):
+            if table is not None:
+                table.build()
         embedded_shape = (*token_ids_shape, self.embedding_dim)
         self.layer_norm.build(embedded_shape)
         if self.projection is not None:
@@ -210,17 +207,3 @@ class BertEmbeddings(keras.layers.Layer):
         positions_shape: Shape | None = None,
     ) -> Shape:
         return (*token_ids_shape, self.hidden_dim)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "vocabulary_size": self.vocabulary_size,
-            "hidden_dim": self.hidden_dim,
-            "max_sequence_length": self.max_sequence_length,
-            "num_segments": self.num_segments,
-            "embedding_dim": self.embedding_dim,
-            "dropout": self.dropout,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "initializer_range": self.initializer_range,
-            "position_offset": self.position_offset,
-        }

@@ -4,7 +4,6 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Config
 from keras_bert_suite.layers.embeddings.bert_embeddings import BertEmbeddings
 from keras_bert_suite.layers.root_mean_square_norm import make_norm
 
@@ -32,6 +31,3 @@ class UnplacedEmbeddings(BertEmbeddings):
     def make_norm(self, name: str) -> keras.layers.Layer:
         """Makes the norm of the sum."""
         return make_norm(self.norm_type, self.layer_norm_epsilon, self.dtype_policy, name)
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "norm_type": self.norm_type}

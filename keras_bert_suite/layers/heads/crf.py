@@ -7,7 +7,8 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.heads.chain_scans import find_best_path, sum_paths
 
 #: The label of a token that is not part of the chain, such as a padding token.
@@ -20,7 +21,7 @@ FORBIDDEN = -1e4
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ConditionalRandomField(keras.layers.Layer):
+class ConditionalRandomField(ConfiguredLayer):
     """Scores for the first label of a chain, its last label, and each pair of neighbours.
 
     Calling the layer returns the emissions as float32. The call makes the layer a part of the
@@ -184,14 +185,6 @@ class ConditionalRandomField(keras.layers.Layer):
         marginals = ops.where(inside[:, :, None], marginals, 0.0)
         # Behind the chain a label is followed by nothing, which is a row of zeros.
         return marginals, ops.matmul(ops.transpose(marginals[:, :-1], (0, 2, 1)), marginals[:, 1:])
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "num_classes": self.num_classes,
-            "allowed": self.allowed,
-            "constrained_training": self.constrained_training,
-        }
 
 
 def order_chain(counts: Tensor) -> Tensor:

@@ -5,14 +5,15 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.attention.rotary_positions import rotate_positions
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 
 #: The score of a span that ends before it begins, or that touches padding.
 NO_SPAN = -1e12
 
 
-class _SpanScorer(keras.layers.Layer):
+class _SpanScorer(ConfiguredLayer):
     """The common part of the two layers: their arguments, and the spans that have no score."""
 
     def __init__(
@@ -49,14 +50,6 @@ class _SpanScorer(keras.layers.Layer):
         is_span = ops.logical_and(is_token[:, None, :, None], is_token[:, None, None, :])
         is_span = ops.logical_and(is_span, position[:, None] <= position[None, :])
         return ops.where(is_span, scores, NO_SPAN)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "num_classes": self.num_classes,
-            "head_dim": self.head_dim,
-            "rotary": self.rotary,
-        }
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")

@@ -1,18 +1,19 @@
 """The head that guesses masked tokens."""
 
-from typing import Any, Self
+from typing import Any
 
 import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.bias import add_bias
-from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.torch_products import linear
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class MaskedLMHead(keras.layers.Layer):
+class MaskedLMHead(ConfiguredLayer):
     """Gathers the masked positions and scores every token of the vocabulary for each.
 
     A dense layer, an activation and a norm are followed by the product with the token embedding,
@@ -40,17 +41,15 @@ class MaskedLMHead(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.token_embedding = token_embedding
-        self.activation = activation
+        self.activation = keras.activations.get(activation)
         self.layer_norm_epsilon = layer_norm_epsilon
         self.initializer_range = initializer_range
         self.shared_transform = transform
+        self.transform: Any = transform
         if transform is None:
-            self.transform = Dense(
-                token_embedding.output_dim,
-                activation=activation,
-                kernel_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
-                dtype=self.dtype_policy,
-                name="transform",
+            self.transform = make_dense(
+                *(self, token_embedding.output_dim, "transform", initializer_range),
+                activation=self.activation,
             )
             self.layer_norm = keras.layers.LayerNormalization(
                 epsilon=layer_norm_epsilon, dtype=self.dtype_policy, name="layer_norm"
@@ -79,10 +78,9 @@ class MaskedLMHead(keras.layers.Layer):
             float (B, P, V) in the compute dtype, logits.
         """
         x = ops.take_along_axis(sequence_output, mask_positions[:, :, None], axis=1)
+        x = self.transform(x)
         if self.shared_transform is None:
-            x = self.layer_norm(self.transform(x))
-        else:
-            x = self.shared_transform(x)
+            x = self.layer_norm(x)
         return score_vocabulary(x, self.token_embedding, self.bias, self.compute_dtype)
 
     def compute_output_shape(
@@ -91,26 +89,8 @@ class MaskedLMHead(keras.layers.Layer):
         return (*mask_positions_shape, self.token_embedding.input_dim)
 
     def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "token_embedding": keras.layers.serialize(self.token_embedding),
-            "activation": keras.activations.serialize(self.activation),
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "initializer_range": self.initializer_range,
-            "transform": self.shared_transform and keras.layers.serialize(self.shared_transform),
-        }
-
-    @classmethod
-    def from_config(cls, config: Config) -> Self:
-        return cls(
-            **{
-                **config,
-                "token_embedding": keras.layers.deserialize(config["token_embedding"]),
-                "activation": keras.activations.deserialize(config["activation"]),
-                "transform": config.get("transform")
-                and keras.layers.deserialize(config["transform"]),
-            }
-        )
+        shared = self.shared_transform
+        return {**super().get_config(), "transform": shared and keras.layers.serialize(shared)}
 
 
 def score_vocabulary(

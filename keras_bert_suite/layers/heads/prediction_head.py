@@ -4,13 +4,14 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
+from keras_bert_suite.annotations import Activation, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf
-from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.dense import make_dense
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class PredictionHead(keras.layers.Layer):
+class PredictionHead(ConfiguredLayer):
     """A dense layer, an activation and a norm, for one vector or for each token.
 
     Args:
@@ -46,13 +47,10 @@ class PredictionHead(keras.layers.Layer):
         )
 
     def build(self, hidden_shape: Shape) -> None:
-        self.dense = Dense(
-            hidden_shape[-1],
+        self.dense = make_dense(
+            *(self, hidden_shape[-1], "dense", self.initializer_range),
             activation=self.activation,
             use_bias=self.use_bias,
-            kernel_initializer=keras.initializers.TruncatedNormal(stddev=self.initializer_range),
-            dtype=self.dtype_policy,
-            name="dense",
         )
         self.dense.build(hidden_shape)
         self.layer_norm.build(hidden_shape)
@@ -70,13 +68,3 @@ class PredictionHead(keras.layers.Layer):
 
     def compute_output_shape(self, hidden_shape: Shape) -> Shape:
         return hidden_shape
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "activation": keras.activations.serialize(self.activation),
-            "use_bias": self.use_bias,
-            "norm_bias": self.norm_bias,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "initializer_range": self.initializer_range,
-        }

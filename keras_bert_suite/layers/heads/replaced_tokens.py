@@ -1,19 +1,20 @@
 """The layers between ELECTRA's generator and its discriminator, and on top of the latter."""
 
-from typing import Any, Self
+from typing import Any
 
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
-from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.annotations import Activation, Shape, Tensor
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.dense import make_dense
 
 #: The seed of all samples outside of training. So an evaluation always gives the same result.
 EVALUATION_SEED = 1
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ReplacementSampler(keras.layers.Layer):
+class ReplacementSampler(ConfiguredLayer):
     """Puts tokens that a generator proposes in the place of masked tokens.
 
     A token is drawn from the softmax of its logits: the token with the highest sum of logit and
@@ -64,9 +65,6 @@ class ReplacementSampler(keras.layers.Layer):
     ) -> keras.KerasTensor:
         return keras.KerasTensor(token_ids.shape, dtype=token_ids.dtype)
 
-    def get_config(self) -> Config:
-        return {**super().get_config(), "seed": self.seed}
-
 
 def write_tokens(token_ids: Tensor, positions: Tensor, values: Tensor) -> Tensor:
     """Writes tokens to some positions of each row.
@@ -90,7 +88,7 @@ def write_tokens(token_ids: Tensor, positions: Tensor, values: Tensor) -> Tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ReplacedTokenHead(keras.layers.Layer):
+class ReplacedTokenHead(ConfiguredLayer):
     """Scores for each token whether it was replaced: a dense layer, an activation, one number.
 
     Args:
@@ -110,19 +108,12 @@ class ReplacedTokenHead(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.hidden_dim = hidden_dim
-        self.activation = activation
+        self.activation = keras.activations.get(activation)
         self.initializer_range = initializer_range
-        initializer = keras.initializers.TruncatedNormal(stddev=initializer_range)
-        self.transform = Dense(
-            hidden_dim,
-            activation=activation,
-            kernel_initializer=initializer,
-            dtype=self.dtype_policy,
-            name="transform",
+        self.transform = make_dense(
+            self, hidden_dim, "transform", initializer_range, activation=self.activation
         )
-        self.scorer = keras.layers.Dense(
-            1, kernel_initializer=initializer.clone(), dtype=self.dtype_policy, name="scorer"
-        )
+        self.scorer = make_dense(self, 1, "scorer", initializer_range)
 
     def build(self, sequence_output_shape: Shape) -> None:
         self.transform.build(sequence_output_shape)
@@ -134,16 +125,3 @@ class ReplacedTokenHead(keras.layers.Layer):
 
     def compute_output_shape(self, sequence_output_shape: Shape) -> Shape:
         return sequence_output_shape[:-1]
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "hidden_dim": self.hidden_dim,
-            "activation": keras.activations.serialize(self.activation),
-            "initializer_range": self.initializer_range,
-        }
-
-    @classmethod
-    def from_config(cls, config: Config) -> Self:
-        activation = keras.activations.deserialize(config["activation"])
-        return cls(**{**config, "activation": activation})

@@ -1,17 +1,18 @@
 """The head that guesses the tokens of a masked span from the tokens beside it."""
 
-from typing import Any, Self
+from typing import Any
 
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
-from keras_bert_suite.layers.dense import Dense
+from keras_bert_suite.annotations import Activation, Shape, Tensor
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.heads.masked_lm_head import score_vocabulary
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SpanBoundaryHead(keras.layers.Layer):
+class SpanBoundaryHead(ConfiguredLayer):
     """Scores every token of the vocabulary for each masked token, from the boundary of its span.
 
     The input for a masked token is the hidden states of the two tokens beside its span, and an
@@ -47,7 +48,7 @@ class SpanBoundaryHead(keras.layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.token_embedding = token_embedding
-        self.activation = activation
+        self.activation = keras.activations.get(activation)
         self.max_span_length = max_span_length
         self.place_dim = place_dim
         self.layer_norm_epsilon = layer_norm_epsilon
@@ -55,7 +56,7 @@ class SpanBoundaryHead(keras.layers.Layer):
         self.place_embedding = keras.layers.Embedding(
             max_span_length,
             place_dim,
-            embeddings_initializer=self._make_initializer(),
+            embeddings_initializer=keras.initializers.TruncatedNormal(stddev=initializer_range),
             dtype=self.dtype_policy,
             name="place_embedding",
         )
@@ -66,20 +67,14 @@ class SpanBoundaryHead(keras.layers.Layer):
             for i in (1, 2)
         ]
 
-    def _make_initializer(self) -> keras.initializers.Initializer:
-        return keras.initializers.TruncatedNormal(stddev=self.initializer_range)
-
     def build(
         self, sequence_output_shape: Shape, mask_positions_shape: Shape | None = None
     ) -> None:
         hidden_dim = sequence_output_shape[-1]
         self.transforms = [
-            Dense(
-                units,
+            make_dense(
+                *(self, units, f"transform_{i}", self.initializer_range),
                 activation=self.activation,
-                kernel_initializer=self._make_initializer(),
-                dtype=self.dtype_policy,
-                name=f"transform_{i}",
             )
             for i, units in ((1, hidden_dim), (2, self.token_embedding.output_dim))
         ]
@@ -121,27 +116,6 @@ class SpanBoundaryHead(keras.layers.Layer):
         self, sequence_output_shape: Shape, mask_positions_shape: Shape
     ) -> Shape:
         return (*mask_positions_shape, self.token_embedding.input_dim)
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "token_embedding": keras.layers.serialize(self.token_embedding),
-            "activation": keras.activations.serialize(self.activation),
-            "max_span_length": self.max_span_length,
-            "place_dim": self.place_dim,
-            "layer_norm_epsilon": self.layer_norm_epsilon,
-            "initializer_range": self.initializer_range,
-        }
-
-    @classmethod
-    def from_config(cls, config: Config) -> Self:
-        return cls(
-            **{
-                **config,
-                "token_embedding": keras.layers.deserialize(config["token_embedding"]),
-                "activation": keras.activations.deserialize(config["activation"]),
-            }
-        )
 
 
 def find_spans(mask_positions: Tensor) -> tuple[Tensor, Tensor, Tensor]:

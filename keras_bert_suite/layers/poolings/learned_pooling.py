@@ -6,12 +6,13 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class AttentionPooling(keras.layers.Layer):
+class AttentionPooling(ConfiguredLayer):
     """A weighted mean of the hidden states of the tokens, with learned weights.
 
     The weight of a token is softmax(v . tanh(W h + b)) over the tokens of its text.
@@ -57,12 +58,9 @@ class AttentionPooling(keras.layers.Layer):
     def compute_output_shape(self, sequence_output_shape: Shape, *_: Shape) -> Shape:
         return (sequence_output_shape[0], sequence_output_shape[-1])
 
-    def get_config(self) -> Config:
-        return {**super().get_config(), "units": self.units}
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ConvolutionPooling(keras.layers.Layer):
+class ConvolutionPooling(ConfiguredLayer):
     """Convolutions over the tokens, and the maximum of each filter over the text.
 
     A filter that reaches beyond the end of a text sees zeros there.
@@ -115,12 +113,9 @@ class ConvolutionPooling(keras.layers.Layer):
     def compute_output_shape(self, sequence_output_shape: Shape, *_: Shape) -> Shape:
         return (sequence_output_shape[0], self.filters * len(self.widths))
 
-    def get_config(self) -> Config:
-        return {**super().get_config(), "filters": self.filters, "widths": list(self.widths)}
-
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class BiLSTMPooling(keras.layers.Layer):
+class BiLSTMPooling(ConfiguredLayer):
     """The last states of two LSTMs: one reads the text forwards, the other backwards.
 
     Args:
@@ -159,11 +154,8 @@ class BiLSTMPooling(keras.layers.Layer):
     def compute_output_shape(self, sequence_output_shape: Shape, *_: Shape) -> Shape:
         return (sequence_output_shape[0], 2 * (self.units or sequence_output_shape[-1] // 2))
 
-    def get_config(self) -> Config:
-        return {**super().get_config(), "units": self.units}
 
-
-class _PooledLayers(keras.layers.Layer):
+class _PooledLayers(ConfiguredLayer):
     """Makes one sequence (B, L, P) of all hidden states, and pools it by a layer of its own."""
 
     takes_hidden_states = True
@@ -192,9 +184,6 @@ class _PooledLayers(keras.layers.Layer):
             float (B, P), from `pooling`.
         """
         return call_pooling(self.pooling, self.combine(hidden_states), padding_mask)
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "pooling": keras.layers.serialize(self.pooling)}
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -257,6 +246,3 @@ class LastLayers(_PooledLayers):
     def combine(self, hidden_states: Sequence[Tensor]) -> Tensor:
         """float (B, L, n H), the first of the layers first."""
         return ops.concatenate(list(hidden_states[-self.num_layers :]), axis=-1)
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "num_layers": self.num_layers}

@@ -5,11 +5,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class WindowSampler(keras.layers.Layer):
+class WindowSampler(ConfiguredLayer):
     """Keeps a random sample of the windows of each document in training, and all otherwise.
 
     The windows of a sample keep their order. A document with no more than `num_windows` windows
@@ -49,9 +50,6 @@ class WindowSampler(keras.layers.Layer):
             name: ops.take(ops.reshape(x, (-1, ops.shape(x)[2])), places, axis=0)
             for name, x in inputs.items()
         }
-
-    def get_config(self) -> Config:
-        return {**super().get_config(), "num_windows": self.num_windows, "seed": self.seed}
 
 
 def find_windows(padding_mask: Tensor) -> Tensor:

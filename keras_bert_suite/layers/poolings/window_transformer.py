@@ -5,14 +5,15 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Config, Shape, Tensor
+from keras_bert_suite.annotations import Shape, Tensor
 from keras_bert_suite.layers.attention.sinusoids import compute_sinusoids
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer
 from keras_bert_suite.layers.poolings.pooling import MeanPooling
 from keras_bert_suite.layers.transformer_block import TransformerBlock
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class WindowTransformer(keras.layers.Layer):
+class WindowTransformer(ConfiguredLayer):
     """Lets the windows of a document attend to each other, and returns the mean of their vectors.
 
     The document is the mean over its windows of `v + W T(v + p)`. `v` is the vector of a window,
@@ -93,12 +94,3 @@ class WindowTransformer(keras.layers.Layer):
 
     def compute_output_shape(self, vectors_shape: Shape, *_: Shape) -> Shape:
         return (vectors_shape[0], vectors_shape[-1])
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "num_layers": self.num_layers,
-            "num_heads": self.num_heads,
-            "intermediate_dim": self.intermediate_dim,
-            "dropout": self.dropout,
-        }

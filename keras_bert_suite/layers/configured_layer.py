@@ -1,0 +1,61 @@
+"""Layers that save the arguments of their constructors."""
+
+import inspect
+from typing import Any, Self
+
+import keras
+
+from keras_bert_suite.annotations import Config
+
+#: The kinds of arguments that have a name.
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+class ConfiguredLayer(keras.layers.Layer):
+    """A layer whose configuration has every argument of its constructor.
+
+    Each argument is kept in an attribute of the same name.
+    """
+
+    def get_config(self) -> Config:
+        return {**super().get_config(), **read_arguments(self, type(self))}
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        return super().from_config({name: _from_json(value) for name, value in config.items()})
+
+
+def read_arguments(layer: keras.layers.Layer, cls: type) -> Config:
+    """Reads the arguments of a constructor from the attributes of a layer.
+
+    Args:
+        layer: a layer or a model, with an attribute for each argument.
+        cls: the class whose constructor it is. The constructors of its base classes in this
+            package take what it has in `**kwargs`. The arguments of a user's subclass are left to
+            the `get_config` of that class.
+
+    Returns:
+        dict that JSON can hold, without "dtype", which Keras has.
+    """
+    own = [base for base in cls.__mro__ if base.__module__.startswith("keras_bert_suite.")]
+    names = {
+        parameter.name: None
+        for base in own
+        if "__init__" in vars(base)
+        for parameter in inspect.signature(vars(base)["__init__"]).parameters.values()
+        if parameter.kind in _NAMED and parameter.name not in ("self", "dtype")
+    }
+    return {name: _to_json(getattr(layer, name)) for name in names}
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, keras.layers.Layer):
+        return keras.layers.serialize(value)
+    if callable(value):
+        return keras.activations.serialize(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _from_json(value: Any) -> Any:
+    is_object = isinstance(value, dict) and "class_name" in value
+    return keras.saving.deserialize_keras_object(value) if is_object else value

@@ -1,0 +1,121 @@
+"""Dropout of single layers, which a whole model would hide behind another dropout."""
+
+import numpy as np
+import pytest
+import torch
+from peer_weights import randomize, to_numpy
+
+import keras_bert_suite.layers as layers
+from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.layers.attention import attention_kernels, self_attention
+
+B, L, H = 2, 7, 8
+HIDDEN = np.random.default_rng(0).standard_normal((B, L, H)).astype("float32")
+MASK = (np.arange(L) < np.array([[7], [4]])).astype("int32")
+POSITIONS = np.tile(np.arange(L, dtype="int32"), (B, 1))
+TOKENS = MASK == 1
+HEADS = {"num_heads": 2}
+SIZES = {"num_heads": 2, "intermediate_dim": 6}
+
+
+def in_windows(layer, **mode):
+    ids = np.full((B, L), 9, "int32")
+    return layer(HIDDEN, attention_mask=layers.GlobalTokens()(ids, MASK), **mode)
+
+
+def with_positions(layer, **mode):
+    return layer(HIDDEN, MASK, positions=POSITIONS, **mode)
+
+
+def of_ids(layer, **mode):
+    return layer(np.arange(B * L, dtype="int32").reshape(B, L), **mode)
+
+
+def pooled(layer, **mode):
+    return layer(HIDDEN, MASK, **mode)
+
+
+#: (class, arguments, rate, how it is called).
+CASES = [
+    *(
+        (cls, HEADS, "dropout", with_positions)
+        for cls in (layers.SelfAttention, layers.RotaryAttention, layers.RelativeAttention)
+    ),
+    (layers.LongformerAttention, {**HEADS, "reach": 1}, "dropout", in_windows),
+    (layers.ModernBertAttention, HEADS, "dropout", with_positions),
+    (layers.ModernBertAttention, {**HEADS, "reach": 1}, "dropout", with_positions),
+    *(
+        (cls, {**SIZES, "remat": remat}, rate, call)
+        for cls, call in (
+            (layers.TransformerBlock, with_positions),
+            (layers.RotaryBlock, with_positions),
+            (layers.RelativeBlock, with_positions),
+            (layers.LongformerBlock, in_windows),
+        )
+        for rate in ("dropout", "attention_dropout")
+        for remat in (False, True)
+    ),
+    *(
+        (layers.ModernBertBlock, {**SIZES, "remat": remat}, rate, with_positions)
+        for rate in ("mlp_dropout", "attention_dropout")
+        for remat in (False, True)
+    ),
+    *(
+        (cls, {"vocabulary_size": 20, "hidden_dim": H}, "dropout", of_ids)
+        for cls in (
+            layers.BertEmbeddings,
+            layers.ProjectedEmbeddings,
+            layers.UnplacedEmbeddings,
+            layers.TokenEmbeddings,
+        )
+    ),
+    (layers.WindowTransformer, {"num_heads": 2}, "dropout", pooled),
+]
+
+
+@pytest.mark.parametrize(
+    ("cls", "arguments", "rate", "call"),
+    [pytest.param(*case, id=f"{case[0].__name__}-{case[2]}-{i}") for i, case in enumerate(CASES)],
+)
+def test_a_rate_alone(cls, arguments, rate, call):
+    rates = dict.fromkeys((name for name in list_arguments(cls) if "dropout" in name), 0.0)
+    layer = cls(**arguments, **{**rates, rate: 0.5})
+    call(layer)
+    randomize(layer)
+    without = cls(**arguments, **{**rates, rate: 0.0})
+    call(without)
+    without.set_weights(layer.get_weights())
+    wanted = to_numpy(call(without, training=True))
+    for mode in ({}, {"training": False}):
+        np.testing.assert_allclose(to_numpy(call(layer, **mode)), wanted, atol=1e-5)
+    first, second = (to_numpy(call(layer, training=True)) for _ in range(2))
+    # Of every row; of windows also of the global token, which attends by itself.
+    rows = first - second if first.ndim == 2 else (first - second)[:, 0]
+    assert (np.abs(rows).max(axis=-1) > 1e-3).all()
+    assert np.abs(first - second)[:, -4:].max() > 1e-3
+    assert np.abs(first - wanted).max() > 1e-3
+
+
+@pytest.mark.parametrize("offsets", [None, [0, 4, 7, 14]], ids=["mask", "nested"])
+def test_a_fused_kernel_gets_the_rate(offsets, monkeypatch):
+    """As on a GPU, where PyTorch's kernels drop."""
+    taken = []
+
+    def fused(query, dropout, sequence_offsets):
+        taken.append(dropout)
+        query = query.detach()
+        query.__class__ = type("OnGpu", (torch.Tensor,), {"is_cuda": True})
+        return attention_kernels.fused_attention(query, dropout, sequence_offsets)
+
+    monkeypatch.setattr(self_attention, "fused_attention", fused)
+    monkeypatch.setattr(self_attention, "plain_attention", None)
+    layer = layers.SelfAttention(2, dropout=0.5)
+    arguments = {} if offsets is None else {"sequence_offsets": torch.tensor(offsets)}
+    arguments["attention_mask"] = MASK
+    layer(HIDDEN)
+    randomize(layer)
+    kept = [to_numpy(layer(HIDDEN, **arguments)) for _ in range(2)]
+    np.testing.assert_array_equal(*kept)
+    first, second = (to_numpy(layer(HIDDEN, **arguments, training=True)) for _ in range(2))
+    assert np.abs(first - second).max() > 1e-3 and np.abs(first - kept[0]).max() > 1e-3
+    assert taken == [0.0, 0.0, 0.0, 0.5, 0.5]

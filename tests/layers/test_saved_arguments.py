@@ -1,0 +1,356 @@
+"""Each argument of each layer is saved: the layer that is read back does what the saved layer does.
+
+Each argument has another value here than its default or its value in `Case.arguments`. The value
+changes what the layer does, so a lost value is seen. A new layer, or a new argument, needs a row.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from peer_weights import randomize, to_numpy
+
+import keras_bert_suite.layers as layers
+from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.layers import gelu_tanh, modern_bert_block, transformer_block
+from keras_bert_suite.layers.root_mean_square_norm import RootMeanSquareNorm
+from keras_bert_suite.models.ernie_backbone import ErnieEmbeddings
+
+B, L, H, V = 3, 7, 8, 20
+RNG = np.random.default_rng(0)
+HIDDEN = RNG.standard_normal((B, L, H)).astype("float32")
+STATES = [RNG.standard_normal((B, L, H)).astype("float32") for _ in range(4)]
+MASK = (np.arange(L) < np.array([[7], [4], [6]])).astype("int32")
+IDS = (RNG.integers(3, V, (B, L)) * MASK).astype("int32")
+SEGMENTS = ((np.arange(L) > 2) * MASK).astype("int32")
+POSITIONS = np.tile(np.arange(L, dtype="int32"), (B, 1))
+PLACES = np.array([[1, 2, 4], [1, 2, 3], [2, 5, 0]], "int32")
+WINDOWS = np.array([[[1, 2]] * 5, [[3, 4]] * 5], "int32") * np.arange(1, 6)[:, None]
+
+
+def embedding(size=V):
+    table = keras.layers.ReversibleEmbedding(size, H, name="token_embedding")
+    table.build()
+    return table
+
+
+def call(*inputs):
+    """How most layers are run: at inference, and in training."""
+
+    def run(layer):
+        takes_training = "training" in layer._call_signature.parameters
+        modes = ({"training": False}, {"training": True}) if takes_training else ({},)
+        return [layer(*inputs, **mode) for mode in modes]
+
+    return run
+
+
+def embed(layer):
+    outputs = call(IDS, SEGMENTS)(layer)
+    try:  # The longest row says how many positions there are.
+        layer(np.ones((1, 31), "int32"))
+    except ValueError:
+        outputs.append(np.ones(1))
+    return outputs
+
+
+def attend_in_windows(layer):
+    rows = layers.GlobalTokens(max_tokens=8)(IDS, MASK)
+    return [layer(HIDDEN, attention_mask=rows, training=mode) for mode in (False, True)]
+
+
+def mark_globals(layer):
+    ids = np.array([[0, 8, 9, 2, 2, 7, 2], [0, 8, 3, 7, 3, 2, 1]], "int32")
+    rows = layer(ids, (ids != 1).astype("int32"))
+    return [rows.is_global, rows.places, rows.is_taken]
+
+
+def run_chain(crf):
+    emissions = HIDDEN[..., : crf.num_classes]
+    labels = np.where(MASK, [[0, 1, 0, 1, 1, 0, 1]], -1)
+    outputs = [crf(emissions), crf.decode(emissions, MASK.sum(1))]
+    return [*outputs, crf.negative_log_likelihood(labels, emissions)]
+
+
+def sample_windows(layer):
+    x = {"token_ids": WINDOWS, "padding_mask": np.ones_like(WINDOWS)}
+    return [layer(x, training=True)["token_ids"] for _ in range(3)]
+
+
+def replace(layer):
+    logits = np.tile(HIDDEN[:, :3, :1], (1, 1, V)) * 0
+    return [layer(IDS, PLACES, logits, training=True) for _ in range(3)]
+
+
+@dataclasses.dataclass
+class Case:
+    """How a layer is made and run.
+
+    Args:
+        arguments: dict of what the layer needs.
+        changed: dict of argument -> another value, or a dict of it and of what it needs.
+        run: function of a layer that returns a list of arrays.
+    """
+
+    arguments: dict[str, Any]
+    changed: dict[str, Any]
+    run: Callable[[Any], list[Any]]
+
+
+HEADS = {"num_heads": 4, "dropout": 0.5, "initializer_range": 0.1}
+BLOCK = {
+    "num_heads": 4,
+    "intermediate_dim": 6,
+    "activation": keras.activations.relu,
+    "dropout": 0.5,
+    "attention_dropout": 0.5,
+    "layer_norm_epsilon": 0.5,
+    "initializer_range": 0.1,
+    "remat": True,
+}
+MODERN = {
+    "num_heads": 4,
+    "reach": 1,
+    "rotary_base": 10.0,
+    "initializer_range": 0.1,
+    "output_range": 0.1,
+}
+EMBEDDINGS = {
+    "vocabulary_size": V + 1,
+    "hidden_dim": 12,
+    "max_sequence_length": 31,
+    "num_segments": 3,
+    "embedding_dim": 4,
+    "dropout": 0.5,
+    "layer_norm_epsilon": 0.5,
+    "initializer_range": 0.1,
+    "position_offset": 2,
+}
+TABLE = {"vocabulary_size": V, "hidden_dim": H, "max_sequence_length": 30}
+SIZES = {"num_heads": 2, "intermediate_dim": 12}
+IN_ROWS = call(HIDDEN, MASK, None, None)
+NORMED = {"layer_norm_epsilon": 0.5, "initializer_range": 0.1}
+SPANS = Case(
+    {"num_classes": 3, "head_dim": 4},
+    {"num_classes": 2, "head_dim": 6, "rotary": False},
+    call(HIDDEN, MASK),
+)
+ALLOWED = [[True, False, True], [True, True, True], [True, False, True]]
+
+
+def attend(layer):
+    if isinstance(layer, layers.ModernBertAttention | layers.ModernBertBlock):
+        return call(HIDDEN, MASK, POSITIONS)(layer)
+    return [layer(HIDDEN, MASK, positions=POSITIONS, training=mode) for mode in (False, True)]
+
+
+CASES = {
+    layers.SelfAttention: Case({"num_heads": 2}, HEADS, attend),
+    layers.RotaryAttention: Case(
+        {"num_heads": 2}, {**HEADS, "num_heads": 1, "rotary_value": True, "use_bias": False}, attend
+    ),
+    layers.RelativeAttention: Case({"num_heads": 2}, {**HEADS, "max_relative_position": 2}, attend),
+    layers.LongformerAttention: Case({"num_heads": 2}, {**HEADS, "reach": 1}, attend_in_windows),
+    layers.ModernBertAttention: Case(
+        {"num_heads": 2}, {**MODERN, "dropout": 0.5, "use_bias": True}, attend
+    ),
+    layers.TransformerBlock: Case(SIZES, BLOCK, attend),
+    layers.RotaryBlock: Case(
+        SIZES, {**BLOCK, "rotary_value": True, "use_bias": False, "norm_type": "rms_norm"}, attend
+    ),
+    layers.RelativeBlock: Case(SIZES, {**BLOCK, "max_relative_position": 2}, attend),
+    layers.LongformerBlock: Case(SIZES, {**BLOCK, "reach": 1}, attend_in_windows),
+    layers.ModernBertBlock: Case(
+        SIZES,
+        {
+            **MODERN,
+            **{name: BLOCK[name] for name in ("intermediate_dim", "activation", "remat")},
+            **{"has_attention_norm": False, "attention_dropout": 0.5, "mlp_dropout": 0.5},
+            **{"attention_bias": True, "mlp_bias": True, "norm_bias": True},
+            "layer_norm_epsilon": 0.5,
+        },
+        attend,
+    ),
+    layers.BertEmbeddings: Case(TABLE, EMBEDDINGS, embed),
+    layers.ProjectedEmbeddings: Case(TABLE, EMBEDDINGS, embed),
+    # Without a table of positions, the offset counts for nothing.
+    layers.UnplacedEmbeddings: Case(TABLE, {**EMBEDDINGS, "norm_type": "rms_norm"}, embed),
+    layers.TokenEmbeddings: Case(TABLE, {**EMBEDDINGS, "norm_bias": True}, embed),
+    ErnieEmbeddings: Case(
+        TABLE,
+        {**EMBEDDINGS, "num_task_types": 2, "task_id": {"task_id": 1, "num_task_types": 2}},
+        embed,
+    ),
+    layers.VisibleTokens: Case({}, {"pattern": "seq2seq"}, call(MASK, SEGMENTS)),
+    layers.GlobalTokens: Case(
+        {"max_tokens": 16, "pattern": "first_text"},
+        {"pattern": "later_texts", "separator_id": 3, "max_tokens": 2},
+        mark_globals,
+    ),
+    RootMeanSquareNorm: Case({}, {"epsilon": 0.5}, call(HIDDEN)),
+    layers.ConditionalRandomField: Case(
+        {"num_classes": 2},
+        {
+            "num_classes": 3,
+            "allowed": ALLOWED,
+            "constrained_training": {"constrained_training": True, "allowed": ALLOWED},
+        },
+        run_chain,
+    ),
+    layers.GlobalPointer: SPANS,
+    layers.EfficientGlobalPointer: SPANS,
+    layers.MaskedLMHead: Case(
+        {"token_embedding": embedding(), "activation": gelu_tanh},
+        {
+            **NORMED,
+            "token_embedding": embedding(V + 1),
+            "activation": keras.activations.relu,
+            "transform": layers.PredictionHead(),
+        },
+        call(HIDDEN, PLACES),
+    ),
+    layers.SpanBoundaryHead: Case(
+        {"token_embedding": embedding(), "activation": gelu_tanh},
+        {
+            **NORMED,
+            "token_embedding": embedding(V + 1),
+            "activation": keras.activations.relu,
+            "max_span_length": 1,
+            "place_dim": 6,
+        },
+        call(HIDDEN, PLACES),
+    ),
+    layers.ReplacedTokenHead: Case(
+        {"hidden_dim": H, "activation": gelu_tanh},
+        {"hidden_dim": 6, "activation": keras.activations.relu, "initializer_range": 0.1},
+        call(HIDDEN),
+    ),
+    layers.ReplacementSampler: Case({}, {"seed": 7}, replace),
+    layers.PredictionHead: Case(
+        {}, {**NORMED, "activation": gelu_tanh, "use_bias": True, "norm_bias": True}, call(HIDDEN)
+    ),
+    layers.AttentionPooling: Case({}, {"units": 5}, call(HIDDEN, MASK)),
+    layers.ConvolutionPooling: Case({}, {"filters": 3, "widths": (1, 3)}, call(HIDDEN, MASK)),
+    layers.BiLSTMPooling: Case({}, {"units": 3}, call(HIDDEN, MASK)),
+    layers.ScalarMix: Case({}, {"pooling": layers.MaxPooling()}, call(STATES, MASK)),
+    layers.LastLayers: Case(
+        {"num_layers": 2},
+        {"num_layers": 3, "pooling": layers.AttentionPooling(5)},
+        call(STATES, MASK),
+    ),
+    layers.WindowSampler: Case({"num_windows": 2}, {"num_windows": 3, "seed": 7}, sample_windows),
+    layers.WindowTransformer: Case(
+        {}, {"num_layers": 2, "num_heads": 2, "intermediate_dim": 6, "dropout": 0.5}, IN_ROWS
+    ),
+}
+CASES[layers.WindowTransformer].run = call(HIDDEN, MASK)
+
+#: Arguments that change nothing that a layer does, so only the configuration can tell.
+IDLE = {
+    # No table of positions has the offset.
+    (layers.UnplacedEmbeddings, "position_offset"),
+    (layers.TokenEmbeddings, "position_offset"),
+}
+
+
+def observe(layer, run, monkeypatch):
+    """Everything that a layer does: initial weights, outputs in both modes, blocks done twice."""
+    twice = []
+    for module in (transformer_block, modern_bert_block):
+        recompute = module.recompute
+        monkeypatch.setattr(
+            module, "recompute", lambda *args, r=recompute: twice.append(1) or r(*args)
+        )
+    keras.utils.set_random_seed(0)
+    run(layer)
+    # A head does not draw the table of tokens, which is the backbone's.
+    table = getattr(layer, "token_embedding", None) if hasattr(layer, "activation") else None
+    own = [w for w in layer.weights if table is None or all(w is not x for x in table.weights)]
+    seen = [to_numpy(weight).copy() for weight in own]
+    randomize(layer)
+    keras.utils.set_random_seed(1)
+    twice.clear()
+    outputs = [to_numpy(ops.convert_to_tensor(output)) for output in run(layer)]
+    monkeypatch.undo()
+    return [*seen, *outputs, np.ones(len(twice))]
+
+
+def is_same(got, wanted):
+    return len(got) == len(wanted) and all(
+        a.shape == b.shape and np.allclose(a, b, rtol=0, atol=1e-5)
+        for a, b in zip(got, wanted, strict=True)
+    )
+
+
+def make(cls, **arguments):
+    """A layer whose initial weights are those of the next layer that is made so."""
+    keras.utils.set_random_seed(2)
+    # A table or a pooling is read back first too, and draws its numbers.
+    return cls(**{name: copy_layer(value) for name, value in arguments.items()})
+
+
+def copy_layer(value):
+    if not isinstance(value, keras.layers.Layer):
+        return value
+    return keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(value))
+
+
+def reopen(layer):
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(layer)))
+    keras.utils.set_random_seed(2)
+    return keras.saving.deserialize_keras_object(config)
+
+
+def registered(*rooms):
+    """The registered layers of some rooms of the package."""
+    return {
+        cls
+        for cls in keras.saving.get_custom_objects().values()
+        if isinstance(cls, type) and issubclass(cls, keras.layers.Layer)
+        if cls.__module__.startswith(tuple(f"keras_bert_suite.{room}." for room in rooms))
+    }
+
+
+def test_every_argument_of_every_layer_has_a_row():
+    wanted = {
+        cls: set(list_arguments(cls)) - {"dtype"}
+        for cls in registered("layers", "models")
+        if not issubclass(cls, keras.Model)
+    }
+    rows = {cls: set(case.changed) for cls, case in CASES.items()}
+    assert rows == {cls: names for cls, names in wanted.items() if names}
+
+
+@pytest.mark.parametrize(
+    ("cls", "name"),
+    [
+        pytest.param(cls, name, id=f"{cls.__name__}-{name}")
+        for cls, case in CASES.items()
+        for name in case.changed
+    ],
+)
+def test_it_is_saved(cls, name, monkeypatch):
+    case = CASES[cls]
+    value = case.changed[name]
+    changed = value if isinstance(value, dict) else {name: value}
+    others = {n: v for n, v in changed.items() if n != name}
+    layer = make(cls, **{**case.arguments, **changed})
+    again = reopen(layer)
+    wanted = observe(layer, case.run, monkeypatch)
+    assert is_same(observe(again, case.run, monkeypatch), wanted)
+    assert again.get_config() == layer.get_config()
+    if (cls, name) not in IDLE:
+        plain = observe(make(cls, **{**case.arguments, **others}), case.run, monkeypatch)
+        assert not is_same(plain, wanted), "the value changes nothing"
+
+
+@pytest.mark.parametrize("cls", CASES)
+def test_precision_and_trainability_are_saved(cls):
+    arguments = {**CASES[cls].arguments, "dtype": "mixed_bfloat16", "name": "other"}
+    again = reopen(cls(**arguments, trainable=False))
+    assert (again.compute_dtype, again.name, again.trainable) == ("bfloat16", "other", False)

@@ -1,0 +1,118 @@
+"""Each dropout rate of each backbone acts: alone, at every place that has it, in training only."""
+
+import numpy as np
+import pytest
+from peer_weights import randomize, to_numpy
+
+import keras_bert_suite as kbs
+from keras_bert_suite.argument_checks import list_arguments
+from keras_bert_suite.layers import Dropout
+from keras_bert_suite.preprocessing.row_groups import lay_out_groups
+from keras_bert_suite.preprocessing.sequence_packing import lay_out_sequences
+
+LAYERS = 2
+SIZES = {
+    "vocabulary_size": 20,
+    "num_layers": LAYERS,
+    "num_heads": 2,
+    "hidden_dim": 16,
+    "intermediate_dim": 12,
+}
+#: The places of each rate: of BERT's family the embeddings and one layer in each block.
+BERT = {"dropout": 1 + LAYERS, "attention_dropout": LAYERS}
+MODERN_BERT = {
+    "embedding_dropout": 1,
+    "attention_dropout": 2 * LAYERS,
+    "mlp_dropout": LAYERS,
+}
+#: name -> (class, arguments, number of places of each rate).
+FAMILY = {
+    "bert": (kbs.BertBackbone, {}, BERT),
+    "roberta": (kbs.RobertaBackbone, {}, BERT),
+    "albert": (kbs.AlbertBackbone, {"embedding_dim": 8, "num_groups": 2}, BERT),
+    "distilbert": (kbs.DistilBertBackbone, {}, BERT),
+    "electra": (kbs.ElectraBackbone, {"embedding_dim": 8}, BERT),
+    "ernie": (kbs.ErnieBackbone, {"num_task_types": 2}, BERT),
+    "roformer": (kbs.RoFormerBackbone, {}, BERT),
+    "roformer v2": (kbs.RoFormerBackbone, {"use_bias": False, "norm_type": "rms_norm"}, BERT),
+    "nezha": (kbs.NezhaBackbone, {"max_relative_position": 2}, BERT),
+    "longformer": (kbs.LongformerBackbone, {"attention_window": 2}, BERT),
+    "modernbert": (kbs.ModernBertBackbone, {"local_attention": 2}, MODERN_BERT),
+}
+MASK = (np.arange(8) < np.array([[8], [5], [3]])).astype("int32")
+#: The ways in which rows come to the attention, each of which has code of its own.
+ROWS = {
+    "padded": lambda: {},
+    "packed": lambda: {"sequence_layout": lay_out_sequences(MASK)},
+    "groups": lambda: {"sequence_layout": lay_out_groups(MASK, num_groups=2)},
+}
+
+
+def make_inputs(backbone, rows):
+    ids = np.random.default_rng(0).integers(3, 20, MASK.shape).astype("int32")
+    arrays = {"token_ids": ids, "segment_ids": ids % 2, "padding_mask": MASK}
+    return {**{name: arrays[name] for name in backbone.input_names}, **ROWS[rows]()}
+
+
+def encode(backbone, inputs, training):
+    return to_numpy(backbone(inputs, training=training)["sequence_output"])[MASK == 1]
+
+
+def set_rates(backbone, acting):
+    """Gives the rate 0.5 to some dropouts, and 0 to all others."""
+    for layer in backbone._flatten_layers():
+        own = getattr(layer, "probability_dropout", None)
+        if own is not None:
+            layer.dropout = 0.5 * (own in acting)
+        if isinstance(layer, Dropout):
+            layer.rate = 0.5 * (layer in acting)
+
+
+def test_every_family_and_rate_is_here():
+    kinds = {cls for cls, _, _ in FAMILY.values()}
+    assert kinds == set(kbs.models.BACKBONES.values())
+    for cls, _, places in FAMILY.values():
+        assert {name for name in list_arguments(cls) if "dropout" in name} == set(places)
+
+
+@pytest.mark.parametrize("rows", ROWS)
+@pytest.mark.parametrize(
+    ("family", "rate"),
+    [(family, rate) for family, (_, _, places) in FAMILY.items() for rate in places],
+)
+def test_a_rate_alone(family, rate, rows):
+    cls, arguments, places = FAMILY[family]
+    rates = {name: 0.5 if name == rate else 0.0 for name in places}
+    backbone = randomize(cls(**SIZES, **arguments, **rates))
+    if rows == "groups" and not backbone.takes_groups():
+        pytest.skip("it takes no groups")
+    without = cls(**SIZES, **arguments, **dict.fromkeys(places, 0.0))
+    without.set_weights(backbone.get_weights())
+    inputs = make_inputs(backbone, rows)
+    wanted = encode(without, inputs, True)
+    for training in (False, None):
+        np.testing.assert_allclose(encode(backbone, inputs, training), wanted, atol=1e-5)
+    dropped = [x for x in backbone._flatten_layers() if isinstance(x, Dropout) and x.rate]
+    assert [x.rate for x in dropped] == [0.5] * places[rate]
+    for number, layer in enumerate(dropped):
+        set_rates(backbone, [layer])
+        first, second = (encode(backbone, inputs, True) for _ in range(2))
+        assert np.abs(first - second).max() > 1e-3, number
+        assert np.abs(first - wanted).max() > 1e-3, number
+
+
+def test_dropout_of_attention_follows_that_of_bert_unless_set():
+    backbone = kbs.BertBackbone(**SIZES, dropout=0.3)
+    rates = {x.rate for x in backbone._flatten_layers() if isinstance(x, Dropout)}
+    assert rates == {0.3} and backbone.attention_dropout == 0.3
+
+
+@pytest.mark.every_backend
+@pytest.mark.parametrize("family", ["bert", "modernbert"])
+def test_rates_act_when_compiled(family):
+    cls, arguments, places = FAMILY[family]
+    backbone = cls(**SIZES, **arguments, **dict.fromkeys(places, 0.5))
+    inputs = make_inputs(backbone, "padded")
+    first, second = (encode(backbone, inputs, True) for _ in range(2))
+    assert np.abs(first - second).max() > 1e-3
+    np.testing.assert_array_equal(*(encode(backbone, inputs, False) for _ in range(2)))

@@ -1,0 +1,104 @@
+"""Each argument of each backbone is saved: the model that is read back does what the saved does."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+from peer_weights import randomize, to_numpy
+
+import keras_bert_suite as kbs
+from keras_bert_suite.argument_checks import list_arguments
+
+SIZES = ("num_layers", "num_heads", "hidden_dim", "intermediate_dim")
+#: Other values of the arguments that BERT's family has. Together they make one model.
+BERT = {
+    "vocabulary_size": 21,
+    "num_layers": 3,
+    "num_heads": 4,
+    "hidden_dim": 16,
+    "intermediate_dim": 6,
+    "activation": "relu",
+    "dropout": 0.5,
+    "attention_dropout": 0.4,
+    "max_sequence_length": 31,
+    "num_segments": 3,
+    "embedding_dim": 4,
+    "layer_norm_epsilon": 0.5,
+    "initializer_range": 0.1,
+    "output_hidden_states": True,
+    "attention_pattern": "left_to_right",
+    "remat": True,
+}
+MODERN_BERT = {
+    **{name: BERT[name] for name in ("vocabulary_size", *SIZES, "activation", "remat")},
+    **{"layer_norm_epsilon": 0.5, "initializer_range": 0.1, "output_hidden_states": True},
+    "head_activation": "tanh",
+    "pooling": "mean",
+    "layer_types": ["sliding_attention"] * 2 + ["full_attention"],
+    "local_attention": 2,
+    "global_rotary_base": 10.0,
+    "local_rotary_base": 5.0,
+    "max_sequence_length": 31,
+    **dict.fromkeys(("embedding_dropout", "attention_dropout", "mlp_dropout"), 0.5),
+    **dict.fromkeys(("attention_bias", "mlp_bias", "norm_bias", "head_bias"), True),
+}
+CHANGED = {
+    kbs.BertBackbone: BERT,
+    kbs.RobertaBackbone: BERT,
+    kbs.AlbertBackbone: {**BERT, "num_groups": 2, "num_inner_repetitions": 2},
+    kbs.DistilBertBackbone: BERT,
+    kbs.ElectraBackbone: BERT,
+    kbs.ErnieBackbone: {**BERT, "num_task_types": 3, "task_id": 2},
+    kbs.RoFormerBackbone: {
+        **BERT,
+        "rotary_value": True,
+        "use_bias": False,
+        "norm_type": "rms_norm",
+    },
+    kbs.NezhaBackbone: {**BERT, "max_relative_position": 2},
+    kbs.LongformerBackbone: {
+        **BERT,
+        "attention_pattern": "bidirectional",  # There is no other.
+        "attention_window": [2, 4, 4],
+        "global_tokens": "first_text",
+        "max_global_tokens": 3,
+        "separator_id": 5,
+        "takes_segments": True,
+    },
+    kbs.ModernBertBackbone: MODERN_BERT,
+}
+
+
+def observe(backbone):
+    """Outputs in both modes, of the same weights."""
+    ids = np.random.default_rng(0).integers(3, 20, (3, 8)).astype("int32")
+    mask = (np.arange(8) < np.array([[8], [5], [3]])).astype("int32")
+    inputs = {"token_ids": ids, "segment_ids": ids % 2 * mask, "padding_mask": mask}
+    inputs = {name: inputs[name] for name in backbone.input_names}
+    outputs = [backbone(inputs, training=False)]
+    keras.utils.set_random_seed(1)
+    outputs.append(backbone(inputs, training=True))
+    return [to_numpy(array) for array in keras.tree.flatten(outputs)]
+
+
+@pytest.mark.parametrize("cls", CHANGED)
+def test_all_arguments_are_saved(cls, tmp_path):
+    """In a configuration and in a `.keras` file."""
+    changed = CHANGED[cls]
+    assert set(changed) == set(list_arguments(cls)) - {"dtype"}
+    backbone = randomize(cls(**changed))
+    wanted = observe(backbone)
+    backbone.save(tmp_path / "backbone.keras")
+    again = cls.from_config(json.loads(json.dumps(backbone.get_config())))
+    again.set_weights(backbone.get_weights())
+    for model in (again, keras.saving.load_model(tmp_path / "backbone.keras")):
+        assert type(model) is cls and model.remat
+        for got, array in zip(observe(model), wanted, strict=True):
+            np.testing.assert_allclose(got, array, rtol=0, atol=1e-5)
+        # Also what no output shows.
+        assert model.get_config() == backbone.get_config()
+
+
+def test_every_backbone_has_a_row():
+    assert set(CHANGED) == set(kbs.models.BACKBONES.values())
