@@ -58,6 +58,12 @@ def membership(table):
 
 
 @functools.cache
+def find_lone():
+    """bool (0x110000,), the characters that are words by themselves."""
+    return membership(PUNCTUATION) | membership(CJK)
+
+
+@functools.cache
 def lowercase_map():
     """dict of code point -> str for every character that `str.lower` of Unicode 14 changes."""
     pattern = re.compile(r"(\w+)-(\w+)/(\d)([+-]\w+)")

@@ -79,17 +79,19 @@ def test_which_part_remains(tokenizer, truncation, wanted):
     assert packer([text])["token_ids"].tolist() == [[CLS, *ids(wanted), SEP]]
 
 
-def test_default_padding_lengths(tokenizer, monkeypatch):
+@pytest.mark.parametrize("backend", ["jax", "tensorflow", "torch"])
+def test_default_padding_lengths(tokenizer, monkeypatch, backend):
     """A ladder of lengths where each length is compiled, the longest row elsewhere."""
+    monkeypatch.setattr(keras.config, "backend", lambda: backend)
 
     def pack():
         return SegmentPacker(tokenizer)(["good " * 20, "good"])["token_ids"].shape
 
-    is_jax = keras.config.backend() == "jax"
+    is_jax = backend == "jax"
     assert pack() == (2, 24 if is_jax else 22)
     ladder = (16, 24, 32, 48, 64, 96, 100)
     assert SegmentPacker(tokenizer, 100).allowed_lengths() == (ladder if is_jax else None)
-    if keras.config.backend() == "tensorflow":
+    if backend == "tensorflow":
         import tensorflow as tf
 
         devices = [tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")]
@@ -120,8 +122,10 @@ def test_nothing_to_see(tokenizer):
     assert packer([])["token_ids"].shape == (0, 1)
 
 
-@pytest.mark.parametrize("segments", [1, 2, 3])
-@pytest.mark.parametrize("truncation", ["longest_first", "only_first", "head", "tail", "head_tail"])
+@pytest.mark.parametrize(
+    ("segments", "truncation"),
+    [(1, "tail"), (2, "only_first"), (2, "only_second"), (2, "head_tail"), (3, "longest_first")],
+)
 def test_graph_equals_eager(tokenizer, segments, truncation):
     tf = pytest.importorskip("tensorflow")
     texts = [make_reviews(30, seed=s)[0] + ["", "good " * 40] for s in range(segments)]

@@ -9,7 +9,7 @@ every character has its number beforehand.
 
 from collections.abc import Iterable, Mapping
 
-from keras_bert_suite.tokenizers import unicode_rules
+from keras_bert_suite.tokenizers.unicode_rules import find_lone
 from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX
 from keras_bert_suite.tokenizers.word_piece.word_counts import count_characters, count_words
 
@@ -135,8 +135,7 @@ def list_alphabet(characters: Iterable[str]) -> list[str]:
     >>> list_alphabet("b!a")
     ['!', 'a', 'b', '##a', '##b']
     """
-    alone = unicode_rules.membership(unicode_rules.PUNCTUATION)
-    alone = alone | unicode_rules.membership(unicode_rules.CJK)
+    alone = find_lone()
     characters = sorted(characters)
     inner = [character for character in characters if not alone[ord(character)]]
     return characters + [CONTINUATION_PREFIX + character for character in inner]
