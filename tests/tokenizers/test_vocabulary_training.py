@@ -164,10 +164,10 @@ def test_equals_the_library_on_real_text(shared_data):
         (["a" * 201], {}, "hold no word"),
         ("one text", {}, "Received a single one: 'one text'"),
         (["a", None], {}, "Received: None of type NoneType"),
-        (["a"], {"size": 0}, "`size` must be at least 1. Received: size=0"),
-        (["a"], {"min_frequency": 0}, "`min_frequency` must be at least 1"),
-        (["a"], {"num_unused": -1}, "`num_unused` must be at least 0"),
-        (["a"], {"limit_alphabet": 0}, "`limit_alphabet` must be at least 1"),
+        (["a"], {"size": 0}, "size must be an integer of at least 1, got 0"),
+        (["a"], {"min_frequency": 0}, "min_frequency must be an integer of at least 1"),
+        (["a"], {"num_unused": -1}, "num_unused must be an integer of at least 0"),
+        (["a"], {"limit_alphabet": 0}, "limit_alphabet must be an integer of at least 1"),
     ],
 )
 def test_errors(texts, options, message):

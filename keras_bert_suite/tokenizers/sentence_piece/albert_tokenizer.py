@@ -13,7 +13,7 @@ from keras_bert_suite.tokenizers.sentence_piece.albert_rules import (
     FinalSigma,
     compose_rules,
 )
-from keras_bert_suite.tokenizers.sentence_piece.engine_model import compile_rules, make_content
+from keras_bert_suite.tokenizers.sentence_piece.engine_model import compile_rules
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
     SentencePieceTokenizer,
 )
@@ -94,19 +94,17 @@ class AlbertTokenizer(SentencePieceTokenizer):
             "strip_accents": self.strip_accents,
         }
 
-    def _make_engine_model(self, **arguments: Any):
+    def _make_engine_model(self):
         from sentencepiece import SentencePieceProcessor
 
         vocabulary = self._checked_vocabulary()
         with reading(vocabulary.source):
             rules = _compile_rules(vocabulary.content, self.lowercase, self.strip_accents)
-        content = make_content(vocabulary, self.special_tokens, rules)
         processor = SentencePieceProcessor(model_proto=vocabulary.content)
         return super()._make_engine_model(
-            content=content,
+            rules,
             splits=_find_splits(vocabulary.pieces, processor),
             case_rule=_final_sigma(self.strip_accents) if self.lowercase else None,
-            **arguments,
         )
 
 

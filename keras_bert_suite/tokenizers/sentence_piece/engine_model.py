@@ -28,7 +28,7 @@ class EngineModel:
     pieces: Sequence[str]
     piece_ids: np.ndarray
     unknown: int
-    splits: Mapping[int, Sequence[tuple[int, int]]]
+    splits: Mapping[int, Sequence[tuple[int, int]]] = dataclasses.field(default_factory=dict)
     case_rule: Any = None
 
 

@@ -111,14 +111,13 @@ class SentencePieceTokenizer(TextTokenizer):
     def _engine_arguments(self):
         return (self._make_engine_model(),)
 
-    def _make_engine_model(self, **arguments: Any) -> EngineModel:
-        """`EngineModel` of the vocabulary, with other arguments than those of the model itself."""
+    def _make_engine_model(self, rules=None, **arguments: Any) -> EngineModel:
+        """`EngineModel` of the vocabulary, with other rules for characters than the model's own."""
         vocabulary = self._checked_vocabulary()
-        defaults = {
-            "content": make_content(vocabulary, self.special_tokens),
-            "pieces": vocabulary.pieces,
-            "piece_ids": vocabulary.piece_ids,
-            "unknown": int(np.flatnonzero(vocabulary.piece_ids == self.unknown_token_id)[0]),
-            "splits": {},
-        }
-        return EngineModel(**{**defaults, **arguments})
+        return EngineModel(
+            content=make_content(vocabulary, self.special_tokens, rules),
+            pieces=vocabulary.pieces,
+            piece_ids=vocabulary.piece_ids,
+            unknown=int(np.flatnonzero(vocabulary.piece_ids == self.unknown_token_id)[0]),
+            **arguments,
+        )

@@ -9,6 +9,7 @@ every character has its number beforehand.
 
 from collections.abc import Iterable, Mapping
 
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.tokenizers.unicode_rules import find_lone
 from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX
 from keras_bert_suite.tokenizers.word_piece.word_counts import count_characters, count_words
@@ -64,11 +65,11 @@ def train_vocabulary(
     Raises:
         ValueError: if the corpus holds no word, or its characters alone are more than `size`.
     """
-    least = {"size": 1, "min_frequency": 1, "num_unused": 0, "limit_alphabet": 1}
-    values = (size, min_frequency, num_unused, limit_alphabet)
-    for (name, minimum), value in zip(least.items(), values, strict=True):
-        if value is not None and value < minimum:
-            raise ValueError(f"`{name}` must be at least {minimum}. Received: {name}={value}.")
+    check_integer("size", size, at_least=1)
+    check_integer("min_frequency", min_frequency, at_least=1)
+    check_integer("num_unused", num_unused)
+    if limit_alphabet is not None:
+        check_integer("limit_alphabet", limit_alphabet, at_least=1)
     word_counts = count_words(texts, lowercase, strip_accents)
     return learn_pieces(word_counts, size, min_frequency, num_unused, limit_alphabet)
 
