@@ -124,7 +124,7 @@ TABLE = {
                     "truncation": "head_tail",
                     "head_length": 3,
                 },
-                "padding_lengths": (30, 40),
+                "padding_lengths": (72, 80),
             },
         )
         for cls, tokenizer, other in (
@@ -239,16 +239,6 @@ def test_saved_and_sent(cls, name, tmp_path):
     assert observe(twin) == wanted
     if not issubclass(cls, SegmentPacker):
         assert observe(pickle.loads(pickle.dumps(layer))) == wanted
-
-
-PRESETS = [case for case in CASES if issubclass(case[0], keras_hub.tokenizers.Tokenizer)]
-
-
-@pytest.mark.parametrize(("cls", "name"), PRESETS, ids=lambda v: getattr(v, "__name__", v))
-def test_tokenizers_in_presets(cls, name, tmp_path):
-    layer, _ = make(cls, name)
-    layer.save_to_preset(str(tmp_path))
-    assert observe(cls.from_preset(str(tmp_path))) == observe(layer)
 
 
 SIZES = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
