@@ -173,7 +173,7 @@ def test_bad_calls(tokenizer, segments, arguments, error):
         (512, 0, 170, 0),
         (128, 1, 30, 64),
         (32, 1, 5, 19),
-        (32, 2, 4, 9),
+        (32, 2, 5, 9),
         (4, 0, 1, 0),
     ],
 )
