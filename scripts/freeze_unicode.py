@@ -1,4 +1,4 @@
-"""Writes `keras_bert_suite/tokenizers/unicode14.py`, the frozen character tables.
+"""Writes `keras_bert_suite/tokenizers/unicode14.txt`, the frozen character tables.
 
     python3.11 scripts/freeze_unicode.py
 
@@ -10,16 +10,15 @@ import pathlib
 import textwrap
 import unicodedata
 
-OUTPUT = pathlib.Path(__file__).parents[1] / "keras_bert_suite/tokenizers/unicode14.py"
+OUTPUT = pathlib.Path(__file__).parents[1] / "keras_bert_suite/tokenizers/unicode14.txt"
 CHARACTERS = [chr(code) for code in range(0x110000)]
 
-HEADER = '''"""Character tables of Unicode 14, written by `scripts/freeze_unicode.py`: do not edit.
+HEADER = """Character tables of Unicode 14, written by `scripts/freeze_unicode.py`: do not edit.
 
-They are frozen, so that ids do not move with the Unicode version of Python, ICU or a Rust crate. A
-table is a string of code point ranges in hexadecimal, `first-last` or a single `code`. `LOWERCASE`
-adds the step and the distance to the lower-case character: `first-last/step+distance`.
+A table is a line with its name, and code point ranges in hexadecimal: `first-last` or a single
+`code`. `LOWERCASE` adds the step and the distance to the lower-case character:
+`first-last/step+distance`.
 """
-'''
 
 COMMENTS = {
     "CONTROL": "Categories Cc and Cf without tab, line feed and carriage return.",
@@ -91,7 +90,7 @@ def main():
     parts = [HEADER]
     for name, table in tables.items():
         wrapped = "\n".join(textwrap.wrap(table, 100, break_on_hyphens=False))
-        parts.append(f'# {COMMENTS[name]}\n{name} = """\n{wrapped}\n"""\n')
+        parts.append(f"[{name}] {COMMENTS[name]}\n{wrapped}\n")
     OUTPUT.write_text("\n".join(parts), encoding="utf-8")
 
 

@@ -5,6 +5,14 @@ import random
 
 import pytest
 
+from keras_bert_suite.tokenizers.unicode_rules import parse_ranges
+
+#: A short test takes every so manieth text; the long one takes all of them.
+SAMPLES = [
+    pytest.param(37, id="sample"),
+    pytest.param(1, id="all", marks=pytest.mark.long("texts")),
+]
+
 
 def in_graph(tokenizer, texts):
     tf = pytest.importorskip("tensorflow")
@@ -26,6 +34,13 @@ def check_engines(tokenizer, texts, expected):
         ends = [bytes_before[end] for _, end in offsets]
         assert [ids, starts, ends, word_starts] == graph_row
     assert [row[0] for row in rows] == expected
+
+
+def list_edges(*tables):
+    """set of int, the code points at the ends of the ranges of tables, and beside them."""
+    edges = {code for table in tables for r in parse_ranges(table) for code in r}
+    codes = {code + step for code in edges for step in (-1, 0, 1)}
+    return {code for code in codes if 0 <= code < 0x110000 and not 0xD800 <= code < 0xE000}
 
 
 def random_texts(number, units, seed=0, batch_size=5000):

@@ -5,12 +5,9 @@ writing the attention probabilities. So a group should have rows of one length, 
 of tokens.
 """
 
-import bisect
-from collections.abc import Sequence
-
 import numpy as np
 
-from keras_bert_suite.preprocessing.sequence_packing import FIXED_COST
+from keras_bert_suite.preprocessing.sequence_packing import FIXED_COST, fill_rows
 
 #: The cost of a group, in the unit of `FIXED_COST`: the calls of its operations.
 GROUP_COST = 4096
@@ -105,41 +102,13 @@ def _fill_few_shapes(lengths):
             number += -number % max(1, (1 << number.bit_length()) // 16)
             # The numbers of rows differ by at most one; there are as many of the wider.
             numbers = [-(-(number - g) // len(widths)) for g in range(len(widths))]
-            rows = fill_bins(lengths, widths, numbers)
+            rows = fill_rows(lengths, np.repeat(widths, numbers).tolist())
             number += 1
+        ends = np.cumsum(numbers)
         cost = sum(
             n * width * (FIXED_COST + width) for n, width in zip(numbers, widths, strict=True)
         )
         if cost < least:
-            best, least = list(zip(rows, widths, strict=True)), cost
+            groups = [rows[end - n : end] for n, end in zip(numbers, ends, strict=True)]
+            best, least = list(zip(groups, widths, strict=True)), cost
     return [group for group in best if group[0]]
-
-
-def fill_bins(
-    lengths: Sequence[int], widths: Sequence[int], numbers: Sequence[int]
-) -> list[list[list[int]]] | None:
-    """Puts sequences into rows of fixed widths, as best-fit decreasing does.
-
-    Args:
-        lengths: ints.
-        widths: ints, the tokens that a row of each group holds.
-        numbers: ints, the rows of each group.
-
-    Returns:
-        list of groups, each a list of rows, each a list of sequences, by their index.
-        Empty sequences are left out. None if the sequences do not fit.
-    """
-    groups: list[list[list[int]]] = [[[] for _ in range(number)] for number in numbers]
-    # The room that is left in a row, its group and the row; ascending.
-    rooms = sorted((widths[g], g, row) for g, rows in enumerate(groups) for row in range(len(rows)))
-    for sequence in np.argsort(-np.asarray(lengths), kind="stable").tolist():
-        length = int(lengths[sequence])
-        if not length:
-            break
-        place = bisect.bisect_left(rooms, (length,))
-        if place == len(rooms):
-            return None
-        room, g, row = rooms.pop(place)
-        groups[g][row].append(sequence)
-        bisect.insort(rooms, (room - length, g, row))
-    return groups

@@ -16,6 +16,7 @@ from keras_hub.src.utils.preset_utils import (
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
+from keras_bert_suite.argument_checks import check_choice
 from keras_bert_suite.files.messages import reading
 from keras_bert_suite.models import BertBackbone, ModernBertBackbone, RobertaBackbone
 from keras_bert_suite.preprocessing.length_advice import LengthAdvice, advise_length
@@ -98,10 +99,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
         padding_lengths: Literal["auto"] | Sequence[int] | None = "auto",
         **kwargs: Any,
     ) -> None:
-        if truncation not in TRUNCATIONS:
-            raise ValueError(
-                f"truncation must be one of {', '.join(TRUNCATIONS)}, got {truncation!r}."
-            )
+        check_choice("truncation", truncation, TRUNCATIONS)
         super().__init__(tokenizer, sequence_length, **kwargs)
         self.built = True  # as a `TextTokenizer` is
         self.truncation = truncation

@@ -96,29 +96,26 @@ def split_sequences(
     return split
 
 
-def fill_rows(lengths: Sequence[int], width: int) -> list[list[int]]:
-    """Puts sequences into as few rows as best-fit decreasing finds.
+def fill_rows(lengths: np.ndarray, widths: Sequence[int]) -> list[list[int]] | None:
+    """Puts sequences into rows of fixed widths, as best-fit decreasing does.
 
     Args:
-        lengths: ints, at most `width`.
-        width: int, the tokens that a row holds.
+        lengths: int (N,).
+        widths: ints, the tokens that each row holds.
 
     Returns:
-        list of rows. Each row is a list of sequences, by their index. Empty sequences are left out.
+        list of rows, each a list of sequences, by their index. Empty sequences are left out. None
+        if the sequences do not fit.
     """
-    rows: list[list[int]] = []
+    rows: list[list[int]] = [[] for _ in widths]
     # Pairs of the room that is left in a row, and the row; ascending.
-    rooms: list[tuple[int, int]] = []
-    for sequence in np.argsort(-np.asarray(lengths), kind="stable").tolist():
-        length = int(lengths[sequence])
-        if not length:
-            break
+    rooms = sorted(zip(widths, range(len(widths)), strict=True))
+    order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+    for sequence, length in zip(order.tolist(), lengths[order].tolist(), strict=True):
         place = bisect.bisect_left(rooms, (length, 0))
         if place == len(rooms):
-            room, row = width, len(rows)
-            rows.append([])
-        else:
-            room, row = rooms.pop(place)
+            return None
+        room, row = rooms.pop(place)
         rows[row].append(sequence)
         bisect.insort(rooms, (room - length, row))
     return rows
@@ -144,10 +141,9 @@ def _choose_rows(lengths, compiled):
         width = max(_find_width(share, number) for share in lengths)
         if compiled:
             width += -width % max(1, (1 << width.bit_length()) // 4)
-        shares = [fill_rows(share, width) for share in lengths]
-        num_rows = number if compiled else max(map(len, shares))
-        for rows in shares:
-            rows += [[] for _ in range(num_rows - len(rows))]
+        shares = [fill_rows(share, [width] * number) for share in lengths]
+        num_rows = number if compiled else max(len(list(filter(None, rows))) for rows in shares)
+        shares = [rows[:num_rows] for rows in shares]
         cost = num_rows * width * (FIXED_COST + width)
         if cost < least:
             best, least = (shares, width), cost
@@ -168,7 +164,7 @@ def _find_width(lengths, number):
     high = 2 * low
     while low < high:
         middle = (low + high) // 2
-        if len(fill_rows(lengths, middle)) <= number:
+        if fill_rows(lengths, [middle] * number) is not None:
             high = middle
         else:
             low = middle + 1

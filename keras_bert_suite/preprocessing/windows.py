@@ -109,6 +109,9 @@ def share_strided_windows(xp, begins, lengths, row_ids):
 def plan_windows(sequence_length, budget, num_queries, stride=None, query_length=None):
     """Chooses the stride and the query length that are None, and checks both.
 
+    >>> plan_windows(sequence_length=384, budget=381, num_queries=1)
+    (128, 64)
+
     Args:
         sequence_length: int, the length of a row.
         budget: int, its positions for tokens of texts.
@@ -123,9 +126,22 @@ def plan_windows(sequence_length, budget, num_queries, stride=None, query_length
     """
     if query_length is None:
         query_length = choose_query_length(budget, num_queries)
+    room = budget - query_length * num_queries
+    if query_length < 1 or room < 1:
+        raise ValueError(
+            f"query_length must be from 1 to {(budget - 1) // max(num_queries, 1)}, so that "
+            f"{num_queries} queries leave room for the document in a row of {budget} tokens, got "
+            f"{query_length}."
+        )
     if stride is None:
-        stride = choose_stride(sequence_length, query_length, budget, num_queries)
-    check_stride(stride, query_length, budget, num_queries)
+        # A third of the row, as Google's 128 of 384, but at most half of the room.
+        stride = max(1, min(sequence_length // 3, room // 2))
+    if not 1 <= stride <= room:
+        raise ValueError(
+            f"stride must be from 1 to {room}, the room for the document that {num_queries} "
+            f"queries of query_length={query_length} leave of {budget} tokens, got {stride}. "
+            "Lower stride or query_length, or raise sequence_length."
+        )
     return stride, query_length
 
 
@@ -136,33 +152,6 @@ def choose_query_length(budget, num_queries):
     (64, 19)
     """
     return max(1, min(64, 2 * budget // (3 * max(num_queries, 1))))
-
-
-def choose_stride(sequence_length, query_length, budget, num_queries):
-    """A third of the row, as Google's 128 of 384, but at most half of the room for the document.
-
-    >>> choose_stride(384, query_length=64, budget=381, num_queries=1)
-    128
-    """
-    room = budget - query_length * num_queries
-    return max(1, min(sequence_length // 3, room // 2))
-
-
-def check_stride(stride, query_length, budget, num_queries):
-    """Raises ValueError if windows could miss tokens of the document, or have no room for it."""
-    room = budget - query_length * num_queries
-    if query_length < 1 or room < 1:
-        raise ValueError(
-            f"query_length must be from 1 to {(budget - 1) // max(num_queries, 1)}, so that "
-            f"{num_queries} queries leave room for the document in a row of {budget} tokens, got "
-            f"{query_length}."
-        )
-    if not 1 <= stride <= room:
-        raise ValueError(
-            f"stride must be from 1 to {room}, the room for the document that {num_queries} "
-            f"queries of query_length={query_length} leave of {budget} tokens, got {stride}. "
-            "Lower stride or query_length, or raise sequence_length."
-        )
 
 
 def number_tokens(xp, segment):

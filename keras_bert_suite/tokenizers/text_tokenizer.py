@@ -98,9 +98,21 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
             )
         return cls(**{**config, **kwargs})
 
-    @abstractmethod
     def with_lowercase(self, lowercase: bool) -> Self:
         """The same tokenizer with another `lowercase`."""
+        config = self.get_config()
+        if "lowercase" not in config:
+            raise ValueError(
+                f"A {type(self).__name__} keeps upper and lower case, got lowercase={lowercase}. "
+                "Drop `lowercase`."
+            )
+        return _restore_tokenizer(
+            type(self), {**config, "lowercase": lowercase}, self._checked_vocabulary()
+        )
+
+    @abstractmethod
+    def set_vocabulary(self, vocabulary: Any) -> None:
+        """Replaces the vocabulary: the path of its file, its content, or None."""
 
     @abstractmethod
     def find_continuations(self) -> np.ndarray:
@@ -284,6 +296,9 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
     def hugging_face_files(self) -> dict[str, bytes]:
         """dict of the name of each file that transformers reads -> its bytes."""
         return self.asset_contents()
+
+    def load_assets(self, dir_path: PathLike) -> None:
+        self.set_vocabulary(*(os.path.join(dir_path, name) for name in self.asset_names))
 
     def save_assets(self, dir_path: PathLike) -> None:
         for name, content in self.asset_contents().items():

@@ -20,7 +20,7 @@ from keras_bert_suite.tokenizers import unicode14
 # Categories Zs, Zl and Zp, and the three controls that count as spaces.
 SPACE = "9-a d 20 a0 1680 2000-200a 2028-2029 202f 205f 3000"
 ASCII_SYMBOLS = "21-2f 3a-40 5b-60 7b-7e"
-PUNCTUATION = ASCII_SYMBOLS + unicode14.PUNCTUATION
+PUNCTUATION = f"{ASCII_SYMBOLS} {unicode14.PUNCTUATION}"
 # Controls and formats, the replacement character, lone surrogates.
 DELETED = unicode14.CONTROL + " d800-dfff fffd"
 # The eight ranges whose characters, assigned or unassigned, are words of their own.
@@ -55,6 +55,12 @@ def membership(table):
     for first, last in parse_ranges(table):
         flags[first : last + 1] = True
     return flags
+
+
+@functools.cache
+def find_lone():
+    """bool (0x110000,), the characters that are words by themselves."""
+    return membership(PUNCTUATION) | membership(CJK)
 
 
 @functools.cache

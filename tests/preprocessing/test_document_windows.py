@@ -53,6 +53,20 @@ def test_arrays_and_tensors_are_equal():
     }
 
 
+def test_questions_are_in_every_window():
+    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 12, padding_lengths=None)
+    questions, documents = ["good " * 20, "bad"], ["film " * 7, "plot " * 2]
+    packed = pack_documents(packer, (questions, documents), max_windows=5)
+    good, bad, film, plot = (VOCABULARY.index(word) for word in ("good", "bad", "film", "plot"))
+    # Of 9 places a question has 6, and so the windows of the document begin 3 tokens apart.
+    rows = [[2, *[good] * 6, 3, *[film] * n, 3, *[0] * (3 - n)] for n in (3, 3, 1)]
+    assert packed["token_ids"][0].tolist() == rows
+    assert packed["token_ids"][1].tolist() == [
+        [2, bad, 3, plot, plot, 3, *[0] * 6],
+        *[[0] * 12] * 2,
+    ]
+
+
 def test_few_shapes_where_each_is_compiled():
     packer = make_packer(padding_lengths=(4,))
     for num_words, wanted in ((2, 1), (10, 6), (14, 8), (18, 10), (1000, 10)):

@@ -63,7 +63,6 @@ def test_shares():
     np.testing.assert_array_equal(mixture.draw_kinds(rows[::-7], 1), kinds[1][::-7])
 
 
-@pytest.mark.backend("tensorflow")
 def test_tensorflow_equals_numpy():
     tf = pytest.importorskip("tensorflow")
     mixture, batch = LanguageModelMixture(TokenMasker(TOKENIZER)), make_pairs()

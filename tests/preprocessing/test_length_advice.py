@@ -92,7 +92,7 @@ def test_no_texts(packer):
         packer.suggest_sequence_length()
 
 
-@pytest.mark.parametrize("num_words", [[0], [5] * 30, [*range(60), 5000]])
+@pytest.mark.parametrize("num_words", [[0], [*range(60), 5000]])
 def test_the_picture_is_written(packer, tmp_path, num_words):
     image = pytest.importorskip("matplotlib.image")
     packer.suggest_sequence_length(make_texts(*num_words)).plot(tmp_path / "lengths.png")

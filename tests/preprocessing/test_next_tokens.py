@@ -37,7 +37,6 @@ def test_literal_predictions():
         np.testing.assert_array_equal(single[name], listed[name][1])
 
 
-@pytest.mark.backend("tensorflow")
 def test_tensorflow_equals_numpy():
     tf = pytest.importorskip("tensorflow")
     targets, packer = NextTokenTargets(TOKENIZER), SegmentPacker(TOKENIZER, 12)

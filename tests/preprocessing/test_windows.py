@@ -167,16 +167,24 @@ def test_bad_calls(tokenizer, segments, arguments, error):
 
 
 @pytest.mark.parametrize(
-    ("sequence_length", "queries", "stride"),
-    [(384, 1, 128), (512, 0, 170), (128, 1, 30), (4, 0, 1)],
+    ("sequence_length", "queries", "stride", "query_length"),
+    [
+        (384, 1, 128, 64),
+        (512, 0, 170, 0),
+        (128, 1, 30, 64),
+        (32, 1, 5, 19),
+        (32, 2, 5, 9),
+        (4, 0, 1, 0),
+    ],
 )
-def test_the_default_stride_follows_the_length(tokenizer, sequence_length, queries, stride):
-    """Google's at Google's length. At 128 its 128 was an error."""
+def test_the_defaults_follow_the_length(tokenizer, sequence_length, queries, stride, query_length):
+    """Google's at Google's length. At 128 its stride of 128 was an error."""
     packer = SegmentPacker(tokenizer, sequence_length)
-    segments = [["who"]] * queries + [["good " * 900]]
-    windows = packer.pack_windows(*segments)
-    first = windows["token_indices"].max(axis=1)
+    windows = packer.pack_windows(*[["not " * 80]] * queries, ["good " * 900])
+    first = windows["token_indices"].max(axis=1, where=windows["segment_ids"] == queries, initial=0)
     assert first[1] - first[0] == stride
+    counts = np.sum(windows["token_ids"] == VOCABULARY.index("not"), axis=1)
+    assert set(counts.tolist()) == {queries * query_length}
 
 
 def test_more_segments_than_a_row_holds(tokenizer):

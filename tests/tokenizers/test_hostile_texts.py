@@ -1,6 +1,7 @@
-"""Texts made to be slow, wrong or different between the engines, of up to a megabyte.
+"""Texts made to be slow, wrong or different between the engines.
 
-Time is not asserted: what is quadratic takes a minute here, and not a second.
+Those of a megabyte are `long`. Time is not asserted: what is quadratic takes a minute there, and
+not a second.
 """
 
 import itertools
@@ -8,6 +9,7 @@ import itertools
 import google_tokenization
 import numpy as np
 import pytest
+from tokenizer_checks import check_engines
 
 from keras_bert_suite import SegmentPacker, WordPieceTokenizer
 
@@ -87,6 +89,7 @@ def make_texts(size):
     return texts, rows
 
 
+@pytest.mark.long("texts")
 @pytest.mark.parametrize(("unit", "pieces"), REPEATED.values(), ids=REPEATED)
 def test_long_documents(tokenizer, run_engine, unit, pieces):
     times = SIZE // len(encode(unit))
@@ -95,6 +98,7 @@ def test_long_documents(tokenizer, run_engine, unit, pieces):
     assert run_engine(tokenizer, [encode(unit) * times]) == [ids(pieces) * times]
 
 
+@pytest.mark.long("texts")
 @pytest.mark.parametrize(("beginning", "flood", "pieces"), FLOODS.values(), ids=FLOODS)
 def test_floods(tokenizer, run_engine, beginning, flood, pieces):
     text = encode(beginning) + encode(flood) * (SIZE // len(encode(flood)))
@@ -111,7 +115,7 @@ def test_rows_do_not_disturb_each_other(tokenizer, run_engine):
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_the_original_rules_say_the_same(run_engine, lowercase):
     tokenizer = WordPieceTokenizer(VOCABULARY, lowercase=lowercase)
-    texts, _ = make_texts(20_000)
+    texts, _ = make_texts(5_000)
     decoded = [text.decode("utf-8", "ignore") for text in texts]
     expected = [google_tokenization.tokenize(text, VOCABULARY, lowercase) for text in decoded]
     assert run_engine(tokenizer, texts) == expected
@@ -123,22 +127,13 @@ def test_lone_surrogates_in_python_strings(tokenizer):
 
 
 def test_offsets_of_both_engines(tokenizer):
-    tf = pytest.importorskip("tensorflow_text") and pytest.importorskip("tensorflow")
-    texts, rows = make_texts(20_000)
-    texts = [text.decode("utf-8", "ignore") for text in texts]
-    graph_rows = [part.to_list() for part in tokenizer.tokenize_with_offsets(tf.constant(texts))]
-    for text, row, *graph_row in zip(texts, rows, *graph_rows, strict=True):
-        found, offsets, word_starts = tokenizer.tokenize_with_offsets(text)
-        bytes_before = [0, *itertools.accumulate(len(c.encode()) for c in text)]
-        starts = [bytes_before[start] for start, _ in offsets]
-        ends = [bytes_before[end] for _, end in offsets]
-        assert found == row
-        assert [found, starts, ends, word_starts] == graph_row
+    texts, rows = make_texts(5_000)
+    check_engines(tokenizer, [text.decode("utf-8", "ignore") for text in texts], rows)
 
 
 def test_a_packer_of_long_documents(tokenizer):
     packer = SegmentPacker(tokenizer)
-    texts, rows = make_texts(100_000)
+    texts, rows = make_texts(10_000)
     packed = packer(texts)
     for row, expected in zip(packed["token_ids"], rows, strict=True):
         expected = [tokenizer.start_token_id, *expected[:510], tokenizer.end_token_id]

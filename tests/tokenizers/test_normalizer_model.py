@@ -1,14 +1,23 @@
 import itertools
 
 import pytest
+from tokenizer_checks import list_edges
 
 from keras_bert_suite.tokenizers import unicode14
-from keras_bert_suite.tokenizers.unicode_rules import CJK, CharacterMap, membership
+from keras_bert_suite.tokenizers.unicode_rules import (
+    CJK,
+    DELETED,
+    SPACE,
+    CharacterMap,
+    lowercase_map,
+    membership,
+)
 from keras_bert_suite.tokenizers.word_piece.normalizer_model import build_normalizer_model
 
 tensorflow_text = pytest.importorskip("tensorflow_text")
 
 UNASSIGNED = "\ue000"
+CASES = list(itertools.product([True, False], repeat=2))
 
 
 def normalize(lowercase, strip_accents, texts, replacements=None):
@@ -22,12 +31,20 @@ def normalize(lowercase, strip_accents, texts, replacements=None):
     return [text.decode("utf-8") for text in op.normalize(tf.constant(texts)).numpy()]
 
 
-@pytest.mark.parametrize("lowercase", [True, False])
-@pytest.mark.parametrize("strip_accents", [True, False])
-def test_every_code_point_becomes_what_the_map_says(lowercase, strip_accents):
+@pytest.mark.parametrize(
+    ("lowercase", "strip_accents", "step"),
+    [
+        (True, True, 37),
+        (False, False, 37),
+        *(pytest.param(*case, 1, marks=pytest.mark.long("texts")) for case in CASES),
+    ],
+)
+def test_every_code_point_becomes_what_the_map_says(lowercase, strip_accents, step):
     characters = CharacterMap(lowercase, strip_accents)
     hidden = membership(unicode14.UNASSIGNED) & ~membership(CJK)
-    codes = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
+    edges = list_edges(SPACE, DELETED, CJK, unicode14.UNASSIGNED, unicode14.NONSPACING)
+    codes = {*range(0, 0x110000, step), *edges, *lowercase_map()}
+    codes = [code for code in sorted(codes) if not 0xD800 <= code < 0xE000]
     outputs = normalize(lowercase, strip_accents, [f"<{chr(code)}>".encode() for code in codes])
     wrong = [
         hex(code)

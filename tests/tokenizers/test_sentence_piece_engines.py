@@ -16,7 +16,7 @@ from small_sentence_pieces import (
     make_xlm_roberta,
     train,
 )
-from tokenizer_checks import check_engines, in_graph, random_texts
+from tokenizer_checks import SAMPLES, check_engines, in_graph, random_texts
 
 from keras_bert_suite import AlbertTokenizer, SentencePieceTokenizer, XLMRobertaTokenizer
 
@@ -109,7 +109,7 @@ texts_strategy = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=6, deadline=None, derandomize=True)
 @given(texts=texts_strategy)
 @pytest.mark.parametrize("name", NAMES)
 def test_both_engines_equal_the_oracle(texts, name, pairs):
@@ -126,16 +126,18 @@ def test_a_hundred_thousand_random_strings(name, pairs):
         check_engines(tokenizer, batch, [oracle(text) for text in batch])
 
 
+@pytest.mark.parametrize("step", SAMPLES)
 @pytest.mark.parametrize("kind", ["ALBERT", "XLM-RoBERTa"])
-def test_texts_in_the_wild(shared_data, kind):
+def test_texts_in_the_wild(shared_data, kind, step):
     with gzip.open(shared_data / "golden" / "wild.jsonl.gz", "rt") as file:
         texts = [json.loads(line)["text"] for line in file]
     if kind == "ALBERT":
         model = train(texts[::8], 3000)
+        texts = texts[::step]
         check_engines(AlbertTokenizer(model), texts, list(map(make_albert_oracle(model), texts)))
     else:
         model = train(texts[::8], 3000, XLM_ROBERTA_TOKENS)
-        oracle = make_fairseq_oracle(model)
+        oracle, texts = make_fairseq_oracle(model), texts[::step]
         check_engines(XLMRobertaTokenizer(model), texts, list(map(oracle, texts)))
 
 

@@ -40,7 +40,7 @@ def test_tables_are_what_the_script_writes(tmp_path):
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
     shipped = script.OUTPUT.read_text(encoding="utf-8")
-    script.OUTPUT = tmp_path / "unicode14.py"
+    script.OUTPUT = tmp_path / "unicode14.txt"
     script.main()
     assert script.OUTPUT.read_text(encoding="utf-8") == shipped
 

@@ -7,6 +7,7 @@ import google_tokenization
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizer_checks import check_engines, random_texts
 
 from keras_bert_suite import WordPieceTokenizer
 
@@ -135,11 +136,24 @@ texts_strategy = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(texts=texts_strategy)
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_both_engines_equal_the_original_rules(texts, lowercase, uncased, cased):
-    tokenizer = uncased if lowercase else cased
+    check_rules(uncased if lowercase else cased, texts)
+
+
+@pytest.mark.long("texts")
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_a_hundred_thousand_random_strings(lowercase, uncased, cased):
+    units = [*BORDERLINE, *map(chr, range(0x20, 0x250)), "a" * 199, "é" * 101, "δ" * 200]
+    for batch in random_texts(100_000, [*units, *(p.removeprefix("##") for p in PIECES)]):
+        check_rules(uncased if lowercase else cased, batch)
+
+
+def check_rules(tokenizer, texts):
+    """Both engines give the ids of Google's rules."""
+    lowercase = tokenizer.lowercase
     eager = tokenizer.tokenize(texts)
     flat, lengths = tokenizer.tokenize_flat(texts)
     assert flat.tolist() == list(itertools.chain.from_iterable(eager))
@@ -153,20 +167,11 @@ def test_both_engines_equal_the_original_rules(texts, lowercase, uncased, cased)
     assert tokenizer.tokenize(tf.constant(encoded)).to_list() == eager
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@settings(max_examples=8, deadline=None, derandomize=True)
 @given(texts=texts_strategy)
 def test_offsets_of_both_engines_agree(texts, uncased):
-    tf = pytest.importorskip("tensorflow")
     texts = [text.encode("utf-8", "ignore").decode() for text in texts]
-    in_graph = [part.to_list() for part in uncased.tokenize_with_offsets(tf.constant(texts))]
-    for text, row, *graph_row in zip(
-        texts, uncased.tokenize_with_offsets(texts), *in_graph, strict=True
-    ):
-        ids, offsets, word_starts = row
-        bytes_before = [0, *itertools.accumulate(len(c.encode()) for c in text)]
-        starts = [bytes_before[start] for start, _ in offsets]
-        ends = [bytes_before[end] for _, end in offsets]
-        assert [ids, starts, ends, word_starts] == graph_row
+    check_engines(uncased, texts, uncased.tokenize(texts))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -214,7 +219,7 @@ def test_what_is_no_text_vanishes(uncased, run_engine):
 
 
 def test_more_distinct_words_than_are_remembered(monkeypatch):
-    module = "keras_bert_suite.tokenizers.segment_cache.MAX_CACHED"
+    module = "keras_bert_suite.tokenizers.engines.MAX_CACHED"
     monkeypatch.setattr(module, 3)
     tokenizer = WordPieceTokenizer(VOCABULARY)
     for _ in range(2):

@@ -1,12 +1,12 @@
 """Mixes examples of several language models in a batch, as in UniLM."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import keras
 import numpy as np
 
-from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.models.mixture_segments import MIXTURE_SEGMENTS
 from keras_bert_suite.preprocessing.masking.masker_wrapper import MaskerWrapper
 from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
@@ -172,20 +172,5 @@ up to itself |
                 "copy with `keras_bert_suite.models.change_pattern(backbone, 'unilm')`."
             )
 
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "masker": keras.layers.serialize(self.masker),
-            "shares": dict(self.shares),
-        }
-
-    @classmethod
-    def from_config(cls, config: Config) -> Self:
-        config = dict(config)
-        if isinstance(config["masker"], dict):
-            config["masker"] = keras.saving.deserialize_keras_object(config["masker"])
-        return cls(**config)
-
-    def __reduce__(self):
-        # Keras would pickle a whole archive. Data workers need only the arguments.
-        return type(self), (self.masker, dict(self.shares))
+    def _list_arguments(self):
+        return {"masker": self.masker, "shares": dict(self.shares)}

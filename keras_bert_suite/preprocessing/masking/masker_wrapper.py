@@ -1,16 +1,14 @@
 """The base of layers that wrap a `TokenMasker`."""
 
-from collections.abc import Mapping
 from typing import Any
 
-import keras
 import keras_hub
 
-from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.preprocessing.masking.masking_layer import MaskingLayer
 from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
 
 
-class MaskerWrapper(keras.layers.Layer):
+class MaskerWrapper(MaskingLayer):
     """The base of layers that call a `TokenMasker`, and can be used instead of it.
 
     Args:
@@ -39,9 +37,3 @@ class MaskerWrapper(keras.layers.Layer):
     def dynamic(self) -> bool:
         """Whether the rows of each epoch are masked and changed anew."""
         return self.masker.dynamic
-
-    def __call__(
-        self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0
-    ) -> dict[str, Tensor]:
-        # Keras' own `__call__` would convert the arrays to tensors of the backend.
-        return self.call(inputs, row_ids, epoch)

@@ -1,18 +1,19 @@
 """Makes the targets of a left-to-right language model."""
 
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import keras
 import keras_hub
 import numpy as np
 
-from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.annotations import Tensor
+from keras_bert_suite.preprocessing.masking.masking_layer import MaskingLayer
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class NextTokenTargets(keras.layers.Layer):
+class NextTokenTargets(MaskingLayer):
     """The targets of a left-to-right language model: every token predicts the next one.
 
     No token is masked. The layer is called like a `TokenMasker` and takes its place, also in
@@ -46,12 +47,6 @@ class NextTokenTargets(keras.layers.Layer):
         self.tokenizer = tokenizer
         self.dynamic = dynamic
 
-    def __call__(
-        self, inputs: Mapping[str, Tensor], row_ids: Tensor = None, epoch: Tensor = 0
-    ) -> dict[str, Tensor]:
-        # Keras' own `__call__` would convert the arrays to tensors of the backend.
-        return self.call(inputs, row_ids, epoch)
-
     def call(
         self, inputs: Mapping[str, Tensor], row_ids: Tensor = None, epoch: Tensor = 0
     ) -> dict[str, Tensor]:
@@ -69,12 +64,7 @@ class NextTokenTargets(keras.layers.Layer):
             `mask_weights` float32 (B, P), 1 for predictions. All three are 0 where there is no
             next token.
         """
-        missing = [name for name in ("token_ids", "padding_mask") if name not in inputs]
-        if missing:
-            raise ValueError(
-                f"NextTokenTargets needs the keys token_ids and padding_mask, got "
-                f"{sorted(inputs)}. Pass the dict that SegmentPacker returns."
-            )
+        self._check_keys(inputs)
         token_ids, padding_mask = inputs["token_ids"], inputs["padding_mask"]
         if is_tf_tensor(token_ids):
             import tensorflow as tf
@@ -117,20 +107,5 @@ class NextTokenTargets(keras.layers.Layer):
                 "hidden. Use a Pretrainer with next_sentence=False and span_boundary=False."
             )
 
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "tokenizer": keras.layers.serialize(self.tokenizer),
-            "dynamic": self.dynamic,
-        }
-
-    @classmethod
-    def from_config(cls, config: Config) -> Self:
-        config = dict(config)
-        if isinstance(config["tokenizer"], dict):
-            config["tokenizer"] = keras.saving.deserialize_keras_object(config["tokenizer"])
-        return cls(**config)
-
-    def __reduce__(self):
-        # Keras would pickle a whole archive. Data workers need only the arguments.
-        return type(self), (self.tokenizer, self.dynamic)
+    def _list_arguments(self):
+        return {"tokenizer": self.tokenizer, "dynamic": self.dynamic}

@@ -1,19 +1,19 @@
 """Masks packed token ids, and lists the tokens to predict."""
 
-import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import keras
 import keras_hub
 import numpy as np
 
-from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import (
     check_choice,
     check_integer,
     check_share,
 )
+from keras_bert_suite.preprocessing.masking.masking_layer import OUTPUTS, MaskingLayer
 from keras_bert_suite.preprocessing.masking.phrase_units import check_phrases
 from keras_bert_suite.preprocessing.masking.row_masker import RowMasker
 from keras_bert_suite.preprocessing.masking.similar_words import check_similar_words
@@ -23,11 +23,10 @@ from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 UNITS = ("token", "word", "span", "ngram")
 RANDOM_TOKENS = ("ordinary", "vocabulary")
-OUTPUTS = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TokenMasker(keras.layers.Layer):
+class TokenMasker(MaskingLayer):
     """Hides tokens of packed rows, for masked language modelling.
 
     A row of n tokens, with special tokens, has a budget of `max(1, round(rate * n))` tokens, but at
@@ -206,12 +205,6 @@ class TokenMasker(keras.layers.Layer):
         if tokenizer.pad_token_id is not None:
             self._row_masker = RowMasker(self)
 
-    def __call__(
-        self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0
-    ) -> dict[str, Tensor]:
-        # Keras' own `__call__` would convert the arrays to tensors of the backend.
-        return self.call(inputs, row_ids, epoch)
-
     def call(
         self, inputs: Mapping[str, Tensor], row_ids: Tensor, epoch: Tensor = 0
     ) -> dict[str, Tensor]:
@@ -237,12 +230,7 @@ class TokenMasker(keras.layers.Layer):
                 epoch is negative or no integer. Inside a TensorFlow graph, errors that depend on
                 values are `tf.errors.InvalidArgumentError`.
         """
-        missing = [name for name in ("token_ids", "padding_mask") if name not in inputs]
-        if missing:
-            raise ValueError(
-                f"TokenMasker needs the keys token_ids and padding_mask, got {sorted(inputs)}. "
-                "Pass the dict that SegmentPacker returns."
-            )
+        self._check_keys(inputs)
         arrays = inputs["token_ids"], inputs["padding_mask"], row_ids, epoch
         mask = self._mask_tensors if any(map(is_tf_tensor, arrays)) else self._mask_arrays
         return {**inputs, **dict(zip(OUTPUTS, mask(*arrays), strict=True))}
@@ -274,53 +262,21 @@ class TokenMasker(keras.layers.Layer):
 
         token_ids, padding_mask = map(tf.convert_to_tensor, (token_ids, padding_mask))
         row_ids = tf.convert_to_tensor(row_ids)
-        types = [token_ids.dtype, tf.int32, tf.int32, tf.float32]
-        outputs = tf.numpy_function(
-            self._mask_arrays, [token_ids, padding_mask, row_ids, epoch], types, stateful=False
+        length = token_ids.shape[-1]
+        known = self.max_predictions or length is not None
+        width = self.count_slots(length) if known else None
+        return self._call_python(
+            self._mask_arrays, [token_ids, padding_mask, row_ids, epoch], width
         )
-        shape = token_ids.shape
-        if shape.rank is not None:
-            length = shape[-1]
-            known = self.max_predictions or length is not None
-            width = self.count_slots(length) if known else None
-            for output in outputs[1:]:
-                output.set_shape([*shape[:-1], width])
-        outputs[0].set_shape(shape)
-        return outputs
-
-    def get_config(self) -> Config:
-        functions = {
-            name: value for name, value in self._list_arguments().items() if callable(value)
-        }
-        serialize = keras.saving.serialize_keras_object
-        return {
-            **super().get_config(),
-            **self._list_arguments(),
-            "tokenizer": keras.layers.serialize(self.tokenizer),
-            **{name: serialize(function) for name, function in functions.items()},
-        }
-
-    @classmethod
-    def from_config(cls, config: Config) -> Self:
-        config = dict(config)
-        for name in ("tokenizer", "word_segmenter", "phrases"):
-            if isinstance(config.get(name), dict):
-                config[name] = keras.saving.deserialize_keras_object(config[name])
-        return cls(**config)
-
-    def __reduce__(self):
-        # Keras would pickle a whole archive. Data workers need only the arguments.
-        arguments = {"tokenizer": self.tokenizer, **self._list_arguments(), "name": self.name}
-        return functools.partial(type(self), **arguments), ()
 
     def _list_arguments(self):
-        """The arguments of the constructor other than the tokenizer, in plain types."""
         phrases, similar_words = self.phrases, self.similar_words
         weights = self.unit_weights
         if weights is not None:
             is_mapping = isinstance(weights, Mapping)
             weights = dict(weights) if is_mapping else np.asarray(weights, "float64").tolist()
         return {
+            "tokenizer": self.tokenizer,
             "rate": self.rate,
             "unit": self.unit,
             "mask_token_rate": self.mask_token_rate,

@@ -1,16 +1,16 @@
 """Shuffles some tokens of masked rows. The model then predicts their order."""
 
-import functools
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any
 
 import keras
 import numpy as np
 
-from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import check_integer, check_share
 from keras_bert_suite.preprocessing.masking.masker_wrapper import MaskerWrapper
-from keras_bert_suite.preprocessing.masking.token_masker import OUTPUTS, TokenMasker
+from keras_bert_suite.preprocessing.masking.masking_layer import OUTPUTS
+from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
 from keras_bert_suite.preprocessing.masking.token_replacement import draw_uniforms, list_predictions
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
@@ -125,41 +125,13 @@ class TokenShuffler(MaskerWrapper):
 
     def _shuffle_tensors(self, token_ids, *arrays):
         """Calls `_shuffle_arrays` in a TensorFlow graph, by one operation that calls Python."""
-        import tensorflow as tf
+        length, width = token_ids.shape[-1], arrays[1].shape[-1]
+        known = length is not None and width is not None
+        width = self._widen(width, length) if known else None
+        return self._call_python(self._shuffle_arrays, [token_ids, *arrays], width)
 
-        types = [token_ids.dtype, tf.int32, tf.int32, tf.float32]
-        outputs = tf.numpy_function(
-            self._shuffle_arrays, [token_ids, *arrays], types, stateful=False
-        )
-        shape, width = token_ids.shape, arrays[1].shape[-1]
-        if shape.rank is not None:
-            known = shape[-1] is not None and width is not None
-            width = self._widen(width, shape[-1]) if known else None
-            for output in outputs[1:]:
-                output.set_shape([*shape[:-1], width])
-        outputs[0].set_shape(shape)
-        return outputs
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "masker": keras.layers.serialize(self.masker),
-            "rate": self.rate,
-            "group_length": self.group_length,
-        }
-
-    @classmethod
-    def from_config(cls, config: Config) -> Self:
-        config = dict(config)
-        if isinstance(config["masker"], dict):
-            config["masker"] = keras.layers.deserialize(config["masker"])
-        return cls(**config)
-
-    def __reduce__(self):
-        # Keras would pickle a whole archive. Data workers need only the arguments.
-        return functools.partial(
-            type(self), self.masker, self.rate, self.group_length, name=self.name
-        ), ()
+    def _list_arguments(self):
+        return {"masker": self.masker, "rate": self.rate, "group_length": self.group_length}
 
 
 def choose_windows(

@@ -1,8 +1,7 @@
 """RoBERTa's tokenizer as a KerasHub layer, in Python and in TensorFlow graphs."""
 
-import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 import keras
 import numpy as np
@@ -21,7 +20,7 @@ from keras_bert_suite.tokenizers.byte_pair.character_classes import SPACES
 from keras_bert_suite.tokenizers.byte_pair.graph_byte_pair import GraphBytePair
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts, is_tf_tensor
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
-from keras_bert_suite.tokenizers.unicode_rules import CJK, PUNCTUATION, membership, parse_ranges
+from keras_bert_suite.tokenizers.unicode_rules import find_lone, membership, parse_ranges
 
 VOCABULARY_FILE, MERGES_FILE = "vocab.json", "merges.txt"
 
@@ -101,16 +100,10 @@ class BytePairTokenizer(TextTokenizer):
         self.added_tokens = tuple(added_tokens)
         self.set_vocabulary(vocabulary, merges)
 
-    def with_lowercase(self, lowercase: bool) -> Self:
-        raise ValueError(
-            f"A {type(self).__name__} keeps upper and lower case, got lowercase={lowercase}. Drop "
-            "`lowercase`."
-        )
-
     def set_vocabulary(
         self,
         vocabulary: PathLike | Mapping[str, int] | None,
-        merges: PathLike | Sequence[str] | None,
+        merges: PathLike | Sequence[str] | None = None,
     ) -> None:
         """Replaces tokens and merges: paths, a dict and a list, or None and None."""
         if (vocabulary is None) != (merges is None):
@@ -136,14 +129,14 @@ class BytePairTokenizer(TextTokenizer):
         stop.
         """
         vocabulary = self._checked_vocabulary()
-        begins = membership(SPACES) | _find_lone()
+        begins = membership(SPACES) | find_lone()
         first = map(read_first_character, vocabulary.piece_bytes(self.added_tokens))
         continues = np.array([not c or not begins[ord(c)] for c in first])
         continues[[vocabulary.ids[token] for token in self.added_tokens]] = False
         return continues
 
     def find_endings(self) -> np.ndarray:
-        contents, lone = self._checked_vocabulary().piece_bytes(self.added_tokens), _find_lone()
+        contents, lone = self._checked_vocabulary().piece_bytes(self.added_tokens), find_lone()
         return np.array([lone[ord(read_last_character(content))] for content in contents])
 
     def find_blanks(self) -> np.ndarray:
@@ -173,9 +166,6 @@ class BytePairTokenizer(TextTokenizer):
         ids = map(self.token_to_id, tokens)
         return b"".join(pieces[id] for id in ids).decode("utf-8", "replace")
 
-    def load_assets(self, dir_path: PathLike) -> None:
-        self.set_vocabulary(*(os.path.join(dir_path, name) for name in self.asset_names))
-
     def hugging_face_config(self) -> dict[str, Any]:
         return {
             "add_prefix_space": self.add_prefix_space,
@@ -204,8 +194,3 @@ class BytePairTokenizer(TextTokenizer):
     def _engine_arguments(self):
         composed = self.normalization is not None
         return self._checked_vocabulary(), self.add_prefix_space, composed, self.added_tokens
-
-
-def _find_lone():
-    """The characters that are words by themselves, bool (0x110000,)."""
-    return membership(PUNCTUATION) | membership(CJK)

@@ -11,10 +11,13 @@ from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
 )
 from keras_bert_suite.tokenizers.byte_pair.canonical_composition import compose, compose_with_spans
 from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
-from keras_bert_suite.tokenizers.segment_cache import CachedEngine, SegmentCache
+from keras_bert_suite.tokenizers.engines import (
+    CachedEngine,
+    SegmentCache,
+    drop_surrogates,
+    place_characters,
+)
 from keras_bert_suite.tokenizers.unicode_rules import python_class
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 @functools.cache
@@ -54,7 +57,7 @@ class CachedBytePair(CachedEngine):
 
     def _tokenize(self, text):
         """str -> bytes, int32 ids."""
-        text = _SURROGATES.sub("", text)
+        text = drop_surrogates(text)
         parts = self._split(self._begin(compose(text) if self._composed else text))
         return b"".join(ids for part in parts for ids in self._tokenize_part(*part))
 
@@ -113,8 +116,7 @@ class CachedBytePair(CachedEngine):
         The characters without a character of `text` begin and end where `text` begins. Last in the
         list of beginnings is the end of `text`.
         """
-        kept = [index for index, c in enumerate(text) if not "\ud800" <= c <= "\udfff"]
-        prepared = "".join(map(text.__getitem__, kept))
+        prepared, kept = place_characters(text)
         # What is left out belongs to the character before it.
         kept.append(len(text))
         spans = [(i, i + 1) for i in range(len(prepared))]

@@ -12,7 +12,7 @@ from keras_bert_suite.tokenizers.byte_pair.byte_pair_vocabulary import (
 )
 from keras_bert_suite.tokenizers.byte_pair.character_classes import LETTERS, NUMBERS, SPACES
 from keras_bert_suite.tokenizers.byte_pair.graph_composition import GraphComposition
-from keras_bert_suite.tokenizers.row_mapping import map_rows
+from keras_bert_suite.tokenizers.engines import GraphEngine
 from keras_bert_suite.tokenizers.unicode_rules import membership
 
 OTHER, LETTER, NUMBER, BLANK, OUTSIDE = range(5)
@@ -21,7 +21,7 @@ OTHER, LETTER, NUMBER, BLANK, OUTSIDE = range(5)
 CONTRACTIONS = {1: ("s", "t", "m", "d"), 2: ("re", "ve", "ll")}
 
 
-class GraphBytePair:
+class GraphBytePair(GraphEngine):
     """String tensors to ids inside a TensorFlow graph.
 
     The words are found from the classes of characters. The merges then continue in all words at
@@ -56,18 +56,10 @@ class GraphBytePair:
             self._leading = tf.constant([len(p) - len(p.lstrip(b" ")) for p in pieces], tf.int64)
             self._trailing = tf.constant([len(p) - len(p.rstrip(b" ")) for p in pieces], tf.int64)
 
-    def tokenize(self, inputs):
-        """Texts of any rank, dense or ragged -> ids, int32, ragged, of one rank more.
-
-        The ids of a scalar are a dense vector.
-        """
-        return map_rows(lambda texts: self._tokenize_rows(texts)[:1], inputs)[0]
-
-    def tokenize_with_offsets(self, inputs):
-        """`(ids, starts, ends, word_starts)`, shaped as by `tokenize`; offsets in bytes, int64."""
-        return map_rows(self._tokenize_rows, inputs)
-
     def _tokenize_rows(self, texts):
+        return self._tokenize_rows_with_offsets(texts)[0]
+
+    def _tokenize_rows_with_offsets(self, texts):
         import tensorflow as tf
 
         nrows = tf.shape(texts, tf.int64)[0]

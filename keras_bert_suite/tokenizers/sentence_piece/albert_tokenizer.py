@@ -1,6 +1,7 @@
 """ALBERT's tokenizer."""
 
-from typing import Any, Self
+import functools
+from typing import Any
 
 import keras
 
@@ -12,7 +13,7 @@ from keras_bert_suite.tokenizers.sentence_piece.albert_rules import (
     FinalSigma,
     compose_rules,
 )
-from keras_bert_suite.tokenizers.sentence_piece.engine_model import compile_rules, make_content
+from keras_bert_suite.tokenizers.sentence_piece.engine_model import compile_rules
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_tokenizer import (
     SentencePieceTokenizer,
 )
@@ -78,12 +79,6 @@ class AlbertTokenizer(SentencePieceTokenizer):
             **kwargs,
         )
 
-    def with_lowercase(self, lowercase: bool) -> Self:
-        """The same tokenizer with another `lowercase`."""
-        content = None if self._vocabulary is None else self._vocabulary.content
-        config = {**self.get_config(), "lowercase": lowercase, "vocabulary": content}
-        return type(self).from_config(config)
-
     def hugging_face_config(self) -> dict[str, Any]:
         return {
             **super().hugging_face_config(),
@@ -99,22 +94,35 @@ class AlbertTokenizer(SentencePieceTokenizer):
             "strip_accents": self.strip_accents,
         }
 
-    def _make_engine_model(self, **arguments: Any):
-        from sentencepiece import SentencePieceNormalizer, SentencePieceProcessor
+    def _make_engine_model(self):
+        from sentencepiece import SentencePieceProcessor
 
         vocabulary = self._checked_vocabulary()
-        characters = AlbertCharacters(self.lowercase, self.strip_accents)
         with reading(vocabulary.source):
-            own_rules = dict(SentencePieceNormalizer(model_proto=vocabulary.content).decompile())
-        rules = compose_rules(own_rules, characters, set("".join(vocabulary.pieces)))
-        content = make_content(vocabulary, self.special_tokens, compile_rules(rules.items()))
+            rules = _compile_rules(vocabulary.content, self.lowercase, self.strip_accents)
         processor = SentencePieceProcessor(model_proto=vocabulary.content)
         return super()._make_engine_model(
-            content=content,
+            rules,
             splits=_find_splits(vocabulary.pieces, processor),
-            case_rule=FinalSigma(characters) if self.lowercase else None,
-            **arguments,
+            case_rule=_final_sigma(self.strip_accents) if self.lowercase else None,
         )
+
+
+@functools.lru_cache(maxsize=4)
+def _compile_rules(content, lowercase, strip_accents):
+    """ALBERT's rules and those of a model as one `precompiled_charsmap`. It takes a second."""
+    from sentencepiece import SentencePieceNormalizer, SentencePieceProcessor
+
+    processor = SentencePieceProcessor(model_proto=content)
+    pieces = map(processor.id_to_piece, range(processor.get_piece_size()))
+    own_rules = dict(SentencePieceNormalizer(model_proto=content).decompile())
+    characters = AlbertCharacters(lowercase, strip_accents)
+    return compile_rules(compose_rules(own_rules, characters, set("".join(pieces))).items())
+
+
+@functools.cache
+def _final_sigma(strip_accents):
+    return FinalSigma(AlbertCharacters(True, strip_accents))
 
 
 def _find_splits(pieces, processor):

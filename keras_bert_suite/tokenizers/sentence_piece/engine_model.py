@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import SPACE
-from keras_bert_suite.tokenizers.unicode_rules import CJK, PUNCTUATION, membership
+from keras_bert_suite.tokenizers.unicode_rules import find_lone
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,7 +28,7 @@ class EngineModel:
     pieces: Sequence[str]
     piece_ids: np.ndarray
     unknown: int
-    splits: Mapping[int, Sequence[tuple[int, int]]]
+    splits: Mapping[int, Sequence[tuple[int, int]]] = dataclasses.field(default_factory=dict)
     case_rule: Any = None
 
 
@@ -68,39 +68,19 @@ def compile_rules(rules):
     return spec.precompiled_charsmap
 
 
-class WordRule:
+def find_edges(pieces, unknown):
     """Which pieces begin words: at a space, and at punctuation and CJK characters, as in BERT.
-
-    Attributes:
-        begins: bool (N,), the pieces that begin a word after any piece.
-        ends: bool (N,), the pieces after which a word begins.
-    """
-
-    def __init__(self, model):
-        self.begins, self.ends = find_beginnings(model.pieces), find_endings(model.pieces)
-        # The name of the unknown piece says nothing of its text.
-        self.begins[model.unknown] = self.ends[model.unknown] = False
-
-
-def find_beginnings(pieces):
-    """The pieces that begin a word after any piece, whatever text they are in.
 
     Args:
         pieces: sequence of N str.
+        unknown: int, the number of the unknown piece, whose name says nothing of its text.
 
     Returns:
-        bool (N,).
+        bool (N,) twice: the pieces that begin a word after any piece, whatever text they are in,
+        and the pieces after which a word begins.
     """
-    first = [piece[0] for piece in pieces]
-    return np.array([c == SPACE for c in first]) | _find_lone(first)
-
-
-def find_endings(pieces):
-    """The pieces after which a word begins, as `find_beginnings`."""
-    return _find_lone([piece[-1] for piece in pieces])
-
-
-def _find_lone(characters):
-    """The characters that are words by themselves, bool (N,)."""
-    alone = membership(PUNCTUATION) | membership(CJK)
-    return alone[[ord(c) for c in characters]]
+    lone = find_lone()
+    begins = np.array([piece[0] == SPACE or lone[ord(piece[0])] for piece in pieces])
+    ends = lone[[ord(piece[-1]) for piece in pieces]]
+    begins[unknown] = ends[unknown] = False
+    return begins, ends

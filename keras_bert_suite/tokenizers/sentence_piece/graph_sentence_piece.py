@@ -8,7 +8,7 @@ in the text. So unknown characters become pieces of one byte here, which are joi
 older op, with a model of single bytes, tells from where each normalized byte came.
 """
 
-from keras_bert_suite.tokenizers.row_mapping import map_rows
+from keras_bert_suite.tokenizers.engines import GraphEngine
 from keras_bert_suite.tokenizers.sentence_piece.byte_models import (
     HIDDEN,
     find_hidden,
@@ -16,11 +16,11 @@ from keras_bert_suite.tokenizers.sentence_piece.byte_models import (
     make_byte_model,
     make_byte_pieces,
 )
-from keras_bert_suite.tokenizers.sentence_piece.engine_model import WordRule
+from keras_bert_suite.tokenizers.sentence_piece.engine_model import find_edges
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import SPACE
 
 
-class GraphSentencePiece:
+class GraphSentencePiece(GraphEngine):
     """String tensors to ids inside a TensorFlow graph.
 
     Args:
@@ -29,20 +29,12 @@ class GraphSentencePiece:
 
     def __init__(self, model):
         import tensorflow as tf
-
-        try:
-            import tensorflow_text
-        except ImportError as error:
-            raise ImportError(
-                "Text in TensorFlow tensors is tokenized by tensorflow-text, which is not "
-                "installed. Install the version of your TensorFlow, or tokenize Python strings."
-            ) from error
+        import tensorflow_text
 
         # The op is made anew in each graph: who saves a graph would have to track its state, and
         # TensorFlow may throw the state of an eager op away.
         byte_model = make_byte_model(model.content)
         self._make_byte_origins = lambda: tensorflow_text.SentencepieceTokenizer(byte_model)
-        words = WordRule(model)
         self._case_rule = model.case_rule
         self._num_pieces = len(model.pieces)
         self._unknown = model.unknown
@@ -57,20 +49,9 @@ class GraphSentencePiece:
             )
             self._piece_ids = tf.constant(model.piece_ids)
             self._sizes, self._spaces = tf.constant(sizes, tf.int64), tf.constant(spaces, tf.int64)
-            self._begins, self._ends = tf.constant(words.begins), tf.constant(words.ends)
+            self._begins, self._ends = map(tf.constant, find_edges(model.pieces, model.unknown))
             if self._has_splits:
                 self._parts, self._part_sizes = _list_parts(model)
-
-    def tokenize(self, inputs):
-        """Texts of any rank, dense or ragged -> ids, int32, ragged, of one rank more.
-
-        The ids of a scalar are a dense vector.
-        """
-        return map_rows(lambda texts: (self._tokenize_rows(texts),), inputs)[0]
-
-    def tokenize_with_offsets(self, inputs):
-        """`(ids, starts, ends, word_starts)`, shaped as by `tokenize`; offsets in bytes, int64."""
-        return map_rows(self._tokenize_rows_with_offsets, inputs)
 
     def _tokenize_rows(self, texts):
         import tensorflow as tf

@@ -1,13 +1,10 @@
 """The eager engine: the `sentencepiece` library."""
 
-import re
-
 import numpy as np
 
-from keras_bert_suite.tokenizers.sentence_piece.engine_model import WordRule
+from keras_bert_suite.tokenizers.engines import drop_surrogates, place_characters
+from keras_bert_suite.tokenizers.sentence_piece.engine_model import find_edges
 from keras_bert_suite.tokenizers.sentence_piece.sentence_piece_vocabulary import SPACE
-
-_SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 class LibrarySentencePiece:
@@ -22,7 +19,7 @@ class LibrarySentencePiece:
 
         self._processor = SentencePieceProcessor(model_proto=model.content)
         self._model = model
-        self._words = WordRule(model)
+        self._begins, self._ends = find_edges(model.pieces, model.unknown)
         self._spaces = [len(piece) - len(piece.lstrip(SPACE)) for piece in model.pieces]
         self._is_split = np.zeros(len(model.pieces), bool)
         self._is_split[list(model.splits)] = True
@@ -33,7 +30,7 @@ class LibrarySentencePiece:
 
     def tokenize_flat(self, texts):
         """n str -> (ids of all texts in a row, int32; number of ids of each, int64 of n)."""
-        texts = [self._prepare(_drop_surrogates(text)) for text in texts]
+        texts = [self._prepare(drop_surrogates(text)) for text in texts]
         rows = self._processor.encode(texts, return_type="numpy", num_threads=1)
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         numbers = np.concatenate([np.zeros(0, "int32"), *rows])
@@ -67,9 +64,9 @@ class LibrarySentencePiece:
 
         They are a list of int, a list of (start, end) in characters of `text`, and a list of bool.
         """
-        kept = [index for index, c in enumerate(text) if not "\ud800" <= c <= "\udfff"]
-        places = [*kept, len(text)]
-        text = self._prepare("".join(map(text.__getitem__, kept)))
+        kept_text, places = place_characters(text)
+        places.append(len(text))
+        text = self._prepare(kept_text)
         normalized, origins = self._processor.normalize(text, with_offsets=True)
         # Where each normalized character begins, and where the last one ends.
         starts = [places[origin] for origin in origins]
@@ -82,18 +79,10 @@ class LibrarySentencePiece:
                 spaces = self._spaces[part]
                 ids.append(int(self._model.piece_ids[part]))
                 offsets.append(_span(starts, ends, place + spaces, place + length))
-                word_starts.append(after_end or bool(self._words.begins[part]))
-                after_end = bool(self._words.ends[part])
+                word_starts.append(after_end or bool(self._begins[part]))
+                after_end = bool(self._ends[part])
                 place += length
         return ids, offsets, word_starts
-
-
-def _drop_surrogates(text):
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return _SURROGATES.sub("", text)
-    return text
 
 
 def _find_ends(starts):

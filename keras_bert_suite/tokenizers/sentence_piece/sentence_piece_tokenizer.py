@@ -1,7 +1,6 @@
 """SentencePiece as a KerasHub layer, in Python and in TensorFlow graphs."""
 
-import os
-from typing import Any, Self
+from typing import Any
 
 import keras
 import numpy as np
@@ -10,8 +9,7 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tokenizers.sentence_piece.engine_model import (
     EngineModel,
-    find_beginnings,
-    find_endings,
+    find_edges,
     make_content,
 )
 from keras_bert_suite.tokenizers.sentence_piece.graph_sentence_piece import GraphSentencePiece
@@ -79,12 +77,6 @@ class SentencePieceTokenizer(TextTokenizer):
         )
         self.set_vocabulary(vocabulary)
 
-    def with_lowercase(self, lowercase: bool) -> Self:
-        raise ValueError(
-            f"A {type(self).__name__} keeps upper and lower case, got lowercase={lowercase}. Drop "
-            "`lowercase`."
-        )
-
     def set_vocabulary(self, vocabulary: PathLike | bytes | None) -> None:
         """Replaces the model: a path, bytes, or None."""
         read = None if vocabulary is None else self._vocabulary_cls.read(vocabulary)
@@ -96,14 +88,11 @@ class SentencePieceTokenizer(TextTokenizer):
         Google's ALBERT also begins words at digits, and at all letters but English ones. fairseq's
         XLM-RoBERTa looks at spaces alone. A Chinese text without spaces would then be one word.
         """
-        continues = ~find_beginnings(self.get_vocabulary())
-        # The name of the unknown piece says nothing of its text.
-        continues[self.unknown_token_id] = True
-        return continues
+        begins, _ = find_edges(self.get_vocabulary(), self.unknown_token_id)
+        return ~begins
 
     def find_endings(self) -> np.ndarray:
-        ends = find_endings(self.get_vocabulary())
-        ends[self.unknown_token_id] = False
+        _, ends = find_edges(self.get_vocabulary(), self.unknown_token_id)
         return ends
 
     def find_blanks(self) -> np.ndarray:
@@ -111,10 +100,6 @@ class SentencePieceTokenizer(TextTokenizer):
 
     def _join(self, tokens):
         return "".join(tokens).replace(SPACE, " ").removeprefix(" ")
-
-    def load_assets(self, dir_path: PathLike) -> None:
-        (name,) = self.asset_names
-        self.set_vocabulary(os.path.join(dir_path, name))
 
     def hugging_face_config(self) -> dict[str, Any]:
         return {
@@ -126,14 +111,13 @@ class SentencePieceTokenizer(TextTokenizer):
     def _engine_arguments(self):
         return (self._make_engine_model(),)
 
-    def _make_engine_model(self, **arguments: Any) -> EngineModel:
-        """`EngineModel` of the vocabulary, with other arguments than those of the model itself."""
+    def _make_engine_model(self, rules=None, **arguments: Any) -> EngineModel:
+        """`EngineModel` of the vocabulary, with other rules for characters than the model's own."""
         vocabulary = self._checked_vocabulary()
-        defaults = {
-            "content": make_content(vocabulary, self.special_tokens),
-            "pieces": vocabulary.pieces,
-            "piece_ids": vocabulary.piece_ids,
-            "unknown": int(np.flatnonzero(vocabulary.piece_ids == self.unknown_token_id)[0]),
-            "splits": {},
-        }
-        return EngineModel(**{**defaults, **arguments})
+        return EngineModel(
+            content=make_content(vocabulary, self.special_tokens, rules),
+            pieces=vocabulary.pieces,
+            piece_ids=vocabulary.piece_ids,
+            unknown=int(np.flatnonzero(vocabulary.piece_ids == self.unknown_token_id)[0]),
+            **arguments,
+        )

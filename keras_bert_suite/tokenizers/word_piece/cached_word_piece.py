@@ -2,7 +2,7 @@
 
 from array import array
 
-from keras_bert_suite.tokenizers.segment_cache import CachedEngine, SegmentCache
+from keras_bert_suite.tokenizers.engines import CachedEngine, SegmentCache
 from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX
 from keras_bert_suite.tokenizers.word_piece.word_splitting import (
     MAX_CHARACTERS_PER_WORD,

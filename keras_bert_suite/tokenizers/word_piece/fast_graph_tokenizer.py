@@ -9,7 +9,7 @@ import struct
 
 import numpy as np
 
-from keras_bert_suite.tokenizers.row_mapping import map_rows
+from keras_bert_suite.tokenizers.engines import GraphEngine
 from keras_bert_suite.tokenizers.word_piece.graph_corrections import (
     find_unknown_words,
     lower_sigma,
@@ -27,7 +27,7 @@ from keras_bert_suite.tokenizers.word_piece.word_splitting import MAX_CHARACTERS
 MAX_BYTES_PER_CHARACTER = 4
 
 
-class FastGraphTokenizer:
+class FastGraphTokenizer(GraphEngine):
     """String tensors to ids inside a TensorFlow graph.
 
     One deviation from Google's rules is known. Visible combining marks (category Mc, such as the
@@ -43,14 +43,7 @@ class FastGraphTokenizer:
 
     def __init__(self, vocabulary, unknown_token, lowercase, strip_accents):
         import tensorflow as tf
-
-        try:
-            import tensorflow_text
-        except ImportError as error:
-            raise ImportError(
-                "Text in TensorFlow tensors is tokenized by tensorflow-text, which is not "
-                "installed. Install the version of your TensorFlow, or tokenize Python strings."
-            ) from error
+        import tensorflow_text
 
         pieces, unassigned, replacements = encode_unassigned(vocabulary.tokens)
         if lowercase:
@@ -79,20 +72,9 @@ class FastGraphTokenizer:
                 [token.startswith(CONTINUATION_PREFIX) for token in vocabulary.tokens]
             )
 
-    def tokenize(self, inputs):
-        """Texts of any rank, dense or ragged -> ids, int32, ragged, of one rank more.
-
-        The ids of a scalar are a dense vector.
-        """
-        return map_rows(lambda texts: self._tokenize_rows(texts)[:1], inputs)[0]
-
-    def tokenize_with_offsets(self, inputs):
-        """`(ids, starts, ends, word_starts)`, shaped as by `tokenize`; offsets in bytes, int64."""
-        return map_rows(self._tokenize_rows_with_offsets, inputs)
-
     def _tokenize_rows(self, texts):
         normalized = self._normalizer.normalize(texts)
-        return self._split_words(self._lower(normalized))
+        return self._split_words(self._lower(normalized))[0]
 
     def _tokenize_rows_with_offsets(self, texts):
         import tensorflow as tf

@@ -69,7 +69,6 @@ def _check_tokens(tokens, source):
     if not tokens:
         raise ValueError(f"The {source} is empty; a WordPiece vocabulary needs its pieces.")
     first_line = {}
-    duplicates = []
     for line, token in enumerate(tokens, start=1):
         if not isinstance(token, str):
             raise ValueError(
@@ -82,12 +81,9 @@ def _check_tokens(tokens, source):
                 "Restore the lost piece (removing the line would shift every id after it)."
             )
         if token in first_line:
-            duplicates.append(f"{token!r} at lines {first_line[token]} and {line}")
-        first_line.setdefault(token, line)
-    if duplicates:
-        more = f" and {len(duplicates) - 5} more" if len(duplicates) > 5 else ""
-        raise ValueError(
-            f"The {source} holds pieces twice: {'; '.join(duplicates[:5])}{more}. Every piece "
-            "needs one id. Rename the later ones, for example to [unused...]; removing their lines "
-            "would shift every id after them."
-        )
+            raise ValueError(
+                f"The {source} holds pieces twice: {token!r} at lines {first_line[token]} and "
+                f"{line}. Every piece needs one id. Rename the later one, for example to "
+                "[unused...]; removing its line would shift every id after it."
+            )
+        first_line[token] = line

@@ -9,7 +9,8 @@ every character has its number beforehand.
 
 from collections.abc import Iterable, Mapping
 
-from keras_bert_suite.tokenizers import unicode_rules
+from keras_bert_suite.argument_checks import check_integer
+from keras_bert_suite.tokenizers.unicode_rules import find_lone
 from keras_bert_suite.tokenizers.word_piece.vocabulary import CONTINUATION_PREFIX
 from keras_bert_suite.tokenizers.word_piece.word_counts import count_characters, count_words
 
@@ -64,11 +65,11 @@ def train_vocabulary(
     Raises:
         ValueError: if the corpus holds no word, or its characters alone are more than `size`.
     """
-    least = {"size": 1, "min_frequency": 1, "num_unused": 0, "limit_alphabet": 1}
-    values = (size, min_frequency, num_unused, limit_alphabet)
-    for (name, minimum), value in zip(least.items(), values, strict=True):
-        if value is not None and value < minimum:
-            raise ValueError(f"`{name}` must be at least {minimum}. Received: {name}={value}.")
+    check_integer("size", size, at_least=1)
+    check_integer("min_frequency", min_frequency, at_least=1)
+    check_integer("num_unused", num_unused)
+    if limit_alphabet is not None:
+        check_integer("limit_alphabet", limit_alphabet, at_least=1)
     word_counts = count_words(texts, lowercase, strip_accents)
     return learn_pieces(word_counts, size, min_frequency, num_unused, limit_alphabet)
 
@@ -135,8 +136,7 @@ def list_alphabet(characters: Iterable[str]) -> list[str]:
     >>> list_alphabet("b!a")
     ['!', 'a', 'b', '##a', '##b']
     """
-    alone = unicode_rules.membership(unicode_rules.PUNCTUATION)
-    alone = alone | unicode_rules.membership(unicode_rules.CJK)
+    alone = find_lone()
     characters = sorted(characters)
     inner = [character for character in characters if not alone[ord(character)]]
     return characters + [CONTINUATION_PREFIX + character for character in inner]

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any
 
 import keras
 import numpy as np
@@ -83,11 +83,6 @@ class WordPieceTokenizer(TextTokenizer):
         self.strip_accents = None if strip_accents is None else bool(strip_accents)
         self.set_vocabulary(vocabulary)
 
-    def with_lowercase(self, lowercase: bool) -> Self:
-        """The same tokenizer with another `lowercase`."""
-        config = {**self.get_config(), "lowercase": lowercase, "vocabulary": self.get_vocabulary()}
-        return type(self).from_config(config)
-
     def set_vocabulary(self, vocabulary: PathLike | Sequence[str] | None) -> None:
         """Replaces the vocabulary: a path, a list of str, or None."""
         if isinstance(vocabulary, str | os.PathLike):
@@ -113,9 +108,6 @@ class WordPieceTokenizer(TextTokenizer):
             else:
                 words.append(token)
         return " ".join(words)
-
-    def load_assets(self, dir_path: PathLike) -> None:
-        self.set_vocabulary(os.path.join(dir_path, VOCABULARY_FILE))
 
     def hugging_face_config(self) -> dict[str, Any]:
         return {

@@ -1,0 +1,78 @@
+"""The base of layers that take packed rows, and list the tokens to predict."""
+
+import functools
+from collections.abc import Mapping
+from typing import Any, Self
+
+import keras
+
+from keras_bert_suite.annotations import Config, Tensor
+
+#: The arrays that a layer makes or changes.
+OUTPUTS = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
+#: The arguments that may be layers or functions, which Keras saves as objects.
+_OBJECTS = ("tokenizer", "masker", "word_segmenter", "phrases")
+
+
+class MaskingLayer(keras.layers.Layer):
+    """A layer that is called with packed rows, and saved by the arguments of its constructor.
+
+    A subclass has `call` and `_list_arguments`.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Tensor]:
+        # Keras' own `__call__` would convert the arrays to tensors of the backend.
+        return self.call(*args, **kwargs)
+
+    def _list_arguments(self) -> dict[str, Any]:
+        """dict of the arguments of the constructor: layers, functions and plain types."""
+        raise NotImplementedError
+
+    def _check_keys(self, inputs: Mapping[str, Tensor]) -> None:
+        if not {"token_ids", "padding_mask"} <= inputs.keys():
+            raise ValueError(
+                f"{type(self).__name__} needs the keys token_ids and padding_mask, got "
+                f"{sorted(inputs)}. Pass the dict that SegmentPacker returns."
+            )
+
+    def _call_python(self, function, arrays, width):
+        """Calls a function of NumPy arrays in a TensorFlow graph, by one operation.
+
+        Args:
+            function: takes `arrays` and returns `OUTPUTS`, as NumPy arrays.
+            arrays: list of tensors, the first of them `token_ids`.
+            width: int, the number P of predictions, or None if the graph does not know it.
+
+        Returns:
+            list of four tensors.
+        """
+        import tensorflow as tf
+
+        types = [arrays[0].dtype, tf.int32, tf.int32, tf.float32]
+        outputs = tf.numpy_function(function, arrays, types, stateful=False)
+        shape = arrays[0].shape
+        outputs[0].set_shape(shape)
+        if shape.rank is not None:
+            for output in outputs[1:]:
+                output.set_shape([*shape[:-1], width])
+        return outputs
+
+    def get_config(self) -> Config:
+        serialize = keras.saving.serialize_keras_object
+        arguments = self._list_arguments().items()
+        return {
+            **super().get_config(),
+            **{name: serialize(value) if callable(value) else value for name, value in arguments},
+        }
+
+    @classmethod
+    def from_config(cls, config: Config) -> Self:
+        config = dict(config)
+        for name in _OBJECTS:
+            if isinstance(config.get(name), dict):
+                config[name] = keras.saving.deserialize_keras_object(config[name])
+        return cls(**config)
+
+    def __reduce__(self):
+        # Keras would pickle a whole archive. Data workers need only the arguments.
+        return functools.partial(type(self), **self._list_arguments(), name=self.name), ()

@@ -1,0 +1,259 @@
+"""Every argument of every tokenizer, packer and masker is kept where its layer is saved.
+
+The oracle is what the layer does: with another value than the default it does something else, and
+so does its copy. The table is complete, or the first test fails.
+"""
+
+import inspect
+import json
+import pickle
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from small_byte_pairs import MERGES, SPECIAL, make_vocabulary
+from small_sentence_pieces import PIECES, make_albert, make_xlm_roberta
+from small_texts import VOCABULARY, make_reviews
+
+from keras_bert_suite import (
+    AlbertTokenizer,
+    BytePairTokenizer,
+    LanguageModelMixture,
+    ModernBertBackbone,
+    ModernBertTokenizer,
+    NextTokenTargets,
+    RobertaBackbone,
+    SegmentPacker,
+    SentencePieceTokenizer,
+    TokenMasker,
+    TokenShuffler,
+    WordPieceTokenizer,
+    XLMRobertaTokenizer,
+)
+from keras_bert_suite.preprocessing.segment_packer import (
+    ModernBertSegmentPacker,
+    RobertaSegmentPacker,
+)
+
+ROOMS = ("keras_bert_suite.tokenizers", "keras_bert_suite.preprocessing")
+TEXTS = ["Café cafe good GOOD", " the  low film aaaa", "e\u0301 x龥 z lowd", "[SEP] <mask>"]
+WORDS = [*VOCABULARY, "cafe", "café", "z", *"这部电影很好看"]
+BERT_TOKENS = ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"]
+
+
+@keras.saving.register_keras_serializable(package="test_saved_arguments")
+def segment_film(text):
+    return [part for part in text.replace("电影", "|电影|").split("|") if part]
+
+
+def special(*pieces):
+    """Other pieces in the place of the special tokens."""
+    names = ("unknown_token", "start_token", "end_token", "pad_token", "mask_token")
+    return dict(zip(names, pieces, strict=True))
+
+
+def byte_pairs(special_tokens):
+    return {"vocabulary": make_vocabulary(special=special_tokens), "merges": MERGES}
+
+
+OF_BYTE_PAIRS = {
+    "merges": [merge for merge in MERGES if merge not in ("a a", "aa a")],
+    "add_prefix_space": True,
+    # The longest counts, although it is not the first.
+    "added_tokens": ["lo", "low"],
+    **special(*"zqdfb"),
+}
+OF_PIECES = special(*"zdfib")
+TOKENIZER = WordPieceTokenizer(WORDS)
+
+#: class -> (the arguments that it needs, other values than the defaults). Where a value shows only
+#: beside others, it is the dict of all of them, and the default is compared beside them too.
+TABLE = {
+    WordPieceTokenizer: (
+        {"vocabulary": WORDS},
+        {
+            "vocabulary": [*WORDS, "x"],
+            "lowercase": False,
+            "strip_accents": False,
+            **special("z", "the", "a", "film", "it"),
+        },
+    ),
+    BytePairTokenizer: (
+        byte_pairs(SPECIAL),
+        {
+            "vocabulary": make_vocabulary(special=["more", *SPECIAL]),
+            "normalization": "NFC",
+            **OF_BYTE_PAIRS,
+        },
+    ),
+    ModernBertTokenizer: (
+        byte_pairs(BERT_TOKENS),
+        {
+            "vocabulary": make_vocabulary(special=["more", *BERT_TOKENS]),
+            "normalization": None,
+            **OF_BYTE_PAIRS,
+        },
+    ),
+    SentencePieceTokenizer: (
+        {"vocabulary": make_albert()},
+        {"vocabulary": make_albert(pieces=PIECES[::-1]), **OF_PIECES},
+    ),
+    AlbertTokenizer: (
+        {"vocabulary": make_albert()},
+        {
+            "vocabulary": make_albert(pieces=PIECES[::-1]),
+            "lowercase": False,
+            "strip_accents": False,
+            **OF_PIECES,
+        },
+    ),
+    XLMRobertaTokenizer: (
+        {"vocabulary": make_xlm_roberta()},
+        {"vocabulary": make_albert(["<unk>", "<s>", "</s>"], PIECES[::-1]), **OF_PIECES},
+    ),
+    **{
+        cls: (
+            {"tokenizer": tokenizer},
+            {
+                "tokenizer": other,
+                "sequence_length": 7,
+                "truncation": {"sequence_length": 7, "truncation": "tail"},
+                "head_length": {
+                    "sequence_length": 7,
+                    "truncation": "head_tail",
+                    "head_length": 3,
+                },
+                "padding_lengths": (72, 80),
+            },
+        )
+        for cls, tokenizer, other in (
+            (SegmentPacker, TOKENIZER, WordPieceTokenizer(WORDS, lowercase=False)),
+            (
+                RobertaSegmentPacker,
+                BytePairTokenizer(**byte_pairs(SPECIAL)),
+                BytePairTokenizer(**byte_pairs(SPECIAL), add_prefix_space=True),
+            ),
+            (
+                ModernBertSegmentPacker,
+                ModernBertTokenizer(**byte_pairs(BERT_TOKENS)),
+                ModernBertTokenizer(**byte_pairs(BERT_TOKENS), normalization=None),
+            ),
+        )
+    },
+    TokenMasker: (
+        {"tokenizer": TOKENIZER},
+        {
+            "tokenizer": WordPieceTokenizer(WORDS, mask_token="z"),
+            "rate": 0.4,
+            "unit": "ngram",
+            "mask_token_rate": 0.3,
+            "random_token_rate": 0.2,
+            "max_predictions": 2,
+            "random_tokens": {"random_tokens": "vocabulary", "random_token_rate": 0.2},
+            "word_segmenter": {"unit": "word", "word_segmenter": segment_film},
+            "span_probability": {"unit": "span", "rate": 0.4, "span_probability": 0.9},
+            "max_span_length": {"unit": "span", "rate": 0.4, "max_span_length": 1},
+            "ngram_shares": {"unit": "ngram", "rate": 0.4, "ngram_shares": (0.1, 0.9)},
+            "dynamic": False,
+            "seed": 3,
+            "phrases": {"unit": "word", "phrases": ["the film", "film was"]},
+            "unit_weights": {"good": 9.0, "film": 9.0, "the": 0.1},
+            "similar_words": {"unit": "word", "similar_words": {"good": "bad", "film": "plot"}},
+        },
+    ),
+    NextTokenTargets: (
+        {"tokenizer": TOKENIZER},
+        {"tokenizer": WordPieceTokenizer(WORDS, lowercase=False), "dynamic": False},
+    ),
+    LanguageModelMixture: (
+        {"masker": TokenMasker(TOKENIZER)},
+        {
+            "masker": TokenMasker(TOKENIZER, seed=3),
+            "shares": {"seq2seq": 0.9, "bidirectional": 0.1},
+        },
+    ),
+    TokenShuffler: (
+        {"masker": TokenMasker(TOKENIZER)},
+        {"masker": TokenMasker(TOKENIZER, seed=3), "rate": 0.5, "group_length": 2},
+    ),
+}
+#: Ids are int32, and names are Keras' own.
+FIXED = {"dtype", "name", "self", "kwargs"}
+CASES = [(cls, name) for cls, (_, others) in TABLE.items() for name in others]
+
+
+def test_the_table_has_every_class_and_argument():
+    registered = {
+        cls
+        for cls in keras.saving.get_custom_objects().values()
+        if getattr(cls, "__module__", "").startswith(ROOMS)
+    }
+    assert set(TABLE) == registered
+    for cls, (_, others) in TABLE.items():
+        assert set(others) == set(inspect.signature(cls.__init__).parameters) - FIXED, cls
+
+
+def make(cls, name):
+    """(the layer with another value of an argument, the layer without it)."""
+    base, others = TABLE[cls]
+    value = others[name]
+    extra = value if isinstance(value, dict) and name in value else {name: value}
+    return cls(**{**base, **extra}), cls(
+        **{**base, **{k: v for k, v in extra.items() if k != name}}
+    )
+
+
+def observe(layer):
+    """What a layer does, in plain types."""
+    if isinstance(layer, keras_hub.tokenizers.Tokenizer):
+        rows = layer.tokenize(TEXTS)
+        return [layer.get_vocabulary(), rows, layer.packing_arguments, layer.special_token_ids]
+    if isinstance(layer, SegmentPacker):
+        texts = [*TEXTS, "a film that was good and not so bad"], [*TEXTS[::-1], "the film"]
+        return {name: array.tolist() for name, array in layer.pack(*texts).items()}
+    texts = make_reviews(24)[0]
+    texts = [f"GOOD {text} 这部电影很好看" for text in texts]
+    batch = SegmentPacker(layer.tokenizer, 48).pack(texts, texts[::-1])
+    results = [layer(batch, np.arange(24), epoch=epoch) for epoch in (0, 1)]
+    arrays = [{name: array.tolist() for name, array in result.items()} for result in results]
+    # `PretrainingBatches` asks for it.
+    return [*arrays, layer.dynamic]
+
+
+def load_vocabulary(twin, layer, folder):
+    """Keras keeps the files of a tokenizer among the assets of a model."""
+    source = getattr(layer, "tokenizer", layer)
+    source.save_assets(folder)
+    getattr(twin, "tokenizer", twin).load_assets(folder)
+
+
+@pytest.mark.parametrize(("cls", "name"), CASES, ids=lambda v: getattr(v, "__name__", v))
+def test_saved_and_sent(cls, name, tmp_path):
+    layer, default = make(cls, name)
+    wanted = observe(layer)
+    assert wanted != observe(default)
+    config = json.loads(json.dumps(keras.saving.serialize_keras_object(layer)))
+    twin = keras.saving.deserialize_keras_object(config)
+    load_vocabulary(twin, layer, tmp_path)
+    assert observe(twin) == wanted
+    if not issubclass(cls, SegmentPacker):
+        assert observe(pickle.loads(pickle.dumps(layer))) == wanted
+
+
+SIZES = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
+
+
+@pytest.mark.parametrize("name", TABLE[SegmentPacker][1])
+@pytest.mark.parametrize("backbone_cls", [RobertaBackbone, ModernBertBackbone])
+def test_packers_in_presets(backbone_cls, name, tmp_path):
+    """KerasHub looks for the preprocessor of a backbone; ours was saved as a `SegmentPacker`."""
+    cls = RobertaSegmentPacker if backbone_cls is RobertaBackbone else ModernBertSegmentPacker
+    special_packer, _ = make(cls, name)
+    packer = SegmentPacker.from_config(
+        {**special_packer.get_config(), "tokenizer": special_packer.tokenizer}
+    )
+    backbone_cls(packer.tokenizer.vocabulary_size(), **SIZES).save_to_preset(str(tmp_path))
+    packer.save_to_preset(str(tmp_path))
+    for opener in (SegmentPacker, keras_hub.models.TextClassifierPreprocessor, cls):
+        assert observe(opener.from_preset(str(tmp_path))) == observe(packer)
