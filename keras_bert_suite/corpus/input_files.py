@@ -138,7 +138,6 @@ def plan_slices(folder, names, format, slice_bytes, encoding="utf-8"):
     Returns:
         list of `CorpusSlice`. Together they have every byte of the files once, in order.
     """
-    format_of("", format)
     if slice_bytes < 1:
         raise ValueError(f"`slice_bytes` must be at least 1. Received: {slice_bytes}.")
     slices, parts, size = [], [], 0

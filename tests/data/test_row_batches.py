@@ -120,8 +120,10 @@ def test_a_batch_of_packed_arrays_passes():
             read_batch(single)
 
 
+@pytest.mark.backend("tensorflow")
 def test_what_is_a_dataset():
-    tf = pytest.importorskip("tensorflow")
+    import tensorflow as tf
+
     dataset = tf.data.Dataset.range(6).batch(4)
     assert (
         is_dataset(dataset) and num_batches(dataset) == 2 and num_batches(dataset.repeat()) is None
