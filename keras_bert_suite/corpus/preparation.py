@@ -39,7 +39,7 @@ def prepare_corpus(
     NumPy and ArrayRecord. The same call continues a run that was stopped or killed. It keeps the
     shards that are finished and intact.
 
-    The whole input is read once before the first shard is written, so that one error can list all
+    The whole input is read once before the first shard is written, so that one error can list the
     documents that cannot be read.
 
     ```python
@@ -74,7 +74,7 @@ def prepare_corpus(
         "replaced_texts" (lines or files in which `errors` replaced bytes).
 
     Raises:
-        ValueError: if documents cannot be read, naming the first places in each file, see
+        ValueError: if documents cannot be read, naming the first twenty places, see
             `read_documents`; or if `output` has a corpus made in another way, naming the
             difference.
         FileNotFoundError: if there is no input.

@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import threading
-from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -120,24 +119,26 @@ class ShardedCorpus(TokenCorpus):
 
     def _open_shard(self, shard):
         """The reader of a shard, and how many tokens each of its documents has."""
-        with self._lock:
-            opened = self._open_shards.get(shard)
-            is_first = opened is None
-            if is_first:
-                self._open_shards[shard] = opened = Future()
-                if len(self._open_shards) > MAX_OPEN_SHARDS:
-                    self._open_shards.popitem(last=False)
-            self._open_shards.move_to_end(shard)
-        # A thread that needs no new shard continues: a remote shard is copied first.
-        if is_first:
-            try:
-                with self._opening:  # Not every file system of fsspec may be read by two threads.
-                    opened.set_result((self._open_tokens(shard), self._sum_lengths(shard)))
-            except BaseException as error:
-                opened.set_exception(error)
+        opened = self._find_open_shard(shard)
+        if opened is not None:
+            return opened
+        # Not every file system of fsspec may be read by two threads. A thread that needs no new
+        # shard continues meanwhile.
+        with self._opening:
+            opened = self._find_open_shard(shard)
+            if opened is None:
+                opened = self._open_tokens(shard), self._sum_lengths(shard)
                 with self._lock:
-                    self._open_shards.pop(shard, None)
-        return opened.result()
+                    self._open_shards[shard] = opened
+                    if len(self._open_shards) > MAX_OPEN_SHARDS:
+                        self._open_shards.popitem(last=False)
+        return opened
+
+    def _find_open_shard(self, shard):
+        with self._lock:
+            if shard in self._open_shards:
+                self._open_shards.move_to_end(shard)
+            return self._open_shards.get(shard)
 
     def _open_tokens(self, shard):
         from array_record.python.array_record_module import ArrayRecordReader

@@ -46,7 +46,6 @@ def atomic_directory(path):
             for parent in made:
                 parent.rmdir()
         raise
-    flush_entry(path.parent)
 
 
 def put_in_place(made, path, replace=False):
@@ -82,8 +81,9 @@ def put_in_place(made, path, replace=False):
                 f"before is in {old}."
             ) from None
         raise
+    flush_entry(path.parent)
     if old.is_dir() and not old.is_symlink():
-        shutil.rmtree(old)
+        shutil.rmtree(old, ignore_errors=True)
     else:
         old.unlink(missing_ok=True)
 

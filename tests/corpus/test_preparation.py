@@ -229,7 +229,10 @@ def test_damage_is_repaired(corpus, prepared, tmp_path):
             r"inputs: .*'b.jsonl', \d+\]\], .* has \[\['a.txt', \d+\]\]",
         ),
         ({"tokenizer": {"lowercase": False}}, "tokenizer: .*'lowercase': True.*'lowercase': False"),
-        ({"tokenizer": {"mask_token": "[UNK]"}}, r"tokenizer: .*'mask_token': '\[MASK\]'.*'mask_token': '\[UNK\]'"),
+        (
+            {"tokenizer": {"mask_token": "[UNK]"}},
+            r"tokenizer: .*'mask_token': '\[MASK\]'.*'mask_token': '\[UNK\]'",
+        ),
     ],
 )
 def test_another_corpus_is_refused(corpus, prepared, change, difference):
