@@ -76,6 +76,8 @@ def test_tokens_and_boundaries(prepared):
     tokens = np.concatenate([corpus.tokens(document) for document in range(120)])
     assert manifest["tokens"] == len(tokens)
     assert 0 < manifest["unknown_tokens"] == (tokens == 1).sum()
+    singles = sum(len(document) == 1 for document in DOCUMENTS)
+    assert 0 < manifest["single_sentence_documents"] == singles < 60
 
 
 @pytest.mark.parametrize("format", ["sentences", "jsonl", "files"])
@@ -444,6 +446,7 @@ def test_documents_are_kept_up_to_a_limit(prepared, monkeypatch):
     corpus = open_corpus(prepared)
     for document in [*range(20), 3, 3, 19, 0]:
         assert corpus.tokens(document).tolist() == wanted[document]
+        assert [*corpus._cache][-1:] == [document] or not corpus._cache, "the oldest goes"
         assert corpus._cached_bytes == sum(array.nbytes for array in corpus._cache.values()) <= 100
     monkeypatch.setattr(shard_reader, "CACHE_BYTES", 1 << 20)
     monkeypatch.setattr(corpus, "_unpack_document", None)  # not read again

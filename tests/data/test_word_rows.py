@@ -62,6 +62,12 @@ def test_wrong_rows(x, y, error):
         read_word_rows(x, y)
 
 
+def test_wrong_weights():
+    for x, y in ((WORDS, TAGS), ({"token_ids": np.ones((2, 3), int)}, np.zeros((2, 3), int))):
+        with pytest.raises(ValueError, match="at least 0, got -1.0 at row 1"):
+            read_word_rows(x, y, [1.0, -1.0])
+
+
 def test_shapes_of_packed_arrays():
     packed = {"token_ids": np.ones((2, 4), "int32")}
     labels = np.zeros((2, 4), int)
