@@ -40,10 +40,6 @@ class CorpusFolder:
     def __str__(self) -> str:
         return self.path
 
-    def name(self, file: str) -> str:
-        """The path of a file, for messages."""
-        return f"{self.path}/{file}"
-
     def exists(self, file: str) -> bool:
         """Whether there is a file."""
         return self._files.isfile(self._join(file))

@@ -9,9 +9,7 @@ import zlib
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import format_of, is_blank, open_file
 from keras_bert_suite.corpus.sentence_splitter import split_sentences
-
-#: How many keys of a JSON object a message lists, and how many characters of each key.
-KEYS_LISTED, KEY_CHARACTERS = 8, 40
+from keras_bert_suite.files.messages import list_names
 
 
 def read_documents(corpus_slice, options, faults):
@@ -84,7 +82,7 @@ class _PartReader:
         try:
             yield from read()
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            self._faults.add(self._name, None, "gzip", f" cannot be unpacked: {error}.")
+            self._faults.add(self._name, None, f" cannot be unpacked: {error}.")
             self._faults.documents += 1
 
     def _read_file(self):
@@ -154,7 +152,7 @@ class _PartReader:
                 f" is not {encoding.upper()}: byte 0x{data[error.start]:02x} at offset {place:,}, "
                 f"{error.reason}."
             )
-            self._faults.add(self._name, place, "encoding", reason)
+            self._faults.add(self._name, place, reason)
 
     def _parse_text(self, line, offset):
         """The text of a line of JSON; None if it cannot be read."""
@@ -168,21 +166,13 @@ class _PartReader:
             reason = f" is not JSON: {error}."
             if isinstance(error, json.JSONDecodeError):
                 reason = f" is not JSON: {error.msg} (character {error.pos + 1})."
-            self._faults.add(self._name, offset, "json", reason)
+            self._faults.add(self._name, offset, reason)
             return None
         key = self._options.text_key
         if isinstance(document, dict) and isinstance(document.get(key), str):
             return document[key]
-        reason = f": wanted an object with a string under {key!r}, got {_explain(document, key)}."
-        self._faults.add(self._name, offset, "text", reason)
-
-
-def _explain(document, text_key):
-    """Describes a JSON value that has no text under the key."""
-    if not isinstance(document, dict):
-        return f"a {type(document).__name__}"
-    if text_key in document:
-        return f"a {type(document[text_key]).__name__} under it"
-    keys = [repr(key[:KEY_CHARACTERS]) for key in list(document)[:KEYS_LISTED]]
-    more = [f"{len(document) - len(keys)} more"] if len(document) > len(keys) else []
-    return f"an object with the keys {', '.join([*keys, *more])}" if keys else "an empty object"
+        got = f"a {type(document).__name__}"
+        if isinstance(document, dict):
+            got = f"an object with the keys [{list_names(document)}]"
+        reason = f": wanted an object with a string under {key!r}, got {got}."
+        self._faults.add(self._name, offset, reason)

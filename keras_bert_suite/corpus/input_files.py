@@ -138,7 +138,6 @@ def plan_slices(folder, names, format, slice_bytes, encoding="utf-8"):
     Returns:
         list of `CorpusSlice`. Together they have every byte of the files once, in order.
     """
-    format_of("", format)
     if slice_bytes < 1:
         raise ValueError(f"`slice_bytes` must be at least 1. Received: {slice_bytes}.")
     slices, parts, size = [], [], 0
@@ -210,16 +209,13 @@ def _find_encoding(name):
     try:
         found = codecs.lookup(name).name
         found = "utf-8" if found == "utf-8-sig" else found
-        line_end = "\n".encode(found)
+        is_fit = "\n".encode(found) == b"\n"
     except (LookupError, UnicodeError):
+        is_fit = False
+    if not is_fit:
         raise ValueError(
-            "`encoding` must be one that Python knows, such as 'utf-8', 'gb18030' or 'cp1252'. "
-            f"Received: {name!r}."
-        ) from None
-    if line_end != b"\n":
-        raise ValueError(
-            f"`encoding` must end a line with the byte 0x0a, where files are cut. Received: "
-            f"{name!r}, which ends it with 0x{line_end.hex()}. Convert the files to UTF-8, for "
-            f"example with iconv -f {name} -t utf-8."
+            "`encoding` must be one that Python knows and that ends a line with the byte 0x0a, "
+            f"such as 'utf-8', 'gb18030' or 'cp1252'. Received: {name!r}. Convert other files to "
+            "UTF-8, for example with iconv."
         )
     return found

@@ -10,6 +10,7 @@ from typing import Any
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.corpus.faults import Faults
 from keras_bert_suite.corpus.input_files import InputOptions
 from keras_bert_suite.corpus.preparation_plan import plan_corpus
@@ -38,7 +39,7 @@ def prepare_corpus(
     NumPy and ArrayRecord. The same call continues a run that was stopped or killed. It keeps the
     shards that are finished and intact.
 
-    The whole input is read once before the first shard is written, so that one error can list all
+    The whole input is read once before the first shard is written, so that one error can list the
     documents that cannot be read.
 
     ```python
@@ -73,7 +74,7 @@ def prepare_corpus(
         "replaced_texts" (lines or files in which `errors` replaced bytes).
 
     Raises:
-        ValueError: if documents cannot be read, naming the first places in each file, see
+        ValueError: if documents cannot be read, naming the first twenty places, see
             `read_documents`; or if `output` has a corpus made in another way, naming the
             difference.
         FileNotFoundError: if there is no input.
@@ -81,8 +82,7 @@ def prepare_corpus(
         BlockingIOError: if another run writes to `output`.
         RuntimeError: if a worker process is killed.
     """
-    if workers < 1:
-        raise ValueError(f"`workers` must be at least 1. Received: workers={workers}.")
+    check_integer("workers", workers, at_least=1)
     options = InputOptions(format, text_key, encoding, errors, on_error)
     with plan_corpus(inputs, tokenizer, output, slice_bytes, options) as plan:
         report = _Progress(plan, progress or (lambda done, kept, total: None))

@@ -17,6 +17,7 @@ from keras_bert_suite.files.atomic_file import (
     write_sealed_json,
 )
 from keras_bert_suite.files.folder_lock import LOCK_FILE, lock_folder
+from keras_bert_suite.files.messages import reading, shorten
 from keras_bert_suite.tokenizers import TOKENIZERS, WordPieceTokenizer
 
 #: The version of the shards. It is increased when the same input gives other shards.
@@ -103,8 +104,8 @@ def list_faults(manifest, inputs):
     """
     faults = Faults()
     for summary in manifest["shards"]:
-        if "faults" in summary:
-            faults.update(Faults.from_json(summary["faults"]))
+        if "unread" in summary:
+            faults.update(Faults(**summary["unread"]))
     return faults.describe(find_files(inputs)[0])
 
 
@@ -185,30 +186,13 @@ def _has_shards(output):
 
 def _check_same(output, description):
     """Raises unless the folder has the corpus of `description`, finished or not."""
-    file = output / PLAN_FILE
-    try:
-        found = parse_json(file.read_bytes())
-    except ValueError as error:
-        raise ValueError(
-            f"{file} is damaged: it {error}. Restore it, or write to another folder."
-        ) from None
+    with reading(output / PLAN_FILE):
+        found = parse_json((output / PLAN_FILE).read_bytes())
     found["tokenizer_class"] = tokenizer_class_of(found).__name__
     for key, wanted in description.items():
         if found.get(key) != wanted:
-            had, has = _show_difference(found.get(key), wanted)
+            had, has = shorten(found.get(key), 400), shorten(wanted, 400)
             raise ValueError(
-                f"{output} holds a corpus made with {key} {had}, and this run has {has}. Write to "
-                "another folder, or remove that one."
+                f"{output} holds a corpus made with another {key}: {had}, and this run has {has}. "
+                "Write to another folder, or remove that one."
             )
-
-
-def _show_difference(found, wanted):
-    """Two str of the values. Of two lists or dicts, the first entries that differ."""
-    if isinstance(found, dict) and isinstance(wanted, dict):
-        found, wanted = list(found.items()), list(wanted.items())
-    if isinstance(found, list) and isinstance(wanted, list):
-        for index in range(max(len(found), len(wanted))):
-            pair = found[index : index + 1], wanted[index : index + 1]
-            if pair[0] != pair[1]:
-                return [f"{list(side[0])}" if side else "no more" for side in pair]
-    return repr(found), repr(wanted)

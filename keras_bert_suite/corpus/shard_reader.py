@@ -3,7 +3,6 @@
 import collections
 import contextlib
 import threading
-from concurrent.futures import Future
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,9 @@ from keras_bert_suite.files.npz_file import read_integers
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
+
+#: The reason for a message.
+OTHER_CONTENT = "its size or SHA-256 is not the one in the manifest"
 
 #: Operating systems let a process open some 1,000 files.
 MAX_OPEN_SHARDS = 512
@@ -50,7 +52,7 @@ class ShardedCorpus(TokenCorpus):
     def __init__(self, path: PathLike) -> None:
         self._folder = CorpusFolder(path)
         self.manifest = read_manifest(path)
-        with reading(self._folder.name(MANIFEST_FILE)):
+        with reading(f"{self._folder}/{MANIFEST_FILE}"):
             shards = self.manifest["shards"]
             described = {
                 shard_name(number, kind): {"bytes": file["bytes"], "sha256": file["sha256"]}
@@ -64,7 +66,8 @@ class ShardedCorpus(TokenCorpus):
         sizes = self._folder.list_sizes()
         for file, wanted in described.items():
             if sizes.get(file) != wanted["bytes"]:
-                raise _damaged(self._folder, file, _explain(self._folder, file, wanted))
+                reason = f"it has {sizes.get(file, 'no')} bytes, wanted {wanted['bytes']}"
+                raise _damaged(self._folder, file, reason)
         self._open_shards: collections.OrderedDict[int, Any] = collections.OrderedDict()
         self._cache: collections.OrderedDict[Any, np.ndarray] = collections.OrderedDict()
         self._cached_bytes = 0
@@ -116,24 +119,26 @@ class ShardedCorpus(TokenCorpus):
 
     def _open_shard(self, shard):
         """The reader of a shard, and how many tokens each of its documents has."""
-        with self._lock:
-            opened = self._open_shards.get(shard)
-            is_first = opened is None
-            if is_first:
-                self._open_shards[shard] = opened = Future()
-                if len(self._open_shards) > MAX_OPEN_SHARDS:
-                    self._open_shards.popitem(last=False)
-            self._open_shards.move_to_end(shard)
-        # A thread that needs no new shard continues: a remote shard is copied first.
-        if is_first:
-            try:
-                with self._opening:  # Not every file system of fsspec may be read by two threads.
-                    opened.set_result((self._open_tokens(shard), self._sum_lengths(shard)))
-            except BaseException as error:
-                opened.set_exception(error)
+        opened = self._find_open_shard(shard)
+        if opened is not None:
+            return opened
+        # Not every file system of fsspec may be read by two threads. A thread that needs no new
+        # shard continues meanwhile.
+        with self._opening:
+            opened = self._find_open_shard(shard)
+            if opened is None:
+                opened = self._open_tokens(shard), self._sum_lengths(shard)
                 with self._lock:
-                    self._open_shards.pop(shard, None)
-        return opened.result()
+                    self._open_shards[shard] = opened
+                    if len(self._open_shards) > MAX_OPEN_SHARDS:
+                        self._open_shards.popitem(last=False)
+        return opened
+
+    def _find_open_shard(self, shard):
+        with self._lock:
+            if shard in self._open_shards:
+                self._open_shards.move_to_end(shard)
+            return self._open_shards.get(shard)
 
     def _open_tokens(self, shard):
         from array_record.python.array_record_module import ArrayRecordReader
@@ -142,7 +147,7 @@ class ShardedCorpus(TokenCorpus):
         summary = self.manifest["shards"][shard]
         with self._folder.copy(file) as path:
             if self._folder.is_remote and not is_intact(path, summary["files"]["tokens"]):
-                raise _damaged(self._folder, file, "its copy has another SHA-256")
+                raise _damaged(self._folder, file, OTHER_CONTENT)
             reader = ArrayRecordReader(str(path), READER_OPTIONS, file_reader_buffer_size=1 << 16)
             # The reader opens a missing file, or a file that is cut short, without an error. It has
             # no records then.
@@ -162,8 +167,8 @@ class ShardedCorpus(TokenCorpus):
         file, summary = shard_name(shard, "lengths"), self.manifest["shards"][shard]
         content, described = self._folder.read(file), summary["files"]["lengths"]
         if describe_content(content) != described:
-            raise _damaged(self._folder, file, _explain(self._folder, file, described))
-        arrays = read_integers(self._folder.name(file), content, names)
+            raise _damaged(self._folder, file, OTHER_CONTENT)
+        arrays = read_integers(f"{self._folder}/{file}", content, names)
         if len(arrays[-1]) != summary["documents"]:
             reason = f"it has {len(arrays[-1])} documents, wanted {summary['documents']}"
             raise _damaged(self._folder, file, reason)
@@ -204,7 +209,7 @@ def verify_corpus(path: PathLike) -> None:
         for kind, description in summary["files"].items():
             file = shard_name(number, kind)
             if not folder.exists(file) or folder.describe(file) != description:
-                raise _damaged(folder, file, _explain(folder, file, description))
+                raise _damaged(folder, file, OTHER_CONTENT)
     _check_vocabulary(folder, manifest)
 
 
@@ -264,26 +269,15 @@ def read_tokenizer(path: PathLike, *others: PathLike) -> TextTokenizer:
 
 def _check_vocabulary(folder, manifest):
     """Raises unless the files of the tokenizer are intact."""
-    with reading(folder.name(MANIFEST_FILE)):
+    with reading(f"{folder}/{MANIFEST_FILE}"):
         names, wanted = tokenizer_class_of(manifest).asset_names, manifest["vocabulary_sha256"]
-    for name in names:
-        if not folder.exists(name):
-            raise _damaged(folder, name, "it is missing")
-    if hash_vocabulary(folder.read(name) for name in names) != wanted:
-        raise _damaged(folder, " or ".join(names), f"its SHA-256 is not {wanted}")
-
-
-def _explain(folder, file, wanted):
-    """How a file differs from its description."""
-    if not folder.exists(file):
-        return "it is missing"
-    found = folder.describe(file)
-    what = "bytes" if found["bytes"] != wanted["bytes"] else "sha256"
-    return f"its {what} are {found[what]}, wanted {wanted[what]}"
+    intact = all(map(folder.exists, names))
+    if not intact or hash_vocabulary(map(folder.read, names)) != wanted:
+        raise _damaged(folder, " or ".join(names), OTHER_CONTENT)
 
 
 def _damaged(folder, file, reason):
     return ValueError(
-        f"{folder.name(file)} is damaged: {shorten(reason, 400)}. Restore the file, or prepare the "
+        f"{folder}/{file} is damaged: {shorten(reason, 400)}. Restore the file, or prepare the "
         "corpus again with the same arguments: it replaces damaged shards and keeps the others."
     )

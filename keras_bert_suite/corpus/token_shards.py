@@ -12,6 +12,7 @@ A shard has three files:
 """
 
 import contextlib
+import dataclasses
 import hashlib
 import itertools
 import os
@@ -139,7 +140,7 @@ class ShardWriter:
             "single_sentence_documents": sum(len(document) == 1 for document in lengths),
             "skipped_documents": faults.documents,
             "replaced_texts": faults.replaced_texts,
-            **({"faults": faults.to_json()} if faults else {}),
+            **({"unread": dataclasses.asdict(faults)} if faults else {}),
         }
 
     def _tokenize(self, documents):

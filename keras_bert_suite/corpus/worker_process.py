@@ -6,14 +6,12 @@ imports Keras with NumPy as its backend and hides TensorFlow, so it starts in ha
 as soon as its parent ends.
 """
 
+import contextlib
 import os
 import pickle
-import queue
 import signal
 import subprocess
 import sys
-import threading
-import traceback
 
 #: What the process runs. A thread ends it with its parent, also while it imports Keras: it would
 #: hold the lock of a folder for seconds otherwise. KerasHub would import TensorFlow where it is
@@ -98,30 +96,13 @@ def serve_calls():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # Printed text must not come between the replies.
-    requests = queue.SimpleQueue()
-    threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
-    function = requests.get()
-    while True:
-        arguments = requests.get()
-        try:
-            reply = function(*arguments), None
-        except (ValueError, OSError) as error:
-            reply = None, error
-        try:
+    function = pickle.load(sys.stdin.buffer)
+    with contextlib.suppress(EOFError, BrokenPipeError):  # The parent has ended.
+        while True:
+            arguments = pickle.load(sys.stdin.buffer)
+            try:
+                reply = function(*arguments), None
+            except (ValueError, OSError) as error:
+                reply = None, error
             pickle.dump(reply, replies)
             replies.flush()
-        except BrokenPipeError:
-            os._exit(1)  # The parent has ended. Closing the pipe would fail again.
-
-
-def _read_requests(requests):
-    """Hands on the requests of the parent. Ends this process at once when the parent ends."""
-    try:
-        while True:
-            requests.put(pickle.load(sys.stdin.buffer))
-    except EOFError:
-        os._exit(0)
-    except BaseException:
-        traceback.print_exc()
-        sys.stderr.flush()
-        os._exit(1)

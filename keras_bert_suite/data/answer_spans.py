@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from keras_bert_suite.data.rows import as_array, name_columns
+from keras_bert_suite.data.rows import as_array, leave_tensorflow, name_columns
 from keras_bert_suite.data.squad import describe_misplaced
-from keras_bert_suite.data.word_rows import as_column
 from keras_bert_suite.tokenizers.text_inputs import decode_text
 
 #: The span of a question without an answer.
@@ -97,26 +96,25 @@ def check_token_spans(labels, shape):
 
 def _read_rows(labels, num_rows):
     """Labels as a list of N entries."""
-    labels = name_columns(labels)
-    if hasattr(labels, "numpy"):  # an eager tensor of TensorFlow or PyTorch
-        labels = as_array(labels)
+    labels = leave_tensorflow(name_columns(labels))
     if isinstance(labels, dict):
         if not {"text", "answer_start"} <= labels.keys():
             raise ValueError(
                 f"Labels have the columns {', '.join(map(str, labels))}, wanted 'text' and "
                 "'answer_start', or an entry for each question: " + _FORMS + "."
             )
-        columns = [list(as_column(_to_rows(labels[name]))) for name in ("text", "answer_start")]
-        _check_number([len(column) for column in columns], num_rows)
-        return [{"text": text, "answer_start": start} for text, start in zip(*columns, strict=True)]
-    if _are_two_columns(labels):
-        columns = [np.asarray(_to_rows(column)) for column in labels]
-        _check_number([len(column) for column in columns], num_rows)
-        return list(zip(*(column.tolist() for column in columns), strict=True))
-    if isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
+        columns = zip(labels["text"], labels["answer_start"], strict=True)
+        rows = [{"text": text, "answer_start": start} for text, start in columns]
+    elif _are_two_columns(labels):
+        rows = list(zip(*(as_array(column).tolist() for column in labels), strict=True))
+    elif isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
         raise ValueError(f"Wanted a label for each question, got {str(labels)[:40]!r}: {_FORMS}.")
-    rows = list(as_column(labels))
-    _check_number([len(rows)], num_rows)
+    else:
+        rows = list(labels)
+    if len(rows) != num_rows:
+        raise ValueError(
+            f"Wanted a label for each of {num_rows} questions, got {len(rows)}: {_FORMS}."
+        )
     return rows
 
 
@@ -129,20 +127,6 @@ def _are_two_columns(labels):
     return all(hasattr(column, "ndim") and column.ndim == 1 for column in labels) and (
         isinstance(labels, tuple) or all(hasattr(column, "detach") for column in labels)
     )
-
-
-def _to_rows(column):
-    if hasattr(column, "to_list"):  # a ragged tensor of TensorFlow, or a pandas Series
-        return column.to_list()
-    return as_array(column) if hasattr(column, "numpy") else column
-
-
-def _check_number(numbers, num_rows):
-    if set(numbers) != {num_rows}:
-        raise ValueError(
-            f"Wanted a label for each of {num_rows} questions, got "
-            f"{' and '.join(map(str, numbers))}: {_FORMS}."
-        )
 
 
 def _read_spans(row, context, number):

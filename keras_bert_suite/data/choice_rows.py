@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.data.rows import Rows, as_array, name_columns, read_labels, read_texts
+from keras_bert_suite.data.rows import Rows, leave_tensorflow, name_columns, read_labels, read_texts
 from keras_bert_suite.data.word_rows import as_column
 
 _FORMS = (
@@ -29,6 +29,7 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
         ValueError: if `x` has another form, the rows have different numbers of endings, or a label
             is not the index of an ending, naming the row.
     """
+    x, y, sample_weight = leave_tensorflow((x, y, sample_weight))
     columns = name_columns(x)
     if isinstance(columns, list) and not columns:
         columns = ([], [])
@@ -43,12 +44,12 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
         columns = tuple(columns[name] for name in input_names)
     if not isinstance(columns, (tuple, list)) or len(columns) != 2:
         raise ValueError(f"Wanted {_FORMS}, got x of type {type(x).__name__}.")
-    prompts = read_texts(_leave_tensorflow(columns[0]), input_names[0])
-    endings = _read_endings(_leave_tensorflow(columns[1]), len(prompts), input_names[1])
+    prompts = read_texts(columns[0], input_names[0])
+    endings = _read_endings(columns[1], len(prompts), input_names[1])
     rows = Rows.read((prompts, *endings), None, sample_weight)
     if y is None:
         return rows
-    return Rows(rows.inputs, check_choices(y, len(prompts), len(endings)), rows.weights)
+    return Rows(rows.inputs, _check_choices(y, len(prompts), len(endings)), rows.weights)
 
 
 def check_collated_endings(x, input_names):
@@ -65,24 +66,15 @@ def check_collated_endings(x, input_names):
     if isinstance(prompts, tuple) and isinstance(endings, list):
         if endings and isinstance(endings[0], tuple):
             raise ValueError(
-                "A row of endings in a batch must be a list, got a tuple. The `default_collate` of "
-                "PyTorch makes such tuples, of the first endings of all rows and so on. Pass the "
-                "DataLoader a `collate_fn` that returns a list of prompts and a list of the lists "
-                "of their endings, and a list of labels."
+                "A row of endings in a batch must be a list, got a tuple, as `default_collate` of "
+                "PyTorch makes it of the first endings of all rows. Pass the DataLoader a "
+                "`collate_fn` that returns a list of prompts and a list of lists of endings."
             )
 
 
-def check_choices(labels, num_rows, num_choices):
-    """Checks the indices of right endings.
-
-    Returns:
-        int32 (N,).
-
-    Raises:
-        ValueError: if the labels are not N integers, or a label is not in [0, `num_choices`),
-            naming the row.
-    """
-    labels = read_labels(_leave_tensorflow(labels))
+def _check_choices(labels, num_rows, num_choices):
+    """The indices of right endings, int32 (N,)."""
+    labels = read_labels(labels)
     if not labels.size and not num_rows:
         return labels.astype("int32")  # NumPy makes float64 of an empty list.
     if labels.shape != (num_rows,) or labels.dtype.kind not in "iu":
@@ -101,8 +93,6 @@ def check_choices(labels, num_rows, num_choices):
 
 def _read_endings(column, num_rows, name):
     """K object arrays (N,) of str: all first endings, all second endings and so on."""
-    if isinstance(column, (str, bytes)):
-        raise ValueError(f"Wanted {_FORMS}, got the string {column[:40]!r} for {name!r}.")
     rows = as_column(column)
     for number, row in enumerate(rows):
         if isinstance(row, (str, bytes)) or not hasattr(row, "__len__"):
@@ -131,13 +121,9 @@ def _check_packed_rows(rows):
         )
     if rows.labels is None:
         return rows
-    labels = check_choices(rows.labels, *np.shape(array)[:2])
+    labels = _check_choices(rows.labels, *np.shape(array)[:2])
     return Rows(rows.inputs, labels, rows.weights)
 
 
 def _are_arrays(columns):
     return all(np.ndim(column) == 3 for column in columns.values())
-
-
-def _leave_tensorflow(values):
-    return as_array(values) if hasattr(values, "numpy") else values

@@ -4,6 +4,7 @@ import numbers
 
 import numpy as np
 
+from keras_bert_suite.data.label_tensors import encode_tensor
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
@@ -58,9 +59,6 @@ def weight_rows(labels, weights):
         float32 (B,), a NumPy array, or a tensor for a tensor.
     """
     if is_tf_tensor(labels):
-        import tensorflow as tf
-
-        ids = labels if labels.shape.rank == 1 else tf.argmax(labels, axis=-1)
-        return tf.gather(tf.constant(weights), ids)
+        return encode_tensor(lambda array: weight_rows(array, weights), labels, "float32", (None,))
     labels = np.asarray(labels)
     return weights[labels if labels.ndim == 1 else labels.argmax(axis=-1)]

@@ -23,11 +23,6 @@ def score_entities(true_tags, predicted_tags):
         ValueError: if true and predicted tags have different numbers of sentences, or of words in
             a sentence.
     """
-    if len(true_tags) != len(predicted_tags):
-        raise ValueError(
-            f"Wanted the tags of the same sentences, got {len(true_tags)} and "
-            f"{len(predicted_tags)} sentences."
-        )
     for row, (wanted, got) in enumerate(zip(true_tags, predicted_tags, strict=True)):
         if len(wanted) != len(got):
             raise ValueError(

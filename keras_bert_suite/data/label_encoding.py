@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from keras_bert_suite.data.label_matrices import check_matrix, check_matrix_tensor, list_names
+from keras_bert_suite.data.label_tensors import encode_tensor
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
@@ -19,7 +19,7 @@ def order_label_columns(labels, label_names):
         on, a DataFrame of C columns is returned as it is, too.
 
     Raises:
-        ValueError: if the columns are not the label names, naming the columns that differ.
+        ValueError: if the columns are not the label names, naming both.
     """
     columns = list(getattr(labels, "columns", ()))
     are_names = len(columns) > 1 and all(isinstance(column, str) for column in columns)
@@ -27,14 +27,9 @@ def order_label_columns(labels, label_names):
     if not are_names or (list(label_names) == numbers and len(columns) == len(label_names)):
         return labels
     if len(columns) != len(label_names) or set(columns) != set(label_names):
-        missing = [name for name in label_names if name not in columns]
-        further = [name for name in columns if name not in label_names]
-        repeated = [name for name in dict.fromkeys(columns) if columns.count(name) > 1]
-        faults = {"misses": missing, "also has": further, "repeats": repeated}
-        found = ", and ".join(f"{verb} {list_names(f)}" for verb, f in faults.items() if f)
         raise ValueError(
             "The columns of a DataFrame of labels must be the label names, "
-            f"{list_names(label_names)}. This DataFrame {found}. Rename or select its columns, "
+            f"{list_names(label_names)}, got {list_names(columns)}. Rename or select its columns, "
             "or pass labels.to_numpy() to read them in their order."
         )
     return labels[list(label_names)].to_numpy()
@@ -61,7 +56,9 @@ def encode_labels(labels, label_names):
             the error is `tf.errors.InvalidArgumentError`.
     """
     if is_tf_tensor(labels):
-        return _encode_tensor(labels, label_names)
+        is_matrix = labels.shape.rank == 2 and labels.shape[1] != 1
+        kind = ("float32", (None, len(label_names))) if is_matrix else ("int32", (None,))
+        return encode_tensor(lambda array: encode_labels(array, label_names), labels, *kind)
     if hasattr(labels, "detach"):
         labels = labels.detach().cpu()
     labels = np.asarray(labels)
@@ -186,44 +183,38 @@ def _is_missing(label):
 
 def _check_soft_labels(labels, label_names):
     if labels.dtype.kind not in "biuf" or labels.shape[1:] != (len(label_names),):
-        raise ValueError(_wrong_matrix(labels.dtype, labels.shape, len(label_names)))
-    return check_matrix(
-        labels,
-        lambda number, row, column: (
-            f"One-hot and soft labels are numbers in [0, 1], got {number} at row {row}, class "
-            f"{column}. Correct the row, or pass a class id or name for each row."
-        ),
-    )
+        raise ValueError(
+            "Labels of classes must be an id or a name for each row, or one-hot or soft labels of "
+            f"the shape (N, {len(label_names)}), got {labels.dtype} of shape {labels.shape}. For "
+            "several labels of a row, build the task with "
+            "problem_type='multi_label_classification'."
+        )
+    return check_matrix(labels)
 
 
-def _wrong_matrix(dtype, shape, num_classes):
-    return (
-        "Labels of classes must be an id or a name for each row, or one-hot or soft labels of the "
-        f"shape (N, {num_classes}), got {dtype} of shape {tuple(shape)}. For several labels of a "
-        "row, build the task with problem_type='multi_label_classification'."
-    )
+def check_matrix(labels):
+    """Checks that all numbers of a matrix of labels are in [0, 1].
+
+    Args:
+        labels: array of numbers (N, C).
+
+    Returns:
+        float32 (N, C).
+
+    Raises:
+        ValueError: if a number is out of [0, 1], naming it, its row and its class.
+    """
+    wrong = np.argwhere(~((labels >= 0) & (labels <= 1)))
+    if len(wrong):
+        row, column = wrong[0]
+        raise ValueError(
+            f"A matrix of labels has numbers in [0, 1], got {labels[row, column]} at row {row}, "
+            f"class {column}. Correct the row, or pass label names instead of numbers."
+        )
+    return labels.astype("float32")
 
 
-def _encode_tensor(labels, label_names):
-    import tensorflow as tf
-
-    if labels.shape.rank == 2 and labels.shape[1] == 1:
-        labels = labels[:, 0]
-    num_classes = len(label_names)
-    if labels.shape.rank is not None and labels.shape.rank > 1:
-        is_matrix = isinstance(labels, tf.Tensor) and labels.shape.rank == 2
-        if not is_matrix or labels.dtype == tf.string or labels.shape[1] not in (None, num_classes):
-            raise ValueError(_wrong_matrix(labels.dtype.name, labels.shape, num_classes))
-        return check_matrix_tensor(labels, num_classes)
-    if labels.dtype == tf.string:
-        matches = tf.equal(labels[..., None], tf.constant(list(label_names)))
-        known = tf.reduce_any(matches, axis=-1)
-        wanted = f"one of {list_names(label_names)}"
-        ids = tf.argmax(matches, axis=-1, output_type="int32")
-    else:
-        ids = tf.cast(labels, "int32")
-        known = (ids >= 0) & (ids < num_classes) & (tf.cast(ids, labels.dtype) == labels)
-        wanted = f"a whole number in [0, {num_classes})"
-    message = [f"A label is not {wanted}:", tf.boolean_mask(labels, ~known)]
-    with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(known), message)]):
-        return tf.identity(ids)
+def list_names(label_names):
+    """The first twenty names, as text for a message."""
+    names = list(map(repr, label_names[:20]))
+    return ", ".join(names + ["..."] * (len(label_names) > 20))

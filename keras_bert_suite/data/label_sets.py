@@ -1,10 +1,12 @@
 """Turns sets of labels into a 0/1 matrix. A text may have several labels, or none."""
 
+import functools
 import numbers
 
 import numpy as np
 
-from keras_bert_suite.data.label_matrices import check_matrix, check_matrix_tensor, list_names
+from keras_bert_suite.data.label_encoding import check_matrix, list_names
+from keras_bert_suite.data.label_tensors import encode_tensor
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
@@ -41,11 +43,10 @@ def read_batch_of_label_sets(labels):
         isinstance(row, tuple) or hasattr(row, "__array__") for row in labels
     ):
         raise ValueError(
-            "The labels of a batch must be a list of lists or an array (B, C), got a "
-            f"{type(labels).__name__} of {type(labels[0]).__name__}. Datasets of Grain and of "
-            "PyTorch make such batches of rows whose labels are lists: the first labels of all "
-            "rows, then the second labels. Give each row an array of C zeros and ones, or batch "
-            "the rows with a function of your own that returns a list of lists."
+            "The labels of a batch must be a list of lists or an array (B, C), got a list of "
+            f"{type(labels[0]).__name__}. Grain and PyTorch batch lists so: the first labels of "
+            "all rows, then the second. Give each row an array of C zeros and ones, or batch the "
+            "rows with a function that returns a list of lists."
         )
     return read_label_sets(labels)
 
@@ -72,19 +73,15 @@ def encode_label_sets(labels, label_names):
             a TensorFlow graph the error is `tf.errors.InvalidArgumentError`.
     """
     if is_tf_tensor(labels):
-        return _encode_tensor(labels, label_names)
+        shape = (None, len(label_names))
+        encode = functools.partial(encode_label_sets, label_names=label_names)
+        return encode_tensor(encode, labels, "float32", shape)
     num_classes = len(label_names)
     if not len(labels):
         return np.zeros((0, num_classes), "float32")
     matrix = _find_matrix(labels, num_classes)
     if matrix is not None:
-        return check_matrix(
-            matrix,
-            lambda number, row, column: (
-                f"Labels of {num_classes} numbers a row are 0 or 1 for each label, got {number} at "
-                f"row {row}, label {column}. If the numbers are label ids, pass names."
-            ),
-        )
+        return check_matrix(matrix)
     id_of = {name: i for i, name in enumerate(label_names)}
     id_of.update({i: i for i in range(num_classes)})
     encoded = np.zeros((len(labels), num_classes), "float32")
@@ -93,7 +90,7 @@ def encode_label_sets(labels, label_names):
             raise ValueError(
                 f"The labels of a row must be a list of labels, got {str(names)[:40]!r} "
                 f"({type(names).__name__}) at row {row}. Put a single label in a list, and pass an "
-                f"empty list for no label. {_describe(label_names)}"
+                "empty list for no label."
             )
         for name in names:
             name = name.decode("utf-8", "replace") if isinstance(name, bytes) else name
@@ -101,7 +98,7 @@ def encode_label_sets(labels, label_names):
                 raise ValueError(
                     f"Label {str(name)[:40]!r} at row {row} is neither one of the labels "
                     f"{list_names(label_names)} nor a label id. Correct it, or build the "
-                    f"classifier with `label_names` that include it. {_describe(label_names)}"
+                    "classifier with `label_names` that include it."
                 )
             encoded[row, id_of[name]] = 1.0
     return encoded
@@ -154,54 +151,9 @@ def _find_matrix(labels, num_classes):
     if labels.ndim != 2 or labels.dtype.kind not in "biuf":
         return None
     if labels.shape[1] != num_classes:
-        raise ValueError(_wrong_width(labels.shape, num_classes))
-    return labels
-
-
-def _wrong_width(shape, num_classes):
-    return (
-        f"An array of numbers must have a column for each of the {num_classes} labels, with 1 for "
-        f"each label of the row, got {shape[1]} columns. Correct the array, or pass label ids as a "
-        "list of lists."
-    )
-
-
-def _encode_tensor(labels, label_names):
-    import tensorflow as tf
-
-    num_classes = len(label_names)
-    is_ragged = isinstance(labels, tf.RaggedTensor)
-    if not is_ragged and labels.dtype != tf.string and labels.shape.rank == 2:
-        if labels.shape[1] not in (None, num_classes):
-            raise ValueError(_wrong_width(labels.shape, num_classes))
-        return check_matrix_tensor(labels, num_classes)
-    if labels.shape.rank != 2:
         raise ValueError(
-            f"Wanted a tensor (B, {num_classes}) of 0 and 1, or a tensor (B, None) of labels, such "
-            f"as a tf.RaggedTensor, got a tensor of shape {labels.shape}."
+            f"An array of numbers must have a column for each of the {num_classes} labels, with 1 "
+            f"for each label of the row, got {labels.shape[1]} columns. Correct the array, or pass "
+            "label ids as a list of lists."
         )
-    if not is_ragged:
-        labels = tf.RaggedTensor.from_tensor(labels)
-    values = labels.flat_values
-    if values.dtype == tf.string:
-        matches = tf.equal(values[:, None], tf.constant(list(label_names)))
-    else:
-        matches = tf.equal(
-            tf.cast(values, "float32")[:, None], tf.range(num_classes, dtype="float32")
-        )
-    known = tf.reduce_any(matches, axis=-1)
-    message = [
-        f"A label is neither one of {list_names(label_names)} nor a label id:",
-        tf.boolean_mask(values, ~known),
-    ]
-    with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(known), message)]):
-        matches = tf.cast(matches, "float32")
-    sums = tf.math.unsorted_segment_sum(matches, labels.value_rowids(), labels.nrows())
-    return tf.minimum(sums, 1.0)
-
-
-def _describe(label_names):
-    return (
-        f"Wanted for each row a list of label names, or {len(label_names)} numbers, 1 for each of "
-        "its labels."
-    )
+    return labels

@@ -1,8 +1,8 @@
 """Makes batches for `fit` of rows in memory."""
 
-import numbers
-
 import grain
+
+from keras_bert_suite.argument_checks import check_integer
 
 
 class RowBatches(grain.MapDataset):
@@ -20,10 +20,7 @@ class RowBatches(grain.MapDataset):
 
     def __init__(self, rows, batch_size, order, trains=True):
         super().__init__()
-        if not isinstance(batch_size, numbers.Integral) or batch_size < 1:
-            raise ValueError(
-                f"batch_size must be a whole number of at least 1, got {batch_size!r}."
-            )
+        check_integer("batch_size", batch_size, at_least=1)
         self._rows = rows
         self._batch_size = batch_size
         self._order = order

@@ -232,22 +232,15 @@ def read_texts(column, name=None):
             f"Texts must have one string for each row, got an array of shape {texts.shape}. Pass "
             "several columns of texts as a tuple of columns."
         )
-    if texts.dtype.kind != "O":
-        if len(texts) and not holds_texts(texts):
-            raise _wrong_text(texts[0], 0, name)
-        texts = texts.astype(object)  # The strings of NumPy may be missing, too.
+    texts = texts.astype(object, copy=False)  # The strings of NumPy may be missing, too.
     for row, text in enumerate(texts):
         if not isinstance(text, (str, bytes)):
-            raise _wrong_text(text, row, name)
+            where = f"row {row}" if name is None else f"row {row} of {name!r}"
+            raise ValueError(
+                f"Texts must be strings, got {str(text)[:40]} ({type(text).__name__}) at {where}. "
+                "Replace missing texts by the empty string, or leave their rows out."
+            )
     return texts
-
-
-def _wrong_text(text, row, name):
-    where = f"row {row}" if name is None else f"row {row} of {name!r}"
-    return ValueError(
-        f"Texts must be strings, got {str(text)[:40]} ({type(text).__name__}) at {where}. Replace "
-        "missing texts by the empty string, or leave their rows out."
-    )
 
 
 def read_batch(x):
@@ -315,10 +308,17 @@ def to_array(column):
 
 
 def leave_tensorflow(columns):
-    """Replaces tensors of TensorFlow by arrays, in tuples and dicts of any depth."""
-    return keras.tree.map_structure(
-        lambda column: column.numpy() if is_tf_tensor(column) else column, columns
-    )
+    """Replaces tensors of TensorFlow by arrays, in tuples and dicts of any depth.
+
+    A ragged tensor becomes a list of lists.
+    """
+
+    def leave(column):
+        if not is_tf_tensor(column):
+            return column
+        return column.to_list() if hasattr(column, "to_list") else column.numpy()
+
+    return map_arrays(leave, columns)
 
 
 def as_array(column):

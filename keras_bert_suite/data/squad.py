@@ -51,7 +51,7 @@ def read_squad(path, labelled=True, limit=None):
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the file is not JSON of this form, naming the file and the line, or the
+        ValueError: if the file is not JSON of this form, naming the file, and the
             article, paragraph and question; if an answer is not in its context at its
             `answer_start`; if two questions have the same id; or if there is no question.
     """
@@ -113,16 +113,8 @@ class _Reader:
         """list, the articles of the file."""
         try:
             content = json.loads(Path(self._path).read_text("utf-8-sig"))
-        except json.JSONDecodeError as error:
-            raise ValueError(
-                f"{self._path}, line {error.lineno}, column {error.colno}: not JSON ({error.msg}). "
-                "Wanted a file of SQuAD's form."
-            ) from error
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                f"{self._path} is not UTF-8: byte {error.start + 1}. Save the file as UTF-8."
-            ) from error
-        except (ValueError, RecursionError) as error:  # too many digits, or brackets in brackets
+        # Text that is not UTF-8 or not JSON, too many digits, or brackets in brackets.
+        except (ValueError, RecursionError) as error:
             raise ValueError(
                 f"{self._path} is not JSON of SQuAD's form: {error}. Pass another file."
             ) from None
@@ -210,17 +202,11 @@ def describe_misplaced(text, start, context):
         return None
     if not text:
         return f"an answer is the empty string, at answer_start {start}. Remove it, or correct it."
-    if 0 <= start < len(context):
-        there = f"where {context[start : start + len(text)][:40]!r} stands"
-    else:
-        there = f"and the context has {len(context)} characters"
-    places, place = [], context.find(text)
-    while place >= 0 and len(places) < 3:
-        places.append(str(place))
-        place = context.find(text, place + 1)
-    remedy = (
-        f"The context has it at {', '.join(places)}: correct answer_start"
-        if places
-        else "It is nowhere in the context: correct its text"
+    there, place = context[max(start, 0) :][: len(text)], context.find(text)
+    remedy = "It is nowhere in the context: correct its text"
+    if place >= 0:
+        remedy = f"The context has it at {place}: correct answer_start"
+    return (
+        f"the answer {text[:40]!r} is not at character {start}, where {there[:40]!r} stands. "
+        f"{remedy}."
     )
-    return f"the answer {text[:40]!r} is not at character {start}, {there}. {remedy}."

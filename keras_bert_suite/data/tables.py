@@ -5,7 +5,6 @@ The command line loads this file before Keras is imported, so it imports only th
 
 import csv
 import dataclasses
-import difflib
 import functools
 import io
 import itertools
@@ -212,16 +211,10 @@ def _find_splitter(path, delimiter):
 def _find_column(path, header, column):
     if header.count(column) != 1:
         problem = "two columns" if column in header else "no column"
-        similar = difflib.get_close_matches(column, header, n=1)
-        hint = (
-            f"Did you mean {similar[0]!r}?"
-            if similar
-            else "If the first line is a row and not a line of names, name columns by their "
-            "numbers, with header=False or --noheader."
-        )
         raise ValueError(
-            f"{path} has {problem} {column!r}. Its columns are {_list_names(header)}."
-            + (f" {hint}" if column not in header else "")
+            f"{path} has {problem} {column!r}. Its columns are {_list_names(header)}. If the first "
+            "line is a row and not a line of names, name columns by their numbers, with "
+            "header=False or --noheader."
         )
     return header.index(column)
 

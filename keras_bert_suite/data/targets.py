@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_bert_suite.data.label_tensors import encode_tensor
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
@@ -24,19 +25,19 @@ def encode_targets(labels, num_targets):
             `tf.errors.InvalidArgumentError`.
     """
     if is_tf_tensor(labels):
-        return _encode_tensor(labels, num_targets)
+        shape = (None, num_targets)
+        return encode_tensor(lambda x: encode_targets(x, num_targets), labels, "float32", shape)
     labels = np.asarray(labels)
-    if labels.dtype == object:
-        labels = _read_numbers(labels)
     if labels.dtype.kind not in "biuf":
-        raise ValueError(
-            f"The targets of a regression must be numbers, got {str(labels[0])[:40]!r} "
-            f"({labels.dtype}) at row 0. Turn them into numbers, or build a classifier."
-        )
+        labels = _read_numbers(labels)
     if labels.ndim == 1 and (num_targets == 1 or not len(labels)):
         labels = labels.reshape(-1, num_targets)
     if labels.ndim != 2 or labels.shape[1] != num_targets:
-        raise ValueError(_wrong_shape(labels.shape, num_targets))
+        raise ValueError(
+            f"The regression has {num_targets} targets, so its labels must have the shape "
+            f"(N, {num_targets}){' or (N,)' if num_targets == 1 else ''}, got {labels.shape}. "
+            "Correct the labels, or build the task with another `num_classes`."
+        )
     wrong = np.argwhere(~np.isfinite(labels))
     if len(wrong):
         row, column = wrong[0]
@@ -48,8 +49,8 @@ def encode_targets(labels, num_targets):
 
 
 def _read_numbers(labels):
-    """The numbers of an object array."""
-    for row, label in enumerate(labels):
+    """The numbers of an array of objects or strings."""
+    for row, label in enumerate(labels.tolist()):
         if not isinstance(label, (int, float, np.number)):
             raise ValueError(
                 f"The targets of a regression must be numbers, got {str(label)[:40]!r} "
@@ -57,29 +58,3 @@ def _read_numbers(labels):
                 "classifier."
             )
     return labels.astype("float64")
-
-
-def _encode_tensor(labels, num_targets):
-    import tensorflow as tf
-
-    if labels.dtype == tf.string:
-        raise ValueError(
-            "The targets of a regression must be numbers, got a tensor of strings. Turn them into "
-            "numbers with tf.strings.to_number."
-        )
-    if labels.shape.rank == 1 and num_targets == 1:
-        labels = labels[:, None]
-    if labels.shape.rank != 2 or labels.shape[1] not in (None, num_targets):
-        raise ValueError(_wrong_shape(labels.shape, num_targets))
-    labels = tf.cast(labels, "float32")
-    message = "The targets of a regression must be finite numbers."
-    with tf.control_dependencies([tf.debugging.assert_all_finite(labels, message)]):
-        return tf.identity(labels)
-
-
-def _wrong_shape(shape, num_targets):
-    return (
-        f"The regression has {num_targets} targets, so its labels must have the shape "
-        f"(N, {num_targets}){' or (N,)' if num_targets == 1 else ''}, got {tuple(shape)}. Correct "
-        "the labels, or build the task with another `num_classes`."
-    )

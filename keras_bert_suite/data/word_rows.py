@@ -6,11 +6,11 @@ from keras_bert_suite.data.rows import (
     Rows,
     as_array,
     check_weights,
+    leave_tensorflow,
     map_arrays,
     name_columns,
     read_labels,
 )
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 def read_word_rows(x, y=None, sample_weight=None, check_shapes=None):
@@ -35,8 +35,8 @@ def read_word_rows(x, y=None, sample_weight=None, check_shapes=None):
             several columns; if the numbers of rows differ; if the labels or weights of packed
             arrays have another shape.
     """
-    x, y = _leave_tensorflow(x), _leave_tensorflow(y)
-    sample_weight = read_labels(_leave_tensorflow(sample_weight))
+    x, y, sample_weight = leave_tensorflow((x, y, sample_weight))
+    sample_weight = read_labels(sample_weight)
     map_arrays(check_weights, sample_weight)
     columns = name_columns(x)
     names = None
@@ -152,14 +152,3 @@ def _holds_words(column):
     if np.ndim(first):
         first = list(first)[0]
     return isinstance(first, (str, bytes))
-
-
-def _leave_tensorflow(values):
-    """Turns eager tensors into lists and arrays. Other values are returned as they are."""
-    if isinstance(values, dict):
-        return {name: _leave_tensorflow(value) for name, value in values.items()}
-    if isinstance(values, tuple):
-        return tuple(map(_leave_tensorflow, values))
-    if not is_tf_tensor(values):
-        return values
-    return values.to_list() if hasattr(values, "to_list") else values.numpy()

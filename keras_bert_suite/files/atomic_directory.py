@@ -6,6 +6,8 @@ import shutil
 import uuid
 from pathlib import Path
 
+from keras_bert_suite.files.atomic_file import flush_entry
+
 
 @contextlib.contextmanager
 def atomic_directory(path):
@@ -37,24 +39,57 @@ def atomic_directory(path):
         temporary.mkdir(parents=True)
         yield temporary
         _flush(temporary)
-        # A rename replaces an empty directory without complaint.
-        _check_absent(path)
-        try:
-            temporary.rename(path)
-        except OSError:
-            _check_absent(path)  # Another process may have made it meanwhile.
-            raise
+        put_in_place(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         with contextlib.suppress(OSError):  # Another process may have written to them.
             for parent in made:
                 parent.rmdir()
         raise
+
+
+def put_in_place(made, path, replace=False):
+    """Renames a file or directory to `path`. If this fails, nothing is lost.
+
+    Content that is replaced is set aside first. It comes back if the rename fails.
+
+    Args:
+        made: `pathlib.Path` of a file or directory in the file system of `path`.
+        path: `pathlib.Path`.
+        replace: bool, whether it may take the place of a file or directory.
+
+    Raises:
+        FileExistsError: if there is anything at `path` that may not be replaced, or another process
+            has written to `path` meanwhile. Then the error names the place of the old content.
+        OSError: if it cannot be renamed.
+    """
+    old = path.with_name(f".{path.name}.{uuid.uuid4().hex}.old")
+    if replace and os.path.lexists(path):
+        path.rename(old)
+    try:
+        # A rename replaces a file or an empty directory without complaint.
+        _check_absent(path)
+        made.rename(path)
+    except OSError:
+        if not os.path.lexists(old):
+            _check_absent(path)  # Another process may have made it meanwhile.
+        elif not os.path.lexists(path):
+            old.rename(path)
+        else:
+            raise FileExistsError(
+                f"Another process has written {path} meanwhile, and it stays. What was there "
+                f"before is in {old}."
+            ) from None
+        raise
     flush_entry(path.parent)
+    if old.is_dir() and not old.is_symlink():
+        shutil.rmtree(old, ignore_errors=True)
+    else:
+        old.unlink(missing_ok=True)
 
 
 def _check_absent(path):
-    if path.exists() or path.is_symlink():
+    if os.path.lexists(path):
         raise FileExistsError(
             f"{path} exists already, and nothing is overwritten. Remove it, or choose another path."
         )
@@ -65,14 +100,3 @@ def _flush(directory):
         for name in files:
             flush_entry(os.path.join(folder, name))
         flush_entry(folder)
-
-
-def flush_entry(path):
-    """Brings a file, or the names in a folder, to the disk."""
-    if os.name == "nt" and os.path.isdir(path):
-        return  # Windows does not open directories.
-    descriptor = os.open(path, os.O_RDONLY if os.name != "nt" else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -29,12 +29,23 @@ def atomic_file(path):
     aside = path.with_name(f".{path.name}.{uuid.uuid4().hex}{ASIDE}")
     try:
         yield aside
-        _flush(aside)
+        flush_entry(aside)
         os.replace(aside, path)
     finally:
         aside.unlink(missing_ok=True)
-    if os.name != "nt":  # Windows does not open directories.
-        _flush(path.parent)
+    flush_entry(path.parent)
+
+
+def flush_entry(path):
+    """Brings a file, or the names in a folder, to the disk."""
+    is_file = os.path.isfile(path)
+    if os.name == "nt" and not is_file:
+        return  # Windows does not open directories.
+    descriptor = os.open(path, os.O_RDWR if is_file else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_json(path, value):
@@ -105,11 +116,3 @@ def _seal(value):
     """The SHA-256 of the content of JSON, in hexadecimal. White space does not count."""
     text = json.dumps(value, sort_keys=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
-
-
-def _flush(path):
-    descriptor = os.open(path, os.O_RDWR if path.is_file() else os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -149,20 +149,10 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
     """
     with open(path, "wb") as file:
         for x, y, sample_weight in batches:
-            if "nsp" not in y:
+            if "nsp" not in y or y["nsp"].max(initial=0) > 1 or "segment_ids" not in x:
                 raise ValueError(
-                    f"Google's examples have {LABELS}, and these batches have none. Make them "
-                    'with mode="pairs" or "sop".'
-                )
-            if y["nsp"].max(initial=0) > 1:
-                raise ValueError(
-                    f"Google's {LABELS} are 0 and 1, and these batches have the label "
-                    f'{y["nsp"].max()}. Make them with mode="pairs" or "sop".'
-                )
-            if "segment_ids" not in x:
-                raise ValueError(
-                    "Google's examples have segment_ids, and these batches have none: they were "
-                    "made for a model without segments. Make them with a WordPieceTokenizer."
+                    f"Google's examples have segment_ids, and {LABELS} of 0 and 1. Make the "
+                    'batches with mode="pairs" or "sop", and with a WordPieceTokenizer.'
                 )
             pair_weights = np.asarray(sample_weight.get("nsp", 1.0))
             if x["segment_ids"].max(initial=0) > 1 or pair_weights.min(initial=1) < 1:

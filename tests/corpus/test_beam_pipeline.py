@@ -11,6 +11,7 @@ from keras_bert_suite.corpus.preparation import prepare_corpus
 HAS_BEAM = importlib.util.find_spec("apache_beam") is not None
 
 
+@pytest.mark.long("faults")
 @pytest.mark.skipif(not HAS_BEAM, reason="no Apache Beam; pip install apache-beam")
 def test_same_bytes(tmp_path):
     corpus, ours, theirs = tmp_path / "a.jsonl", tmp_path / "ours", tmp_path / "theirs"

@@ -93,15 +93,15 @@ def test_damaged_remote_files(remote, tmp_path):
     content = bytearray(files.cat_file(f"{root}/shard-00001.array_record"))
     content[-1] ^= 1  # Where no record is.
     files.pipe_file(f"{root}/shard-00001.array_record", bytes(content))
-    with pytest.raises(ValueError, match="memory:/.*shard-00001.array_record is damaged: its copy"):
+    with pytest.raises(ValueError, match="memory:/.*shard-00001.array_record is damaged: its"):
         corpus.tokens(30)
-    with pytest.raises(ValueError, match="shard-00001.array_record is damaged: its sha256 are"):
+    with pytest.raises(ValueError, match="shard-00001.array_record is damaged: its size or SHA"):
         verify_corpus(url)
     files.pipe_file(f"{root}/shard-00001.array_record", bytes(content[:-1]))
-    with pytest.raises(ValueError, match="shard-00001.array_record is damaged: its bytes are"):
+    with pytest.raises(ValueError, match="shard-00001.array_record is damaged: it has .* bytes"):
         open_corpus(url)
     files.rm_file(f"{root}/shard-00001.array_record")
-    with pytest.raises(ValueError, match="shard-00001.array_record is damaged: it is missing"):
+    with pytest.raises(ValueError, match="shard-00001.array_record is damaged: it has no bytes"):
         open_corpus(url)
     assert list(tmp_path.iterdir()) == []
 

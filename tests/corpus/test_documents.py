@@ -25,7 +25,7 @@ def read_with_faults(path, slice_bytes=1 << 20, format="auto", **options):
     for piece in slices:
         documents += read_documents(piece, options, faults)
         found.update(find_faults(piece, options))
-    assert vars(faults) == vars(found) == vars(Faults.from_json(faults.to_json()))
+    assert faults == found
     return [document for document in documents if document], faults
 
 
@@ -76,7 +76,7 @@ def test_gzip(tmp_path, format):
     expected = read_all(tmp_path / "plain", format=format)
     assert expected and read_all(tmp_path / "*.gz", 10, format) == expected
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(text.encode())[:-12])
-    with pytest.raises(ValueError, match=r"a.jsonl.gz cannot be unpacked: .*\nRestore"):
+    with pytest.raises(ValueError, match=r"a.jsonl.gz cannot be unpacked: Compressed file ended"):
         read_all(tmp_path / "*.gz", 10, format)
 
 
@@ -84,11 +84,11 @@ def test_gzip(tmp_path, format):
 @pytest.mark.parametrize(
     "name, content, message",
     [
-        ("a.txt", b"one\n\ntwo\nth\xffree\n", "a.txt, line 4 is not UTF-8: byte 0xff.*iconv"),
+        ("a.txt", b"one\n\ntwo\nth\xffree\n", "a.txt, line 4 is not UTF-8: byte 0xff.*`encoding`"),
         ("a.txt", b"one\n\n\xe4\xb8\n", "line 3 is not UTF-8: byte 0xe4"),
         ("a.jsonl", b'{"text": "a"}\n{"text": "b}\n', "line 2 is not JSON: Unterminated .* 10"),
-        ("a.jsonl", b'{"text": "a"}\n\n{"txt": "b"}', "line 3: .* under 'text', got .* 'txt'"),
-        ("a.jsonl", b'{"text": "a"}\n{"text": 7}', "line 2: .* got a int under it.*text_key"),
+        ("a.jsonl", b'{"text": "a"}\n\n{"txt": "b"}', r"line 3: .* under 'text', got .* \[txt\]"),
+        ("a.jsonl", b'{"text": "a"}\n{"text": 7}', r"line 2: .* with the keys \[text\].*text_key"),
         ("a.jsonl", b'"a text"\n', "line 1: wanted an object .* got a str"),
         ("a.jsonl", b'{"text": "\xff"}\n', "line 1 is not UTF-8: byte 0xff"),
     ],
@@ -133,7 +133,7 @@ def test_encodings(tmp_path, encoding, text):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"encoding": "utf-16"}, "byte 0x0a.*Received: 'utf-16', .* 0xfffe0a00.*iconv -f utf-16"),
+        ({"encoding": "utf-16"}, "byte 0x0a.*Received: 'utf-16'. .*iconv"),
         ({"encoding": "utf-9"}, "`encoding` must be one that Python knows.*Received: 'utf-9'"),
         ({"encoding": "hex"}, "`encoding` must be one that Python knows.*Received: 'hex'"),
         ({"errors": "ignore"}, "`errors` must be one of strict, replace, got 'ignore'"),
@@ -161,17 +161,13 @@ FAULTS = """\
 {}/b.jsonl, line 2 is not UTF-8: byte 0xff at offset 27, invalid start byte.
 {}/b.jsonl, line 3 is not JSON: Unterminated string starting at (character 2).
 {}/b.jsonl, line 4: wanted an object with a string under 'text', got a list.
-{}/b.jsonl, line 5: wanted an object with a string under 'text', got an empty object.
+{}/b.jsonl, line 5: wanted an object with a string under 'text', got an object with the keys [].
 {}/c.jsonl, line 1 is not JSON: maximum recursion depth exceeded
 {}/c.jsonl, line 2 is not JSON: Exceeds the limit (4300 digits)
 {}/d.jsonl.gz cannot be unpacked: Compressed file ended before the end-of-stream marker was reached.
 {}/e.jsonl.gz cannot be unpacked: Not a gzipped file (b'ni').
-Name the encoding of the files with `encoding`, or convert them to UTF-8, for example with \
-iconv; or choose `errors` 'replace', which puts U+FFFD in place of bad bytes.
-Correct the lines that are not JSON, or choose another `format`.
-Name the key that holds the text with `text_key`, or correct the lines.
-Restore the files that cannot be unpacked.
-To leave out the documents that cannot be read, set `on_error` to 'skip'."""
+Correct them, or read the files with another `encoding`, `format` or `text_key`. `errors` \
+'replace' puts U+FFFD in place of bad bytes. `on_error` 'skip' leaves out the documents"""
 
 
 @pytest.fixture
@@ -207,18 +203,17 @@ def test_bytes_are_replaced(faulty):
 
 
 def test_long_lists_are_cut(tmp_path):
-    for number in range(30):
-        (tmp_path / f"{number:02d}.jsonl").write_bytes(b'{"te\xffxt": ""}\n' * 7)
-    (tmp_path / "00.jsonl").write_text(json.dumps({"k" * 90 + str(i): "" for i in range(10)}))
+    for number in range(4):
+        (tmp_path / f"{number}.jsonl").write_bytes(b'{"te\xffxt": ""}\n' * 7)
+    (tmp_path / "0.jsonl").write_text(json.dumps({"k" * 900 + str(i): "" for i in range(30)}))
     _, faults = read_with_faults(tmp_path)
+    assert len(faults) == faults.documents == 1 + 3 * 7
     first, *lines = str(faults.error(str(tmp_path))).splitlines()
-    assert first == f"{1 + 29 * 7} places of the input cannot be read:"
-    key = repr("k" * 40)
-    assert lines[0].endswith(f"got an object with the keys {', '.join([key] * 8)}, 2 more.")
-    places = [line for line in lines if "is not UTF-8" in line]
-    assert len(places) == 19 * 5 and places[4].startswith(f"{tmp_path}/01.jsonl, line 5 is not")
-    assert lines.count(f"{tmp_path}/01.jsonl: 2 more") == 1
-    assert "70 more in other files" in lines
+    assert first == "22 places of the input cannot be read:"
+    assert len(lines[0]) < 3000 and lines[0].endswith("kkk19, ... and 10 more].")
+    assert all(line.count("is not UTF-8") for line in lines[1:20])
+    assert lines[5].startswith(f"{tmp_path}/1.jsonl, line 5 is not UTF-8: byte 0xff at offset 60")
+    assert lines[20] == "2 more" and len(lines) == 22
 
 
 def test_input_that_shrinks(tmp_path):

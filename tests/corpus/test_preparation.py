@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 
+import forks
 import numpy as np
 import pytest
 from corpus.small_corpus import (
@@ -75,6 +76,8 @@ def test_tokens_and_boundaries(prepared):
     tokens = np.concatenate([corpus.tokens(document) for document in range(120)])
     assert manifest["tokens"] == len(tokens)
     assert 0 < manifest["unknown_tokens"] == (tokens == 1).sum()
+    singles = sum(len(document) == 1 for document in DOCUMENTS)
+    assert 0 < manifest["single_sentence_documents"] == singles < 60
 
 
 @pytest.mark.parametrize("format", ["sentences", "jsonl", "files"])
@@ -92,7 +95,7 @@ def test_every_format_gives_the_same_tokens(tmp_path, format):
     check_same_corpus(open_corpus(tmp_path / "out"), expected)
 
 
-@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("workers", [2, pytest.param(3, marks=pytest.mark.long("faults"))])
 def test_same_bytes_with_any_number_of_workers(corpus, prepared, tmp_path, workers):
     seen = []
     prepare_corpus(
@@ -118,26 +121,36 @@ def test_same_bytes_wherever_the_corpus_lies(corpus, prepared, tmp_path):
     assert read_folder(tmp_path / "o") == read_folder(prepared)
 
 
+def test_a_killed_run_continues(corpus, tmp_path):
+    killed, options = tmp_path / "killed", {"slice_bytes": 150}
+
+    def kill_itself(done, kept, total):
+        if (killed / "shard-00003.json").exists():
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def run():
+        prepare_corpus(corpus, make_tokenizer(), killed, progress=kill_itself, **options)
+
+    assert forks.wait(forks.fork(run)) == -signal.SIGKILL
+    check_continued(corpus, killed, tmp_path / "whole", options)
+
+
 PROGRAM = """
 import json, sys
 sys.modules.update(tensorflow=None, tensorflow_text=None)
 from corpus.small_corpus import make_tokenizer
-from keras_bert_suite.corpus import shard_reader
-from keras_bert_suite.files import folder_lock
-from keras_bert_suite.corpus.preparation_plan import list_faults
 from keras_bert_suite.corpus.preparation import prepare_corpus
-from keras_bert_suite.corpus.sentence_splitter import split_sentences
 if __name__ == "__main__":
     inputs, output, options = sys.argv[1:]
     prepare_corpus(inputs, make_tokenizer(), output, workers=2, **json.loads(options))
 """
 
 
-@pytest.mark.skipif(os.name == "nt", reason="there is no SIGKILL")
+@pytest.mark.long("faults")
 @pytest.mark.parametrize("tolerant", [False, True])
-def test_a_killed_run_continues(corpus, faulty, tmp_path, tolerant):
+def test_workers_end_with_a_killed_run(corpus, faulty, tmp_path, tolerant):
     corpus, options = (faulty, TOLERANT) if tolerant else (corpus, {"slice_bytes": 150})
-    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    killed = tmp_path / "killed"
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, str(corpus), str(killed), json.dumps(options)],
         env={
@@ -157,16 +170,19 @@ def test_a_killed_run_continues(corpus, faulty, tmp_path, tolerant):
     while _is_running(process.pid):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    assert not (killed / "manifest.json").exists()
+    check_continued(corpus, killed, tmp_path / "whole", options)
+
+
+def check_continued(corpus, killed, whole, options):
+    """Continues a run that was killed. Finished shards are kept, and the corpus becomes whole."""
+    assert (killed / ".lock").exists() and not (killed / "manifest.json").exists()
     with pytest.raises(FileNotFoundError, match="not finished. Prepare it again"):
         open_corpus(killed)
     finished = {path.stem for path in killed.glob("shard-*.json")}
     # As if it had been killed in the middle of a file.
     (killed / ".shard-00099.npz.0.tmp").write_bytes(b"half")
     before = {path.name: path.stat().st_mtime_ns for path in killed.glob("shard-*")}
-
     seen = []
-    assert (killed / ".lock").exists()
 
     def progress(*figures):
         seen.append(figures)
@@ -207,12 +223,18 @@ def test_damage_is_repaired(corpus, prepared, tmp_path):
 @pytest.mark.parametrize(
     "change, difference",
     [
-        ({"slice_bytes": 999}, "slice_bytes 1500, and this run has 999"),
-        ({"format": "sentences"}, "format 'auto', and this run has 'sentences'"),
-        ({"text_key": "body"}, "text_key 'text', and this run has 'body'"),
-        ({"inputs": "a.txt"}, r"inputs \['b.jsonl', \d+\], and this run has no more"),
-        ({"tokenizer": {"lowercase": False}}, "'lowercase', True.*'lowercase', False"),
-        ({"tokenizer": {"mask_token": "[UNK]"}}, r"'mask_token', '\[MASK\]'.*\[UNK\]"),
+        ({"slice_bytes": 999}, "slice_bytes: 1500, and this run has 999"),
+        ({"format": "sentences"}, "format: auto, and this run has sentences"),
+        ({"text_key": "body"}, "text_key: text, and this run has body"),
+        (
+            {"inputs": "a.txt"},
+            r"inputs: .*'b.jsonl', \d+\]\], .* has \[\['a.txt', \d+\]\]",
+        ),
+        ({"tokenizer": {"lowercase": False}}, "tokenizer: .*'lowercase': True.*'lowercase': False"),
+        (
+            {"tokenizer": {"mask_token": "[UNK]"}},
+            r"tokenizer: .*'mask_token': '\[MASK\]'.*'mask_token': '\[UNK\]'",
+        ),
     ],
 )
 def test_another_corpus_is_refused(corpus, prepared, change, difference):
@@ -220,7 +242,7 @@ def test_another_corpus_is_refused(corpus, prepared, change, difference):
     inputs = corpus / arguments.pop("inputs", "*")
     tokenizer = make_tokenizer(**arguments.pop("tokenizer", {}))
     before = read_folder(prepared)
-    with pytest.raises(ValueError, match=f"holds a corpus made with .*{difference}"):
+    with pytest.raises(ValueError, match=f"holds a corpus made with another {difference}"):
         prepare_corpus(inputs, tokenizer, prepared, **arguments)
     assert read_folder(prepared) == before
 
@@ -228,7 +250,7 @@ def test_another_corpus_is_refused(corpus, prepared, change, difference):
 def test_another_vocabulary_is_refused(corpus, prepared):
     pieces = make_tokenizer().get_vocabulary()
     other = type(make_tokenizer())([*pieces[:-1], "zebra"])
-    with pytest.raises(ValueError, match="made with vocabulary_sha256 '"):
+    with pytest.raises(ValueError, match="made with another vocabulary_sha256: "):
         prepare_corpus(corpus, other, prepared, slice_bytes=1500)
 
 
@@ -242,7 +264,7 @@ def test_changed_input_is_refused(tmp_path):
     ):
         prepare_corpus(text, make_tokenizer(), tmp_path / "out")
     text.write_text("good films\n")
-    with pytest.raises(ValueError, match=r"inputs \['a.txt', 10\], and this run has \['a.txt', 11"):
+    with pytest.raises(ValueError, match=r"inputs: .*'a.txt', 10\].* has \[\['a.txt', 11"):
         prepare_corpus(text, make_tokenizer(), tmp_path / "out")
 
 
@@ -258,10 +280,11 @@ def test_nothing_to_tokenize(tmp_path):
     (tmp_path / "a.txt").write_text("\n\n")
     with pytest.raises(ValueError, match="There is no text in the input, 1 files"):
         prepare_corpus(tmp_path, make_tokenizer(), tmp_path / "out")
-    with pytest.raises(ValueError, match="`workers` must be at least 1"):
+    with pytest.raises(ValueError, match="workers must be an integer of at least 1"):
         prepare_corpus(tmp_path, make_tokenizer(), tmp_path / "out", workers=0)
 
 
+@pytest.mark.long("faults")
 def test_bad_input_in_a_worker(tmp_path):
     text, output = tmp_path / "a.txt", tmp_path / "out"
     text.write_bytes(b"good film\n\n" * 50 + b"b\xffd\n\n" + b"good film\n\n" * 50)
@@ -270,25 +293,20 @@ def test_bad_input_in_a_worker(tmp_path):
     assert not (output / "manifest.json").exists()
 
 
-def test_everything_that_cannot_be_read_is_said_at_once(faulty, tmp_path):
+@pytest.mark.parametrize("workers", [1, pytest.param(3, marks=pytest.mark.long("faults"))])
+def test_everything_that_cannot_be_read_is_said_at_once(faulty, tmp_path, workers):
     """In the order of the files, whoever finds it first, and before anything is written."""
-    messages = set()
-    for workers in (1, 3):
-        with pytest.raises(ValueError) as error:
-            prepare_corpus(
-                faulty, make_tokenizer(), tmp_path / "out", slice_bytes=150, workers=workers
-            )
-        messages.add(str(error.value))
-        assert read_folder(tmp_path / "out") == {}
-    (message,) = messages
-    lines = message.splitlines()
+    with pytest.raises(ValueError) as error:
+        prepare_corpus(faulty, make_tokenizer(), tmp_path / "out", workers, slice_bytes=150)
+    assert read_folder(tmp_path / "out") == {}
+    lines = str(error.value).splitlines()
+    assert len(lines) == 1 + 16 + 1
     assert lines[0] == "16 places of the input cannot be read:"
     assert lines[1].startswith(f"{faulty}/a.txt, line 9 is not UTF-8: byte 0xff at offset ")
-    assert lines[6:8] == [
-        f"{faulty}/a.txt: 2 more",
+    assert lines[8] == (
         f"{faulty}/b.jsonl, line 4 is not JSON: Expecting property name enclosed in double quotes "
-        "(character 2).",
-    ]
+        "(character 2)."
+    )
 
 
 def test_what_cannot_be_read_is_left_out_and_counted(faulty, tmp_path):
@@ -311,11 +329,16 @@ def test_what_cannot_be_read_is_left_out_and_counted(faulty, tmp_path):
     assert manifest["documents"] == 60 + 51
     check_same_corpus(open_corpus(tmp_path / "one", verify=True), expected)
     places = list_faults(manifest, faulty)
-    assert len(places) == 6 and places[5] == f"{faulty}/b.jsonl: 4 more"
+    assert len(places) == 9
     assert places[1].startswith(f"{faulty}/b.jsonl, line 11 is not JSON: Expecting property")
     assert str(faulty) not in (tmp_path / "one" / "manifest.json").read_text()
-    prepare_corpus(faulty, make_tokenizer(), tmp_path / "two", workers=2, **TOLERANT)
-    assert read_folder(tmp_path / "two") == read_folder(tmp_path / "one")
+
+
+@pytest.mark.long("faults")
+def test_workers_leave_out_the_same(faulty, tmp_path):
+    for workers in (1, 2):
+        prepare_corpus(faulty, make_tokenizer(), tmp_path / str(workers), workers, **TOLERANT)
+    assert read_folder(tmp_path / "2") == read_folder(tmp_path / "1")
 
 
 def test_nothing_is_left_over(tmp_path):
@@ -395,7 +418,10 @@ def test_long_sentences(tmp_path):
     text = "good film " * 50_000
     (tmp_path / "a.txt").write_text(text)
     prepare_corpus(tmp_path / "a.txt", make_tokenizer(), tmp_path / "out")
-    assert open_corpus(tmp_path / "out").sentences(0).tolist() == [100_000]
+    corpus = open_corpus(tmp_path / "out")
+    assert corpus.sentences(0).tolist() == [100_000]
+    (pair,) = tokenize_in_memory([["good film"]], make_tokenizer())._read_tokens(0).reshape(1, 2)
+    assert (corpus.tokens(0).reshape(-1, 2) == pair).all()
 
 
 def test_a_corpus_knows_its_tokenizer(corpus, tmp_path):
@@ -420,6 +446,7 @@ def test_documents_are_kept_up_to_a_limit(prepared, monkeypatch):
     corpus = open_corpus(prepared)
     for document in [*range(20), 3, 3, 19, 0]:
         assert corpus.tokens(document).tolist() == wanted[document]
+        assert [*corpus._cache][-1:] == [document] or not corpus._cache, "the oldest goes"
         assert corpus._cached_bytes == sum(array.nbytes for array in corpus._cache.values()) <= 100
     monkeypatch.setattr(shard_reader, "CACHE_BYTES", 1 << 20)
     monkeypatch.setattr(corpus, "_unpack_document", None)  # not read again

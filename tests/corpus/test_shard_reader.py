@@ -80,7 +80,7 @@ def test_truncated_shard(copy, kept):
     shard = copy / "shard-00001.array_record"
     shard.write_bytes(shard.read_bytes()[:kept])
     for open_it in (open_corpus, verify_corpus):
-        with pytest.raises(ValueError, match="shard-00001.array_record is damaged: its bytes are"):
+        with pytest.raises(ValueError, match="shard-00001.array_record is damaged: i"):
             open_it(copy)
 
 
@@ -97,7 +97,7 @@ def test_missing_shard(copy):
     (copy / "shard-00002.array_record").unlink()
     # The manifest is not blamed.
     with pytest.raises(
-        ValueError, match=r"^\S*shard-00002\.array_record is damaged: it is missing"
+        ValueError, match=r"^\S*shard-00002\.array_record is damaged: it has no bytes"
     ):
         open_corpus(copy)
     # It was there a moment ago.
@@ -115,7 +115,7 @@ def test_flipped_bits(copy):
             flipped = bytearray(content)
             flipped[place] ^= 1 << rng.integers(8)
             (copy / name).write_bytes(flipped)
-            with pytest.raises(ValueError, match=f"{name} is damaged: its (sha256|SHA-256)"):
+            with pytest.raises(ValueError, match=f"{name} is damaged: its size or SHA-256"):
                 open_corpus(copy, verify=True)
         (copy / name).write_bytes(content)
     verify_corpus(copy)
@@ -143,7 +143,7 @@ def test_lengths_are_always_checked(copy):
 def test_wrong_vocabulary(copy):
     (copy / "vocab.txt").write_text("\n".join(make_tokenizer().get_vocabulary()[::-1]))
     for read in (read_tokenizer, verify_corpus):
-        with pytest.raises(ValueError, match="vocab.txt is damaged: its SHA-256 is not"):
+        with pytest.raises(ValueError, match="vocab.txt is damaged: its size or SHA-256 is not"):
             read(copy)
 
 

@@ -1,7 +1,6 @@
 """A function in a process of its own."""
 
 import os
-import pickle
 import subprocess
 import sys
 
@@ -26,16 +25,6 @@ def test_calls_errors_and_the_end():
             worker("__import__('os')._exit(7)")
         with pytest.raises(RuntimeError, match="ended with status 7"):
             worker("1")
-
-
-def test_it_ends_in_the_middle_of_its_work():
-    """When the parent ends, which closes the pipe."""
-    with WorkerProcess(eval) as worker:
-        worker("1")
-        pickle.dump(("__import__('time').sleep(600)",), worker._process.stdin)
-        worker._process.stdin.close()
-        assert worker._process.wait(60) == 0
-        worker._process.stdin = None  # `communicate` would flush it
 
 
 def test_it_ends_while_it_imports(tmp_path):

@@ -37,11 +37,20 @@ def test_wrong_weights(class_weight, error):
         read_class_weights(class_weight, NAMES)
 
 
-def test_rows_weigh_what_their_class_does():
-    tf = pytest.importorskip("tensorflow")
-    weights = np.array([1, 3, 2], "float32")
-    one_hot = np.eye(3)[[2, 1, 1]]
-    for labels in ([2, 1, 1], one_hot):
-        assert weight_rows(np.array(labels), weights).tolist() == [2, 3, 3]
-        in_graph = tf.function(lambda labels: weight_rows(labels, weights))
+WEIGHTS = np.array([1, 3, 2], "float32")
+#: The class with the largest value counts.
+LABELS = [[2, 1, 1], np.eye(3)[[2, 1, 1]], np.array([[0.3, 0.3, 0.4], [0, 0.6, 0.4], [0, 1, 0]])]
+
+
+@pytest.mark.parametrize("labels", LABELS)
+def test_rows_weigh_what_their_class_does(labels):
+    assert weight_rows(np.array(labels), WEIGHTS).tolist() == [2, 3, 3]
+
+
+@pytest.mark.backend("tensorflow")
+def test_in_a_tensorflow_graph():
+    import tensorflow as tf
+
+    for labels in LABELS:
+        in_graph = tf.function(lambda labels: weight_rows(labels, WEIGHTS))
         assert in_graph(tf.constant(labels)).numpy().tolist() == [2, 3, 3]

@@ -2,7 +2,13 @@ import numpy as np
 import pandas
 import pytest
 
-from keras_bert_suite.data.label_encoding import encode_labels, order_label_columns
+from keras_bert_suite.data.label_encoding import (
+    check_token_labels,
+    encode_labels,
+    encode_tags,
+    order_label_columns,
+    weigh_token_labels,
+)
 
 NAMES = ["no", "yes", "maybe"]
 
@@ -16,9 +22,11 @@ def test_names_and_ids(labels):
     assert encoded.tolist() == [1, 0] and encoded.dtype == "int32"
 
 
-def test_one_hot_labels_pass():
-    assert encode_labels(np.eye(3), NAMES).shape == (3, 3)
-    assert encode_labels([[0.2, 0.8, 0.0]], NAMES).dtype == "float32"
+def test_one_hot_and_soft_labels_pass():
+    rows = [[0.25, 0.75, 0.0], [0.0, 0.0, 1.0]]
+    encoded = encode_labels(rows, NAMES)
+    assert encoded.tolist() == rows and encoded.dtype == "float32"
+    assert encode_labels([["yes"], ["no"]], NAMES).tolist() == [1, 0]
 
 
 @pytest.mark.parametrize(
@@ -44,21 +52,29 @@ def test_wrong_labels_are_named(labels, error):
         encode_labels(labels, names)
 
 
+@pytest.mark.backend("tensorflow")
 def test_in_a_tensorflow_graph():
-    tf = pytest.importorskip("tensorflow")
+    import tensorflow as tf
+
     encode = tf.function(lambda labels: encode_labels(labels, NAMES))
     assert encode(tf.constant(["maybe", "no"])).numpy().tolist() == [2, 0]
     assert encode(tf.constant([2, 0], "int64")).numpy().tolist() == [2, 0]
     with pytest.raises(tf.errors.InvalidArgumentError, match="perhaps"):
         encode(tf.constant(["perhaps"]))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"whole number in \[0, 3\)"):
-        encode(tf.constant([7], "int64"))
-    assert encode(tf.constant([[0.2, 0.8, 0.0]])).numpy().shape == (1, 3)
-    with pytest.raises(tf.errors.InvalidArgumentError, match="must be 3 numbers"):
-        encode(tf.constant([[0.2, 1.8, 0.0]]))
-    for wrong in (tf.eye(2), tf.constant([["no", "yes", "no"]]), tf.ragged.constant([[1], [0, 2]])):
-        with pytest.raises(ValueError, match=r"of the shape \(N, 3\), got"):
+    assert encode(tf.constant([[2], [0]])).numpy().tolist() == [2, 0]
+    for wrong in (tf.constant([7], "int64"), tf.constant([0.5]), tf.constant([-1])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"whole number in \[0, 3\)"):
             encode(wrong)
+    assert encode(tf.constant([[0.25, 0.75, 0.0]])).numpy().tolist() == [[0.25, 0.75, 0.0]]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="1.75 at row 0, class 1"):
+        encode(tf.constant([[0.25, 1.75, 0.0]]))
+    for wrong in (tf.eye(2), tf.constant([["no", "yes", "no"]])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"of the shape \(N, 3\), got"):
+            encode(wrong)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at row 0 is not one of"):
+        encode(tf.ragged.constant([[1], [0, 2]]))
+    # The shapes are known in the graph.
+    assert encode.get_concrete_function(tf.TensorSpec(None, tf.string)).output_shapes == (None,)
 
 
 def test_columns_of_a_table_are_read_by_name():
@@ -77,12 +93,40 @@ def test_columns_of_a_table_are_read_by_name():
 @pytest.mark.parametrize(
     ("columns", "error"),
     [
-        (["no", "yes", "perhaps"], "This DataFrame misses 'maybe', and also has 'perhaps'. Rename"),
-        (["no", "yes"], "This DataFrame misses 'maybe'"),
-        (["no", "yes", "maybe", "no"], "This DataFrame repeats 'no'"),
+        (["no", "yes", "perhaps"], "'no', 'yes', 'maybe', got 'no', 'yes', 'perhaps'. Rename"),
+        (["no", "yes"], "'maybe', got 'no', 'yes'."),
+        (["no", "yes", "maybe", "no"], "'maybe', got 'no', 'yes', 'maybe', 'no'"),
     ],
 )
 def test_other_columns_are_named(columns, error):
     table = pandas.DataFrame(np.zeros((2, len(columns))), columns=columns)
     with pytest.raises(ValueError, match=error):
         order_label_columns(table, NAMES)
+
+
+def test_tags_of_words():
+    rows = np.array([["yes", 0, b"maybe"], []], object)
+    encoded = encode_tags(rows, NAMES)
+    assert [row.tolist() for row in encoded] == [[1, 0, 2], []]
+    assert all(row.dtype == "int32" for row in encoded)
+    for wrong in (3, -1, "perhaps"):
+        with pytest.raises(ValueError, match=f"Label '?{wrong}'? at row 1, word 1 is not one of"):
+            encode_tags([["no"], ["yes", wrong]], NAMES)
+
+
+def test_tokens_without_a_label_have_no_weight():
+    labels = check_token_labels(np.array([[-100, 2, 0], [1, -1, 0]], "int64"), NAMES)
+    assert labels.dtype == "int32"
+    ids, weights = weigh_token_labels(labels)
+    assert ids.tolist() == [[0, 2, 0], [1, 0, 0]]
+    assert weights.tolist() == [[0, 1, 1], [1, 0, 1]] and weights.dtype == "float32"
+    _, weights = weigh_token_labels(labels, [2.0, 0.5])
+    assert weights.tolist() == [[0, 2, 2], [0.5, 0, 0.5]]
+    _, weights = weigh_token_labels(labels, [[1, 2, 3], [4, 5, 6]])
+    assert weights.tolist() == [[0, 2, 3], [4, 0, 6]]
+
+
+@pytest.mark.parametrize("labels", [[[0, 3]], [0, 1], [[0.0, 1.0]]])
+def test_wrong_labels_of_tokens(labels):
+    with pytest.raises(ValueError, match=r"integers \(N, L\), for each token a label id in \[0, 3"):
+        check_token_labels(labels, NAMES)

@@ -30,6 +30,27 @@ def test_strings_are_kept_as_objects():
     assert Rows.read({"token_ids": np.ones((2, 3))}).text_lengths() is None
 
 
+def test_tokens_are_counted_over_all_segments():
+    rows = Rows.read((["a b", "c"], ["d", "e f g"]))
+    counted = rows.text_lengths(lambda texts: np.array([len(text.split()) for text in texts]))
+    assert counted.tolist() == [3, 4]
+    assert rows.text_lengths().tolist() == [4, 6]
+
+
+@pytest.mark.parametrize(
+    ("weights", "shown"),
+    [
+        ([1.0, -0.5], "-0.5"),
+        ([0.0, float("nan")], "nan"),
+        ([1, float("inf")], "inf"),
+        ([1.0, None], "None"),
+    ],
+)
+def test_wrong_weights(weights, shown):
+    with pytest.raises(ValueError, match=f"finite numbers of at least 0, got {shown} at row 1"):
+        Rows.read(["a", "b"], [0, 1], weights)
+
+
 def test_tables_of_pandas():
     table = pandas.DataFrame({"first": ["a", "b"], "second": ["c", "d"], "label": [0, 1]})
     rows = Rows.read(table[["first", "second"]], table["label"])
@@ -120,8 +141,10 @@ def test_a_batch_of_packed_arrays_passes():
             read_batch(single)
 
 
+@pytest.mark.backend("tensorflow")
 def test_what_is_a_dataset():
-    tf = pytest.importorskip("tensorflow")
+    import tensorflow as tf
+
     dataset = tf.data.Dataset.range(6).batch(4)
     assert (
         is_dataset(dataset) and num_batches(dataset) == 2 and num_batches(dataset.repeat()) is None

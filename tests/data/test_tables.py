@@ -108,7 +108,6 @@ def test_a_single_column_may_hold_empty_lines(write):
         ("a.tsv", "text\n".encode("utf-16"), "utf-8: byte 0xff at offset 0"),
         ("a.txt", "text\n", "neither a .tsv nor a .csv file"),
         ("a.tsv", "I loved it\tpos\n", "name columns by their numbers, with header=False or --noh"),
-        ("a.tsv", "texts\tpos\n", "Did you mean 'texts'?"),
     ],
 )  # fmt: skip
 def test_bad_files(write, name, content, message):

@@ -85,7 +85,7 @@ def test_schemes():
 
 
 def test_tags_of_other_sentences():
-    with pytest.raises(ValueError, match="got 1 and 2 sentences"):
+    with pytest.raises(ValueError, match="zip.* is longer than"):
         score_entities([["O"]], [["O"], ["O"]])
     with pytest.raises(ValueError, match="Row 0 has 1 true tags and 2 predicted"):
         score_entities([["O"]], [["O", "O"]])

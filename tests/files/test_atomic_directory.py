@@ -2,10 +2,11 @@
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
-from keras_bert_suite.files.atomic_directory import atomic_directory
+from keras_bert_suite.files.atomic_directory import atomic_directory, put_in_place
 
 
 def test_appears_when_the_block_ends(tmp_path):
@@ -62,12 +63,94 @@ def test_existing_target_stays(tmp_path, kind):
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_target_that_appears_meanwhile_stays(tmp_path):
+@pytest.mark.parametrize("content", [{}, {"file": "theirs"}])
+def test_a_target_that_appears_meanwhile_stays(tmp_path, content):
+    """Empty or full. A rename would replace an empty one."""
     target = tmp_path / "target"
-    with pytest.raises(FileExistsError):
+    with pytest.raises(FileExistsError, match="target exists already"):
         with atomic_directory(target) as directory:
             (directory / "file").write_text("mine")
-            target.mkdir()
-            (target / "file").write_text("theirs")
-    assert (target / "file").read_text() == "theirs"
-    assert os.listdir(tmp_path) == ["target"]
+            write(target, content)
+    assert read(tmp_path) == {"target": content}
+
+
+def write(path, content):
+    """Writes a file, or a directory of files."""
+    if isinstance(content, str):
+        path.write_text(content)
+        return
+    path.mkdir()
+    for name, text in content.items():
+        (path / name).write_text(text)
+
+
+def read(path):
+    """What `write` has written."""
+    if path.is_dir():
+        return {file.name: read(file) for file in path.iterdir()}
+    return path.read_text()
+
+
+@pytest.fixture(params=["file", "directory"])
+def make(request):
+    """Function from a text to the content of a file, or of a directory."""
+    return (lambda text: text) if request.param == "file" else (lambda text: {"weights": text})
+
+
+def test_puts_in_place(tmp_path, make):
+    target = tmp_path / "target"
+    write(tmp_path / "made", make("first"))
+    put_in_place(tmp_path / "made", target)
+    write(tmp_path / "made", make("second"))
+    with pytest.raises(FileExistsError, match="target exists already"):
+        put_in_place(tmp_path / "made", target)
+    assert read(tmp_path) == {"made": make("second"), "target": make("first")}
+    put_in_place(tmp_path / "made", target, replace=True)
+    assert read(tmp_path) == {"target": make("second")}
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_what_was_there_survives_a_failed_rename(tmp_path, make, monkeypatch, failing):
+    """The first rename sets the old content aside, the second one puts the new in its place."""
+    target, made = tmp_path / "target", tmp_path / "made"
+    write(target, make("old"))
+    write(made, make("new"))
+    fail_at(monkeypatch, failing, lambda: None)
+    with pytest.raises(OSError, match="no room"):
+        put_in_place(made, target, replace=True)
+    assert read(tmp_path) == {"made": make("new"), "target": make("old")}
+
+
+@pytest.mark.parametrize("theirs", ["theirs", {}, {"weights": "theirs"}])
+def test_what_another_process_writes_meanwhile_stays(tmp_path, make, monkeypatch, theirs):
+    target, made = tmp_path / "target", tmp_path / "made"
+    write(target, make("old"))
+    write(made, make("new"))
+    fail_at(monkeypatch, 1, lambda: write(target, theirs))
+    with pytest.raises(FileExistsError, match="Another process has written .*target") as caught:
+        put_in_place(made, target, replace=True)
+    (old,) = tmp_path.glob(".target.*.old")
+    assert str(old) in str(caught.value)
+    assert read(tmp_path) == {"made": make("new"), "target": theirs, old.name: make("old")}
+
+
+def test_a_link_is_replaced_and_its_target_stays(tmp_path):
+    write(tmp_path / "elsewhere", {"weights": "old"})
+    (tmp_path / "target").symlink_to(tmp_path / "elsewhere")
+    write(tmp_path / "made", "new")
+    put_in_place(tmp_path / "made", tmp_path / "target", replace=True)
+    assert read(tmp_path) == {"elsewhere": {"weights": "old"}, "target": "new"}
+
+
+def fail_at(monkeypatch, failing, meanwhile):
+    """Lets the rename of this number call `meanwhile` and fail."""
+    rename, calls = Path.rename, []
+
+    def fail(path, target):
+        calls.append(path)
+        if len(calls) == failing + 1:
+            meanwhile()
+            raise OSError(28, "no room")
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", fail)

@@ -38,8 +38,12 @@ def spans(plan):
     ]
 
 
-def follow_google(corpus, sequence_length, short_seq_prob, rng):
-    """Yields (A, B, label) by SPEC's rule, a sentence and a token at a time, on lists."""
+def follow_google(corpus, sequence_length, short_seq_prob, rng, mode=PAIRS):
+    """Yields (A, B, label) by Google's rule, a sentence and a token at a time, on lists.
+
+    Source: `create_instances_from_document` of BERT's `create_pretraining_data.py`; for SOP that of
+    ALBERT's, with `random_next_sentence=False`.
+    """
     documents, token = [], 0
     for number in range(corpus.num_documents):
         documents.append([])
@@ -56,7 +60,9 @@ def follow_google(corpus, sequence_length, short_seq_prob, rng):
                 gathered.append(todo.pop(0))
             cut = rng.randint(1, len(gathered) - 1) if len(gathered) > 1 else 1
             a, rest = sum(gathered[:cut], []), gathered[cut:]
-            if label := int(not rest or rng.random() < 0.5):
+            is_random = not rest or (mode == PAIRS and rng.random() < 0.5)
+            label = int(is_random)
+            if is_random:
                 todo = rest + todo
                 other = rng.choice([d for d in documents if d is not document])
                 other = other[rng.randrange(len(other)) :]
@@ -67,6 +73,8 @@ def follow_google(corpus, sequence_length, short_seq_prob, rng):
                     b = b + sentence
             else:
                 b = sum(rest, [])
+                if mode == SOP and rng.random() < 0.5:
+                    a, b, label = b, a, 1
             while len(a) + len(b) > limit:
                 longer = a if len(a) > len(b) else b
                 longer.pop(0 if rng.random() < 0.5 else -1)
@@ -79,13 +87,15 @@ def assert_same_distribution(ours, theirs, bins):
     assert stats.chi2_contingency(counts).pvalue > 0.001
 
 
-@pytest.mark.parametrize("short_seq_prob", [0.0, 0.1, 1.0])
-def test_pairs_are_distributed_as_googles(short_seq_prob):
+@pytest.mark.parametrize(
+    ("mode", "short_seq_prob"), [(PAIRS, 0.0), (PAIRS, 0.1), (PAIRS, 1.0), (SOP, 0.1)]
+)
+def test_pairs_are_distributed_as_googles(mode, short_seq_prob):
     corpus = random_corpus()
-    planner = InstancePlanner(corpus, 35, short_seq_prob=short_seq_prob)
+    planner = InstancePlanner(corpus, 35, mode, short_seq_prob)
     plans = [planner.plan(epoch) for epoch in range(100)]
     rng = random.Random(1)
-    theirs = [list(follow_google(corpus, 35, short_seq_prob, rng)) for _ in range(100)]
+    theirs = [list(follow_google(corpus, 35, short_seq_prob, rng, mode)) for _ in range(100)]
     counts = [len(plan) for plan in plans], [len(rows) for rows in theirs]
     assert stats.ks_2samp(*counts).pvalue > 0.001
 

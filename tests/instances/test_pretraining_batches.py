@@ -144,7 +144,7 @@ def test_a_document_longer_than_blocks(mode, shuffle_blocks, small_blocks, monke
     corpus = TokenCorpus.from_documents(
         [ids[first:end] for first, end in zip(starts[:-1], starts[1:], strict=True)]
     )
-    for seed in range(8):
+    for seed in range(4):
         batches = make_batches(
             corpus, mode=mode, seed=seed, batch_size=2, shuffle_blocks=shuffle_blocks
         )

@@ -1,0 +1,36 @@
+"""Encodes labels in TensorFlow graphs."""
+
+import numpy as np
+
+
+def encode_tensor(encode, labels, dtype, shape):
+    """Encodes a tensor of labels by the function that encodes labels in memory.
+
+    Args:
+        encode: function from an array of labels to an array. A ragged tensor becomes an object
+            array of arrays.
+        labels: tensor of TensorFlow, which may be ragged.
+        dtype, shape: of the result. A size may be None.
+
+    Returns:
+        tensor of this dtype and shape.
+
+    Raises:
+        tf.errors.InvalidArgumentError: when the graph runs, if `encode` raises a ValueError. It has
+            the same message.
+    """
+    import tensorflow as tf
+
+    if isinstance(labels, tf.RaggedTensor):
+        inputs = [labels.flat_values, labels.row_splits]
+        encoded = tf.numpy_function(lambda *parts: encode(_split_rows(*parts)), inputs, dtype)
+    else:
+        encoded = tf.numpy_function(encode, [labels], dtype)
+    return tf.ensure_shape(encoded, shape)
+
+
+def _split_rows(values, bounds):
+    rows = np.empty(len(bounds) - 1, dtype=object)
+    for number, row in enumerate(np.split(values, bounds[1:-1])):
+        rows[number] = row
+    return rows

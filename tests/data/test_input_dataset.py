@@ -1,0 +1,132 @@
+"""Datasets of every kind, batch by batch, without a model."""
+
+import grain
+import input_kinds
+import keras
+import numpy as np
+import pytest
+
+from keras_bert_suite.data.input_dataset import (
+    choose_batches,
+    evaluation_batches,
+    is_dataset,
+    list_sources,
+    num_batches,
+    preprocess_batches,
+    training_batches,
+    unpack_batch,
+)
+from keras_bert_suite.data.rows import Rows
+
+#: Seven rows: x is their number, y twice the number.
+COLUMNS = ({"x": np.arange(7)}, 2 * np.arange(7))
+KINDS = [kind for kind in input_kinds.DATASETS if not kind.startswith("tf.data")]
+
+
+def make(kind):
+    return input_kinds.DATASETS[kind](COLUMNS, 3)
+
+
+def note(x, y=None, sample_weight=None):
+    """The numbers of the rows of a batch."""
+    assert (np.asarray(y) == 2 * np.asarray(x["x"])).all() and sample_weight is None
+    return np.asarray(x["x"]).tolist()
+
+
+def read(dataset, most=100):
+    """Batches, as lists; `note` of a generator comes in a tuple, unless it is a list."""
+    return [list(batch) for batch, _ in zip(dataset, range(most), strict=False)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_batch_is_preprocessed(kind):
+    dataset = make(kind)
+    assert is_dataset(dataset)
+    assert num_batches(dataset) == (None if kind in input_kinds.WITHOUT_LENGTH else 3)
+    batches = preprocess_batches(dataset, note)
+    wanted = [[0, 1, 2], [3, 4, 5], [6]]
+    if kind == "generator":
+        assert read(batches, 6) == wanted * 2
+    else:
+        assert read(batches) == read(batches) == wanted
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "generator"])
+def test_as_many_batches_as_fit_reads(kind):
+    batches = preprocess_batches(make(kind), note, total=5)
+    assert read(batches, 5) == [[0, 1, 2], [3, 4, 5], [6], [0, 1, 2], [3, 4, 5]]
+
+
+def test_a_resume_leaves_out_batches():
+    dataset = grain.MapDataset.range(4)
+    assert list(choose_batches(dataset, total=10, first=6)) == [2, 3, 0, 1, 2, 3]
+    assert list(choose_batches(dataset, first=1)) == [1, 2, 3]
+    assert list(choose_batches(dataset, total=4)) == list(choose_batches(dataset)) == [0, 1, 2, 3]
+    # Keras looks at batches even if it trains on none.
+    assert list(choose_batches(dataset, total=4, first=4)) == [0, 1, 2, 3]
+
+
+def test_sources_and_lengths():
+    source = grain.MapDataset.range(5)
+    mapped = source.map(str)
+    assert list(list_sources(mapped)) == [mapped, source]
+    assert list(list_sources(mapped.to_iter_dataset()))[-1] is source
+    assert num_batches(source.repeat()) is None and num_batches(iter([1])) is None
+    with pytest.raises(ValueError, match="no batches"):
+        num_batches([])
+
+    class Endless(keras.utils.PyDataset):
+        num_batches = None
+
+    assert num_batches(Endless()) is None
+
+
+class Epochs(Rows):
+    """Rows that say in which epoch they are asked for."""
+
+    def batch(self, rows, epoch):
+        return epoch, rows.tolist()
+
+
+ROWS = Epochs({"x": np.arange(7)})
+LENGTHS = np.array([5, 1, 4, 2, 7, 3, 6])
+
+
+def test_evaluations_visit_short_rows_first():
+    for lengths, wanted in ((LENGTHS, [1, 3, 5, 2, 0, 6, 4]), (None, [*range(7)])):
+        batches, order = evaluation_batches(ROWS, 3, lengths)
+        assert order.tolist() == wanted
+        # In each pass the rows are cut as in epoch 0.
+        assert [batches[i] for i in range(4)] == [
+            *((0, wanted[i : i + 3]) for i in (0, 3, 6)),
+            (0, wanted[:3]),
+        ]
+
+
+def test_trainings_visit_rows_in_fresh_orders():
+    batches = training_batches(ROWS, 3, False, seed=1)
+    assert [batches[i] for i in (0, 2, 3)] == [(0, [0, 1, 2]), (0, [6]), (1, [0, 1, 2])]
+    for lengths in (None, LENGTHS):
+        batches = training_batches(ROWS, 3, True, 1, lengths)
+        epochs = [[batches[3 * e + i] for i in range(3)] for e in (0, 1)]
+        for number, epoch in enumerate(epochs):
+            assert {found for found, _ in epoch} == {number}
+            assert sorted(row for _, rows in epoch for row in rows) == list(range(7))
+        assert [rows for _, rows in epochs[0]] != [rows for _, rows in epochs[1]]
+    # Of rows with lengths, the full batches have neighbours in length.
+    full = [sorted(LENGTHS[rows].tolist()) for _, rows in epochs[0] if len(rows) == 3]
+    assert max(full[0]) < min(full[1]) or max(full[1]) < min(full[0])
+
+
+@pytest.mark.parametrize(
+    ("batch", "wanted"),
+    [
+        (["a", "b"], (["a", "b"], None, None)),
+        (("a", "b"), (["a", "b"], None, None)),
+        ([["a"], [1]], (["a"], [1], None)),
+        ((["a"], [1], [0.5]), (["a"], [1], [0.5])),
+        ({"x": 1}, ({"x": 1}, None, None)),
+    ],
+)
+def test_parts_of_a_batch(batch, wanted):
+    assert unpack_batch(batch) == wanted
