@@ -8,7 +8,6 @@ from portable_runtimes import PORTABLE
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert, make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import everywhere_for
 
 from keras_bert_suite import (
     AlbertTokenizer,
@@ -27,6 +26,8 @@ from keras_bert_suite import (
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
+
+pytestmark = pytest.mark.backend("tensorflow")
 
 TEXTS = [
     *make_reviews(20)[0],
@@ -59,14 +60,19 @@ def saved_tagger(tagger, tmp_path_factory):
     return export_saved_model(tagger, tmp_path_factory.mktemp("saved_models") / "tagger")
 
 
-@pytest.mark.backend("tensorflow")
 def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
     check_entities(tagger, saved_tagger)
 
 
-@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
-    "kind", everywhere_for(["byte pairs", "sentence pieces", "ALBERT"], "byte pairs")
+    "kind",
+    [
+        "byte pairs",
+        *(
+            pytest.param(n, marks=pytest.mark.long("serving"))
+            for n in ("sentence pieces", "ALBERT")
+        ),
+    ],
 )
 def test_other_tokenizers(kind, tmp_path):
     tokenizer = {
@@ -80,7 +86,6 @@ def test_other_tokenizers(kind, tmp_path):
     check_entities(tagger, export_saved_model(tagger, tmp_path / "tagger"))
 
 
-@pytest.mark.backend("tensorflow")
 def test_the_best_paths_of_a_crf(tmp_path):
     """Texts of many windows have one path each."""
     keras.utils.set_random_seed(2)
@@ -101,10 +106,9 @@ def test_the_best_paths_of_a_crf(tmp_path):
         export_onnx(tagger, tmp_path / "onnx")
 
 
-@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
     "tokenizer",
-    ["word pieces", pytest.param("byte pairs", marks=pytest.mark.backend("tensorflow"))],
+    ["word pieces", pytest.param("byte pairs", marks=pytest.mark.long("serving"))],
 )
 def test_spans(tokenizer, tmp_path):
     """Entities within entities, in texts of many windows, in the order of `predict`."""
@@ -161,7 +165,6 @@ def check_entities(tagger, saved_tagger):
     return signatures
 
 
-@pytest.mark.backend("tensorflow")
 def test_token_ids(tagger, saved_tagger):
     packed = tagger.preprocessor.pack(TEXTS[:4])
     logits = tagger.predict(packed, verbose=0)
@@ -173,12 +176,12 @@ def test_token_ids(tagger, saved_tagger):
     assert answer["labels"].shape == logits.shape[:2]
 
 
-@pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 def test_every_signature_in_a_server(tagger, saved_tagger, native_server):
     native_server.answer_warmup(saved_tagger)
 
 
-@pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 @pytest.mark.parametrize("file_format", PORTABLE)
 def test_portable_formats(tagger, file_format, tmp_path):
     export, run = PORTABLE[file_format]

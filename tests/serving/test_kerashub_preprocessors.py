@@ -31,7 +31,9 @@ def make_with_our_backbone():
     [
         (make_with_our_backbone, ("premise", "hypothesis")),
         pytest.param(MODELS["BERT"], ("text",), marks=pytest.mark.long("serving")),
-        (MODELS["DistilBERT"], ("premise", "hypothesis")),
+        pytest.param(
+            MODELS["DistilBERT"], ("premise", "hypothesis"), marks=pytest.mark.long("serving")
+        ),
         # TensorFlow takes 20 seconds to trace its byte pairs.
         pytest.param(MODELS["RoBERTa"], ("text",), marks=pytest.mark.long("serving")),
     ],

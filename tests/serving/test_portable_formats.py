@@ -2,7 +2,6 @@
 
 import json
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -10,6 +9,7 @@ from small_texts import ONE_LAYER, make_reviews
 
 import keras_bert_suite as kbs
 from keras_bert_suite.serving.onnx_ops import check_ops, register_floors
+from keras_bert_suite.serving.portable_formats import write_companions
 
 pytest.importorskip("tensorflow")
 
@@ -65,6 +65,7 @@ def test_the_tokenizer_beside_it_is_hugging_face_s_too(classifier, onnx_folder):
     assert theirs(TEXTS[0])["input_ids"] == ours["token_ids"][ours["padding_mask"] == 1].tolist()
 
 
+@pytest.mark.long("serving")
 def test_litert(classifier, probabilities, tmp_path):
     litert = pytest.importorskip("ai_edge_litert.interpreter")
     kbs.export_litert(classifier, tmp_path / "reviews")
@@ -104,21 +105,25 @@ def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
 
 def test_packing_says_how_texts_are_joined(classifier, tmp_path):
     packer = kbs.SegmentPacker(
-        classifier.preprocessor.tokenizer, sequence_length=12, truncation="only_second"
+        classifier.preprocessor.tokenizer,
+        sequence_length=12,
+        truncation="only_second",
+        head_length=5,
     )
     task = kbs.TextClassifier(
         classifier.backbone,
-        num_classes=2,
+        label_names=["no", "yes"],
         preprocessor=packer,
         input_names=("premise", "hypothesis"),
     )
-    kbs.export_litert(task, tmp_path / "pairs")
-    assert json.loads((tmp_path / "pairs" / "packing.json").read_text()) == {
+    write_companions(task, tmp_path)
+    assert json.loads((tmp_path / "packing.json").read_text()) == {
         "input_names": ["premise", "hypothesis"],
         "sequence_length": 12,
         "truncation": "only_second",
-        "head_length": 3,
+        "head_length": 5,
     }
+    assert (tmp_path / "label_names.txt").read_text().splitlines() == ["no", "yes"]
 
 
 def test_an_op_that_is_not_onnx_s_is_refused(tmp_path):
@@ -131,7 +136,9 @@ def test_an_op_that_is_not_onnx_s_is_refused(tmp_path):
         check_ops(tmp_path / "model.onnx")
 
 
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize(
+    "dtype", ["int32", pytest.param("float32", marks=pytest.mark.long("serving"))]
+)
 def test_quotients_are_rounded_down(dtype, tmp_path):
     tf, tf2onnx = pytest.importorskip("tensorflow"), pytest.importorskip("tf2onnx")
     runtime = pytest.importorskip("onnxruntime")
@@ -148,8 +155,7 @@ def test_quotients_are_rounded_down(dtype, tmp_path):
     assert rests.tolist() == [0, 3, 3, 0, 1, 1, -1]
 
 
-def test_a_softmax_is_not_applied_twice(classifier, tmp_path):
-    runtime = pytest.importorskip("onnxruntime")
+def test_a_softmax_is_not_applied_twice(classifier):
     task = kbs.TextClassifier(
         classifier.backbone,
         num_classes=2,
@@ -157,8 +163,7 @@ def test_a_softmax_is_not_applied_twice(classifier, tmp_path):
         activation="softmax",
     )
     task.set_weights(classifier.get_weights())
-    kbs.export_onnx(task, tmp_path / "1")
-    session = runtime.InferenceSession(tmp_path / "1" / "model.onnx")
-    (answer,) = session.run(["probabilities"], classifier.preprocessor(TEXTS))
-    wanted = keras.ops.softmax(classifier.predict(TEXTS, verbose=0))
+    packed = classifier.preprocessor(TEXTS)
+    answer = task.serving_outputs(task(packed), packed)["probabilities"]
+    wanted = ops.softmax(classifier.predict(TEXTS, verbose=0))
     np.testing.assert_allclose(answer, wanted, atol=1e-5)

@@ -18,6 +18,8 @@ from keras_bert_suite.serving.server_files import write_batching_parameters
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 
+pytestmark = pytest.mark.backend("tensorflow")
+
 TEXTS, _ = make_reviews(20)
 HOSTILE = ["", "   ", "x" * 1_000_000, "good " * 1000, "\x00\ufffd", "GOOD Film\u0301!"]
 
@@ -31,6 +33,8 @@ def probabilities(classifier, texts):
     return ops.convert_to_numpy(ops.softmax(classifier.predict(texts, verbose=0)))
 
 
+# From another backend the export goes through a process with TensorFlow.
+@pytest.mark.backend("tensorflow", "torch")
 @pytest.mark.parametrize("texts", [TEXTS, HOSTILE, TEXTS[:1]])
 def test_equals_predict(classifier, served, texts):
     answer = served(text=tf.constant(texts))
@@ -55,7 +59,6 @@ def test_a_row_does_not_depend_on_the_others(served):
     np.testing.assert_allclose(short[0], mixed[0], atol=1e-6)
 
 
-@pytest.mark.backend("tensorflow")
 def test_pairs(classifier, pair_model):
     names = (pair_model / "assets.extra" / "label_names.txt").read_text()
     assert names.splitlines() == classifier.label_names
@@ -65,7 +68,7 @@ def test_pairs(classifier, pair_model):
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
 
 
-@pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 def test_a_fresh_process_without_keras(classifier, saved_model):
     """As a server loads it: TensorFlow and the ops of TensorFlow Text, nothing of Keras."""
     process = subprocess.run(

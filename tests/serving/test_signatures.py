@@ -11,6 +11,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 from keras_bert_suite import (
     BertBackbone,
     CrfTokenClassifier,
+    DocumentClassifier,
     EntitySpanClassifier,
     SegmentPacker,
     TextClassifier,
@@ -23,12 +24,15 @@ tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
 
+pytestmark = pytest.mark.backend("tensorflow")
+
 TEXTS, _ = make_reviews(20)
 
 #: Tasks whose requests for warm-up are answered here: the class and its arguments. Other tasks have
 #: this test in their own files.
 OTHER_TASKS = {
     "embedder": (TextEmbedder, {}),
+    "documents": (DocumentClassifier, {"label_names": ["a", "b"], "max_windows": 2}),
     "chains": (CrfTokenClassifier, {"label_names": ["O", "B-A", "I-A"]}),
     "spans": (EntitySpanClassifier, {"label_names": ["A", "B"]}),
     "label_sets": (
@@ -70,7 +74,6 @@ def make_example(text):
     return tf.train.Example(features=features).SerializeToString()
 
 
-@pytest.mark.backend("tensorflow")
 def test_every_signature_gives_the_numbers_of_the_task(classifier, saved_model, native_server):
     packed = classifier.preprocessor(TEXTS)
     logits = classifier.predict(packed, batch_size=len(TEXTS), verbose=0)
@@ -108,7 +111,6 @@ def test_every_signature_gives_the_numbers_of_the_task(classifier, saved_model, 
     )
 
 
-@pytest.mark.backend("tensorflow")
 def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, native_server):
     assert len(HOSTILE) + len(BROKEN_UTF8) >= 100
     texts = [*HOSTILE, *BROKEN_UTF8, *random_texts(1000)]
@@ -124,7 +126,12 @@ def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, n
     np.testing.assert_allclose(probabilities.sum(axis=-1), 1, atol=1e-5)
 
 
-@pytest.fixture(params=["saved_model", "pair_model", *OTHER_TASKS])
+@pytest.fixture(
+    params=[
+        "saved_model",
+        *(pytest.param(n, marks=pytest.mark.long("serving")) for n in ("pair_model", *OTHER_TASKS)),
+    ]
+)
 def served_model(request, tmp_path):
     """`pathlib.Path` of a SavedModel, of a fixture or of `OTHER_TASKS`."""
     if request.param not in OTHER_TASKS:
@@ -135,7 +142,6 @@ def served_model(request, tmp_path):
     return export_saved_model(task, tmp_path / request.param)
 
 
-@pytest.mark.backend("tensorflow")
 def test_every_warmup_request_is_answered(classifier, native_server, served_model):
     requests = read_warmup_requests(served_model)
     assert {name for name, _, _ in requests} == {served_model.parent.name}
@@ -148,7 +154,6 @@ def test_every_warmup_request_is_answered(classifier, native_server, served_mode
     native_server.answer_warmup(served_model)
 
 
-@pytest.mark.backend("tensorflow")
 def test_an_example_without_the_text_is_refused(saved_model):
     serve = tf.saved_model.load(str(saved_model)).signatures["serve_examples"]
     with pytest.raises(tf.errors.InvalidArgumentError, match="text"):
