@@ -37,11 +37,13 @@ def make_values(fields):
 
 
 def change(field, value):
+    """Another value of the same kind."""
+    if field.argument == "num_heads":
+        return 1
     if field.kind in ("size", "positions", "width"):
-        return 1 if field.argument == "num_heads" else value + 2 * ROOM
-    return {"activation": "tanh", "norm": "layer_norm", "flag": False}.get(field.kind) or (
-        value * 2 if field.kind != "flag" else False
-    )
+        return value + 2 * ROOM
+    others = {"activation": "tanh", "norm": "layer_norm", "flag": False}
+    return others[field.kind] if field.kind in others else 2 * value
 
 
 TABLES = {
@@ -68,7 +70,8 @@ def test_each_field_alone(name, tmp_path):
         got = read(changed)
         assert {n for n in usual if usual[n] != got[n]} == {field.argument}, field
         wanted = changed[field.name]
-        wanted -= kind.position_offset if field.kind == "positions" else 0
+        if field.kind == "positions":
+            wanted -= kind.position_offset
         assert got[field.argument] == wanted, field
         backbone = SimpleNamespace(**got, position_offset=kind.position_offset)
         backbone.activation = SimpleNamespace(__name__=got["activation"])
@@ -93,5 +96,7 @@ def test_fields_and_defaults_are_those_of_transformers(kind):
         if field.default is not None:
             assert theirs[field.name] == field.default, field
     for name, default in kind.head_dropouts.values():
-        # The rate of the encoder, where None.
-        assert name in theirs and theirs[name] == default, name
+        # None is the rate of the encoder, and that of ModernBERT has none. Some classes of
+        # configurations do not list a field that their heads read.
+        usual = (default, 0.0) if kind.name == "modernbert" else (default,)
+        assert theirs.get(name, default) in usual, name
