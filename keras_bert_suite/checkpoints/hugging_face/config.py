@@ -125,7 +125,7 @@ def read_classifier(config, shape, architecture, dropout):
             "has a classification layer, but its config.json does not name the class of the "
             f'model. If it classifies texts, add "architectures": ["{architecture}"]'
         )
-    if not any(name.endswith("ForSequenceClassification") for name in architectures):
+    if not has_head(config, "ForSequenceClassification"):
         return None, (
             f"has the classification layer of a {list_names(architectures)}, which does not "
             "classify texts"
@@ -171,15 +171,11 @@ def read_token_classifier(config, shape, dropout):
     Returns:
         dict of arguments of `TokenClassifier`, or None.
     """
-    architectures = read_architectures(config)
-    if shape is None or not any(name.endswith("ForTokenClassification") for name in architectures):
+    if not has_head(config, "ForTokenClassification") or shape is None:
         return None
     if len(shape) != 2 or shape[0] < 2:
         return None
-    return {
-        "label_names": _read_label_names(config, shape[0]),
-        "dropout": dropout,
-    }
+    return {"label_names": _read_label_names(config, shape[0]), "dropout": dropout}
 
 
 def read_multiple_choice(config, shape, dropout):
@@ -190,12 +186,8 @@ def read_multiple_choice(config, shape, dropout):
     Returns:
         dict of arguments of `MultipleChoice`, or None.
     """
-    architectures = read_architectures(config)
-    if shape is None or not any(name.endswith("ForMultipleChoice") for name in architectures):
-        return None
-    if len(shape) != 2 or shape[0] != 1:
-        return None
-    return {"dropout": dropout}
+    is_there = has_head(config, "ForMultipleChoice") and shape is not None
+    return {"dropout": dropout} if is_there and len(shape) == 2 and shape[0] == 1 else None
 
 
 def _read_label_names(config, num_labels):

@@ -101,7 +101,7 @@ def save_hugging_face(
     check_constants(backbone, constants, owner)
     names = kind.names
     if "classifier/kernel" in weights_by_path(model):
-        names = kind.classifier_names
+        names = kind.classifier_names or kind.names
     weights = collect_weights(model, names, owner)
     if any(path in weights for path in _TOKEN_HEADS):
         poolers = {path for path in weights if path.startswith("pooler/")}
