@@ -23,6 +23,7 @@ from keras_bert_suite import (
     export_onnx,
     export_saved_model,
 )
+from keras_bert_suite.serving.served_tasks import serve
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -61,7 +62,7 @@ def saved_tagger(tagger, tmp_path_factory):
 
 
 def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
-    check_entities(tagger, saved_tagger)
+    check_entities(tagger, load(saved_tagger)["serving_default"])
 
 
 @pytest.mark.parametrize(
@@ -74,7 +75,7 @@ def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
         ),
     ],
 )
-def test_other_tokenizers(kind, tmp_path):
+def test_other_tokenizers(kind):
     tokenizer = {
         "byte pairs": lambda: BytePairTokenizer(make_vocabulary(), MERGES),
         "sentence pieces": lambda: XLMRobertaTokenizer(make_xlm_roberta()),
@@ -83,7 +84,8 @@ def test_other_tokenizers(kind, tmp_path):
     cls = BertBackbone if kind == "ALBERT" else RobertaBackbone
     backbone = cls(**{**ONE_LAYER, "vocabulary_size": tokenizer.vocabulary_size()})
     tagger = make_tagger(backbone, tokenizer)
-    check_entities(tagger, export_saved_model(tagger, tmp_path / "tagger"))
+    served = serve(tagger)  # traced as in an export, and not written
+    check_entities(tagger, tf.function(lambda text: served.answer_texts((text,))))
 
 
 def test_the_best_paths_of_a_crf(tmp_path):
@@ -96,7 +98,8 @@ def test_the_best_paths_of_a_crf(tmp_path):
         weight.assign(np.random.default_rng(3).normal(size=weight.shape) * 2)
     tagger.token_classifier.bias.assign([-5.0, *[0.0] * 6])
     assert tagger.scheme == "BIOES"
-    signatures = check_entities(tagger, export_saved_model(tagger, tmp_path / "tagger"))
+    signatures = load(export_saved_model(tagger, tmp_path / "tagger"))
+    check_entities(tagger, signatures["serving_default"])
     packed = packer.pack(TEXTS[:4])
     serve = signatures["serve_ids"]
     answer = serve(**{name: tf.constant(array) for name, array in packed.items()})
@@ -126,7 +129,8 @@ def test_spans(tokenizer, tmp_path):
     for weight in finder.head.weights:
         weight.assign(np.random.default_rng(3).normal(size=weight.shape))
     finder.head.type_dense.bias.assign([-3.0, -2.0, -3.0, -2.0])
-    signatures = check_entities(finder, export_saved_model(finder, tmp_path / "finder"))
+    signatures = load(export_saved_model(finder, tmp_path / "finder"))
+    check_entities(finder, signatures["serving_default"])
     if tokenizer == "byte pairs":
         return
     packed = finder.preprocessor.pack(TEXTS[:4])
@@ -137,10 +141,13 @@ def test_spans(tokenizer, tmp_path):
     )
 
 
-def check_entities(tagger, saved_tagger):
-    """The SavedModel answers with the entities of `predict`. Returns its signatures."""
-    signatures = tf.saved_model.load(str(saved_tagger)).signatures
-    serve = signatures["serving_default"]
+def load(saved_tagger):
+    """The signatures of a SavedModel."""
+    return tf.saved_model.load(str(saved_tagger)).signatures
+
+
+def check_entities(tagger, serve):
+    """`serve`, a signature or a function like it, answers with the entities of `predict`."""
     texts = [*(text.encode() for text in TEXTS), *BROKEN_UTF8]
     wanted = tagger.predict([text.decode("utf-8", "ignore") for text in texts], verbose=0)
     assert sum(map(len, wanted)) > 50
@@ -162,7 +169,6 @@ def check_entities(tagger, saved_tagger):
         scores = [e.score for e in entities] + [0] * (most - len(entities))
         np.testing.assert_allclose(got["scores"][row], scores, atol=1e-5)
     assert serve(text=tf.constant([], tf.string))["labels"].shape == (0, 0)
-    return signatures
 
 
 def test_token_ids(tagger, saved_tagger):

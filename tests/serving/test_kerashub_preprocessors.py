@@ -70,6 +70,7 @@ def test_a_server_answers_as_the_task(make, input_names, native_server, tmp_path
     assert len(warm) == 8 and all(isinstance(answer, dict) for answer in warm), warm
 
 
+@pytest.mark.backend("torch")
 @pytest.mark.parametrize("export", [kbs.export_onnx, kbs.export_openvino, kbs.export_litert])
 def test_other_formats_are_refused_by_name(export, tmp_path):
     backbone, preprocessor = MODELS["RoBERTa"]()

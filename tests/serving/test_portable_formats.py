@@ -16,7 +16,7 @@ pytest.importorskip("tensorflow")
 TEXTS, _ = make_reviews(20)
 
 
-#: A process with TensorFlow writes them; `tests/test_combinations.py` has one from each backend.
+#: Tests without an export are marked for PyTorch, which builds models faster.
 pytestmark = pytest.mark.backend("tensorflow")
 
 
@@ -58,9 +58,11 @@ def onnx_folder(classifier, tmp_path_factory):
     return folder
 
 
-def test_the_tokenizer_beside_it_is_hugging_face_s_too(classifier, onnx_folder):
+@pytest.mark.backend("torch")
+def test_the_tokenizer_beside_it_is_hugging_face_s_too(classifier, tmp_path):
     transformers = pytest.importorskip("transformers")
-    theirs = transformers.AutoTokenizer.from_pretrained(onnx_folder)
+    write_companions(classifier, tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
     ours = classifier.preprocessor(TEXTS[:1])
     assert theirs(TEXTS[0])["input_ids"] == ours["token_ids"][ours["padding_mask"] == 1].tolist()
 
@@ -78,6 +80,7 @@ def test_litert(classifier, probabilities, tmp_path):
         np.testing.assert_allclose(answer["probabilities"], probabilities[: len(texts)], atol=1e-5)
 
 
+@pytest.mark.backend("torch")
 @pytest.mark.parametrize("export", [kbs.export_onnx, kbs.export_openvino, kbs.export_litert])
 def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
     half = kbs.TextClassifier(
@@ -103,6 +106,7 @@ def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
+@pytest.mark.backend("torch")
 def test_packing_says_how_texts_are_joined(classifier, tmp_path):
     packer = kbs.SegmentPacker(
         classifier.preprocessor.tokenizer,
@@ -155,6 +159,7 @@ def test_quotients_are_rounded_down(dtype, tmp_path):
     assert rests.tolist() == [0, 3, 3, 0, 1, 1, -1]
 
 
+@pytest.mark.backend("torch")
 def test_a_softmax_is_not_applied_twice(classifier):
     task = kbs.TextClassifier(
         classifier.backbone,

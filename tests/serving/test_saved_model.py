@@ -82,6 +82,7 @@ def test_a_fresh_process_without_keras(classifier, saved_model):
     assert f"{wanted.max():.1%}" in process.stdout
 
 
+@pytest.mark.backend("torch")
 def test_an_existing_version_stays_as_it_is(classifier, tmp_path):
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "saved_model.pb").write_bytes(b"old")
@@ -128,6 +129,7 @@ def test_batching_parameters(saved_model, tmp_path):
     assert read(tmp_path) == ([1, 2, 4, 8, 16, 20], "max_batch_size { value: 20 }")
 
 
+@pytest.mark.backend("torch")
 @pytest.mark.parametrize(
     ("input_names", "inputs", "wanted"),
     [
@@ -149,6 +151,7 @@ def test_input_names(classifier, input_names, inputs, wanted):
         choose_input_names(task, inputs)
 
 
+@pytest.mark.backend("torch")
 def test_bad_arguments(classifier, tmp_path, monkeypatch):
     for inputs in (("a", "a"), ("sentence 1",), ("текст",), ("_text",), ("class",), ("self",), ()):
         with pytest.raises(ValueError, match="must be different names"):

@@ -19,6 +19,7 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     export_saved_model,
 )
+from keras_bert_suite.serving.served_tasks import serve
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
@@ -158,3 +159,35 @@ def test_an_example_without_the_text_is_refused(saved_model):
     serve = tf.saved_model.load(str(saved_model)).signatures["serve_examples"]
     with pytest.raises(tf.errors.InvalidArgumentError, match="text"):
         serve(examples=tf.constant([tf.train.Example().SerializeToString()]))
+
+
+def test_label_sets_and_numbers(classifier):
+    """Traced as in an export, and not written."""
+    arguments = {"label_names": ["a", "b", "c"], "problem_type": "multi_label_classification"}
+    labeller = TextClassifier(
+        classifier.backbone,
+        preprocessor=classifier.preprocessor,
+        thresholds=[0.3, 0.5, 0.6],
+        **arguments,
+    )
+    rng = np.random.default_rng(0)
+    labeller.classifier.kernel.assign(rng.normal(size=labeller.classifier.kernel.shape))
+    got = serve(labeller).answer_texts((tf.constant(TEXTS),))
+    logits = labeller.predict(TEXTS, verbose=0)
+    shares = 1 / (1 + np.exp(-logits))
+    np.testing.assert_allclose(got["probabilities"], shares, atol=1e-5)
+    np.testing.assert_array_equal(got["is_label"], shares > [0.3, 0.5, 0.6])
+    wanted = labeller.predict_labels(TEXTS, verbose=0)
+    found = [[name.decode() for name in row if name] for row in got["labels"].numpy()]
+    assert found == [list(row) for row in wanted] and {len(row) for row in found} >= {1, 2}
+    assert got["num_labels"].numpy().tolist() == [len(row) for row in wanted]
+
+    rater = TextClassifier(
+        classifier.backbone,
+        num_classes=2,
+        problem_type="regression",
+        preprocessor=classifier.preprocessor,
+    )
+    scores = serve(rater).answer_texts((tf.constant(TEXTS),))
+    assert set(scores) == {"scores"}
+    np.testing.assert_allclose(scores["scores"], rater.predict(TEXTS, verbose=0), atol=1e-5)

@@ -89,6 +89,7 @@ def test_each_backend(classifier, tmp_path):
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=np.ptp(wanted[:, 0]) / 10)
 
 
+@pytest.mark.backend("torch")
 @pytest.mark.parametrize("trained", ["mixed_bfloat16", "bfloat16"])
 def test_a_task_in_bfloat16_is_brought_to_float32(trained):
     model, (x, _) = make_task("texts", "SegmentPacker", dtype=trained)
@@ -101,6 +102,7 @@ def test_a_task_in_bfloat16_is_brought_to_float32(trained):
     np.testing.assert_allclose(got, wanted, atol=np.abs(wanted).max() / 10)
 
 
+@pytest.mark.backend("torch")
 def test_refusals(classifier, tmp_path):
     with pytest.raises(ValueError, match="one of float32, bfloat16, or None .* got 'int8'"):
         export_saved_model(classifier, tmp_path / "1", precision="int8")
