@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from keras_bert_suite.checkpoints.model_types.config_fields import BERT_FIELDS
 from keras_bert_suite.checkpoints.name_tables.bert import NameTable
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
 
 #: The dropout rates before the heads of BERT and RoBERTa. See `ModelType.head_dropouts`.
 BERT_DROPOUTS = {
@@ -114,10 +115,10 @@ class ModelType:
     name: str
     title: str
     backbone: str
-    tokenizer: str
-    read_tokenizer: Callable
     names: NameTable
     classes: str
+    tokenizer: str = "WordPieceTokenizer"
+    read_tokenizer: Callable = read_hugging_face_tokenizer
     classifier_names: NameTable | None = None
     keras_hub: KerasHubModel | None = None
     position_offset: int = 0

@@ -59,26 +59,12 @@ from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import (
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
 from keras_bert_suite.files.messages import shorten
 
-BERT = ModelType(
-    name="bert",
-    title="BERT",
-    backbone="BertBackbone",
-    tokenizer="WordPieceTokenizer",
-    read_tokenizer=read_hugging_face_tokenizer,
-    names=bert.HUGGING_FACE,
-    classes="Bert",
-    keras_hub=KerasHubModel(
-        "BertBackbone",
-        keras_hub.KERAS_HUB,
-        tokenizer="WordPieceTokenizer",
-        built_in={
-            "activation": "gelu_tanh",
-            "layer_norm_epsilon": 1e-12,
-            "initializer_range": 0.02,
-        },
-    ),
-)
-
+#: Constants of KerasHub's models.
+_BERT_BUILT_IN = {
+    "activation": "gelu_tanh",
+    "layer_norm_epsilon": 1e-12,
+    "initializer_range": 0.02,
+}
 _ROBERTA_BUILT_IN = {
     # keras.activations.gelu, which is exact by default.
     "activation": "gelu_erf",
@@ -86,6 +72,20 @@ _ROBERTA_BUILT_IN = {
     "initializer_range": 0.02,
     "num_segments": 1,
 }
+
+BERT = ModelType(
+    name="bert",
+    title="BERT",
+    backbone="BertBackbone",
+    names=bert.HUGGING_FACE,
+    classes="Bert",
+    keras_hub=KerasHubModel(
+        "BertBackbone",
+        keras_hub.KERAS_HUB,
+        tokenizer="WordPieceTokenizer",
+        built_in=_BERT_BUILT_IN,
+    ),
+)
 
 ROBERTA = ModelType(
     name="roberta",
@@ -127,21 +127,13 @@ DISTIL_BERT = ModelType(
     name="distilbert",
     title="DistilBERT",
     backbone="DistilBertBackbone",
-    tokenizer="WordPieceTokenizer",
-    read_tokenizer=read_hugging_face_tokenizer,
     names=distil_bert.DISTIL_BERT,
     classes="DistilBert",
     keras_hub=KerasHubModel(
         "DistilBertBackbone",
         distil_bert.KERAS_HUB_DISTIL_BERT,
         tokenizer="WordPieceTokenizer",
-        built_in={
-            # keras.activations.gelu, which is exact by default.
-            "activation": "gelu_erf",
-            "layer_norm_epsilon": 1e-12,
-            "initializer_range": 0.02,
-            "num_segments": 0,
-        },
+        built_in={**_ROBERTA_BUILT_IN, "layer_norm_epsilon": 1e-12, "num_segments": 0},
     ),
     fields=DISTIL_BERT_FIELDS,
     built_in={"layer_norm_epsilon": 1e-12, "num_segments": 0},
@@ -157,8 +149,6 @@ ELECTRA = ModelType(
     name="electra",
     title="ELECTRA",
     backbone="ElectraBackbone",
-    tokenizer="WordPieceTokenizer",
-    read_tokenizer=read_hugging_face_tokenizer,
     names=electra.ELECTRA,
     classifier_names=electra.ELECTRA_CLASSIFIER,
     classes="Electra",
@@ -204,11 +194,7 @@ ALBERT = ModelType(
         albert.KERAS_HUB_ALBERT,
         # It has none of ALBERT's rules for text.
         tokenizer="SentencePieceTokenizer",
-        built_in={
-            "activation": "gelu_tanh",
-            "layer_norm_epsilon": 1e-12,
-            "initializer_range": 0.02,
-        },
+        built_in=_BERT_BUILT_IN,
         sizes=("embedding_dim", "num_groups", "num_inner_repetitions"),
     ),
     fields=ALBERT_FIELDS,
@@ -223,7 +209,6 @@ ROFORMER = ModelType(
     name="roformer",
     title="RoFormer",
     backbone="RoFormerBackbone",
-    tokenizer="WordPieceTokenizer",
     read_tokenizer=read_roformer_tokenizer,
     names=roformer.ROFORMER,
     classifier_names=roformer.ROFORMER_CLASSIFIER,
