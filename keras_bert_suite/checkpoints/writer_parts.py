@@ -111,7 +111,8 @@ def check_rules(tokenizer, settings, owner):
     for config in (got, usual):
         if config.get("strip_accents", False) is None:
             config["strip_accents"] = tokenizer.lowercase
-    names = [n for n in usual if n not in (*settings, "name", "dtype", "trainable")]
+    kept = (*settings, "name", "dtype", "trainable", "config_file")
+    names = [n for n in usual if n not in kept]
     wrong = [f"{n}={got[n]!r}" for n in names if got[n] != usual[n]]
     if wrong:
         wanted = ", ".join(f"{n}={usual[n]!r}" for n in names if usual[n] is not None)

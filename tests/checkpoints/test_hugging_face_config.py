@@ -51,16 +51,16 @@ def test_bert_config_of_2018_beside_pytorch_weights(save_peer, inputs):
 
 
 @pytest.mark.parametrize(
-    "config_class, model_class, evidence",
+    "config_class, model_class",
     [
-        ("AlbertConfig", "AlbertModel", "albert_layer_groups"),
-        ("DistilBertConfig", "DistilBertModel", "transformer.layer"),
-        ("RobertaConfig", "RobertaForMaskedLM", "roberta.embeddings"),
-        ("RobertaConfig", "RobertaModel", "type_vocab_size is 1"),
-        ("ElectraConfig", "ElectraForPreTraining", "electra.embeddings"),
+        ("AlbertConfig", "AlbertModel"),
+        ("DistilBertConfig", "DistilBertModel"),
+        ("RobertaConfig", "RobertaForMaskedLM"),
+        ("RobertaConfig", "RobertaModel"),
+        ("ElectraConfig", "ElectraForPreTraining"),
     ],
 )
-def test_others_are_refused_by_name(tmp_path, config_class, model_class, evidence):
+def test_others_are_refused_by_name(tmp_path, config_class, model_class):
     sizes = {"vocab_size": 24, "hidden_size": 8, "num_attention_heads": 2}
     sizes |= {"num_hidden_layers": 1, "intermediate_size": 16, "embedding_size": 8}
     sizes |= {"dim": 8, "hidden_dim": 16, "transformer.layer": 1, "n_heads": 2}
@@ -72,7 +72,7 @@ def test_others_are_refused_by_name(tmp_path, config_class, model_class, evidenc
     getattr(transformers, model_class)(config(**sizes)).save_pretrained(tmp_path)
     model_type = config.model_type
     edit_config(tmp_path, model_type=None, architectures=None)
-    with pytest.raises(ValueError, match=f"no model_type, .* no BERT: .*{evidence}") as error:
+    with pytest.raises(ValueError, match="no model_type, .*no BERT: .*Add the model_type") as error:
         open_checkpoint(tmp_path)
     assert len(str(error.value)) < 1100
     edit_config(tmp_path, model_type=model_type)

@@ -8,6 +8,7 @@ import pytest
 import torch
 import transformers
 from peer_weights import randomize, to_numpy, transformers_peer
+from sentencepiece.sentencepiece_model_pb2 import ModelProto
 from small_sentence_pieces import make_albert, make_xlm_roberta
 
 from keras_bert_suite import (
@@ -157,6 +158,19 @@ def test_a_tokenizer_json_of_albert(tmp_path):
     assert again.get_vocabulary() == ours.get_vocabulary()
     texts += ["2009, 9,9 x1,", "[SEP] ΟΔΟΣ"]
     assert again.tokenize(texts) == ours.tokenize(texts)
+
+    # Older files of transformers have a score less 100 for pieces such as "9,".
+    file = tmp_path / "tokenizer.json"
+    content = json.loads(file.read_text("utf-8"))
+    scores = dict(content["model"]["vocab"])
+    content["model"]["vocab"] = [
+        [piece, score - 100 * (piece in ("9,", "1,"))] for piece, score in scores.items()
+    ]
+    file.write_text(json.dumps(content))
+    model = ModelProto.FromString(read_hugging_face_albert(tmp_path)["vocabulary"])
+    found = {piece.piece: piece.score for piece in model.pieces}
+    for piece in ("9,", "1,", "low"):
+        assert found[piece] == pytest.approx(scores[piece], abs=1e-4)
 
 
 def test_presets_of_keras_hub(tmp_path):
