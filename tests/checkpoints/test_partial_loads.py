@@ -92,9 +92,7 @@ def test_tokenizer_that_is_handed_in(save_peer):
         TextClassifier.from_preset(path, num_classes=2)
     for name in ("vocab.json", "merges.txt"):
         (path / name).touch()
-    with pytest.raises(
-        FileNotFoundError, match="no vocab.txt or tokenizer.json.* wrong model_type in"
-    ):
+    with pytest.raises(FileNotFoundError, match="no vocab.txt .* wrong model_type in"):
         TextClassifier.from_preset(path, num_classes=2)
     classifier = TextClassifier.from_preset(path, num_classes=2, preprocessor=packer)
     assert classifier.predict(["a b c"], verbose=0).shape == (1, 2)

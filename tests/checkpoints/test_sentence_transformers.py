@@ -105,7 +105,7 @@ def test_an_encoder_in_a_folder_of_its_own(saved, directory):
         (
             "modules.json",
             lambda modules: [{"idx": 0}],
-            "modules.json cannot be read: KeyError: 'type'",
+            "read: KeyError: 'type'",
         ),
         ("modules.json", lambda modules: {}, "must hold a JSON array, got dict"),
         (
