@@ -95,7 +95,12 @@ def test_tokenizer_that_is_handed_in(save_peer):
     with pytest.raises(FileNotFoundError, match="no vocab.txt .* wrong model_type in"):
         TextClassifier.from_preset(path, num_classes=2)
     classifier = TextClassifier.from_preset(path, num_classes=2, preprocessor=packer)
-    assert classifier.predict(["a b c"], verbose=0).shape == (1, 2)
+    np.testing.assert_allclose(
+        classifier.predict(["a b c"], verbose=0),
+        classifier.predict(packer(["a b c"]), verbose=0),
+        atol=1e-6,
+    )
+    assert classifier.preprocessor is packer
 
 
 def save_untied(save_peer):

@@ -179,7 +179,8 @@ def test_token_ids(tagger, saved_tagger):
     wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
     np.testing.assert_array_equal(answer["label_ids"], logits.argmax(axis=-1))
-    assert answer["labels"].shape == logits.shape[:2]
+    names = np.array(tagger.label_names)[logits.argmax(axis=-1)]
+    np.testing.assert_array_equal(answer["labels"].numpy().astype(str), names)
 
 
 @pytest.mark.long("serving")
