@@ -63,16 +63,10 @@ def check_constants(backbone, constants, owner):
     Raises:
         ValueError: if an attribute has another value.
     """
-    wrong = [name for name, value in constants.items() if getattr(backbone, name, value) != value]
-    if wrong:
-        got, wanted = (
-            ", ".join(f"{name}={value}" for name, value in values)
-            for values in (
-                [(name, getattr(backbone, name)) for name in wrong],
-                [(name, constants[name]) for name in wrong],
-            )
-        )
-        raise ValueError(f"{owner} has {wanted}, got {got}. Use `model.save`.")
+    for name, constant in constants.items():
+        value = getattr(backbone, name, constant)
+        if value != constant:
+            raise ValueError(f"{owner} has {name}={constant}, got {value}. Use `model.save`.")
 
 
 def check_single_label(model, owner):

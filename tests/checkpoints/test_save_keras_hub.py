@@ -128,8 +128,8 @@ def test_the_exact_gelu_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"layer_norm_epsilon": 1e-5}, "layer_norm_epsilon=1e-12, got layer_norm_epsilon=1e-05"),
-        ({"embedding_dim": 4}, "embedding_dim=8, got embedding_dim=4"),
+        ({"layer_norm_epsilon": 1e-5}, "layer_norm_epsilon=1e-12, got 1e-05"),
+        ({"embedding_dim": 4}, "embedding_dim=8, got 4"),
         ({"activation": "relu"}, "has no activation 'relu'"),
     ],
 )
