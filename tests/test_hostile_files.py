@@ -16,8 +16,8 @@ from keras_bert_suite.corpus import open_corpus
 from keras_bert_suite.files.messages import reading
 from keras_bert_suite.files.npz_file import read_integers
 
-#: Cases of a reader of weight 1.
-CASES = 25
+#: Cases of each reader in the short tests, and of a reader of weight 1 in the long ones.
+FEW, CASES = 2, 25
 #: Later cases, of those that once found a bug.
 FOUND = {
     "shards": (25218,),
@@ -29,6 +29,16 @@ FOUND = {
 
 @pytest.mark.parametrize("name", READERS)
 def test_no_reader_does_harm(name, tmp_path):
+    check_reader(name, (*range(FEW), *FOUND.get(name, ())), tmp_path)
+
+
+@pytest.mark.long("texts")
+@pytest.mark.parametrize("name", READERS)
+def test_no_reader_does_harm_at_length(name, tmp_path):
+    check_reader(name, range(FEW, max(4, round(CASES * READERS[name].weight))), tmp_path)
+
+
+def check_reader(name, cases, tmp_path):
     reader = READERS[name]
     valid = tmp_path / "valid"
     valid.mkdir()
@@ -36,7 +46,7 @@ def test_no_reader_does_harm(name, tmp_path):
     reader.read(valid)
     problems = [
         f"{name} {case}: {problem}"
-        for case in (*range(max(4, round(CASES * reader.weight))), *FOUND.get(name, ()))
+        for case in cases
         if (problem := try_case(reader, valid, tmp_path / "case", f"{name} {case}"))
     ]
     assert problems == []

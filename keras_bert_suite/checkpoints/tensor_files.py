@@ -149,18 +149,12 @@ class ShardedFiles:
     """
 
     def __init__(self, index_path, open_file):
-        try:
-            index = parse_json(index_path.read_bytes())
-        except ValueError as error:
-            raise damaged(index_path, f"it {error}") from error
-        try:
-            weight_map = index["weight_map"]
+        with reading(index_path):
+            weight_map = parse_json(index_path.read_bytes())["weight_map"]
             names = sorted(set(weight_map.values()))
             strangers = [name for name in names if Path(name).name != name or len(name) > 255]
             if strangers:
                 raise ValueError(f"shards outside of its directory: {list_names(strangers)}")
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise damaged(index_path, error) from error
         missing = [name for name in names if not (index_path.parent / name).is_file()]
         if missing:
             raise FileNotFoundError(

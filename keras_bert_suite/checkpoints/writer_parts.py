@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keras_bert_suite.checkpoints.hugging_face.config import SINGLE_LABEL
 from keras_bert_suite.checkpoints.load_weights import weights_by_path
 from keras_bert_suite.files.messages import list_names
 
@@ -49,6 +50,70 @@ def find_length(model, sequence_length):
             f"got {sequence_length}."
         )
     return sequence_length
+
+
+def check_constants(backbone, constants, owner):
+    """Checks that a backbone has the values that a format, or the models that read it, have.
+
+    Args:
+        backbone: a backbone of this package.
+        constants: dict of the name of an attribute -> its value.
+        owner: as for `write_fields`.
+
+    Raises:
+        ValueError: if an attribute has another value.
+    """
+    for name, constant in constants.items():
+        value = getattr(backbone, name, constant)
+        if value != constant:
+            raise ValueError(f"{owner} has {name}={constant}, got {value}. Use `model.save`.")
+
+
+def check_single_label(model, owner):
+    """Raises ValueError unless the classes of a model exclude each other, if it has classes."""
+    problem_type = getattr(model, "problem_type", SINGLE_LABEL)
+    if problem_type != SINGLE_LABEL:
+        raise ValueError(
+            f"{owner} has classes that exclude each other, got a {type(model).__name__} with "
+            f"problem_type={problem_type!r}. Use `save_hugging_face` or `model.save`, or save its "
+            "`backbone` alone."
+        )
+
+
+def check_tokenizer(tokenizer, classes, owner):
+    """Raises ValueError unless a tokenizer is of one of these classes, given by name."""
+    if type(tokenizer).__name__ not in classes:
+        raise ValueError(
+            f"{owner} is written with its {' or '.join(classes)}, got a "
+            f"{type(tokenizer).__name__}. Save its `backbone` alone to write no tokenizer."
+        )
+
+
+def check_rules(tokenizer, settings, owner):
+    """Checks that a tokenizer has the usual special tokens and rules.
+
+    Args:
+        tokenizer: `TextTokenizer`.
+        settings: tuple of str, the arguments for which the format has a place.
+        owner: as for `write_fields`.
+
+    Raises:
+        ValueError: if another argument has an unusual value.
+    """
+    got, usual = tokenizer.get_config(), type(tokenizer)().get_config()
+    # Accents go with uppercase letters unless an argument says otherwise.
+    for config in (got, usual):
+        if config.get("strip_accents", False) is None:
+            config["strip_accents"] = tokenizer.lowercase
+    kept = (*settings, "name", "dtype", "trainable", "config_file")
+    names = [n for n in usual if n not in kept]
+    wrong = [f"{n}={got[n]!r}" for n in names if got[n] != usual[n]]
+    if wrong:
+        wanted = ", ".join(f"{n}={usual[n]!r}" for n in names if usual[n] is not None)
+        raise ValueError(
+            f"{owner} has no place for {list_names(wrong)} of the tokenizer; wanted {wanted}. Use "
+            "`save_hugging_face`, or `model.save`."
+        )
 
 
 def collect_weights(model, table, owner):

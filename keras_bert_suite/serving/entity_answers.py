@@ -2,8 +2,8 @@
 
 from keras_bert_suite.data.tag_schemes import entity_tables
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_decoding import decode_texts
 from keras_bert_suite.serving.text_words import (
+    decode_texts,
     find_words,
     list_entities,
     run_windows,
@@ -75,6 +75,33 @@ class ServedEntities(ServedTask):
         is_own &= windows.places < windows.own_ends[:, None]
         # Special tokens and padding have the index -1.
         return tf.boolean_mask(windows.outputs, is_own & (windows.token_indices >= 0))
+
+
+class ServedChains(ServedEntities):
+    """A `CrfTokenClassifier`: each word has its label on the best path through its text."""
+
+    needs_graph = (
+        "the file would hold its emissions without the search for the best path. Export a "
+        "SavedModel, which answers with entities."
+    )
+
+    def label_words(self, outputs, rows, num_texts):
+        """The labels of the most probable path through the words of each text.
+
+        Args, Returns: see `ServedEntities.label_words`. The probabilities are marginal.
+        """
+        import tensorflow as tf
+
+        crf = self.task.crf
+        chains = tf.RaggedTensor.from_value_rowids(outputs, rows, nrows=num_texts)
+        lengths = tf.cast(chains.row_lengths(), tf.int32)
+        # Two columns more: without words there would be no step, and TensorFlow stacks no empty
+        # list.
+        padded = tf.pad(chains.to_tensor(), [[0, 0], [0, 2], [0, 0]])
+        is_word = tf.sequence_mask(lengths, tf.shape(padded)[1])
+        labels = crf.decode(padded, lengths)
+        probabilities = tf.gather(crf.marginals(padded, lengths), labels, batch_dims=2)
+        return tf.boolean_mask(labels, is_word), tf.boolean_mask(probabilities, is_word)
 
 
 def _mark_borders(labels, rows, starts_table, ends_table):

@@ -1,8 +1,8 @@
 """The answers of an `EntitySpanClassifier` in the graph of a SavedModel: spans of texts."""
 
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_decoding import decode_texts
 from keras_bert_suite.serving.text_words import (
+    decode_texts,
     find_words,
     list_entities,
     run_windows,

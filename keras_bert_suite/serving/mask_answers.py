@@ -2,7 +2,7 @@
 
 from keras_bert_suite.preprocessing.packing import pack_segments, tensorflow_namespace
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_decoding import decode_texts
+from keras_bert_suite.serving.text_words import decode_texts
 
 
 class ServedMasks(ServedTask):

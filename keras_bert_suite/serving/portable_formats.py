@@ -154,7 +154,7 @@ def write_onnx(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
             file, format="onnx", input_signature=_make_signature(task, None), verbose=False
         )
     check_ops(file)
-    _write_companions(task, directory)
+    write_companions(task, directory)
 
 
 def write_openvino(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
@@ -170,7 +170,7 @@ def write_openvino(task: keras_hub.models.Task, directory: pathlib.Path) -> None
     graph = tf.function(lambda **inputs: model(inputs, training=False), autograph=False)
     converted = openvino.convert_model(graph.get_concrete_function(**specs))
     openvino.save_model(converted, directory / "model.xml", compress_to_fp16=False)
-    _write_companions(task, directory)
+    write_companions(task, directory)
 
 
 def write_litert(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
@@ -185,7 +185,7 @@ def write_litert(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
         # With other ops the conversion fails here, and not on the device.
         target_spec={"supported_ops": [tf.lite.OpsSet.TFLITE_BUILTINS]},
     )
-    _write_companions(task, directory)
+    write_companions(task, directory)
 
 
 def _make_served_model(task):
@@ -209,7 +209,7 @@ def _make_signature(task, length):
     ]
 
 
-def _write_companions(task, directory):
+def write_companions(task, directory):
     packer = task.preprocessor
     write_tokenizer(packer.tokenizer, packer.sequence_length, directory)
     packing = {

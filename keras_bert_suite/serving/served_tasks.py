@@ -1,12 +1,10 @@
 """The table of tasks that need their own `ServedTask`."""
 
-from keras_bert_suite.serving.chain_answers import ServedChains
-from keras_bert_suite.serving.choice_answers import ServedChoices
-from keras_bert_suite.serving.document_answers import ServedDocuments
 from keras_bert_suite.serving.embedding_answers import ServedVectors
-from keras_bert_suite.serving.entity_answers import ServedEntities
+from keras_bert_suite.serving.entity_answers import ServedChains, ServedEntities
 from keras_bert_suite.serving.entity_span_answers import ServedEntitySpans
 from keras_bert_suite.serving.mask_answers import ServedMasks
+from keras_bert_suite.serving.row_answers import ServedChoices, ServedDocuments
 from keras_bert_suite.serving.served_task import ServedTask
 from keras_bert_suite.serving.span_answers import ServedSpans
 from keras_bert_suite.serving.target_answers import ServedTargets

@@ -3,7 +3,7 @@
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_strided_windows, slide_windows
 from keras_bert_suite.serving.served_task import ServedTask
-from keras_bert_suite.serving.text_decoding import count_characters, decode_texts
+from keras_bert_suite.serving.text_words import count_characters, decode_texts
 from keras_bert_suite.tasks.question_windows import find_room
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from keras_bert_suite.preprocessing.packing import tensorflow_namespace
 from keras_bert_suite.preprocessing.windows import share_windows
-from keras_bert_suite.serving.text_decoding import count_characters
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +42,20 @@ class TokenWindows:
     places: Any
     own_starts: Any
     own_ends: Any
+
+
+def decode_texts(texts):
+    """Leaves out bytes that are not UTF-8. Only characters that Python's decoder keeps count."""
+    import tensorflow as tf
+
+    return tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="ignore")
+
+
+def count_characters(texts, ends):
+    """Counts the characters before byte offsets `ends`, int32 (N,), of texts (N,): int32 (N,)."""
+    import tensorflow as tf
+
+    return tf.strings.length(tf.strings.substr(texts, tf.zeros_like(ends), ends), unit="UTF8_CHAR")
 
 
 def find_words(tokenizer, texts):

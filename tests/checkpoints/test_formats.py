@@ -5,8 +5,10 @@ import shutil
 from fnmatch import fnmatch
 
 import keras_hub
+import numpy as np
 import pytest
 from checkpoints.small_model import PIECES, SIZES
+from peer_weights import to_numpy
 
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import open_checkpoint, preset_name
@@ -70,13 +72,22 @@ def test_own_presets_in_every_spelling(tmp_path, monkeypatch):
     """KerasHub takes str alone, and no `~`."""
     monkeypatch.setenv("HOME", str(tmp_path))
     tokenizer = kbs.WordPieceTokenizer(PIECES)
-    backbone = BertBackbone(**SIZES)
-    kbs.TextClassifier(
-        backbone, num_classes=2, preprocessor=kbs.SegmentPacker(tokenizer, sequence_length=8)
-    ).save_to_preset(str(tmp_path / "preset"))
+    packer = kbs.SegmentPacker(tokenizer, sequence_length=8)
+    task = kbs.TextClassifier(BertBackbone(**SIZES), num_classes=2, preprocessor=packer)
+    task.save_to_preset(str(tmp_path / "preset"))
     for preset in (tmp_path / "preset", "~/preset"):
-        for cls in (BertBackbone, kbs.SegmentPacker, kbs.WordPieceTokenizer, kbs.TextClassifier):
-            assert type(cls.from_preset(preset)) is cls
+        for cls, saved in (
+            (BertBackbone, task.backbone),
+            (kbs.SegmentPacker, packer),
+            (kbs.WordPieceTokenizer, tokenizer),
+            (kbs.TextClassifier, task),
+        ):
+            opened = cls.from_preset(preset)
+            assert type(opened) is cls
+            for weight, wanted in zip(opened.weights, saved.weights, strict=True):
+                np.testing.assert_array_equal(to_numpy(weight), to_numpy(wanted))
+        assert kbs.SegmentPacker.from_preset(preset).sequence_length == 8
+        assert kbs.WordPieceTokenizer.from_preset(preset).get_vocabulary() == PIECES
 
 
 def test_empty_directory(tmp_path):

@@ -109,7 +109,7 @@ def test_what_the_format_cannot_hold_is_refused(tmp_path):
     path = tmp_path / "saved"
     for argument, value, message in (
         ("activation", "silu", "Google's BERT has no activation 'silu'; wanted one of gelu_tanh"),
-        ("layer_norm_epsilon", 1e-3, "epsilon of 1e-12, got layer_norm_epsilon=0.001"),
+        ("layer_norm_epsilon", 1e-3, "layer_norm_epsilon=1e-12, got 0.001"),
     ):
         with pytest.raises(ValueError, match=message):
             save_google_tf1(BertBackbone(**{**SIZES, argument: value}), path)

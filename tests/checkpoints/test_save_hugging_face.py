@@ -123,7 +123,7 @@ def squared_relu(x):
 
 def test_what_the_format_cannot_hold_is_refused(tmp_path, make_classifier):
     path = tmp_path / "saved"
-    with pytest.raises(ValueError, match="embedding_dim=4 and hidden_dim=8"):
+    with pytest.raises(ValueError, match="embedding_dim=8, got 4"):
         save_hugging_face(BertBackbone(**SIZES, embedding_dim=4), path)
     with pytest.raises(ValueError, match="no activation 'squared_relu'; wanted one of gelu"):
         save_hugging_face(BertBackbone(**SIZES, activation=squared_relu), path)

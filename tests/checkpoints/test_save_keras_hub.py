@@ -128,8 +128,8 @@ def test_the_exact_gelu_is_told(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"layer_norm_epsilon": 1e-5}, "layer_norm_epsilon=1e-12, got layer_norm_epsilon=1e-05"),
-        ({"embedding_dim": 4}, "embedding_dim=8, layer_norm_epsilon=1e-12, got embedding_dim=4"),
+        ({"layer_norm_epsilon": 1e-5}, "layer_norm_epsilon=1e-12, got 1e-05"),
+        ({"embedding_dim": 4}, "embedding_dim=8, got 4"),
         ({"activation": "relu"}, "has no activation 'relu'"),
     ],
 )
@@ -151,13 +151,15 @@ def test_other_models_and_tokenizers_are_refused(tmp_path):
     labels = TextClassifier(backbone, 2, problem_type="multi_label_classification")
     with pytest.raises(ValueError, match="classes that exclude each other"):
         save_keras_hub(labels, tmp_path / "preset", tokenizer)
-    with pytest.raises(ValueError, match="has a WordPieceTokenizer, got a BytePairTokenizer"):
+    with pytest.raises(ValueError, match="its WordPieceTokenizer, got a BytePairTokenizer"):
         save_keras_hub(backbone, tmp_path / "preset", make_roberta()[1])
     other = WordPieceTokenizer(["<unk>", *PIECES], unknown_token="<unk>")
-    with pytest.raises(ValueError, match="built in, got unknown_token='<unk>'"):
+    with pytest.raises(
+        ValueError, match="no place for unknown_token='<unk>' of the tokenizer; wanted unk"
+    ):
         save_keras_hub(backbone, tmp_path / "preset", other)
     albert, _ = make_albert()
-    with pytest.raises(ValueError, match="has a SentencePieceTokenizer, got a AlbertTokenizer"):
+    with pytest.raises(ValueError, match="its SentencePieceTokenizer, got a AlbertTokenizer"):
         save_keras_hub(albert, tmp_path / "preset", AlbertTokenizer(make_sentence_pieces()))
     several = AlbertBackbone(**SIZES, vocabulary_size=24, num_inner_repetitions=2)
     with pytest.raises(ValueError, match="has no place for .*transformer_layer_0_1"):
@@ -166,6 +168,6 @@ def test_other_models_and_tokenizers_are_refused(tmp_path):
     for setting in ({"normalization": "NFC"}, {"added_tokens": ["Ġgood"]}):
         (name,) = setting
         other = BytePairTokenizer(make_vocabulary(), MERGES, **setting)
-        with pytest.raises(ValueError, match=f"rules of its tokenizer built in, got {name}="):
+        with pytest.raises(ValueError, match=f"has no place for {name}="):
             save_keras_hub(roberta, tmp_path / "preset", other)
     assert not (tmp_path / "preset").exists()

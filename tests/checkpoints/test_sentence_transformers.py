@@ -102,7 +102,11 @@ def test_an_encoder_in_a_folder_of_its_own(saved, directory):
             lambda modules: [*modules, {**modules[1], "idx": 3, "type": "a.models.Dense"}],
             "modules Transformer, Pooling, Normalize, Dense, wanted Transformer, Pooling",
         ),
-        ("modules.json", lambda modules: [{"idx": 0}], "no list of modules with idx, path"),
+        (
+            "modules.json",
+            lambda modules: [{"idx": 0}],
+            "read: KeyError: 'type'",
+        ),
         ("modules.json", lambda modules: {}, "must hold a JSON array, got dict"),
         (
             "1_Pooling/config.json",

@@ -6,8 +6,13 @@ import sys
 import keras_hub
 import pytest
 
-from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face
-from keras_bert_suite.models import BertBackbone
+from keras_bert_suite.checkpoints import save_google_tf1, save_hugging_face, save_keras_hub
+from keras_bert_suite.models import (
+    AlbertBackbone,
+    BertBackbone,
+    DistilBertBackbone,
+    RobertaBackbone,
+)
 from keras_bert_suite.tasks import TextClassifier
 from keras_bert_suite.tokenizers import WordPieceTokenizer
 
@@ -20,6 +25,27 @@ SIZES = {
     "max_sequence_length": 12,
 }
 SAVERS = [save_google_tf1, save_hugging_face]
+
+
+@pytest.mark.parametrize(
+    ("save", "cls", "name", "value", "constant"),
+    [
+        (save_google_tf1, BertBackbone, "layer_norm_epsilon", 1e-5, 1e-12),
+        (save_hugging_face, BertBackbone, "embedding_dim", 4, 8),
+        (save_hugging_face, DistilBertBackbone, "layer_norm_epsilon", 1e-5, 1e-12),
+        (save_hugging_face, DistilBertBackbone, "num_segments", 2, 0),
+        (save_keras_hub, AlbertBackbone, "layer_norm_epsilon", 1e-5, 1e-12),
+        (save_keras_hub, BertBackbone, "embedding_dim", 4, 8),
+        (save_keras_hub, DistilBertBackbone, "num_segments", 2, 0),
+        (save_keras_hub, RobertaBackbone, "num_segments", 2, 1),
+    ],
+)
+def test_each_constant_of_a_format_alone(save, cls, name, value, constant, tmp_path):
+    usual = {"layer_norm_epsilon": 1e-5 if cls is RobertaBackbone else 1e-12}
+    backbone = cls(**{**SIZES, **usual, name: value})
+    with pytest.raises(ValueError, match=f"has {name}={constant}, got {value}"):
+        save(backbone, tmp_path / "saved")
+    assert not (tmp_path / "saved").exists()
 
 
 @pytest.mark.parametrize("save", SAVERS)

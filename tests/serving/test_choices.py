@@ -17,6 +17,8 @@ from keras_bert_suite import (
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 
+pytestmark = pytest.mark.backend("tensorflow")
+
 PROMPTS = [*make_reviews(4)[0], "", "好 good"]
 ENDINGS = np.array(make_reviews(18, seed=1)[0], object).reshape(6, 3)
 
@@ -33,7 +35,6 @@ def saved_chooser(chooser, tmp_path_factory):
     return export_saved_model(chooser, tmp_path_factory.mktemp("saved_models") / "chooser")
 
 
-@pytest.mark.backend("tensorflow")
 def test_a_saved_model_chooses_as_predict_does(chooser, saved_chooser):
     signatures = tf.saved_model.load(str(saved_chooser)).signatures
     assert set(signatures) == {"serving_default", "serve_ids", "serve_examples"}
@@ -69,6 +70,6 @@ def test_a_saved_model_chooses_as_predict_does(chooser, saved_chooser):
         serve(prompt=strings["prompt"], endings=strings["endings"][:4])
 
 
-@pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 def test_every_signature_in_a_server(saved_chooser, native_server):
     native_server.answer_warmup(saved_chooser)

@@ -24,7 +24,7 @@ TEXTS = make_reviews(6)[0]
 DOCUMENTS = [" ".join(TEXTS[: i + 1]) for i in range(6)] + ["", "good " * 1000]
 
 
-def test_a_saved_model_reads_documents(tmp_path, native_server):
+def test_a_saved_model_reads_documents(tmp_path):
     keras.utils.set_random_seed(2)
     packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), sequence_length=8)
     classifier = randomize(
@@ -52,5 +52,3 @@ def test_a_saved_model_reads_documents(tmp_path, native_server):
         assert answer["labels"].numpy().astype(str).tolist() == names
     nothing = signatures["serving_default"](text=tf.constant([], tf.string))
     assert nothing["probabilities"].shape == (0, 2)
-
-    native_server.answer_warmup(path)

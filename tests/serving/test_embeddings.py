@@ -8,8 +8,9 @@ from keras_bert_suite import export_saved_model
 
 (FIRST, SECOND), _ = make_pairs(6)
 
+pytestmark = pytest.mark.backend("tensorflow")
 
-@pytest.mark.backend("tensorflow")
+
 def test_a_saved_model_compares_texts(tmp_path):
     import tensorflow as tf
     import tensorflow_text  # noqa: F401

@@ -8,7 +8,6 @@ from portable_runtimes import PORTABLE
 from small_byte_pairs import MERGES, make_vocabulary
 from small_sentence_pieces import make_albert, make_xlm_roberta
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import everywhere_for
 
 from keras_bert_suite import (
     AlbertTokenizer,
@@ -24,9 +23,12 @@ from keras_bert_suite import (
     export_onnx,
     export_saved_model,
 )
+from keras_bert_suite.serving.served_tasks import serve
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
+
+pytestmark = pytest.mark.backend("tensorflow")
 
 TEXTS = [
     *make_reviews(20)[0],
@@ -59,16 +61,21 @@ def saved_tagger(tagger, tmp_path_factory):
     return export_saved_model(tagger, tmp_path_factory.mktemp("saved_models") / "tagger")
 
 
-@pytest.mark.backend("tensorflow")
 def test_a_saved_model_finds_the_entities_of_predict(tagger, saved_tagger):
-    check_entities(tagger, saved_tagger)
+    check_entities(tagger, load(saved_tagger)["serving_default"])
 
 
-@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
-    "kind", everywhere_for(["byte pairs", "sentence pieces", "ALBERT"], "byte pairs")
+    "kind",
+    [
+        "byte pairs",
+        *(
+            pytest.param(n, marks=pytest.mark.long("serving"))
+            for n in ("sentence pieces", "ALBERT")
+        ),
+    ],
 )
-def test_other_tokenizers(kind, tmp_path):
+def test_other_tokenizers(kind):
     tokenizer = {
         "byte pairs": lambda: BytePairTokenizer(make_vocabulary(), MERGES),
         "sentence pieces": lambda: XLMRobertaTokenizer(make_xlm_roberta()),
@@ -77,10 +84,10 @@ def test_other_tokenizers(kind, tmp_path):
     cls = BertBackbone if kind == "ALBERT" else RobertaBackbone
     backbone = cls(**{**ONE_LAYER, "vocabulary_size": tokenizer.vocabulary_size()})
     tagger = make_tagger(backbone, tokenizer)
-    check_entities(tagger, export_saved_model(tagger, tmp_path / "tagger"))
+    served = serve(tagger)  # traced as in an export, and not written
+    check_entities(tagger, tf.function(lambda text: served.answer_texts((text,))))
 
 
-@pytest.mark.backend("tensorflow")
 def test_the_best_paths_of_a_crf(tmp_path):
     """Texts of many windows have one path each."""
     keras.utils.set_random_seed(2)
@@ -91,7 +98,8 @@ def test_the_best_paths_of_a_crf(tmp_path):
         weight.assign(np.random.default_rng(3).normal(size=weight.shape) * 2)
     tagger.token_classifier.bias.assign([-5.0, *[0.0] * 6])
     assert tagger.scheme == "BIOES"
-    signatures = check_entities(tagger, export_saved_model(tagger, tmp_path / "tagger"))
+    signatures = load(export_saved_model(tagger, tmp_path / "tagger"))
+    check_entities(tagger, signatures["serving_default"])
     packed = packer.pack(TEXTS[:4])
     serve = signatures["serve_ids"]
     answer = serve(**{name: tf.constant(array) for name, array in packed.items()})
@@ -101,10 +109,9 @@ def test_the_best_paths_of_a_crf(tmp_path):
         export_onnx(tagger, tmp_path / "onnx")
 
 
-@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
     "tokenizer",
-    ["word pieces", pytest.param("byte pairs", marks=pytest.mark.backend("tensorflow"))],
+    ["word pieces", pytest.param("byte pairs", marks=pytest.mark.long("serving"))],
 )
 def test_spans(tokenizer, tmp_path):
     """Entities within entities, in texts of many windows, in the order of `predict`."""
@@ -122,7 +129,8 @@ def test_spans(tokenizer, tmp_path):
     for weight in finder.head.weights:
         weight.assign(np.random.default_rng(3).normal(size=weight.shape))
     finder.head.type_dense.bias.assign([-3.0, -2.0, -3.0, -2.0])
-    signatures = check_entities(finder, export_saved_model(finder, tmp_path / "finder"))
+    signatures = load(export_saved_model(finder, tmp_path / "finder"))
+    check_entities(finder, signatures["serving_default"])
     if tokenizer == "byte pairs":
         return
     packed = finder.preprocessor.pack(TEXTS[:4])
@@ -133,10 +141,13 @@ def test_spans(tokenizer, tmp_path):
     )
 
 
-def check_entities(tagger, saved_tagger):
-    """The SavedModel answers with the entities of `predict`. Returns its signatures."""
-    signatures = tf.saved_model.load(str(saved_tagger)).signatures
-    serve = signatures["serving_default"]
+def load(saved_tagger):
+    """The signatures of a SavedModel."""
+    return tf.saved_model.load(str(saved_tagger)).signatures
+
+
+def check_entities(tagger, serve):
+    """`serve`, a signature or a function like it, answers with the entities of `predict`."""
     texts = [*(text.encode() for text in TEXTS), *BROKEN_UTF8]
     wanted = tagger.predict([text.decode("utf-8", "ignore") for text in texts], verbose=0)
     assert sum(map(len, wanted)) > 50
@@ -158,10 +169,8 @@ def check_entities(tagger, saved_tagger):
         scores = [e.score for e in entities] + [0] * (most - len(entities))
         np.testing.assert_allclose(got["scores"][row], scores, atol=1e-5)
     assert serve(text=tf.constant([], tf.string))["labels"].shape == (0, 0)
-    return signatures
 
 
-@pytest.mark.backend("tensorflow")
 def test_token_ids(tagger, saved_tagger):
     packed = tagger.preprocessor.pack(TEXTS[:4])
     logits = tagger.predict(packed, verbose=0)
@@ -170,15 +179,16 @@ def test_token_ids(tagger, saved_tagger):
     wanted = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
     np.testing.assert_array_equal(answer["label_ids"], logits.argmax(axis=-1))
-    assert answer["labels"].shape == logits.shape[:2]
+    names = np.array(tagger.label_names)[logits.argmax(axis=-1)]
+    np.testing.assert_array_equal(answer["labels"].numpy().astype(str), names)
 
 
-@pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 def test_every_signature_in_a_server(tagger, saved_tagger, native_server):
     native_server.answer_warmup(saved_tagger)
 
 
-@pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 @pytest.mark.parametrize("file_format", PORTABLE)
 def test_portable_formats(tagger, file_format, tmp_path):
     export, run = PORTABLE[file_format]

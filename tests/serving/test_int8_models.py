@@ -46,6 +46,7 @@ def calibrated_folder(classifier, tmp_path_factory):
     return folder
 
 
+@pytest.mark.long("serving")
 def test_the_files_of_openvino(openvino_folder, probabilities, packed):
     one = {name: array[:1] for name, array in packed.items()}
     for inputs in (packed, one):
@@ -56,6 +57,7 @@ def test_the_files_of_openvino(openvino_folder, probabilities, packed):
     assert names == {"model.xml", "model.bin", *companions}
 
 
+@pytest.mark.long("serving")
 @pytest.mark.parametrize("calibrated", [True, False], ids=["calibrated", "scales of each batch"])
 def test_int8_onnx(classifier, probabilities, packed, tmp_path, calibrated, request):
     onnx = pytest.importorskip("onnx")
@@ -79,6 +81,7 @@ def test_int8_onnx(classifier, probabilities, packed, tmp_path, calibrated, requ
     assert sum(len(dims) == 2 for dims in integers) == len(matrices)
 
 
+@pytest.mark.long("serving")
 def test_int8_openvino(classifier, openvino_folder, probabilities, packed, tmp_path):
     pytest.importorskip("nncf")
     kbs.export_openvino(classifier, tmp_path / "int8", "int8", CALIBRATION)
@@ -92,6 +95,7 @@ def test_int8_openvino(classifier, openvino_folder, probabilities, packed, tmp_p
     assert names[0] == names[1]
 
 
+@pytest.mark.long("serving")
 def test_calibrated_answers_do_not_depend_on_the_batch(calibrated_folder, packed):
     together = run_onnx(calibrated_folder, packed)["probabilities"]
     for row in range(5):

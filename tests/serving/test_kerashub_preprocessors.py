@@ -31,7 +31,9 @@ def make_with_our_backbone():
     [
         (make_with_our_backbone, ("premise", "hypothesis")),
         pytest.param(MODELS["BERT"], ("text",), marks=pytest.mark.long("serving")),
-        (MODELS["DistilBERT"], ("premise", "hypothesis")),
+        pytest.param(
+            MODELS["DistilBERT"], ("premise", "hypothesis"), marks=pytest.mark.long("serving")
+        ),
         # TensorFlow takes 20 seconds to trace its byte pairs.
         pytest.param(MODELS["RoBERTa"], ("text",), marks=pytest.mark.long("serving")),
     ],
@@ -68,6 +70,7 @@ def test_a_server_answers_as_the_task(make, input_names, native_server, tmp_path
     assert len(warm) == 8 and all(isinstance(answer, dict) for answer in warm), warm
 
 
+@pytest.mark.backend("torch")
 @pytest.mark.parametrize("export", [kbs.export_onnx, kbs.export_openvino, kbs.export_litert])
 def test_other_formats_are_refused_by_name(export, tmp_path):
     backbone, preprocessor = MODELS["RoBERTa"]()

@@ -29,6 +29,8 @@ from keras_bert_suite.tasks.mask_filling import pack_masked_texts
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 
+pytestmark = pytest.mark.backend("tensorflow")
+
 LENGTH = 24
 CHINESE = [*VOCABULARY, *"电影好看É"]
 TEXTS = [
@@ -68,7 +70,6 @@ def saved_model(model, tmp_path_factory):
     return export_saved_model(model, tmp_path_factory.mktemp("saved_models") / "guesses")
 
 
-@pytest.mark.backend("tensorflow")
 def test_a_saved_model_makes_the_guesses_of_predict(model, saved_model):
     signatures = tf.saved_model.load(str(saved_model)).signatures
     texts = [*(text.encode() for text in TEXTS), BROKEN_UTF8]
@@ -100,7 +101,6 @@ def test_a_saved_model_makes_the_guesses_of_predict(model, saved_model):
     np.testing.assert_array_equal(by_ids["mask_positions"], np.where(positions, positions, -1))
 
 
-@pytest.mark.backend("tensorflow")
 def test_texts_without_a_mask_and_masks_beyond_the_row_have_no_guesses(model, saved_model):
     """`predict` refuses them, but a server puts rows of several clients into one batch."""
     serve = tf.saved_model.load(str(saved_model)).signatures["serving_default"]
@@ -115,7 +115,6 @@ def test_texts_without_a_mask_and_masks_beyond_the_row_have_no_guesses(model, sa
         assert serve(text=tf.constant(texts, tf.string))["tokens"].shape == shape
 
 
-@pytest.mark.backend("tensorflow")
 def test_literal_guesses():
     """The scores are the bias of the head, whatever the text."""
     if keras.config.backend() != "tensorflow":
@@ -135,18 +134,22 @@ def test_literal_guesses():
     assert answers["num_masks"].numpy().tolist() == [2, 1]
 
 
-@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
     "tokenizer",
     [
         WordPieceTokenizer(CHINESE),
-        WordPieceTokenizer(CHINESE, lowercase=False),
         BytePairTokenizer(make_vocabulary(), MERGES),
-        BytePairTokenizer(make_vocabulary(), MERGES, add_prefix_space=True),
-        AlbertTokenizer(make_albert()),
-        XLMRobertaTokenizer(make_xlm_roberta()),
+        *(
+            pytest.param(tokenizer, marks=pytest.mark.long("serving"))
+            for tokenizer in (
+                WordPieceTokenizer(CHINESE, lowercase=False),
+                BytePairTokenizer(make_vocabulary(), MERGES, add_prefix_space=True),
+                AlbertTokenizer(make_albert()),
+                XLMRobertaTokenizer(make_xlm_roberta()),
+            )
+        ),
     ],
-    ids=["uncased", "cased", "byte pairs", "byte pairs with a space", "ALBERT", "XLM-RoBERTa"],
+    ids=["uncased", "byte pairs", "cased", "byte pairs with a space", "ALBERT", "XLM-RoBERTa"],
 )
 def test_the_ids_of_hostile_texts_are_those_of_python(tokenizer):
     rng = random.Random(0)
@@ -163,7 +166,7 @@ def test_the_ids_of_hostile_texts_are_those_of_python(tokenizer):
         np.testing.assert_array_equal(got[name], wanted[name])
 
 
-@pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 def test_every_signature_in_a_server(saved_model, native_server):
     answered = native_server.answer_warmup(saved_model)
     names = {name for name, _, _ in answered}
@@ -173,7 +176,6 @@ def test_every_signature_in_a_server(saved_model, native_server):
         assert name == "embed" or (answer["num_masks"] == 1).all()
 
 
-@pytest.mark.backend("tensorflow")
 def test_bad_input(model, saved_model, tmp_path):
     with pytest.raises(ValueError, match="no label for each text.*tokens"):
         ask_saved_model.SavedModel(saved_model).classify({"text": ["a film"]})
@@ -185,7 +187,6 @@ def test_bad_input(model, saved_model, tmp_path):
 
 
 @pytest.mark.long("serving")
-@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize("file_format", PORTABLE)
 def test_portable_formats(model, file_format, tmp_path):
     """For LiteRT positions are padded to the length of a row, as token ids are."""

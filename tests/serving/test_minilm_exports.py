@@ -32,6 +32,7 @@ def probabilities(minilm_classifier):
     return answers
 
 
+@pytest.mark.long("serving")
 def test_saved_model(minilm_classifier, probabilities, tmp_path):
     path = kbs.export_saved_model(minilm_classifier, tmp_path / "minilm")
     serve = tf.saved_model.load(str(path)).signatures["serving_default"]
@@ -49,6 +50,7 @@ def test_onnx(minilm_classifier, probabilities, tmp_path):
     np.testing.assert_allclose(answer, probabilities, atol=1e-5)
 
 
+@pytest.mark.long("serving")
 def test_litert(minilm_classifier, probabilities, tmp_path):
     from ai_edge_litert.interpreter import Interpreter
 

@@ -2,7 +2,6 @@
 
 import json
 
-import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -10,13 +9,14 @@ from small_texts import ONE_LAYER, make_reviews
 
 import keras_bert_suite as kbs
 from keras_bert_suite.serving.onnx_ops import check_ops, register_floors
+from keras_bert_suite.serving.portable_formats import write_companions
 
 pytest.importorskip("tensorflow")
 
 TEXTS, _ = make_reviews(20)
 
 
-#: A process with TensorFlow writes them; `tests/test_combinations.py` has one from each backend.
+#: Tests without an export are marked for PyTorch, which builds models faster.
 pytestmark = pytest.mark.backend("tensorflow")
 
 
@@ -58,13 +58,16 @@ def onnx_folder(classifier, tmp_path_factory):
     return folder
 
 
-def test_the_tokenizer_beside_it_is_hugging_face_s_too(classifier, onnx_folder):
+@pytest.mark.backend("torch")
+def test_the_tokenizer_beside_it_is_hugging_face_s_too(classifier, tmp_path):
     transformers = pytest.importorskip("transformers")
-    theirs = transformers.AutoTokenizer.from_pretrained(onnx_folder)
+    write_companions(classifier, tmp_path)
+    theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
     ours = classifier.preprocessor(TEXTS[:1])
     assert theirs(TEXTS[0])["input_ids"] == ours["token_ids"][ours["padding_mask"] == 1].tolist()
 
 
+@pytest.mark.long("serving")
 def test_litert(classifier, probabilities, tmp_path):
     litert = pytest.importorskip("ai_edge_litert.interpreter")
     kbs.export_litert(classifier, tmp_path / "reviews")
@@ -77,6 +80,7 @@ def test_litert(classifier, probabilities, tmp_path):
         np.testing.assert_allclose(answer["probabilities"], probabilities[: len(texts)], atol=1e-5)
 
 
+@pytest.mark.backend("torch")
 @pytest.mark.parametrize("export", [kbs.export_onnx, kbs.export_openvino, kbs.export_litert])
 def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
     half = kbs.TextClassifier(
@@ -102,23 +106,28 @@ def test_what_cannot_be_exported_is_refused(classifier, tmp_path, export):
     assert [path.name for path in tmp_path.iterdir()] == ["old"]
 
 
+@pytest.mark.backend("torch")
 def test_packing_says_how_texts_are_joined(classifier, tmp_path):
     packer = kbs.SegmentPacker(
-        classifier.preprocessor.tokenizer, sequence_length=12, truncation="only_second"
+        classifier.preprocessor.tokenizer,
+        sequence_length=12,
+        truncation="only_second",
+        head_length=5,
     )
     task = kbs.TextClassifier(
         classifier.backbone,
-        num_classes=2,
+        label_names=["no", "yes"],
         preprocessor=packer,
         input_names=("premise", "hypothesis"),
     )
-    kbs.export_litert(task, tmp_path / "pairs")
-    assert json.loads((tmp_path / "pairs" / "packing.json").read_text()) == {
+    write_companions(task, tmp_path)
+    assert json.loads((tmp_path / "packing.json").read_text()) == {
         "input_names": ["premise", "hypothesis"],
         "sequence_length": 12,
         "truncation": "only_second",
-        "head_length": 3,
+        "head_length": 5,
     }
+    assert (tmp_path / "label_names.txt").read_text().splitlines() == ["no", "yes"]
 
 
 def test_an_op_that_is_not_onnx_s_is_refused(tmp_path):
@@ -131,7 +140,9 @@ def test_an_op_that_is_not_onnx_s_is_refused(tmp_path):
         check_ops(tmp_path / "model.onnx")
 
 
-@pytest.mark.parametrize("dtype", ["int32", "float32"])
+@pytest.mark.parametrize(
+    "dtype", ["int32", pytest.param("float32", marks=pytest.mark.long("serving"))]
+)
 def test_quotients_are_rounded_down(dtype, tmp_path):
     tf, tf2onnx = pytest.importorskip("tensorflow"), pytest.importorskip("tf2onnx")
     runtime = pytest.importorskip("onnxruntime")
@@ -148,8 +159,8 @@ def test_quotients_are_rounded_down(dtype, tmp_path):
     assert rests.tolist() == [0, 3, 3, 0, 1, 1, -1]
 
 
-def test_a_softmax_is_not_applied_twice(classifier, tmp_path):
-    runtime = pytest.importorskip("onnxruntime")
+@pytest.mark.backend("torch")
+def test_a_softmax_is_not_applied_twice(classifier):
     task = kbs.TextClassifier(
         classifier.backbone,
         num_classes=2,
@@ -157,8 +168,7 @@ def test_a_softmax_is_not_applied_twice(classifier, tmp_path):
         activation="softmax",
     )
     task.set_weights(classifier.get_weights())
-    kbs.export_onnx(task, tmp_path / "1")
-    session = runtime.InferenceSession(tmp_path / "1" / "model.onnx")
-    (answer,) = session.run(["probabilities"], classifier.preprocessor(TEXTS))
-    wanted = keras.ops.softmax(classifier.predict(TEXTS, verbose=0))
+    packed = classifier.preprocessor(TEXTS)
+    answer = task.serving_outputs(task(packed), packed)["probabilities"]
+    wanted = ops.softmax(classifier.predict(TEXTS, verbose=0))
     np.testing.assert_allclose(answer, wanted, atol=1e-5)

@@ -18,6 +18,8 @@ from keras_bert_suite.serving.server_files import write_batching_parameters
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 
+pytestmark = pytest.mark.backend("tensorflow")
+
 TEXTS, _ = make_reviews(20)
 HOSTILE = ["", "   ", "x" * 1_000_000, "good " * 1000, "\x00\ufffd", "GOOD Film\u0301!"]
 
@@ -31,6 +33,8 @@ def probabilities(classifier, texts):
     return ops.convert_to_numpy(ops.softmax(classifier.predict(texts, verbose=0)))
 
 
+# From another backend the export goes through a process with TensorFlow.
+@pytest.mark.backend("tensorflow", "torch")
 @pytest.mark.parametrize("texts", [TEXTS, HOSTILE, TEXTS[:1]])
 def test_equals_predict(classifier, served, texts):
     answer = served(text=tf.constant(texts))
@@ -55,7 +59,6 @@ def test_a_row_does_not_depend_on_the_others(served):
     np.testing.assert_allclose(short[0], mixed[0], atol=1e-6)
 
 
-@pytest.mark.backend("tensorflow")
 def test_pairs(classifier, pair_model):
     names = (pair_model / "assets.extra" / "label_names.txt").read_text()
     assert names.splitlines() == classifier.label_names
@@ -65,7 +68,7 @@ def test_pairs(classifier, pair_model):
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=1e-5)
 
 
-@pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 def test_a_fresh_process_without_keras(classifier, saved_model):
     """As a server loads it: TensorFlow and the ops of TensorFlow Text, nothing of Keras."""
     process = subprocess.run(
@@ -79,6 +82,7 @@ def test_a_fresh_process_without_keras(classifier, saved_model):
     assert f"{wanted.max():.1%}" in process.stdout
 
 
+@pytest.mark.backend("torch")
 def test_an_existing_version_stays_as_it_is(classifier, tmp_path):
     (tmp_path / "1").mkdir()
     (tmp_path / "1" / "saved_model.pb").write_bytes(b"old")
@@ -125,6 +129,7 @@ def test_batching_parameters(saved_model, tmp_path):
     assert read(tmp_path) == ([1, 2, 4, 8, 16, 20], "max_batch_size { value: 20 }")
 
 
+@pytest.mark.backend("torch")
 @pytest.mark.parametrize(
     ("input_names", "inputs", "wanted"),
     [
@@ -146,6 +151,7 @@ def test_input_names(classifier, input_names, inputs, wanted):
         choose_input_names(task, inputs)
 
 
+@pytest.mark.backend("torch")
 def test_bad_arguments(classifier, tmp_path, monkeypatch):
     for inputs in (("a", "a"), ("sentence 1",), ("текст",), ("_text",), ("class",), ("self",), ()):
         with pytest.raises(ValueError, match="must be different names"):

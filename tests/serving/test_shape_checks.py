@@ -8,6 +8,8 @@ import pytest
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 
+pytestmark = pytest.mark.backend("tensorflow")
+
 TEXT_SHAPES = [(), (0,), (1,), (2,), (1, 0), (1, 1), (2, 2), (1, 1, 1)]
 ID_SHAPES = [(), (2,), (0, 3), (1, 3), (2, 3), (2, 1), (2, 0), (1, 2, 3)]
 TOKEN_INPUTS = ("token_ids", "segment_ids", "padding_mask")
@@ -33,7 +35,6 @@ def make_questions(input_names):
             yield "serve_ids", {**arrays, other: np.ones(other_shape, "int32")}
 
 
-@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
     ("model", "input_names"),
     [("saved_model", ["text"]), ("pair_model", ["premise", "hypothesis"])],
@@ -55,7 +56,6 @@ def test_a_signature_answers_or_refuses(model, input_names, native_server, reque
     assert num_answers == 3 * 3 + 4
 
 
-@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize("shape", [(), (1, 1)])
 def test_the_message_says_the_shapes(saved_model, pair_model, shape):
     serve = tf.saved_model.load(str(saved_model)).signatures["serving_default"]

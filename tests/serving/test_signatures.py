@@ -11,6 +11,7 @@ from small_texts import ONE_LAYER, VOCABULARY, make_reviews
 from keras_bert_suite import (
     BertBackbone,
     CrfTokenClassifier,
+    DocumentClassifier,
     EntitySpanClassifier,
     SegmentPacker,
     TextClassifier,
@@ -18,10 +19,13 @@ from keras_bert_suite import (
     WordPieceTokenizer,
     export_saved_model,
 )
+from keras_bert_suite.serving.served_tasks import serve
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 read_warmup_requests = pytest.importorskip("serving.native_server").read_warmup_requests
+
+pytestmark = pytest.mark.backend("tensorflow")
 
 TEXTS, _ = make_reviews(20)
 
@@ -29,6 +33,7 @@ TEXTS, _ = make_reviews(20)
 #: this test in their own files.
 OTHER_TASKS = {
     "embedder": (TextEmbedder, {}),
+    "documents": (DocumentClassifier, {"label_names": ["a", "b"], "max_windows": 2}),
     "chains": (CrfTokenClassifier, {"label_names": ["O", "B-A", "I-A"]}),
     "spans": (EntitySpanClassifier, {"label_names": ["A", "B"]}),
     "label_sets": (
@@ -70,7 +75,6 @@ def make_example(text):
     return tf.train.Example(features=features).SerializeToString()
 
 
-@pytest.mark.backend("tensorflow")
 def test_every_signature_gives_the_numbers_of_the_task(classifier, saved_model, native_server):
     packed = classifier.preprocessor(TEXTS)
     logits = classifier.predict(packed, batch_size=len(TEXTS), verbose=0)
@@ -108,7 +112,6 @@ def test_every_signature_gives_the_numbers_of_the_task(classifier, saved_model, 
     )
 
 
-@pytest.mark.backend("tensorflow")
 def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, native_server):
     assert len(HOSTILE) + len(BROKEN_UTF8) >= 100
     texts = [*HOSTILE, *BROKEN_UTF8, *random_texts(1000)]
@@ -124,7 +127,12 @@ def test_any_text_gets_the_ids_of_the_eager_tokenizer(classifier, saved_model, n
     np.testing.assert_allclose(probabilities.sum(axis=-1), 1, atol=1e-5)
 
 
-@pytest.fixture(params=["saved_model", "pair_model", *OTHER_TASKS])
+@pytest.fixture(
+    params=[
+        "saved_model",
+        *(pytest.param(n, marks=pytest.mark.long("serving")) for n in ("pair_model", *OTHER_TASKS)),
+    ]
+)
 def served_model(request, tmp_path):
     """`pathlib.Path` of a SavedModel, of a fixture or of `OTHER_TASKS`."""
     if request.param not in OTHER_TASKS:
@@ -135,7 +143,6 @@ def served_model(request, tmp_path):
     return export_saved_model(task, tmp_path / request.param)
 
 
-@pytest.mark.backend("tensorflow")
 def test_every_warmup_request_is_answered(classifier, native_server, served_model):
     requests = read_warmup_requests(served_model)
     assert {name for name, _, _ in requests} == {served_model.parent.name}
@@ -148,8 +155,39 @@ def test_every_warmup_request_is_answered(classifier, native_server, served_mode
     native_server.answer_warmup(served_model)
 
 
-@pytest.mark.backend("tensorflow")
 def test_an_example_without_the_text_is_refused(saved_model):
     serve = tf.saved_model.load(str(saved_model)).signatures["serve_examples"]
     with pytest.raises(tf.errors.InvalidArgumentError, match="text"):
         serve(examples=tf.constant([tf.train.Example().SerializeToString()]))
+
+
+def test_label_sets_and_numbers(classifier):
+    """Traced as in an export, and not written."""
+    arguments = {"label_names": ["a", "b", "c"], "problem_type": "multi_label_classification"}
+    labeller = TextClassifier(
+        classifier.backbone,
+        preprocessor=classifier.preprocessor,
+        thresholds=[0.3, 0.5, 0.6],
+        **arguments,
+    )
+    rng = np.random.default_rng(0)
+    labeller.classifier.kernel.assign(rng.normal(size=labeller.classifier.kernel.shape))
+    got = serve(labeller).answer_texts((tf.constant(TEXTS),))
+    logits = labeller.predict(TEXTS, verbose=0)
+    shares = 1 / (1 + np.exp(-logits))
+    np.testing.assert_allclose(got["probabilities"], shares, atol=1e-5)
+    np.testing.assert_array_equal(got["is_label"], shares > [0.3, 0.5, 0.6])
+    wanted = labeller.predict_labels(TEXTS, verbose=0)
+    found = [[name.decode() for name in row if name] for row in got["labels"].numpy()]
+    assert found == [list(row) for row in wanted] and {len(row) for row in found} >= {1, 2}
+    assert got["num_labels"].numpy().tolist() == [len(row) for row in wanted]
+
+    rater = TextClassifier(
+        classifier.backbone,
+        num_classes=2,
+        problem_type="regression",
+        preprocessor=classifier.preprocessor,
+    )
+    scores = serve(rater).answer_texts((tf.constant(TEXTS),))
+    assert set(scores) == {"scores"}
+    np.testing.assert_allclose(scores["scores"], rater.predict(TEXTS, verbose=0), atol=1e-5)

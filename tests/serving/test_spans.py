@@ -23,6 +23,8 @@ from keras_bert_suite import (
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
 
+pytestmark = pytest.mark.backend("tensorflow")
+
 CONTEXTS = [
     *make_reviews(12)[0],
     *("", " ", "\x01", "GOOD\u200b film, filmsly!", "好 good 电影", "👩‍👩‍👧 good"),
@@ -59,7 +61,6 @@ def saved_answerer(answerer, tmp_path_factory):
     return export_saved_model(answerer, tmp_path_factory.mktemp("saved_models") / "answerer")
 
 
-@pytest.mark.backend("tensorflow")
 def test_a_saved_model_finds_the_answers_of_predict(answerer, saved_answerer):
     wanted = check_answers(answerer, saved_answerer)
     assert 5 < sum(bool(answer.text) for answer in wanted) < 18
@@ -107,7 +108,6 @@ def check_answers(answerer, saved_answerer):
     return wanted
 
 
-@pytest.mark.backend("tensorflow")
 def test_token_ids(answerer, saved_answerer):
     packed = answerer.preprocessor.pack(QUESTIONS[:4], CONTEXTS[:4])
     serve = tf.saved_model.load(str(saved_answerer)).signatures["serve_ids"]
@@ -117,7 +117,7 @@ def test_token_ids(answerer, saved_answerer):
     np.testing.assert_allclose(answer["end_logits"], outputs[:, 1], atol=1e-5)
 
 
-@pytest.mark.backend("tensorflow")
+@pytest.mark.long("serving")
 def test_every_signature_in_a_server(saved_answerer, native_server):
     answered = native_server.answer_warmup(saved_answerer)
     assert {name for name, _, _ in answered} >= {"serving_default", "serve_ids", "serve_examples"}

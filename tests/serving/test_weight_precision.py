@@ -7,7 +7,6 @@ from keras import tree
 from peer_weights import randomize
 from small_tasks import BYTE_PAIRS, TASKS, make_task, predicted_columns
 from small_texts import make_reviews
-from tables import everywhere_for
 
 from keras_bert_suite import AdamW, TextClassifier, export_saved_model
 from keras_bert_suite.serving.served_tasks import serve
@@ -16,6 +15,8 @@ from keras_bert_suite.tasks.base.batch_sources import read_data
 
 tf = pytest.importorskip("tensorflow")
 pytest.importorskip("tensorflow_text")
+
+pytestmark = pytest.mark.backend("tensorflow")
 
 #: Tasks with weights that stay in float32: the transitions of the CRF, and a head with its own.
 MIXED = ("chains", "spans")
@@ -29,18 +30,20 @@ def read_dtypes(version):
     return {dtype.name for name, dtype in weights if name.startswith("weights/")}
 
 
-@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
     ("task", "preprocessor"),
-    everywhere_for(
-        [
-            *((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
-            ("texts", BYTE_PAIRS),
-            ("texts", "KerasHub's DistilBERT"),
-        ],
-        *((task, "SegmentPacker") for task in ("vectors", "targets", *MIXED)),
-        ("texts", BYTE_PAIRS),
-    ),
+    [
+        # Its transitions stay in float32.
+        ("chains", "SegmentPacker"),
+        *(
+            pytest.param(*row, marks=pytest.mark.long("serving"))
+            for row in (
+                *((t, "SegmentPacker") for t in TASKS if t not in ("pretraining", "chains")),
+                ("texts", BYTE_PAIRS),
+                ("texts", "KerasHub's DistilBERT"),
+            )
+        ),
+    ],
 )
 def test_every_task(task, preprocessor, tmp_path):
     model, (x, *_) = make_task(task, preprocessor)
@@ -66,6 +69,8 @@ def test_every_task(task, preprocessor, tmp_path):
     assert {weight.dtype for weight in model.weights} == {"float32"}, "the task has changed"
 
 
+@pytest.mark.long("serving")
+@pytest.mark.backend("tensorflow", "torch", "jax")
 def test_each_backend(classifier, tmp_path):
     """A task is brought to bfloat16 also in the process that has TensorFlow as its backend."""
     backbone = type(classifier.backbone).from_config(classifier.backbone.get_config())
@@ -84,9 +89,8 @@ def test_each_backend(classifier, tmp_path):
     np.testing.assert_allclose(answer["probabilities"], wanted, atol=np.ptp(wanted[:, 0]) / 10)
 
 
-@pytest.mark.parametrize(
-    "trained", everywhere_for(["mixed_bfloat16", "bfloat16"], "mixed_bfloat16")
-)
+@pytest.mark.backend("torch")
+@pytest.mark.parametrize("trained", ["mixed_bfloat16", "bfloat16"])
 def test_a_task_in_bfloat16_is_brought_to_float32(trained):
     model, (x, _) = make_task("texts", "SegmentPacker", dtype=trained)
     randomize(model)
@@ -98,6 +102,7 @@ def test_a_task_in_bfloat16_is_brought_to_float32(trained):
     np.testing.assert_allclose(got, wanted, atol=np.abs(wanted).max() / 10)
 
 
+@pytest.mark.backend("torch")
 def test_refusals(classifier, tmp_path):
     with pytest.raises(ValueError, match="one of float32, bfloat16, or None .* got 'int8'"):
         export_saved_model(classifier, tmp_path / "1", precision="int8")

@@ -1,5 +1,6 @@
 """Reads checkpoints of the original google-research/bert and google-research/albert."""
 
+from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.google_tf1.kinds import GELU_APPROXIMATE, GOOGLE_MODELS
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle
 from keras_bert_suite.checkpoints.model_types import activation_names
@@ -14,37 +15,20 @@ LAYER_NORM_EPSILON = 1e-12
 _OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
-class GoogleCheckpoint:
+class GoogleCheckpoint(Checkpoint):
     """A bert_config.json or albert_config.json, and a TensorFlow 1 checkpoint beside it.
 
     Args:
         prefix: `pathlib.Path` of the checkpoint's files, such as
             `uncased_L-12_H-768_A-12/bert_model.ckpt`.
 
-    Attributes:
-        path: `prefix`.
-        model_type: `ModelType` of the model.
-        names_its_type: bool, false: no file has the name of a `ModelType`.
-        name_table: `NameTable` of its tensors.
-        backbone_config: dict of keyword arguments of the backbone.
-        classifier_config: dict of keyword arguments of `TextClassifier` if there is the
-            classification layer of run_classifier.py, else None.
-        classifier_problem: str that says why there is no `classifier_config`, or None.
-        token_classifier_config, multiple_choice_config: None, because the format has no head for
-            tokens or choices.
-        label_names: list of the class ids as str, or None. The names are not stored.
-        sequence_length: None, because it is not stored.
+    Attributes: see `Checkpoint`. The names of labels are the ids of the classes.
 
     Raises:
         FileNotFoundError: if the configuration or a part of the checkpoint is missing.
         ValueError: if the configuration does not describe a BERT or an ALBERT, or the files are
             damaged.
     """
-
-    names_its_type = False
-    sequence_length = None
-    token_classifier_config = None
-    multiple_choice_config = None
 
     def __init__(self, prefix):
         self.path = prefix
@@ -61,25 +45,14 @@ class GoogleCheckpoint:
         self.classifier_config, self.classifier_problem = _read_classifier(
             self._tensors.shapes().get("output_weights")
         )
-        self.label_names = (self.classifier_config or {}).get("label_names")
 
     @property
     def tokenizer_config(self):
-        """dict of arguments of the tokenizer; see `GoogleModel.read_tokenizer`."""
         return self._model.read_tokenizer(self.path.parent)[1]
 
     @property
     def tokenizer_class(self):
-        """str, the class of the tokenizer."""
         return self._model.read_tokenizer(self.path.parent)[0]
-
-    def tensor_shapes(self):
-        """dict of tensor name -> shape, read from the index."""
-        return self._tensors.shapes()
-
-    def tensor(self, name):
-        """The tensor called `name`, as a NumPy array in its stored dtype."""
-        return self._tensors.tensor(name)
 
 
 def _find_config(prefix):

@@ -9,12 +9,15 @@ from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.checkpoints.google_tf1.kinds import GELU_APPROXIMATE, GOOGLE_MODELS
 from keras_bert_suite.checkpoints.google_tf1.reader import LAYER_NORM_EPSILON
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import write_bundle
-from keras_bert_suite.checkpoints.hugging_face.config import SINGLE_LABEL
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import GOOGLE_FIELDS, write_fields
 from keras_bert_suite.checkpoints.model_types.table import type_of_backbone
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import check_vocabulary
 from keras_bert_suite.checkpoints.writer_parts import (
+    check_constants,
+    check_rules,
+    check_single_label,
+    check_tokenizer,
     collect_weights,
     convert_weights,
     find_tokenizer,
@@ -77,17 +80,15 @@ def save_google_tf1(
         # bert4keras' name for what Google's BERT does not have.
         if field.kind == "width" and config[field.name] == backbone.hidden_dim:
             del config[field.name]
-    if backbone.layer_norm_epsilon != LAYER_NORM_EPSILON:
-        raise ValueError(
-            f"{google.owner} normalises with an epsilon of {LAYER_NORM_EPSILON}, got "
-            f"layer_norm_epsilon={backbone.layer_norm_epsilon}. Use `model.save`."
-        )
-    _check_problem_type(model, google.owner)
+    check_constants(backbone, {"layer_norm_epsilon": LAYER_NORM_EPSILON}, google.owner)
+    check_single_label(model, google.owner)
     weights = collect_weights(model, google.names, google.owner)
     tokenizer = find_tokenizer(model, tokenizer, google.kind.tokenizers)
     if tokenizer is not None:
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
-        _check_settings(tokenizer, google)
+        check_tokenizer(tokenizer, google.kind.tokenizers, google.owner)
+        # Whether text is lowercased is a flag of Google's scripts.
+        check_rules(tokenizer, ("lowercase",), google.owner)
 
     with atomic_directory(path) as directory:
         write_json(directory / f"{google.config}.json", config)
@@ -100,37 +101,4 @@ def save_google_tf1(
             "converter of transformers compute it, but Google's own code computes the tanh "
             "approximation, which differs by up to 0.0005 in each activation.",
             stacklevel=2,
-        )
-
-
-def _check_problem_type(model, owner):
-    problem_type = getattr(model, "problem_type", SINGLE_LABEL)
-    if problem_type != SINGLE_LABEL:
-        raise ValueError(
-            f"{owner} has classes that exclude each other, got a {type(model).__name__} with "
-            f"problem_type={problem_type!r}. Use `save_hugging_face` or `model.save`, or save its "
-            "`backbone` alone."
-        )
-
-
-def _check_settings(tokenizer, google):
-    """Checks that a tokenizer has the settings that are built into Google's scripts."""
-    if type(tokenizer).__name__ not in google.kind.tokenizers:
-        raise ValueError(
-            f"{google.owner} is written with its {' or '.join(google.kind.tokenizers)}, got a "
-            f"{type(tokenizer).__name__}. Save its `backbone` alone to write no tokenizer."
-        )
-    config, usual = tokenizer.get_config(), type(tokenizer)().get_config()
-    # Whether text is lowercased is a flag of the scripts. In those of BERT accents go with it.
-    for settings in (config, usual):
-        if settings["strip_accents"] is None:
-            settings["strip_accents"] = tokenizer.lowercase
-    kept = ("lowercase", "name", "dtype", "trainable")
-    names = [name for name in usual if name not in kept]
-    wrong = [f"{name}={config[name]!r}" for name in names if config[name] != usual[name]]
-    if wrong:
-        wanted = ", ".join(f"{n}={usual[n]!r}" for n in names if usual[n] is not None)
-        raise ValueError(
-            f"{google.owner} has no place for {', '.join(wrong)} of the tokenizer; wanted "
-            f"{wanted}. Use `save_hugging_face`, or `model.save`."
         )

@@ -1,7 +1,5 @@
 """Reads the kind of a model and of its head from Hugging Face's config.json."""
 
-import re
-
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES, find_type
 from keras_bert_suite.files.messages import list_names, shorten
 
@@ -32,16 +30,6 @@ DIALS: tuple[tuple[str, tuple], ...] = (
     ("roberta_style", (False,)),
     ("set_mask_zero", (False,)),
     ("emb_size", (-1,)),
-)
-
-#: Model types of config.json files of 2019, which have no `model_type`. Each is (model type,
-#: pattern of names of tensors that only this model has, fields that only its config.json has).
-OTHER_MODELS = (
-    ("albert", r"albert\..+|encoder\.albert_layer_groups\..+", ("num_hidden_groups",)),
-    ("distilbert", r"distilbert\..+|.*\.q_lin\..+", ("n_layers",)),
-    ("roberta", r"roberta\..+", ()),
-    ("electra", r"electra\..+|embeddings_project\..+|discriminator_predictions\..+", ()),
-    ("xlnet", r".*\.rel_attn\..+", ("d_inner",)),
 )
 
 #: The values of `problem_type`.
@@ -88,34 +76,16 @@ def find_model_type(config, names):
 
 
 def _check_names_of_bert(config, names, spell):
-    """Checks the names of tensors and fields. Only files since 2020 have a `model_type`."""
-    known = ", ".join(f"{kind.name!r} for {kind.title}" for kind in MODEL_TYPES.values())
-    advice = (
-        f"{config.path} has no model_type. Add it, if the model is one of these: {known}. Other "
-        "architectures cannot be read."
-    )
-    architectures = [name.lower() for name in read_architectures(config)]
-    for model_type, pattern, fields in OTHER_MODELS:
-        evidence = [
-            *(name for name in architectures if name.startswith(model_type)),
-            *(name for name in fields if config.get(name) is not None),
-            *(name for name in names if re.fullmatch(pattern, name)),
-        ]
-        if evidence:
-            raise ValueError(
-                f"The checkpoint seems to have the model type {model_type!r}, wanted 'bert': it "
-                f"has {list_names(evidence[:3])}. {advice}"
-            )
-    # RoBERTa's tensors may have BERT's names, but its positions begin at 2.
-    if config.get("type_vocab_size") == 1:
+    """Checks the names of tensors. Only files since 2020 have a `model_type`."""
+    # RoBERTa's tensors may have BERT's names. It has one type of segments, and its positions begin
+    # at 2.
+    if _BERT_TENSOR not in map(spell, names) or config.get("type_vocab_size") == 1:
+        known = ", ".join(f"{kind.name!r} for {kind.title}" for kind in MODEL_TYPES.values())
         raise ValueError(
-            "The checkpoint seems to have the model type 'roberta', wanted 'bert': "
-            f"type_vocab_size is 1. {advice}"
-        )
-    if _BERT_TENSOR not in {spell(name) for name in names}:
-        raise ValueError(
-            f"The checkpoint holds no BERT: it has no tensor {_BERT_TENSOR}, but "
-            f"{list_names(list(names)[:5])}. {advice}"
+            f"{config.path} has no model_type, and the checkpoint holds no BERT: wanted a "
+            f"{_BERT_TENSOR} and two types of segments, got {list_names(list(names)[:5])} and "
+            f"type_vocab_size {shorten(config.get('type_vocab_size'))}. Add the model_type, if it "
+            f"is one of these: {known}. Other architectures cannot be read."
         )
 
 
@@ -155,7 +125,7 @@ def read_classifier(config, shape, architecture, dropout):
             "has a classification layer, but its config.json does not name the class of the "
             f'model. If it classifies texts, add "architectures": ["{architecture}"]'
         )
-    if not any(name.endswith("ForSequenceClassification") for name in architectures):
+    if not has_head(config, "ForSequenceClassification"):
         return None, (
             f"has the classification layer of a {list_names(architectures)}, which does not "
             "classify texts"
@@ -201,15 +171,11 @@ def read_token_classifier(config, shape, dropout):
     Returns:
         dict of arguments of `TokenClassifier`, or None.
     """
-    architectures = read_architectures(config)
-    if shape is None or not any(name.endswith("ForTokenClassification") for name in architectures):
+    if not has_head(config, "ForTokenClassification") or shape is None:
         return None
     if len(shape) != 2 or shape[0] < 2:
         return None
-    return {
-        "label_names": _read_label_names(config, shape[0]),
-        "dropout": dropout,
-    }
+    return {"label_names": _read_label_names(config, shape[0]), "dropout": dropout}
 
 
 def read_multiple_choice(config, shape, dropout):
@@ -220,12 +186,8 @@ def read_multiple_choice(config, shape, dropout):
     Returns:
         dict of arguments of `MultipleChoice`, or None.
     """
-    architectures = read_architectures(config)
-    if shape is None or not any(name.endswith("ForMultipleChoice") for name in architectures):
-        return None
-    if len(shape) != 2 or shape[0] != 1:
-        return None
-    return {"dropout": dropout}
+    is_there = has_head(config, "ForMultipleChoice") and shape is not None
+    return {"dropout": dropout} if is_there and len(shape) == 2 and shape[0] == 1 else None
 
 
 def _read_label_names(config, num_labels):

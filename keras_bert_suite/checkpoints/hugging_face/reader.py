@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import replace
 
+from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.hugging_face.config import (
     find_model_type,
     has_head,
@@ -31,7 +32,7 @@ WEIGHT_FILES = (
 _CLASSIFIER_KERNELS = ("classifier/kernel", "token_classifier/kernel")
 
 
-class HuggingFaceCheckpoint:
+class HuggingFaceCheckpoint(Checkpoint):
     """A directory with a config.json, weights and, in most cases, a tokenizer.
 
     Args:
@@ -40,22 +41,8 @@ class HuggingFaceCheckpoint:
             checkpoint is a part of. None is `path`, if it has a modules.json.
 
     Attributes:
-        path: `pathlib.Path` of the directory.
-        model_type: `ModelType` of the model.
-        names_its_type: bool, true: config.json may have the name of a `ModelType`.
-        name_table: `NameTable` of its tensors.
-        backbone_config: dict of keyword arguments of the backbone.
-        classifier_config: dict of keyword arguments of `TextClassifier` if the model
-            classifies texts, else None.
-        classifier_problem: str that says why there is no `classifier_config`, or None.
-        token_classifier_config: dict of keyword arguments of `TokenClassifier` if the model
-            labels tokens, else None.
-        multiple_choice_config: dict of keyword arguments of `MultipleChoice` if the model
-            chooses among texts, else None.
-        label_names: list of str in id order if the model classifies texts, else None.
         modules_directory: `pathlib.Path` of the directory with a modules.json, or None.
-        sequence_length: int, the length to which transformers or Sentence Transformers cuts texts,
-            or None.
+        ...: see `Checkpoint`.
 
     Raises:
         FileNotFoundError: if there are no weights.
@@ -82,14 +69,15 @@ class HuggingFaceCheckpoint:
         self.name_table, classifier = _find_classifier(kind, shapes)
         dropouts = _read_head_dropouts(config, kind, self.backbone_config.get("dropout", 0.0))
         self.classifier_config, self.classifier_problem = read_classifier(
-            config, classifier, kind.architectures["classifier/kernel"], dropouts["classifier"]
+            config,
+            classifier,
+            kind.find_architecture(["classifier/kernel"]),
+            dropouts["classifier"],
         )
-        self.label_names = (self.classifier_config or {}).get("label_names")
         self.sequence_length = self._read_sequence_length()
         self.token_classifier_config = read_token_classifier(
             config, classifier, dropouts["token_classifier"]
         )
-        self.multiple_choice_config = None
         if kind.has_our_choices(config):
             self.multiple_choice_config = read_multiple_choice(
                 config, classifier, dropouts["choice_scorer"]
@@ -130,21 +118,11 @@ class HuggingFaceCheckpoint:
 
     @property
     def tokenizer_config(self):
-        """dict of arguments of the tokenizer; see `ModelType.read_tokenizer`."""
         return self.model_type.find_tokenizer(self.path)[1](self.path)
 
     @property
     def tokenizer_class(self):
-        """str, the class of the tokenizer."""
         return self.model_type.find_tokenizer(self.path)[0]
-
-    def tensor_shapes(self):
-        """dict of tensor name -> shape, read from headers."""
-        return self._tensors.shapes()
-
-    def tensor(self, name):
-        """The tensor called `name`, as a NumPy array in its stored dtype."""
-        return self._tensors.tensor(name)
 
 
 def find_config(path):
@@ -163,7 +141,7 @@ def _read_head_dropouts(config, kind, encoder_dropout):
 
 def _find_classifier(kind, shapes):
     """(name table; shape of the kernel of the classification layer, or None) of a checkpoint."""
-    for table in (kind.classifier_names, kind.names):
+    for table in (kind.classifier_names or kind.names, kind.names):
         for path in _CLASSIFIER_KERNELS:
             row = table.their_name(path)
             if row is not None and row[0] in shapes:

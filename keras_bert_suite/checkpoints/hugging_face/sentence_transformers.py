@@ -3,7 +3,7 @@
 import warnings
 
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
-from keras_bert_suite.files.messages import shorten
+from keras_bert_suite.files.messages import reading, shorten
 
 #: The name of a pooling of sentence-transformers -> our name.
 POOLINGS = {"mean": "mean", "cls": "cls", "max": "max"}
@@ -59,14 +59,9 @@ def read_modules(directory):
     """
     path = directory / "modules.json"
     modules = read_json(path, list)
-    try:
+    with reading(path):
         modules = sorted(modules, key=lambda module: module["idx"])
         return [(m["type"].rpartition(".")[2], directory / m["path"]) for m in modules]
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(
-            f"{path} is no list of modules with idx, path and type: {shorten(repr(modules))}. "
-            "Download the file again."
-        ) from error
 
 
 def find_encoder(directory):

@@ -17,6 +17,8 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
     write_tokenizer,
 )
 from keras_bert_suite.checkpoints.writer_parts import (
+    check_constants,
+    check_tokenizer,
     collect_weights,
     convert_weights,
     find_length,
@@ -93,21 +95,13 @@ def save_hugging_face(
         # RoBERTa's padding has the position before the first token's.
         "pad_token_id": max(kind.position_offset - 1, 0),
     }
-    has_embedding_dim = any(field.argument == "embedding_dim" for field in kind.fields)
-    embedding_dim = getattr(backbone, "embedding_dim", backbone.hidden_dim)
-    if not has_embedding_dim and embedding_dim != backbone.hidden_dim:
-        raise ValueError(
-            f"{owner} has embeddings as wide as its hidden states, got embedding_dim="
-            f"{embedding_dim} and hidden_dim={backbone.hidden_dim}. Use `model.save`."
-        )
-    for name, constant in kind.built_in.items():
-        if getattr(backbone, name) != constant:
-            raise ValueError(
-                f"{owner} has {name}={constant}, got {getattr(backbone, name)}. Use `model.save`."
-            )
+    constants = dict(kind.built_in)
+    if all(field.argument != "embedding_dim" for field in kind.fields):
+        constants["embedding_dim"] = backbone.hidden_dim
+    check_constants(backbone, constants, owner)
     names = kind.names
     if "classifier/kernel" in weights_by_path(model):
-        names = kind.classifier_names
+        names = kind.classifier_names or kind.names
     weights = collect_weights(model, names, owner)
     if any(path in weights for path in _TOKEN_HEADS):
         poolers = {path for path in weights if path.startswith("pooler/")}
@@ -151,11 +145,7 @@ def save_hugging_face(
 
 def _check_kind(tokenizer, kind):
     """Checks that transformers would read the files of a tokenizer with a kind of model."""
-    if type(tokenizer).__name__ not in kind.tokenizers:
-        raise ValueError(
-            f"A {kind.title} is written with its {' or '.join(kind.tokenizers)}, got a "
-            f"{type(tokenizer).__name__}. Save its `backbone` alone to write no tokenizer."
-        )
+    check_tokenizer(tokenizer, kind.tokenizers, f"A {kind.title}")
     wanted = kind.position_offset - 1
     if wanted >= 0 and tokenizer.pad_token_id != wanted:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
 from keras_bert_suite.checkpoints.tensor_files import HDF5File
@@ -40,34 +41,18 @@ def _class_of(config):
     return package.replace("keras_nlp", "keras_hub"), name
 
 
-class KerasHubCheckpoint:
+class KerasHubCheckpoint(Checkpoint):
     """A directory that `save_to_preset` of KerasHub's backbone, or a task on it, wrote.
 
     Args:
         path: `pathlib.Path` of the directory.
 
-    Attributes:
-        path: `pathlib.Path` of the directory.
-        model_type: `ModelType` of the model.
-        names_its_type: bool, false: no file has the name of a `ModelType`.
-        name_table: `NameTable` of its tensors.
-        backbone_config: dict of keyword arguments of the backbone.
-        classifier_config: dict of keyword arguments of `TextClassifier` if the task is
-            KerasHub's text classifier, else None.
-        classifier_problem: str that says why there is no `classifier_config`, or None.
-        token_classifier_config, multiple_choice_config: None, because KerasHub has no head for
-            tokens or choices.
-        label_names: list of the class ids as str, or None. The names are not stored.
-        sequence_length: int, the length of the preprocessor's rows, or None.
+    Attributes: see `Checkpoint`. The names of labels are the ids of the classes.
 
     Raises:
         FileNotFoundError: if there are no weights.
         ValueError: if a configuration has a wrong value, or the weights are damaged.
     """
-
-    names_its_type = False
-    token_classifier_config = None
-    multiple_choice_config = None
 
     def __init__(self, path):
         self.path = path
@@ -90,16 +75,9 @@ class KerasHubCheckpoint:
                 known = self.classifier_config or name != kind.keras_hub.classifier
                 unknown = "" if known else "other "
                 self._files[f"{unknown}{name}/"] = HDF5File(path / "task.weights.h5")
-        self.label_names = (self.classifier_config or {}).get("label_names")
 
     @property
     def tokenizer_config(self):
-        """dict of arguments of the tokenizer.
-
-        Raises:
-            FileNotFoundError: if there is no tokenizer.
-            ValueError: if the tokenizer does not split text as our tokenizer does.
-        """
         if self.tokenizer_class == "BytePairTokenizer":
             return self._read_byte_pairs()
         if self.tokenizer_class in ("XLMRobertaTokenizer", "SentencePieceTokenizer"):
@@ -124,7 +102,6 @@ class KerasHubCheckpoint:
 
     @property
     def tokenizer_class(self):
-        """str, the class of the tokenizer."""
         return self.model_type.keras_hub.tokenizer
 
     def _read_byte_pairs(self):
@@ -175,7 +152,6 @@ class KerasHubCheckpoint:
         return self.name_table.their_name("embeddings/segment_embedding/embeddings")[0]
 
     def tensor(self, name):
-        """The tensor called `name`, as a NumPy array in its stored dtype."""
         if self.model_type.position_offset and name == self._segments:
             return np.zeros_like(self._files[""].tensor(self._positions)[:1])
         if self.model_type.position_offset and name == self._positions:

@@ -8,7 +8,6 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import PathLike
-from keras_bert_suite.checkpoints.hugging_face.config import SINGLE_LABEL
 from keras_bert_suite.checkpoints.keras_hub.reader import KerasHubCheckpoint
 from keras_bert_suite.checkpoints.load_weights import spelled_shapes
 from keras_bert_suite.checkpoints.model_types import activation_names
@@ -17,13 +16,16 @@ from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
 from keras_bert_suite.checkpoints.model_types.table import type_of_model
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import check_vocabulary
 from keras_bert_suite.checkpoints.writer_parts import (
+    check_constants,
+    check_rules,
+    check_single_label,
+    check_tokenizer,
     collect_weights,
     convert_weights,
     find_length,
     find_tokenizer,
 )
 from keras_bert_suite.files.atomic_directory import atomic_directory
-from keras_bert_suite.files.messages import list_names
 
 #: The settings of a tokenizer that are built into KerasHub's, or that it takes.
 _TOKENIZER_SETTINGS = {
@@ -90,15 +92,15 @@ def save_keras_hub(
         )
     # Only the checks of the backbone are needed.
     write_fields(backbone, kind.fields, activation_names.KERAS_HUB, owner, kind.position_offset)
-    _check_settings(backbone, kind, owner)
+    constants = kind.keras_hub.built_in
+    constants = {n: constants[n] for n in ("layer_norm_epsilon", "num_segments") if n in constants}
+    if "embedding_dim" not in kind.keras_hub.sizes:
+        constants["embedding_dim"] = backbone.hidden_dim
+    check_constants(backbone, constants, owner)
     weights = collect_weights(model, kind.keras_hub.names, owner)
     has_classifier = "classifier/kernel" in weights
-    if has_classifier and getattr(model, "problem_type", SINGLE_LABEL) != SINGLE_LABEL:
-        raise ValueError(
-            f"{owner} has classes that exclude each other, got a {type(model).__name__} with "
-            f"problem_type={model.problem_type!r}. Use `save_to_preset`, or save its `backbone` "
-            "alone."
-        )
+    if has_classifier:
+        check_single_label(model, owner)
     packer = None
     # Another tokenizer of this kind of model is refused, and not left out.
     kinds = (kind.keras_hub.tokenizer, *kind.tokenizers)
@@ -131,25 +133,6 @@ def save_keras_hub(
         )
 
 
-def _check_settings(backbone, kind, owner):
-    widths = {"embedding_dim": backbone.hidden_dim}
-    wanted = {
-        **({} if "embedding_dim" in kind.keras_hub.sizes else widths),
-        **{
-            name: value
-            for name, value in kind.keras_hub.built_in.items()
-            if name in ("layer_norm_epsilon", "num_segments")
-        },
-    }
-    wrong = [f"{n}={getattr(backbone, n)}" for n in wanted if getattr(backbone, n) != wanted[n]]
-    if wrong:
-        usual = ", ".join(f"{name}={value}" for name, value in wanted.items())
-        raise ValueError(
-            f"{owner} has {usual}, got {', '.join(wrong)}. Use `save_hugging_face`, or "
-            "`save_to_preset`."
-        )
-
-
 def _make_backbone(backbone, kind):
     """KerasHub's model of the same sizes."""
     names = ["vocabulary_size", "num_layers", "num_heads", "hidden_dim", "intermediate_dim"]
@@ -164,20 +147,9 @@ def _make_preprocessor(tokenizer, kind, sequence_length, owner):
     """KerasHub's preprocessor for texts, with the same tokens."""
     family = kind.keras_hub.family
     wanted = kind.keras_hub.tokenizer
-    if type(tokenizer).__name__ != wanted:
-        raise ValueError(
-            f"{owner} has a {wanted}, got a {type(tokenizer).__name__}. Use `save_hugging_face` or "
-            "`save_to_preset`, or save its `backbone` alone to write no tokenizer."
-        )
+    check_tokenizer(tokenizer, (wanted,), owner)
+    check_rules(tokenizer, _TOKENIZER_SETTINGS[wanted], owner)
     settings = {name: getattr(tokenizer, name) for name in _TOKENIZER_SETTINGS[wanted]}
-    usual, got = type(tokenizer)().get_config(), tokenizer.get_config()
-    kept = {*settings, "name", "dtype", "trainable"}
-    wrong = [f"{n}={got[n]!r}" for n in usual if n not in kept and got[n] != usual[n]]
-    if wrong:
-        raise ValueError(
-            f"{owner} has the special tokens and the rules of its tokenizer built in, got "
-            f"{list_names(wrong)} of the tokenizer. Use `save_to_preset`."
-        )
     if settings.get("strip_accents", False) is None:
         settings["strip_accents"] = tokenizer.lowercase
     with tempfile.TemporaryDirectory() as folder:

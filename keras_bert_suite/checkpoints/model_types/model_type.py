@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from keras_bert_suite.checkpoints.model_types.config_fields import BERT_FIELDS
 from keras_bert_suite.checkpoints.name_tables.bert import NameTable
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
 
 #: The dropout rates before the heads of BERT and RoBERTa. See `ModelType.head_dropouts`.
 BERT_DROPOUTS = {
@@ -13,9 +14,11 @@ BERT_DROPOUTS = {
     "choice_scorer": ("classifier_dropout", None),
 }
 
-#: A weight of a head, by its path -> what the name of its class in transformers ends with.
+_CLASSIFIER = "classifier/kernel"
+#: A weight of a head, by its path -> what the name of its class in transformers ends with. The
+#: first one that a model has counts.
 _HEADS = {
-    "classifier/kernel": "ForSequenceClassification",
+    _CLASSIFIER: "ForSequenceClassification",
     "token_classifier/kernel": "ForTokenClassification",
     "span_labeler/kernel": "ForQuestionAnswering",
     "choice_scorer/kernel": "ForMultipleChoice",
@@ -23,18 +26,6 @@ _HEADS = {
     "replaced_tokens/scorer/kernel": "ForPreTraining",
     "masked_lm/bias": "ForMaskedLM",
 }
-
-
-def name_classes(prefix, names):
-    """The `architectures` of a `ModelType`.
-
-    Args:
-        prefix: str, what the names of the classes of transformers begin with, such as "Bert".
-        names: `NameTable` of Hugging Face's tensors, which says what heads there are.
-    """
-    heads = {path: ending for path, ending in _HEADS.items() if names.their_name(path)}
-    endings = {"classifier/kernel": _HEADS["classifier/kernel"], **heads, None: "Model"}
-    return {path: prefix + ending for path, ending in endings.items()}
 
 
 def name_edge_blocks(config):
@@ -98,10 +89,8 @@ class ModelType:
         read_tokenizer: function from the directory of a Hugging Face checkpoint to the arguments
             of the tokenizer.
         names: `NameTable` of Hugging Face's tensors.
-        classifier_names: the `NameTable` of a model that classifies texts.
-        architectures: dict of a path of ours -> the class of transformers for models that have a
-            weight at this path, see `name_classes`. The first path that a model has counts. None
-            stands for the encoder alone.
+        classes: str, what the names of the classes of transformers begin with, such as "Bert".
+        classifier_names: the `NameTable` of a model that classifies texts. None is `names`.
         keras_hub: `KerasHubModel`, or None if KerasHub has no model that computes the same.
         position_offset: int, how many rows the position embedding has before the row of the first
             token.
@@ -126,11 +115,11 @@ class ModelType:
     name: str
     title: str
     backbone: str
-    tokenizer: str
-    read_tokenizer: Callable
     names: NameTable
-    classifier_names: NameTable
-    architectures: dict
+    classes: str
+    tokenizer: str = "WordPieceTokenizer"
+    read_tokenizer: Callable = read_hugging_face_tokenizer
+    classifier_names: NameTable | None = None
     keras_hub: KerasHubModel | None = None
     position_offset: int = 0
     fields: tuple = BERT_FIELDS
@@ -157,4 +146,9 @@ class ModelType:
 
     def find_architecture(self, paths):
         """The class of transformers for a model that has weights at these paths of ours."""
-        return next(name for path, name in self.architectures.items() if path in (None, *paths))
+        heads = (
+            ending
+            for path, ending in _HEADS.items()
+            if path in paths and (path == _CLASSIFIER or self.names.their_name(path))
+        )
+        return self.classes + next(heads, "Model")

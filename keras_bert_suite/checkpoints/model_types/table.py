@@ -34,7 +34,6 @@ from keras_bert_suite.checkpoints.model_types.model_type import (
     BERT_DROPOUTS,
     KerasHubModel,
     ModelType,
-    name_classes,
     name_edge_blocks_of_albert,
 )
 from keras_bert_suite.checkpoints.name_tables import (
@@ -60,27 +59,12 @@ from keras_bert_suite.checkpoints.tokenizer_files.sentence_piece import (
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_hugging_face_tokenizer
 from keras_bert_suite.files.messages import shorten
 
-BERT = ModelType(
-    name="bert",
-    title="BERT",
-    backbone="BertBackbone",
-    tokenizer="WordPieceTokenizer",
-    read_tokenizer=read_hugging_face_tokenizer,
-    names=bert.HUGGING_FACE,
-    classifier_names=bert.HUGGING_FACE,
-    architectures=name_classes("Bert", bert.HUGGING_FACE),
-    keras_hub=KerasHubModel(
-        "BertBackbone",
-        keras_hub.KERAS_HUB,
-        tokenizer="WordPieceTokenizer",
-        built_in={
-            "activation": "gelu_tanh",
-            "layer_norm_epsilon": 1e-12,
-            "initializer_range": 0.02,
-        },
-    ),
-)
-
+#: Constants of KerasHub's models.
+_BERT_BUILT_IN = {
+    "activation": "gelu_tanh",
+    "layer_norm_epsilon": 1e-12,
+    "initializer_range": 0.02,
+}
 _ROBERTA_BUILT_IN = {
     # keras.activations.gelu, which is exact by default.
     "activation": "gelu_erf",
@@ -88,6 +72,20 @@ _ROBERTA_BUILT_IN = {
     "initializer_range": 0.02,
     "num_segments": 1,
 }
+
+BERT = ModelType(
+    name="bert",
+    title="BERT",
+    backbone="BertBackbone",
+    names=bert.HUGGING_FACE,
+    classes="Bert",
+    keras_hub=KerasHubModel(
+        "BertBackbone",
+        keras_hub.KERAS_HUB,
+        tokenizer="WordPieceTokenizer",
+        built_in=_BERT_BUILT_IN,
+    ),
+)
 
 ROBERTA = ModelType(
     name="roberta",
@@ -97,7 +95,7 @@ ROBERTA = ModelType(
     read_tokenizer=read_hugging_face_byte_pairs,
     names=bert.ROBERTA,
     classifier_names=bert.ROBERTA_CLASSIFIER,
-    architectures=name_classes("Roberta", bert.ROBERTA),
+    classes="Roberta",
     keras_hub=KerasHubModel(
         "RobertaBackbone",
         keras_hub.KERAS_HUB_ROBERTA,
@@ -116,7 +114,7 @@ XLM_ROBERTA = replace(
     title="XLM-RoBERTa",
     tokenizer="XLMRobertaTokenizer",
     read_tokenizer=read_hugging_face_fairseq,
-    architectures=name_classes("XLMRoberta", bert.ROBERTA),
+    classes="XLMRoberta",
     keras_hub=KerasHubModel(
         "XLMRobertaBackbone",
         keras_hub.KERAS_HUB_XLM_ROBERTA,
@@ -129,22 +127,13 @@ DISTIL_BERT = ModelType(
     name="distilbert",
     title="DistilBERT",
     backbone="DistilBertBackbone",
-    tokenizer="WordPieceTokenizer",
-    read_tokenizer=read_hugging_face_tokenizer,
     names=distil_bert.DISTIL_BERT,
-    classifier_names=distil_bert.DISTIL_BERT,
-    architectures=name_classes("DistilBert", distil_bert.DISTIL_BERT),
+    classes="DistilBert",
     keras_hub=KerasHubModel(
         "DistilBertBackbone",
         distil_bert.KERAS_HUB_DISTIL_BERT,
         tokenizer="WordPieceTokenizer",
-        built_in={
-            # keras.activations.gelu, which is exact by default.
-            "activation": "gelu_erf",
-            "layer_norm_epsilon": 1e-12,
-            "initializer_range": 0.02,
-            "num_segments": 0,
-        },
+        built_in={**_ROBERTA_BUILT_IN, "layer_norm_epsilon": 1e-12, "num_segments": 0},
     ),
     fields=DISTIL_BERT_FIELDS,
     built_in={"layer_norm_epsilon": 1e-12, "num_segments": 0},
@@ -160,11 +149,9 @@ ELECTRA = ModelType(
     name="electra",
     title="ELECTRA",
     backbone="ElectraBackbone",
-    tokenizer="WordPieceTokenizer",
-    read_tokenizer=read_hugging_face_tokenizer,
     names=electra.ELECTRA,
     classifier_names=electra.ELECTRA_CLASSIFIER,
-    architectures=name_classes("Electra", electra.ELECTRA),
+    classes="Electra",
     # KerasHub's ELECTRA computes other activations, in its layers and in its pooler.
     fields=ELECTRA_FIELDS,
     head_dropouts={**BERT_DROPOUTS, "choice_scorer": ("summary_last_dropout", 0.1)},
@@ -182,8 +169,7 @@ ERNIE = replace(
     title="ERNIE",
     backbone="ErnieBackbone",
     names=ernie.ERNIE,
-    classifier_names=ernie.ERNIE,
-    architectures=name_classes("Ernie", ernie.ERNIE),
+    classes="Ernie",
     keras_hub=None,
     fields=ERNIE_FIELDS,
     # transformers takes the task as an input, which is 0 by default.
@@ -202,18 +188,13 @@ ALBERT = ModelType(
     # The Chinese models have BERT's tokenizer.
     file_tokenizers=(("vocab.txt", "WordPieceTokenizer", read_hugging_face_tokenizer),),
     names=albert.ALBERT,
-    classifier_names=albert.ALBERT,
-    architectures=name_classes("Albert", albert.ALBERT),
+    classes="Albert",
     keras_hub=KerasHubModel(
         "AlbertBackbone",
         albert.KERAS_HUB_ALBERT,
         # It has none of ALBERT's rules for text.
         tokenizer="SentencePieceTokenizer",
-        built_in={
-            "activation": "gelu_tanh",
-            "layer_norm_epsilon": 1e-12,
-            "initializer_range": 0.02,
-        },
+        built_in=_BERT_BUILT_IN,
         sizes=("embedding_dim", "num_groups", "num_inner_repetitions"),
     ),
     fields=ALBERT_FIELDS,
@@ -228,11 +209,10 @@ ROFORMER = ModelType(
     name="roformer",
     title="RoFormer",
     backbone="RoFormerBackbone",
-    tokenizer="WordPieceTokenizer",
     read_tokenizer=read_roformer_tokenizer,
     names=roformer.ROFORMER,
     classifier_names=roformer.ROFORMER_CLASSIFIER,
-    architectures=name_classes("RoFormer", roformer.ROFORMER),
+    classes="RoFormer",
     fields=ROFORMER_FIELDS,
     head_dropouts={**BERT_DROPOUTS, "choice_scorer": ("summary_last_dropout", 0.0)},
     has_our_choices=scores_pooled_output,
@@ -245,8 +225,7 @@ NEZHA = replace(
     title="NEZHA",
     backbone="NezhaBackbone",
     names=nezha.NEZHA,
-    classifier_names=nezha.NEZHA,
-    architectures=name_classes("Nezha", nezha.NEZHA),
+    classes="Nezha",
     keras_hub=None,
     fields=NEZHA_FIELDS,
     head_dropouts={head: (name, 0.1) for head, (name, _) in BERT_DROPOUTS.items()},
@@ -260,8 +239,7 @@ MODERN_BERT = ModelType(
     tokenizer="ModernBertTokenizer",
     read_tokenizer=read_modern_bert_tokenizer,
     names=modern_bert.MODERN_BERT,
-    classifier_names=modern_bert.MODERN_BERT,
-    architectures=name_classes("ModernBert", modern_bert.MODERN_BERT),
+    classes="ModernBert",
     fields=MODERN_BERT_FIELDS,
     dials=MODERN_BERT_DIALS,
     read_more=read_modern_bert,
@@ -276,9 +254,7 @@ LONGFORMER = ModelType(
     read_tokenizer=read_hugging_face_byte_pairs,
     names=longformer.LONGFORMER,
     classifier_names=longformer.LONGFORMER_CLASSIFIER,
-    architectures={
-        path: name.replace("Roberta", "Longformer") for path, name in ROBERTA.architectures.items()
-    },
+    classes="Longformer",
     position_offset=2,
     fields=LONGFORMER_FIELDS,
     # The tokenizer makes no segments.

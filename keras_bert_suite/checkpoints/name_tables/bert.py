@@ -5,6 +5,7 @@ transform is its own inverse, so a row serves both loading and saving.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,10 +83,72 @@ def _translate(name, rows):
     return None
 
 
-def within(ours, theirs, rows):
-    """The rows with the prefix `ours` before our paths, and `theirs` before their names."""
-    return tuple((ours + path, theirs + name, transform) for path, name, transform in rows)
+@dataclass(frozen=True)
+class Spelling:
+    """What a library calls the weights of a layer: how their names end after that of the layer.
 
+    Args:
+        kernel, bias: str, of a dense layer.
+        gamma, beta: str, of a norm.
+        embeddings: str, of an embedding.
+        transform: the transform of kernels.
+    """
+
+    kernel: str
+    bias: str
+    gamma: str
+    beta: str
+    embeddings: str
+    transform: Callable = same
+
+    def rows(self, *layers):
+        """The rows of the weights of layers.
+
+        Args:
+            *layers: (our path of a layer, their name of it). Our name says what the layer is: a
+                norm ends with "norm", an embedding with "embedding", and all others are dense.
+        """
+        return tuple(row for ours, theirs in layers for row in self._rows_of(ours, theirs))
+
+    def block(self, theirs, names, ours="transformer_layer_{i}/"):
+        """The rows of a transformer layer.
+
+        Args:
+            theirs: str, what their names begin with.
+            names: tuple of str, their names of the layers in `BLOCK`, in this order.
+            ours: str, what our paths begin with.
+        """
+        pairs = zip(BLOCK, names, strict=True)
+        return self.rows(*((ours + path, theirs + name) for path, name in pairs))
+
+    def _rows_of(self, ours, theirs):
+        if ours.endswith("norm"):
+            return (
+                (f"{ours}/gamma", theirs + self.gamma, same),
+                (f"{ours}/beta", theirs + self.beta, same),
+            )
+        if ours.endswith("embedding"):
+            return ((f"{ours}/embeddings", theirs + self.embeddings, same),)
+        return (
+            (f"{ours}/kernel", theirs + self.kernel, self.transform),
+            (f"{ours}/bias", theirs + self.bias, same),
+        )
+
+
+GOOGLE = Spelling("/kernel", "/bias", "/gamma", "/beta", "")
+PYTORCH = Spelling(".weight", ".bias", ".weight", ".bias", ".weight", transposed)
+
+#: Our layers in a transformer layer.
+BLOCK = (
+    "self_attention/query",
+    "self_attention/key",
+    "self_attention/value",
+    "self_attention/output_projection",
+    "self_attention_norm",
+    "intermediate",
+    "feedforward_output",
+    "feedforward_norm",
+)
 
 #: Parts that a file may lack. A model that has such a part keeps its values.
 OPTIONAL = (
@@ -101,48 +164,30 @@ HEADS = (
 
 GOOGLE_TF1 = NameTable(
     rows=(
-        *within(
-            "embeddings/",
-            "bert/embeddings/",
-            (
-                ("token_embedding/embeddings", "word_embeddings", same),
-                ("position_embedding/embeddings", "position_embeddings", same),
-                ("segment_embedding/embeddings", "token_type_embeddings", same),
-                ("layer_norm/gamma", "LayerNorm/gamma", same),
-                ("layer_norm/beta", "LayerNorm/beta", same),
-            ),
+        *GOOGLE.rows(
+            ("embeddings/token_embedding", "bert/embeddings/word_embeddings"),
+            ("embeddings/position_embedding", "bert/embeddings/position_embeddings"),
+            ("embeddings/segment_embedding", "bert/embeddings/token_type_embeddings"),
+            ("embeddings/layer_norm", "bert/embeddings/LayerNorm"),
+            # bert4keras has this layer if embeddings and hidden states differ in width.
+            ("embeddings/projection", "bert/encoder/embedding_hidden_mapping_in"),
+            ("pooler", "bert/pooler/dense"),
+            ("masked_lm/transform", "cls/predictions/transform/dense"),
+            ("masked_lm/layer_norm", "cls/predictions/transform/LayerNorm"),
         ),
-        # bert4keras has these tensors if embeddings and hidden states differ in width.
-        ("embeddings/projection/kernel", "bert/encoder/embedding_hidden_mapping_in/kernel", same),
-        ("embeddings/projection/bias", "bert/encoder/embedding_hidden_mapping_in/bias", same),
-        *within(
-            "transformer_layer_{i}/",
+        *GOOGLE.block(
             "bert/encoder/layer_{i}/",
             (
-                ("self_attention/query/kernel", "attention/self/query/kernel", same),
-                ("self_attention/query/bias", "attention/self/query/bias", same),
-                ("self_attention/key/kernel", "attention/self/key/kernel", same),
-                ("self_attention/key/bias", "attention/self/key/bias", same),
-                ("self_attention/value/kernel", "attention/self/value/kernel", same),
-                ("self_attention/value/bias", "attention/self/value/bias", same),
-                ("self_attention/output_projection/kernel", "attention/output/dense/kernel", same),
-                ("self_attention/output_projection/bias", "attention/output/dense/bias", same),
-                ("self_attention_norm/gamma", "attention/output/LayerNorm/gamma", same),
-                ("self_attention_norm/beta", "attention/output/LayerNorm/beta", same),
-                ("intermediate/kernel", "intermediate/dense/kernel", same),
-                ("intermediate/bias", "intermediate/dense/bias", same),
-                ("feedforward_output/kernel", "output/dense/kernel", same),
-                ("feedforward_output/bias", "output/dense/bias", same),
-                ("feedforward_norm/gamma", "output/LayerNorm/gamma", same),
-                ("feedforward_norm/beta", "output/LayerNorm/beta", same),
+                "attention/self/query",
+                "attention/self/key",
+                "attention/self/value",
+                "attention/output/dense",
+                "attention/output/LayerNorm",
+                "intermediate/dense",
+                "output/dense",
+                "output/LayerNorm",
             ),
         ),
-        ("pooler/kernel", "bert/pooler/dense/kernel", same),
-        ("pooler/bias", "bert/pooler/dense/bias", same),
-        ("masked_lm/transform/kernel", "cls/predictions/transform/dense/kernel", same),
-        ("masked_lm/transform/bias", "cls/predictions/transform/dense/bias", same),
-        ("masked_lm/layer_norm/gamma", "cls/predictions/transform/LayerNorm/gamma", same),
-        ("masked_lm/layer_norm/beta", "cls/predictions/transform/LayerNorm/beta", same),
         ("masked_lm/bias", "cls/predictions/output_bias", same),
         ("next_sentence/kernel", "cls/seq_relationship/output_weights", transposed),
         ("next_sentence/bias", "cls/seq_relationship/output_bias", same),
@@ -164,45 +209,26 @@ GOOGLE_TF1 = NameTable(
 def hugging_face_encoder(model):
     """The rows of an encoder. Hugging Face puts the name of the model, such as "bert", first."""
     return (
-        *within(
-            "embeddings/",
-            f"{model}.embeddings.",
-            (
-                ("token_embedding/embeddings", "word_embeddings.weight", same),
-                ("position_embedding/embeddings", "position_embeddings.weight", same),
-                ("segment_embedding/embeddings", "token_type_embeddings.weight", same),
-                ("layer_norm/gamma", "LayerNorm.weight", same),
-                ("layer_norm/beta", "LayerNorm.bias", same),
-            ),
+        *PYTORCH.rows(
+            ("embeddings/token_embedding", f"{model}.embeddings.word_embeddings"),
+            ("embeddings/position_embedding", f"{model}.embeddings.position_embeddings"),
+            ("embeddings/segment_embedding", f"{model}.embeddings.token_type_embeddings"),
+            ("embeddings/layer_norm", f"{model}.embeddings.LayerNorm"),
         ),
-        *within(
-            "transformer_layer_{i}/",
+        *PYTORCH.block(
             model + ".encoder.layer.{i}.",
             (
-                ("self_attention/query/kernel", "attention.self.query.weight", transposed),
-                ("self_attention/query/bias", "attention.self.query.bias", same),
-                ("self_attention/key/kernel", "attention.self.key.weight", transposed),
-                ("self_attention/key/bias", "attention.self.key.bias", same),
-                ("self_attention/value/kernel", "attention.self.value.weight", transposed),
-                ("self_attention/value/bias", "attention.self.value.bias", same),
-                (
-                    "self_attention/output_projection/kernel",
-                    "attention.output.dense.weight",
-                    transposed,
-                ),
-                ("self_attention/output_projection/bias", "attention.output.dense.bias", same),
-                ("self_attention_norm/gamma", "attention.output.LayerNorm.weight", same),
-                ("self_attention_norm/beta", "attention.output.LayerNorm.bias", same),
-                ("intermediate/kernel", "intermediate.dense.weight", transposed),
-                ("intermediate/bias", "intermediate.dense.bias", same),
-                ("feedforward_output/kernel", "output.dense.weight", transposed),
-                ("feedforward_output/bias", "output.dense.bias", same),
-                ("feedforward_norm/gamma", "output.LayerNorm.weight", same),
-                ("feedforward_norm/beta", "output.LayerNorm.bias", same),
+                "attention.self.query",
+                "attention.self.key",
+                "attention.self.value",
+                "attention.output.dense",
+                "attention.output.LayerNorm",
+                "intermediate.dense",
+                "output.dense",
+                "output.LayerNorm",
             ),
         ),
-        ("pooler/kernel", f"{model}.pooler.dense.weight", transposed),
-        ("pooler/bias", f"{model}.pooler.dense.bias", same),
+        *PYTORCH.rows(("pooler", f"{model}.pooler.dense")),
     )
 
 
@@ -221,22 +247,17 @@ def hugging_face_aliases(model):
 HUGGING_FACE = NameTable(
     rows=(
         *hugging_face_encoder("bert"),
-        ("masked_lm/transform/kernel", "cls.predictions.transform.dense.weight", transposed),
-        ("masked_lm/transform/bias", "cls.predictions.transform.dense.bias", same),
-        ("masked_lm/layer_norm/gamma", "cls.predictions.transform.LayerNorm.weight", same),
-        ("masked_lm/layer_norm/beta", "cls.predictions.transform.LayerNorm.bias", same),
         ("masked_lm/bias", "cls.predictions.bias", same),
-        ("next_sentence/kernel", "cls.seq_relationship.weight", transposed),
-        ("next_sentence/bias", "cls.seq_relationship.bias", same),
-        ("classifier/kernel", "classifier.weight", transposed),
-        ("classifier/bias", "classifier.bias", same),
-        # The heads for texts, tokens and choices have the same name. A checkpoint has one of them.
-        ("token_classifier/kernel", "classifier.weight", transposed),
-        ("token_classifier/bias", "classifier.bias", same),
-        ("choice_scorer/kernel", "classifier.weight", transposed),
-        ("choice_scorer/bias", "classifier.bias", same),
-        ("span_labeler/kernel", "qa_outputs.weight", transposed),
-        ("span_labeler/bias", "qa_outputs.bias", same),
+        *PYTORCH.rows(
+            ("masked_lm/transform", "cls.predictions.transform.dense"),
+            ("masked_lm/layer_norm", "cls.predictions.transform.LayerNorm"),
+            ("next_sentence", "cls.seq_relationship"),
+            ("classifier", "classifier"),
+            # The heads for texts, tokens and choices have one name. A checkpoint has one of them.
+            ("token_classifier", "classifier"),
+            ("choice_scorer", "classifier"),
+            ("span_labeler", "qa_outputs"),
+        ),
     ),
     aliases=hugging_face_aliases("bert"),
     ignored=(r"bert\.embeddings\.(position_ids|token_type_ids)",),
@@ -257,17 +278,14 @@ HUGGING_FACE = NameTable(
 ROBERTA = NameTable(
     rows=(
         *hugging_face_encoder("roberta"),
-        ("masked_lm/transform/kernel", "lm_head.dense.weight", transposed),
-        ("masked_lm/transform/bias", "lm_head.dense.bias", same),
-        ("masked_lm/layer_norm/gamma", "lm_head.layer_norm.weight", same),
-        ("masked_lm/layer_norm/beta", "lm_head.layer_norm.bias", same),
         ("masked_lm/bias", "lm_head.bias", same),
-        ("token_classifier/kernel", "classifier.weight", transposed),
-        ("token_classifier/bias", "classifier.bias", same),
-        ("choice_scorer/kernel", "classifier.weight", transposed),
-        ("choice_scorer/bias", "classifier.bias", same),
-        ("span_labeler/kernel", "qa_outputs.weight", transposed),
-        ("span_labeler/bias", "qa_outputs.bias", same),
+        *PYTORCH.rows(
+            ("masked_lm/transform", "lm_head.dense"),
+            ("masked_lm/layer_norm", "lm_head.layer_norm"),
+            ("token_classifier", "classifier"),
+            ("choice_scorer", "classifier"),
+            ("span_labeler", "qa_outputs"),
+        ),
     ),
     aliases=hugging_face_aliases("roberta"),
     ignored=(r"roberta\.embeddings\.(position_ids|token_type_ids)",),
@@ -279,18 +297,18 @@ ROBERTA = NameTable(
     ),
 )
 
-#: The names in RobertaForSequenceClassification. Its head has two layers; the first is our pooler.
-ROBERTA_CLASSIFIER = replace(
-    ROBERTA,
-    rows=(
-        *(
-            row
-            for row in ROBERTA.rows
-            if not row[0].startswith(("pooler/", "token_classifier/", "choice_scorer/"))
+
+def of_two_layers(table):
+    """The names in a class that classifies texts by two layers. The first is our pooler."""
+    others = ("pooler/", "token_classifier/", "choice_scorer/")
+    return replace(
+        table,
+        rows=(
+            *(row for row in table.rows if not row[0].startswith(others)),
+            *PYTORCH.rows(("pooler", "classifier.dense"), ("classifier", "classifier.out_proj")),
         ),
-        ("pooler/kernel", "classifier.dense.weight", transposed),
-        ("pooler/bias", "classifier.dense.bias", same),
-        ("classifier/kernel", "classifier.out_proj.weight", transposed),
-        ("classifier/bias", "classifier.out_proj.bias", same),
-    ),
-)
+    )
+
+
+#: The names in RobertaForSequenceClassification.
+ROBERTA_CLASSIFIER = of_two_layers(ROBERTA)

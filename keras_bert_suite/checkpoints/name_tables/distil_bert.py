@@ -5,65 +5,48 @@ from dataclasses import replace
 from keras_bert_suite.checkpoints.name_tables.bert import (
     HEADS,
     OPTIONAL,
+    PYTORCH,
     NameTable,
     same,
-    transposed,
-    within,
 )
-from keras_bert_suite.checkpoints.name_tables.keras_hub import KERAS_HUB, KERAS_HUB_BLOCKS
+from keras_bert_suite.checkpoints.name_tables.keras_hub import (
+    KERAS,
+    KERAS_HUB,
+    KERAS_HUB_BLOCKS,
+    KERAS_HUB_POSITIONS,
+)
 
 #: The names in all classes of DistilBERT. Its encoder has no pooler. The first layer of the heads
 #: for texts and for choices is our pooler.
 DISTIL_BERT = NameTable(
     rows=(
-        *within(
-            "embeddings/",
-            "distilbert.embeddings.",
-            (
-                ("token_embedding/embeddings", "word_embeddings.weight", same),
-                ("position_embedding/embeddings", "position_embeddings.weight", same),
-                ("layer_norm/gamma", "LayerNorm.weight", same),
-                ("layer_norm/beta", "LayerNorm.bias", same),
-            ),
+        *PYTORCH.rows(
+            ("embeddings/token_embedding", "distilbert.embeddings.word_embeddings"),
+            ("embeddings/position_embedding", "distilbert.embeddings.position_embeddings"),
+            ("embeddings/layer_norm", "distilbert.embeddings.LayerNorm"),
+            ("pooler", "pre_classifier"),
+            ("masked_lm/transform", "vocab_transform"),
+            ("masked_lm/layer_norm", "vocab_layer_norm"),
+            ("classifier", "classifier"),
+            # The heads for texts, tokens and choices have one name. A checkpoint has one of them.
+            ("token_classifier", "classifier"),
+            ("choice_scorer", "classifier"),
+            ("span_labeler", "qa_outputs"),
         ),
-        *within(
-            "transformer_layer_{i}/",
+        *PYTORCH.block(
             "distilbert.transformer.layer.{i}.",
             (
-                ("self_attention/query/kernel", "attention.q_lin.weight", transposed),
-                ("self_attention/query/bias", "attention.q_lin.bias", same),
-                ("self_attention/key/kernel", "attention.k_lin.weight", transposed),
-                ("self_attention/key/bias", "attention.k_lin.bias", same),
-                ("self_attention/value/kernel", "attention.v_lin.weight", transposed),
-                ("self_attention/value/bias", "attention.v_lin.bias", same),
-                ("self_attention/output_projection/kernel", "attention.out_lin.weight", transposed),
-                ("self_attention/output_projection/bias", "attention.out_lin.bias", same),
-                ("self_attention_norm/gamma", "sa_layer_norm.weight", same),
-                ("self_attention_norm/beta", "sa_layer_norm.bias", same),
-                ("intermediate/kernel", "ffn.lin1.weight", transposed),
-                ("intermediate/bias", "ffn.lin1.bias", same),
-                ("feedforward_output/kernel", "ffn.lin2.weight", transposed),
-                ("feedforward_output/bias", "ffn.lin2.bias", same),
-                ("feedforward_norm/gamma", "output_layer_norm.weight", same),
-                ("feedforward_norm/beta", "output_layer_norm.bias", same),
+                "attention.q_lin",
+                "attention.k_lin",
+                "attention.v_lin",
+                "attention.out_lin",
+                "sa_layer_norm",
+                "ffn.lin1",
+                "ffn.lin2",
+                "output_layer_norm",
             ),
         ),
-        ("pooler/kernel", "pre_classifier.weight", transposed),
-        ("pooler/bias", "pre_classifier.bias", same),
-        ("masked_lm/transform/kernel", "vocab_transform.weight", transposed),
-        ("masked_lm/transform/bias", "vocab_transform.bias", same),
-        ("masked_lm/layer_norm/gamma", "vocab_layer_norm.weight", same),
-        ("masked_lm/layer_norm/beta", "vocab_layer_norm.bias", same),
         ("masked_lm/bias", "vocab_projector.bias", same),
-        ("classifier/kernel", "classifier.weight", transposed),
-        ("classifier/bias", "classifier.bias", same),
-        # The heads for texts, tokens and choices have the same name. A checkpoint has one of them.
-        ("token_classifier/kernel", "classifier.weight", transposed),
-        ("token_classifier/bias", "classifier.bias", same),
-        ("choice_scorer/kernel", "classifier.weight", transposed),
-        ("choice_scorer/bias", "classifier.bias", same),
-        ("span_labeler/kernel", "qa_outputs.weight", transposed),
-        ("span_labeler/bias", "qa_outputs.bias", same),
     ),
     aliases=(
         (r"^module\.", ""),
@@ -85,29 +68,12 @@ DISTIL_BERT = NameTable(
 KERAS_HUB_DISTIL_BERT = replace(
     KERAS_HUB,
     rows=(
-        *within(
-            "embeddings/",
-            "layers/",
-            (
-                (
-                    "token_embedding/embeddings",
-                    "token_and_position_embedding/token_embedding/vars/0",
-                    same,
-                ),
-                (
-                    "position_embedding/embeddings",
-                    "token_and_position_embedding/position_embedding/vars/0",
-                    same,
-                ),
-                ("layer_norm/gamma", "layer_normalization/vars/0", same),
-                ("layer_norm/beta", "layer_normalization/vars/1", same),
-            ),
-        ),
+        *(row for row in KERAS_HUB_POSITIONS if "segment_embedding" not in row[0]),
         *KERAS_HUB_BLOCKS,
-        ("pooler/kernel", "DistilBertTextClassifier/layers/dense/vars/0", same),
-        ("pooler/bias", "DistilBertTextClassifier/layers/dense/vars/1", same),
-        ("classifier/kernel", "DistilBertTextClassifier/layers/dense_1/vars/0", same),
-        ("classifier/bias", "DistilBertTextClassifier/layers/dense_1/vars/1", same),
+        *KERAS.rows(
+            ("pooler", "DistilBertTextClassifier/layers/dense"),
+            ("classifier", "DistilBertTextClassifier/layers/dense_1"),
+        ),
     ),
     optional=OPTIONAL,
 )

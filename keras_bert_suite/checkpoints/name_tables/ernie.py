@@ -2,21 +2,17 @@
 
 from keras_bert_suite.checkpoints.name_tables.bert import (
     HUGGING_FACE,
+    PYTORCH,
     NameTable,
     hugging_face_aliases,
     hugging_face_encoder,
-    same,
 )
 
 #: The names in all classes of ERNIE. Its heads have the names of BERT's heads.
 ERNIE = NameTable(
     rows=(
         *hugging_face_encoder("ernie"),
-        (
-            "embeddings/task_type_embedding/embeddings",
-            "ernie.embeddings.task_type_embeddings.weight",
-            same,
-        ),
+        *PYTORCH.rows(("embeddings/task_type_embedding", "ernie.embeddings.task_type_embeddings")),
         *(row for row in HUGGING_FACE.rows if not row[1].startswith("bert.")),
     ),
     aliases=hugging_face_aliases("ernie"),

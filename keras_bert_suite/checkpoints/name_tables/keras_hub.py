@@ -2,38 +2,31 @@
 
 from dataclasses import replace
 
-from keras_bert_suite.checkpoints.name_tables.bert import HEADS, OPTIONAL, NameTable, same, within
+from keras_bert_suite.checkpoints.name_tables.bert import HEADS, OPTIONAL, NameTable, Spelling
+
+KERAS = Spelling("/vars/0", "/vars/1", "/vars/0", "/vars/1", "/vars/0")
 
 #: The names of the transformer layers of all encoders of KerasHub.
-KERAS_HUB_BLOCKS = within(
-    "transformer_layer_{i}/",
+KERAS_HUB_BLOCKS = KERAS.block(
     "layers/transformer_encoder_{i}/",
     (
-        ("self_attention/query/kernel", "_self_attention_layer/query_dense/vars/0", same),
-        ("self_attention/query/bias", "_self_attention_layer/query_dense/vars/1", same),
-        ("self_attention/key/kernel", "_self_attention_layer/key_dense/vars/0", same),
-        ("self_attention/key/bias", "_self_attention_layer/key_dense/vars/1", same),
-        ("self_attention/value/kernel", "_self_attention_layer/value_dense/vars/0", same),
-        ("self_attention/value/bias", "_self_attention_layer/value_dense/vars/1", same),
-        (
-            "self_attention/output_projection/kernel",
-            "_self_attention_layer/output_dense/vars/0",
-            same,
-        ),
-        (
-            "self_attention/output_projection/bias",
-            "_self_attention_layer/output_dense/vars/1",
-            same,
-        ),
-        ("self_attention_norm/gamma", "_self_attention_layer_norm/vars/0", same),
-        ("self_attention_norm/beta", "_self_attention_layer_norm/vars/1", same),
-        ("intermediate/kernel", "_feedforward_intermediate_dense/vars/0", same),
-        ("intermediate/bias", "_feedforward_intermediate_dense/vars/1", same),
-        ("feedforward_output/kernel", "_feedforward_output_dense/vars/0", same),
-        ("feedforward_output/bias", "_feedforward_output_dense/vars/1", same),
-        ("feedforward_norm/gamma", "_feedforward_layer_norm/vars/0", same),
-        ("feedforward_norm/beta", "_feedforward_layer_norm/vars/1", same),
+        "_self_attention_layer/query_dense",
+        "_self_attention_layer/key_dense",
+        "_self_attention_layer/value_dense",
+        "_self_attention_layer/output_dense",
+        "_self_attention_layer_norm",
+        "_feedforward_intermediate_dense",
+        "_feedforward_output_dense",
+        "_feedforward_layer_norm",
     ),
+)
+
+#: The embeddings of its encoders that have tokens and positions in one layer.
+KERAS_HUB_POSITIONS = KERAS.rows(
+    ("embeddings/token_embedding", "layers/token_and_position_embedding/token_embedding"),
+    ("embeddings/position_embedding", "layers/token_and_position_embedding/position_embedding"),
+    ("embeddings/segment_embedding", "layers/segment_embedding"),
+    ("embeddings/layer_norm", "layers/layer_normalization"),
 )
 
 #: The aliases of these names.
@@ -46,23 +39,16 @@ KERAS_HUB_ALIASES = (
 #: numbered, except for the first.
 KERAS_HUB = NameTable(
     rows=(
-        *within(
-            "embeddings/",
-            "layers/",
-            (
-                ("token_embedding/embeddings", "reversible_embedding/vars/0", same),
-                ("position_embedding/embeddings", "position_embedding/vars/0", same),
-                ("segment_embedding/embeddings", "embedding/vars/0", same),
-                ("layer_norm/gamma", "layer_normalization/vars/0", same),
-                ("layer_norm/beta", "layer_normalization/vars/1", same),
-            ),
+        *KERAS.rows(
+            ("embeddings/token_embedding", "layers/reversible_embedding"),
+            ("embeddings/position_embedding", "layers/position_embedding"),
+            ("embeddings/segment_embedding", "layers/embedding"),
+            ("embeddings/layer_norm", "layers/layer_normalization"),
+            ("pooler", "layers/dense"),
+            # The weights of a task are in another file.
+            ("classifier", "BertTextClassifier/layers/dense"),
         ),
         *KERAS_HUB_BLOCKS,
-        ("pooler/kernel", "layers/dense/vars/0", same),
-        ("pooler/bias", "layers/dense/vars/1", same),
-        # The weights of a task are in another file.
-        ("classifier/kernel", "BertTextClassifier/layers/dense/vars/0", same),
-        ("classifier/bias", "BertTextClassifier/layers/dense/vars/1", same),
     ),
     aliases=KERAS_HUB_ALIASES,
     ignored=(r"([^/]+/)?optimizer/.*", r".*/seed_generator.*"),
@@ -74,30 +60,12 @@ KERAS_HUB = NameTable(
 KERAS_HUB_ROBERTA = replace(
     KERAS_HUB,
     rows=(
-        *within(
-            "embeddings/",
-            "layers/",
-            (
-                (
-                    "token_embedding/embeddings",
-                    "token_and_position_embedding/token_embedding/vars/0",
-                    same,
-                ),
-                (
-                    "position_embedding/embeddings",
-                    "token_and_position_embedding/position_embedding/vars/0",
-                    same,
-                ),
-                ("segment_embedding/embeddings", "segment_embedding/vars/0", same),
-                ("layer_norm/gamma", "layer_normalization/vars/0", same),
-                ("layer_norm/beta", "layer_normalization/vars/1", same),
-            ),
-        ),
+        *KERAS_HUB_POSITIONS,
         *KERAS_HUB_BLOCKS,
-        ("pooler/kernel", "RobertaTextClassifier/layers/dense/vars/0", same),
-        ("pooler/bias", "RobertaTextClassifier/layers/dense/vars/1", same),
-        ("classifier/kernel", "RobertaTextClassifier/layers/dense_1/vars/0", same),
-        ("classifier/bias", "RobertaTextClassifier/layers/dense_1/vars/1", same),
+        *KERAS.rows(
+            ("pooler", "RobertaTextClassifier/layers/dense"),
+            ("classifier", "RobertaTextClassifier/layers/dense_1"),
+        ),
     ),
     optional=OPTIONAL,
 )

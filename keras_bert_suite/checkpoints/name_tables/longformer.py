@@ -3,26 +3,21 @@
 from dataclasses import replace
 
 from keras_bert_suite.checkpoints.name_tables.bert import (
+    PYTORCH,
     ROBERTA,
     ROBERTA_CLASSIFIER,
     hugging_face_aliases,
-    same,
-    transposed,
-    within,
 )
 
 #: The projections of global attention.
-GLOBAL_PROJECTIONS = within(
-    "transformer_layer_{i}/self_attention/global_",
-    "longformer.encoder.layer.{i}.attention.self.",
-    (
-        ("query/kernel", "query_global.weight", transposed),
-        ("query/bias", "query_global.bias", same),
-        ("key/kernel", "key_global.weight", transposed),
-        ("key/bias", "key_global.bias", same),
-        ("value/kernel", "value_global.weight", transposed),
-        ("value/bias", "value_global.bias", same),
-    ),
+GLOBAL_PROJECTIONS = PYTORCH.rows(
+    *(
+        (
+            "transformer_layer_{i}/self_attention/global_" + name,
+            "longformer.encoder.layer.{i}.attention.self." + name + "_global",
+        )
+        for name in ("query", "key", "value")
+    )
 )
 
 

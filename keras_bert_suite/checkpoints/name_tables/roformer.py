@@ -4,19 +4,14 @@ from dataclasses import replace
 
 from keras_bert_suite.checkpoints.name_tables.bert import (
     HUGGING_FACE,
-    ROBERTA_CLASSIFIER,
+    PYTORCH,
     hugging_face_aliases,
     hugging_face_encoder,
-    same,
-    transposed,
+    of_two_layers,
 )
 
 #: Heads of BERT that are no heads of RoFormer.
 _OTHER_HEADS = ("next_sentence/",)
-
-#: The parts of our models that RoFormerForSequenceClassification has under names of its own. Its
-#: head has two layers; the first is our pooler.
-_CLASSIFIER = ("pooler/", "classifier/")
 
 #: The names in all classes but RoFormerForSequenceClassification. RoFormerForMultipleChoice alone
 #: has a pooler, its summary.
@@ -28,10 +23,10 @@ ROFORMER = replace(
             for row in hugging_face_encoder("roformer")
             if "position_embedding" not in row[0] and not row[0].startswith("pooler/")
         ),
-        ("pooler/kernel", "sequence_summary.summary.weight", transposed),
-        ("pooler/bias", "sequence_summary.summary.bias", same),
-        ("embeddings/projection/kernel", "roformer.embeddings_project.weight", transposed),
-        ("embeddings/projection/bias", "roformer.embeddings_project.bias", same),
+        *PYTORCH.rows(
+            ("pooler", "sequence_summary.summary"),
+            ("embeddings/projection", "roformer.embeddings_project"),
+        ),
         *(
             row
             for row in HUGGING_FACE.rows
@@ -55,14 +50,4 @@ ROFORMER = replace(
 )
 
 #: The names in RoFormerForSequenceClassification.
-ROFORMER_CLASSIFIER = replace(
-    ROFORMER,
-    rows=(
-        *(
-            row
-            for row in ROFORMER.rows
-            if not row[0].startswith(("token_classifier/", "choice_scorer/", "pooler/"))
-        ),
-        *(row for row in ROBERTA_CLASSIFIER.rows if row[0].startswith(_CLASSIFIER)),
-    ),
-)
+ROFORMER_CLASSIFIER = of_two_layers(ROFORMER)

@@ -3,12 +3,16 @@
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
+    check_flags,
     check_settings,
     name_missing,
+    name_special_tokens,
+    read_ids,
     read_settings,
     read_special_tokens,
 )
-from keras_bert_suite.files.messages import shorten
+from keras_bert_suite.checkpoints.tokenizer_files.word_piece import SPECIAL_TOKENS
+from keras_bert_suite.files.messages import reading
 
 #: Hugging Face's classes that split text as RoBERTa does, or as tokenizer.json says. transformers 4
 #: has a class for Longformer, too.
@@ -27,14 +31,7 @@ _MODEL_SETTINGS = {
     "end_of_word_suffix": (None, ""),
 }
 
-#: Hugging Face's name of a special token -> (our name, RoBERTa's token).
-_SPECIAL_TOKENS = {
-    "unk_token": ("unknown_token", "<unk>"),
-    "cls_token": ("start_token", "<s>"),
-    "sep_token": ("end_token", "</s>"),
-    "pad_token": ("pad_token", "<pad>"),
-    "mask_token": ("mask_token", "<mask>"),
-}
+_SPECIAL_TOKENS = name_special_tokens("<unk>", "<s>", "</s>", "<pad>", "<mask>")
 
 
 def read_hugging_face_byte_pairs(directory):
@@ -57,8 +54,7 @@ def read_hugging_face_byte_pairs(directory):
     config, fast = read_settings(directory)
     has_files = all(file.is_file() for file in files)
     if not has_files and not fast:
-        own = [file.name for file in files]
-        raise name_missing(directory, f"{own[0]} with {own[1]} and no {FAST_FILE}", own)
+        raise name_missing(directory, f"vocab.json with merges.txt and no {FAST_FILE}")
     model, splitter = fast.get("model") or {}, fast.get("pre_tokenizer") or {}
     settings = (
         (CONFIG_FILE, "tokenizer_class", config.get("tokenizer_class"), (None, *_CLASSES)),
@@ -74,24 +70,10 @@ def read_hugging_face_byte_pairs(directory):
     else:
         arguments = _read_fast(fast, directory / FAST_FILE)
     add_prefix_space = config.get("add_prefix_space", splitter.get("add_prefix_space", False))
-    if not isinstance(add_prefix_space, bool):
-        raise ValueError(
-            f"'add_prefix_space' of {directory / CONFIG_FILE} must be true or false, got "
-            f"{shorten(repr(add_prefix_space))}."
-        )
+    check_flags(directory / CONFIG_FILE, add_prefix_space=add_prefix_space)
     if add_prefix_space:
         arguments["add_prefix_space"] = True
     return {**arguments, **read_special_tokens(config, _SPECIAL_TOKENS)}
-
-
-#: Hugging Face's name of a special token -> (our name, ModernBERT's token).
-_MODERN_BERT_TOKENS = {
-    "unk_token": ("unknown_token", "[UNK]"),
-    "cls_token": ("start_token", "[CLS]"),
-    "sep_token": ("end_token", "[SEP]"),
-    "pad_token": ("pad_token", "[PAD]"),
-    "mask_token": ("mask_token", "[MASK]"),
-}
 
 
 def read_modern_bert_tokenizer(directory):
@@ -136,28 +118,17 @@ def read_modern_bert_tokenizer(directory):
     )
     check_settings(directory, "ModernBERT", settings)
     add_prefix_space = splitter.get("add_prefix_space", False)
-    if not isinstance(add_prefix_space, bool):
-        raise ValueError(
-            f"'add_prefix_space' in {path} must be true or false, got "
-            f"{shorten(repr(add_prefix_space))}."
-        )
+    check_flags(path, add_prefix_space=add_prefix_space)
     return {
         **_read_fast(fast, path),
         "normalization": normalizer.get("type"),
         "added_tokens": [token["content"] for token in added],
         "add_prefix_space": add_prefix_space,
-        **read_special_tokens(config, _MODERN_BERT_TOKENS),
+        **read_special_tokens(config, SPECIAL_TOKENS),
     }
 
 
 def _read_fast(fast, path):
-    try:
-        ids = dict(fast["model"]["vocab"])
-        ids.update({token["content"]: token["id"] for token in fast.get("added_tokens") or ()})
+    with reading(path):
         merges = list(fast["model"]["merges"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} holds no vocabulary ({shorten(repr(error))}). Download it, or vocab.json and "
-            "merges.txt, again."
-        ) from error
-    return {"vocabulary": ids, "merges": merges}
+    return {"vocabulary": read_ids(fast, path), "merges": merges}

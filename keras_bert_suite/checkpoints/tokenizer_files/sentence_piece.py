@@ -1,37 +1,25 @@
 """Reads the SentencePiece tokenizers of checkpoints from their files."""
 
 import base64
-import binascii
 
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
+    check_flags,
     check_settings,
     name_missing,
+    name_special_tokens,
     read_settings,
     read_special_tokens,
 )
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_google_tokenizer
-from keras_bert_suite.files.messages import list_names, shorten
+from keras_bert_suite.files.messages import list_names, reading, shorten
 
 #: Hugging Face's classes that split text as tokenizer.json says.
 _FAST_CLASSES = ("TokenizersBackend", "PreTrainedTokenizerFast")
 
-#: Hugging Face's name of a special token -> (our name, the usual piece).
-_FAIRSEQ_TOKENS = {
-    "unk_token": ("unknown_token", "<unk>"),
-    "cls_token": ("start_token", "<s>"),
-    "sep_token": ("end_token", "</s>"),
-    "pad_token": ("pad_token", "<pad>"),
-    "mask_token": ("mask_token", "<mask>"),
-}
-_ALBERT_TOKENS = {
-    "unk_token": ("unknown_token", "<unk>"),
-    "cls_token": ("start_token", "[CLS]"),
-    "sep_token": ("end_token", "[SEP]"),
-    "pad_token": ("pad_token", "<pad>"),
-    "mask_token": ("mask_token", "[MASK]"),
-}
+_FAIRSEQ_TOKENS = name_special_tokens("<unk>", "<s>", "</s>", "<pad>", "<mask>")
+_ALBERT_TOKENS = name_special_tokens("<unk>", "[CLS]", "[SEP]", "<pad>", "[MASK]")
 
 #: The steps of a normalizer or a pre-tokenizer in tokenizer.json that the engines do, too.
 _FAIRSEQ_STEPS = {"Precompiled", "Replace", "WhitespaceSplit", "Metaspace"}
@@ -99,11 +87,8 @@ def read_hugging_face_albert(directory):
     steps = [step.get("type") for step in _list_steps(fast.get("normalizer"))]
     lowercase = config.get("do_lower_case", "Lowercase" in steps or not fast)
     keep_accents = config.get("keep_accents", "StripAccents" not in steps and bool(fast))
-    if not isinstance(lowercase, bool) or not isinstance(keep_accents, bool):
-        raise ValueError(
-            f"'do_lower_case' and 'keep_accents' of {directory / CONFIG_FILE} must be true or "
-            f"false, got {shorten(repr(lowercase))} and {shorten(repr(keep_accents))}."
-        )
+    flags = {"do_lower_case": lowercase, "keep_accents": keep_accents}
+    check_flags(directory / CONFIG_FILE, **flags)
     special = read_special_tokens(config, _ALBERT_TOKENS)
     if path is None:
         vocabulary = _read_vocabulary(fast, directory / FAST_FILE)
@@ -180,15 +165,10 @@ def _list_steps(part):
 
 def _read_vocabulary(fast, path):
     """list of (piece, score) in the order of their ids, with the added tokens at the end."""
-    try:
+    with reading(path):
         vocabulary = [(str(text), float(score)) for text, score in fast["model"]["vocab"]]
         known = {text for text, _ in vocabulary}
         added = sorted((token["id"], token["content"]) for token in fast.get("added_tokens") or ())
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} holds no vocabulary ({shorten(repr(error))}). Download it, or the .model "
-            "file, again."
-        ) from error
     for index, text in added:
         if text not in known:
             if index != len(vocabulary):
@@ -228,11 +208,6 @@ def _read_charsmap(fast):
     """bytes, the rules for characters of a tokenizer.json; empty if it has none."""
     for step in _list_steps(fast.get("normalizer")):
         if step.get("type") == "Precompiled":
-            try:
+            with reading(FAST_FILE):
                 return base64.b64decode(step["precompiled_charsmap"], validate=True)
-            except (KeyError, TypeError, binascii.Error) as error:
-                raise ValueError(
-                    f"The 'precompiled_charsmap' of {FAST_FILE} is damaged "
-                    f"({shorten(repr(error))}). Download the file again."
-                ) from error
     return b""

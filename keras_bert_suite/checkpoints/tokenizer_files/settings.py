@@ -1,37 +1,49 @@
 """Reads the settings that Hugging Face's tokenizers of every kind have."""
 
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
-from keras_bert_suite.files.messages import list_names, shorten
+from keras_bert_suite.files.messages import reading, shorten
 
 CONFIG_FILE, FAST_FILE = "tokenizer_config.json", "tokenizer.json"
 
 
-#: The files of tokenizers of every kind, tokenizer.json aside.
-_FILES = ("vocab.txt", "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model")
+def name_special_tokens(unknown, start, end, pad, mask):
+    """dict of Hugging Face's name of a special token -> (our name, the usual token)."""
+    return {
+        "unk_token": ("unknown_token", unknown),
+        "cls_token": ("start_token", start),
+        "sep_token": ("end_token", end),
+        "pad_token": ("pad_token", pad),
+        "mask_token": ("mask_token", mask),
+    }
 
 
-def name_missing(directory, wanted, own=()):
-    """The error for a folder without the files of a tokenizer. It names those of another kind.
-
-    Args:
-        directory: `pathlib.Path` of the checkpoint.
-        wanted: str, the files.
-        own: names of files of this kind of tokenizer, which may be there in part.
-
-    Returns:
-        `FileNotFoundError`.
-    """
-    found = [name for name in _FILES if name not in own and (directory / name).is_file()]
-    if not found:
-        return FileNotFoundError(
-            f"{directory} has no {wanted}. Download the tokenizer from the source of the weights, "
-            "or pass a tokenizer of your own."
-        )
+def name_missing(directory, wanted):
+    """The `FileNotFoundError` for a folder, `pathlib.Path`, without the files that are wanted."""
     return FileNotFoundError(
-        f"{directory} has no {wanted}, but {list_names(found)}, of another kind of tokenizer. If "
-        "the model is of that kind too, correct the model_type in config.json. Else download the "
-        "tokenizer from the source of the weights, or pass a tokenizer of your own."
+        f"{directory} has no {wanted}. Download the tokenizer from the source of the weights, pass "
+        "a tokenizer of your own, or correct a wrong model_type in config.json."
     )
+
+
+def read_ids(fast, path):
+    """dict of token -> id of a tokenizer.json at `path`, with the added tokens.
+
+    Raises:
+        ValueError: if the file is damaged.
+    """
+    with reading(path):
+        ids = dict(fast["model"]["vocab"])
+        ids.update({token["content"]: token["id"] for token in fast.get("added_tokens") or ()})
+        return ids
+
+
+def check_flags(path, **flags):
+    """Raises ValueError unless each value is a bool. `path` is that of tokenizer_config.json."""
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise ValueError(
+                f"{name!r} of {path} must be true or false, got {shorten(repr(value))}."
+            )
 
 
 def read_settings(directory):
@@ -74,7 +86,7 @@ def read_special_tokens(config, table):
 
     Args:
         config: dict of tokenizer_config.json.
-        table: dict of Hugging Face's name of a special token -> (our name, usual token).
+        table: dict from `name_special_tokens`.
 
     Returns:
         dict of our name -> token.

@@ -4,13 +4,16 @@ from keras_bert_suite.checkpoints.model_types.config_values import read_json
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
+    check_flags,
     check_settings,
     name_missing,
+    name_special_tokens,
+    read_ids,
     read_settings,
     read_special_tokens,
 )
 from keras_bert_suite.files.atomic_file import write_json
-from keras_bert_suite.files.messages import shorten
+from keras_bert_suite.files.messages import reading
 
 #: Hugging Face's classes that split text as BERT does, or as tokenizer.json says.
 #: transformers 4 has a class for each kind of model, also for those that have BERT's tokenizer.
@@ -21,14 +24,8 @@ BERT_CLASSES = (
     *("BertTokenizerFast", "BertTokenizer"),
 )
 
-#: Hugging Face's name of a special token -> (our name, BERT's token).
-SPECIAL_TOKENS = {
-    "unk_token": ("unknown_token", "[UNK]"),
-    "cls_token": ("start_token", "[CLS]"),
-    "sep_token": ("end_token", "[SEP]"),
-    "pad_token": ("pad_token", "[PAD]"),
-    "mask_token": ("mask_token", "[MASK]"),
-}
+#: BERT's special tokens.
+SPECIAL_TOKENS = name_special_tokens("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
 
 
 def read_google_tokenizer(directory, name="vocab.txt"):
@@ -104,11 +101,8 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     strip_accents = config.get("strip_accents", normalizer.get("strip_accents"))
     if lowercase is False and _is_lowercased_before(directory):
         lowercase, strip_accents = True, strip_accents or False
-    if not isinstance(lowercase, bool) or strip_accents not in (None, True, False):
-        raise ValueError(
-            f"'do_lower_case' and 'strip_accents' of {directory / CONFIG_FILE} must be true or "
-            f"false, got {shorten(repr(lowercase))} and {shorten(repr(strip_accents))}."
-        )
+    accents = {} if strip_accents is None else {"strip_accents": strip_accents}
+    check_flags(directory / CONFIG_FILE, do_lower_case=lowercase, **accents)
     arguments = {"vocabulary": vocabulary, "lowercase": lowercase}
     if strip_accents not in (None, lowercase):
         arguments["strip_accents"] = strip_accents
@@ -181,17 +175,10 @@ def _is_lowercase(pieces):
 
 def _pieces_of(fast, path):
     """The tokens of a tokenizer.json in the order of their ids, with the added tokens."""
-    try:
-        ids = dict(fast["model"]["vocab"])
-        ids.update({token["content"]: token["id"] for token in fast.get("added_tokens") or ()})
+    ids = read_ids(fast, path)
+    with reading(path):
         pieces = sorted(ids, key=ids.get)
-        complete = pieces and [ids[piece] for piece in pieces] == list(range(len(pieces)))
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{path} holds no vocabulary ({shorten(repr(error))}). Download it, or vocab.txt, "
-            "again."
-        ) from error
-    if not complete:
+    if not pieces or [ids[piece] for piece in pieces] != list(range(len(pieces))):
         raise ValueError(
             f"The ids of the {len(pieces)} pieces in {path} do not count up from 0. Put the "
             "original vocab.txt beside it."

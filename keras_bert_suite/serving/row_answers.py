@@ -1,4 +1,4 @@
-"""The endings of a prompt in the graph of a SavedModel."""
+"""Rows of several texts in the graph of a SavedModel: endings, and windows of documents."""
 
 from keras_bert_suite.serving.served_task import ServedTask
 
@@ -25,3 +25,17 @@ class ServedChoices(ServedTask):
         answers = super().answer_ids(packed)
         ranking = tf.argsort(answers["probabilities"], direction="DESCENDING", stable=True)
         return {**answers, "ranking": ranking}
+
+
+class ServedDocuments(ServedTask):
+    """A `DocumentClassifier`: documents (B,) become int32 (B, W, L), W windows of each."""
+
+    needs_graph = (
+        "other runtimes have nothing that cuts documents into windows. Export a SavedModel, which "
+        "takes whole documents."
+    )
+
+    def pack(self, texts):
+        if self.packer is None:
+            return super().pack(texts)  # The task says which preprocessor it wants.
+        return self.task.pack_with(self.packer, texts)
