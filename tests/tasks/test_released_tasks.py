@@ -3,7 +3,6 @@
 import gc
 import weakref
 
-import keras
 import numpy as np
 import pytest
 from input_kinds import DATASETS
@@ -33,7 +32,7 @@ def test_a_task_and_its_rows_are_released(kind):
     assert [reference() for reference in released] == [None, None]
 
 
-@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="is made for TensorFlow")
+@pytest.mark.backend("tensorflow")
 def test_batches_are_kept_as_long_as_they_are_read():
     columns = ({"token_ids": np.arange(8).reshape(4, 2)}, np.arange(4))
     batches = iter(to_tensorflow_dataset(DATASETS["grain.MapDataset"](columns, 2)).prefetch(1))
