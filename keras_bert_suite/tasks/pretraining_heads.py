@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import keras
 import keras_hub
@@ -71,3 +72,35 @@ def add_perplexity(results: dict[str, Tensor]) -> dict[str, Tensor]:
     """Adds `perplexity` to results that have the loss over masked tokens."""
     loss = results.get("mlm_loss", results.get("loss"))
     return results if loss is None else {**results, "perplexity": ops.exp(loss)}
+
+
+class DerivedLabels:
+    """The base of pretraining tasks, some of whose labels are made within the step.
+
+    `derive_labels(x, y, y_pred, sample_weight)` returns (y, y_pred, sample_weight), with the labels
+    and the weights of all outputs that have a loss.
+    """
+
+    def compute_loss(
+        self,
+        x: Any = None,
+        y: Any = None,
+        y_pred: Any = None,
+        sample_weight: Any = None,
+        training: bool = True,
+    ) -> Tensor:
+        """The sum of the losses of all heads."""
+        derived = self.derive_labels(x, y, y_pred, sample_weight)
+        return super().compute_loss(x, *derived, training=training)
+
+    def compute_metrics(
+        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
+    ) -> dict[str, Tensor]:
+        """dict of the metrics of all heads."""
+        return super().compute_metrics(x, *self.derive_labels(x, y, y_pred, sample_weight))
+
+    def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
+        raise ValueError(
+            f"{type(self).__name__} takes packed and masked batches, got texts. Make the batches "
+            "with PretrainingBatches, or pack with a SegmentPacker and mask with a TokenMasker."
+        )

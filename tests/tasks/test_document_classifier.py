@@ -231,9 +231,9 @@ def test_other_encoders():
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"max_windows": 0}, "max_windows must be a whole number of at least 1, got 0"),
-        ({"max_windows": None}, "max_windows must be a whole number of at least 1, got None"),
-        ({"training_windows": 1.5}, "training_windows must be a whole number of at least 1"),
+        ({"max_windows": 0}, "max_windows must be an integer of at least 1, got 0"),
+        ({"max_windows": None}, "max_windows must be an integer of at least 1, got None"),
+        ({"training_windows": 1.5}, "training_windows must be an integer of at least 1"),
         ({"window_pooling": "middle"}, "pooling must be one of mean"),
         ({"window_pooling": ScalarMix()}, "A ScalarMix takes the states of all layers"),
         (

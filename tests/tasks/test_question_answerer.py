@@ -422,7 +422,7 @@ def test_wrong_input_takes_no_step(answerer, x, y, error):
 
 def test_wrong_arguments(answerer):
     for arguments, error in (
-        ({"max_answer_length": 0}, "max_answer_length must be at least 1, got 0"),
+        ({"max_answer_length": 0}, "max_answer_length must be an integer of at least 1, got 0"),
         ({"input_names": ("question",)}, "must name the questions and the contexts"),
     ):
         with pytest.raises(ValueError, match=error):
