@@ -135,9 +135,8 @@ def test_a_document_of_a_hundred_thousand_words():
     classifier.fit([" ".join(words), "good film"], ["no", "yes"], verbose=0)
 
 
-@pytest.mark.parametrize(
-    "dtype", [pytest.param(None, marks=pytest.mark.long("combinations")), "mixed_bfloat16"]
-)
+@pytest.mark.long("combinations")
+@pytest.mark.parametrize("dtype", [None, "mixed_bfloat16"])
 def test_a_learned_pooling_on_samples_of_windows(dtype, tmp_path):
     classifier = make_classifier(
         dtype,

@@ -172,6 +172,7 @@ def test_a_table_of_labels(trained, regression):
     )
 
 
+@pytest.mark.long("combinations")
 @pytest.mark.parametrize("form", ["ragged", "matrix"])
 def test_batches_of_a_tensorflow_dataset(trained, form):
     tf = pytest.importorskip("tensorflow")
@@ -259,11 +260,16 @@ def test_smoothed_and_focal_losses_of_keras(problem_type, loss, tmp_path):
     ("problem_type", "name", "activation"),
     [
         ("single_label_classification", "sparse_categorical_crossentropy", None),
-        ("single_label_classification", "sparse_categorical_crossentropy", "softmax"),
-        ("single_label_classification", "categorical_crossentropy", None),
-        ("single_label_classification", "categorical_crossentropy", "softmax"),
-        ("multi_label_classification", "binary_crossentropy", None),
         ("multi_label_classification", "binary_crossentropy", "sigmoid"),
+        *(
+            pytest.param(*row, marks=pytest.mark.long("combinations"))
+            for row in (
+                ("single_label_classification", "sparse_categorical_crossentropy", "softmax"),
+                ("single_label_classification", "categorical_crossentropy", None),
+                ("single_label_classification", "categorical_crossentropy", "softmax"),
+                ("multi_label_classification", "binary_crossentropy", None),
+            )
+        ),
     ],
 )
 def test_names_and_functions_of_losses(problem_type, name, activation, tmp_path):
