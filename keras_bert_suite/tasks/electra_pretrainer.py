@@ -20,7 +20,6 @@ from keras_bert_suite.tasks.base.idle_weights import (
     list_missing_poolers,
 )
 from keras_bert_suite.tasks.base.preset_task import holds_task, read_task_config
-from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.pretraining_heads import (
     DerivedLabels,
@@ -42,7 +41,7 @@ DISCRIMINATOR_WEIGHT = 50.0
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ElectraPretrainer(DerivedLabels, IdleWeights, RowTask, keras_hub.models.Task):
+class ElectraPretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
     """A discriminator that learns which tokens of a text a generator has replaced.
 
     The generator guesses the masked tokens. Each masked token is replaced by a token that is drawn

@@ -16,7 +16,6 @@ from keras_bert_suite.layers.heads.span_boundary import find_spans
 from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.idle_weights import IdleWeights, find_idle
-from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.hidden_states import pool_first_token
 from keras_bert_suite.tasks.mask_filling import (
     check_can_read,
@@ -36,7 +35,7 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class Pretrainer(DerivedLabels, IdleWeights, RowTask, keras_hub.models.Task):
+class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
     """A text encoder that learns to guess masked tokens, and how two texts are related.
 
     `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches. Its elements

@@ -1,6 +1,7 @@
 """Makes the heads of pretraining on a backbone. Several tasks have the head for masked tokens."""
 
 import warnings
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from keras import ops
 
 from keras_bert_suite.annotations import PathLike, Tensor
 from keras_bert_suite.layers import MaskedLMHead, SpanBoundaryHead, gelu_tanh
+from keras_bert_suite.tasks.base.row_task import RowTask
 
 #: The layers of the heads beside that for masked tokens, and what they are for.
 HEAD_PURPOSES = {
@@ -74,12 +76,12 @@ def add_perplexity(results: dict[str, Tensor]) -> dict[str, Tensor]:
     return results if loss is None else {**results, "perplexity": ops.exp(loss)}
 
 
-class DerivedLabels:
-    """The base of pretraining tasks, some of whose labels are made within the step.
+class DerivedLabels(RowTask):
+    """The base of pretraining tasks, some of whose labels are made within the step."""
 
-    `derive_labels(x, y, y_pred, sample_weight)` returns (y, y_pred, sample_weight), with the labels
-    and the weights of all outputs that have a loss.
-    """
+    @abstractmethod
+    def derive_labels(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
+        """(y, y_pred, sample_weight), dicts with an entry for each output that has a loss."""
 
     def compute_loss(
         self,
@@ -91,13 +93,14 @@ class DerivedLabels:
     ) -> Tensor:
         """The sum of the losses of all heads."""
         derived = self.derive_labels(x, y, y_pred, sample_weight)
-        return super().compute_loss(x, *derived, training=training)
+        return super().compute_loss(x, *derived, training=training)  # type: ignore[misc]
 
     def compute_metrics(
         self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
     ) -> dict[str, Tensor]:
         """dict of the metrics of all heads."""
-        return super().compute_metrics(x, *self.derive_labels(x, y, y_pred, sample_weight))
+        derived = self.derive_labels(x, y, y_pred, sample_weight)
+        return super().compute_metrics(x, *derived)  # type: ignore[misc]
 
     def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
         raise ValueError(
