@@ -251,16 +251,10 @@ def test_mixed_precision_answers_in_float32():
     assert {tensor.dtype for tensor in keras.tree.flatten(answerer.output)} == {"float32"}
 
 
-@pytest.mark.parametrize("kind", ["preset", "Hugging Face", "Google"])
-def test_round_trips(answerer, kind, tmp_path):
-    tokenizer, settings = answerer.preprocessor.tokenizer, {"sequence_length": 24}
-    if kind == "preset":
-        answerer.save_to_preset(str(tmp_path / "saved"))
-        settings = {}
-    else:
-        save = save_hugging_face if kind == "Hugging Face" else save_google_tf1
-        save(answerer, tmp_path / "saved", tokenizer)
-        settings.update(query_length=4, no_answer_threshold=0.0)
+@pytest.mark.parametrize("save", [save_hugging_face, save_google_tf1])
+def test_checkpoints_of_others(answerer, save, tmp_path):
+    save(answerer, tmp_path / "saved", answerer.preprocessor.tokenizer)
+    settings = {"sequence_length": 24, "query_length": 4, "no_answer_threshold": 0.0}
     twin = QuestionAnswerer.from_preset(tmp_path / "saved", **settings)
     wanted = answerer.predict(PAIRS, verbose=0)
     answers = twin.predict(PAIRS, verbose=0)
