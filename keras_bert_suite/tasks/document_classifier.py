@@ -1,6 +1,5 @@
 """Classifies documents of any length: one answer for all windows of a document."""
 
-import numbers
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
@@ -9,6 +8,7 @@ import keras_hub
 from keras import ops
 
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
 from keras_bert_suite.layers.poolings.window_sampler import WindowSampler, find_windows
 from keras_bert_suite.preprocessing import SegmentPacker
@@ -95,10 +95,9 @@ class DocumentClassifier(TextClassifier):
         training_windows: int | None = None,
         **kwargs: Any,
     ) -> None:
-        for name, value in (("max_windows", max_windows), ("training_windows", training_windows)):
-            is_number = isinstance(value, numbers.Integral) and value >= 1
-            if not is_number and not (value is None and name == "training_windows"):
-                raise ValueError(f"{name} must be a whole number of at least 1, got {value!r}.")
+        check_integer("max_windows", max_windows, at_least=1)
+        if training_windows is not None:
+            check_integer("training_windows", training_windows, at_least=1)
         _check_padding_mask(backbone)
         dtype = backbone.dtype_policy
         self.window_pooling = get_pooling(window_pooling, dtype=dtype.name, name="window_pooling")

@@ -1,6 +1,5 @@
 """ELECTRA's pretraining task: a generator replaces tokens, and a discriminator finds them."""
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import keras
@@ -21,9 +20,12 @@ from keras_bert_suite.tasks.base.idle_weights import (
     list_missing_poolers,
 )
 from keras_bert_suite.tasks.base.preset_task import holds_task, read_task_config
-from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.pretrainer import Pretrainer
-from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
+from keras_bert_suite.tasks.pretraining_heads import (
+    DerivedLabels,
+    add_perplexity,
+    make_masked_lm_head,
+)
 from keras_bert_suite.training import (
     AdamW,
     LinearWarmupDecay,
@@ -39,7 +41,7 @@ DISCRIMINATOR_WEIGHT = 50.0
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ElectraPretrainer(IdleWeights, RowTask, keras_hub.models.Task):
+class ElectraPretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
     """A discriminator that learns which tokens of a text a generator has replaced.
 
     The generator guesses the masked tokens. Each masked token is replaced by a token that is drawn
@@ -216,35 +218,14 @@ class ElectraPretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             **kwargs,
         )
 
-    def compute_loss(
-        self,
-        x: Any = None,
-        y: Any = None,
-        y_pred: Any = None,
-        sample_weight: Any = None,
-        training: bool = True,
-    ) -> Tensor:
-        """The sum of both losses, with the labels that follow from the drawn tokens."""
-        y, y_pred, sample_weight = label_tokens(x, y, y_pred, sample_weight)
-        return super().compute_loss(x, y, y_pred, sample_weight, training=training)
-
-    def compute_metrics(
-        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
-    ) -> dict[str, Tensor]:
-        """dict of the metrics, with the labels that follow from the drawn tokens."""
-        y, y_pred, sample_weight = label_tokens(x, y, y_pred, sample_weight)
-        return super().compute_metrics(x, y, y_pred, sample_weight)
+    def derive_labels(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
+        """The labels that follow from the drawn tokens."""
+        return label_tokens(x, y, y_pred, sample_weight)
 
     def get_metrics_result(self) -> dict[str, Tensor]:
         """dict of the metrics, with `perplexity`."""
         results = super().get_metrics_result()
         return add_perplexity(results) if "mlm_loss" in results else results
-
-    def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
-        raise ValueError(
-            f"{type(self).__name__} takes packed and masked batches, got texts. Make the batches "
-            "with PretrainingBatches, or pack with a SegmentPacker and mask with a TokenMasker."
-        )
 
     def get_config(self) -> Config:
         return {

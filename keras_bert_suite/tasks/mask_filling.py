@@ -7,17 +7,6 @@ from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 from keras_bert_suite.tasks.base.predicting import softmax
 
 
-def fill_masks(pretrainer, texts, top_k):
-    """See `Pretrainer.fill_mask`."""
-    check_can_read(pretrainer)
-    if not len(texts):
-        return []
-    packed = pack_masked_texts(pretrainer, (texts,))
-    logits = pretrainer.predict(packed, verbose=0)["mlm"]
-    tokenizer = pretrainer.preprocessor.tokenizer
-    return name_guesses(tokenizer, rank_tokens(logits, top_k), (texts,))
-
-
 def check_can_read(task):
     """Raises a `ValueError` if a task has no preprocessor, or reads only one side of a mask."""
     pattern = getattr(task.backbone, "attention_pattern", "bidirectional")

@@ -16,10 +16,15 @@ from keras_bert_suite.layers.heads.span_boundary import find_spans
 from keras_bert_suite.models import BertBackbone, change_pattern
 from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.idle_weights import IdleWeights, find_idle
-from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.hidden_states import pool_first_token
-from keras_bert_suite.tasks.mask_filling import fill_masks
+from keras_bert_suite.tasks.mask_filling import (
+    check_can_read,
+    name_guesses,
+    pack_masked_texts,
+    rank_tokens,
+)
 from keras_bert_suite.tasks.pretraining_heads import (
+    DerivedLabels,
     add_perplexity,
     make_masked_lm_head,
     make_next_sentence_head,
@@ -30,7 +35,7 @@ from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
+class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
     """A text encoder that learns to guess masked tokens, and how two texts are related.
 
     `fit` takes the batches of `PretrainingBatches`, or any dataset of such batches. Its elements
@@ -311,35 +316,16 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             )
         return super().preprocess_training(x, y, sample_weight)
 
-    def compute_loss(
-        self,
-        x: Any = None,
-        y: Any = None,
-        y_pred: Any = None,
-        sample_weight: Any = None,
-        training: bool = True,
-    ) -> Tensor:
-        """The sum of the losses of all heads."""
-        if self.span_boundary_head is not None:
-            y, sample_weight = self._label_spans(x, y, sample_weight)
-        return super().compute_loss(x, y, y_pred, sample_weight, training=training)
-
-    def compute_metrics(
-        self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None
-    ) -> dict[str, Tensor]:
-        """dict of the metrics of all heads."""
-        if self.span_boundary_head is not None:
-            y, sample_weight = self._label_spans(x, y, sample_weight)
-        return super().compute_metrics(x, y, y_pred, sample_weight)
-
-    def _label_spans(self, x, y, sample_weight):
+    def derive_labels(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
         """Adds the labels and the weights of `sbo`, which are made from those of `mlm`."""
+        if self.span_boundary_head is None:
+            return y, y_pred, sample_weight
         if sample_weight is None:
             sample_weight = {name: ops.ones_like(label, "float32") for name, label in y.items()}
         _, _, places = find_spans(x["mask_positions"])
         has_place = ops.cast(places < self.span_boundary_head.max_span_length, "float32")
         weights = {**sample_weight, "sbo": ops.multiply(sample_weight["mlm"], has_place)}
-        return {**y, "sbo": y["mlm"]}, weights
+        return {**y, "sbo": y["mlm"]}, y_pred, weights
 
     def get_metrics_result(self) -> dict[str, Tensor]:
         """dict of the metrics, with `mlm_loss` and `perplexity`."""
@@ -368,13 +354,11 @@ class Pretrainer(IdleWeights, RowTask, keras_hub.models.Task):
             ValueError: if there is no preprocessor, a text has no mask, or a mask is beyond the
                 packer's `sequence_length`.
         """
-        return fill_masks(self, texts, top_k)
-
-    def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
-        raise ValueError(
-            f"{type(self).__name__} takes packed and masked batches, got texts. Make the batches "
-            "with PretrainingBatches, or pack with a SegmentPacker and mask with a TokenMasker."
-        )
+        check_can_read(self)
+        if not len(texts):
+            return []
+        logits = self.predict(pack_masked_texts(self, (texts,)), verbose=0)["mlm"]
+        return name_guesses(self.preprocessor.tokenizer, rank_tokens(logits, top_k), (texts,))
 
     def get_config(self) -> Config:
         return {

@@ -195,16 +195,11 @@ class MultiLabel(ProblemType):
         self, class_weight: Mapping[Any, float], task: Any
     ) -> Callable[[Tensor], Tensor]:
         """The weight of a class counts only in rows with this label, as PyTorch's `pos_weight`."""
-        if task.loss is None:
-            raise ValueError(
-                "class_weight needs a loss that keeps the loss of each label: call "
-                "`compile(loss=LabelwiseLoss(loss))` first."
-            )
         if not isinstance(task.loss, LabelwiseLoss):
             raise ValueError(
-                "class_weight weights the labels of a row by themselves, but the loss "
-                f"{type(task.loss).__name__} has one number for each row. Compile with "
-                "loss=LabelwiseLoss(loss), which keeps the loss of each label."
+                "class_weight weights the labels of a row by themselves, which the loss "
+                f"{type(task.loss).__name__} does not keep. Compile with loss=LabelwiseLoss(loss), "
+                "which keeps the loss of each label."
             )
         weights = read_class_weights(class_weight, task.label_names)
         return lambda labels: 1.0 + labels * (weights - 1.0)

@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import is_auto
+from keras_bert_suite.argument_checks import check_integer, is_auto
 from keras_bert_suite.data.answer_spans import (
     check_token_spans,
     read_accepted_answers,
@@ -116,8 +116,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
-        if max_answer_length < 1:
-            raise ValueError(f"max_answer_length must be at least 1, got {max_answer_length}.")
+        check_integer("max_answer_length", max_answer_length, at_least=1)
         input_names = check_input_names(input_names) or ("question", "context")
         if len(input_names) != 2:
             raise ValueError(

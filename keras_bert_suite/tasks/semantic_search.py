@@ -1,6 +1,5 @@
 """Compares, searches and scores texts by their vectors."""
 
-import numbers
 import operator
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -214,16 +213,7 @@ def _read_generator(x):
 
 def _read_scores(scores):
     """float64 scores. Checks that they are finite numbers."""
-    # If a list holds a text, NumPy would turn the numbers of the list into texts too.
-    array = np.asarray(scores, object if isinstance(scores, (list, tuple)) else None)
-    if array.dtype.kind not in "biuf":
-        for row, score in enumerate(array.flat):
-            if not isinstance(score, (numbers.Real, np.bool_)):
-                raise ValueError(
-                    f"Scores must be numbers, got {str(score)[:40]!r} "
-                    f"({type(score).__name__}) at row {row}. Turn them into numbers."
-                )
-    array = array.astype("float64")
+    array = np.asarray(scores, "float64")
     wrong = np.flatnonzero(~np.isfinite(array))
     if len(wrong):
         raise ValueError(

@@ -1,7 +1,6 @@
 """Encodes texts as vectors, so that similar texts have similar vectors."""
 
-import numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -11,7 +10,7 @@ from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import is_auto
+from keras_bert_suite.argument_checks import check_integer, is_auto
 from keras_bert_suite.data.targets import encode_targets
 from keras_bert_suite.layers.poolings.pooling import get_pooling, name_pooling
 from keras_bert_suite.models import BertBackbone
@@ -156,12 +155,8 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
                 takes about a third more time. None encodes all texts of a batch at once.
             **kwargs: see `keras.Model.compile`.
         """
-        is_size = isinstance(cache_batch_size, numbers.Integral) and cache_batch_size >= 1
-        if cache_batch_size is not None and not is_size:
-            raise ValueError(
-                f"cache_batch_size must be a whole number of at least 1, or None, got "
-                f"{cache_batch_size!r}."
-            )
+        if cache_batch_size is not None:
+            check_integer("cache_batch_size", cache_batch_size, at_least=1)
         if is_auto(optimizer):
             optimizer = AdamW(LinearWarmupDecay(2e-5))
         if is_auto(loss):
@@ -256,9 +251,6 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         if isinstance(self.loss, EmbeddingLoss):
             self.loss.check_scores(scores)
         return scores
-
-    def class_weighting(self, class_weight: Mapping[Any, float]) -> Callable[[Tensor], Tensor]:
-        raise ValueError("A TextEmbedder has no classes, so class_weight must be None.")
 
     def arrange_columns(
         self, inputs: tuple[Any, ...], names: tuple[str, ...] | None, labelled: bool

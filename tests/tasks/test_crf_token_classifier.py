@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 from peer_weights import randomize, to_numpy
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -148,26 +147,6 @@ def test_the_scheme_holds_in_every_prediction():
         assert convert_tags(tags, "BMES") == tags
     tagger = make_tagger(label_names=["DET", "NOUN", "VERB"])
     assert tagger.scheme is None and tagger.crf.allowed is None
-
-
-@pytest.mark.parametrize("kind", everywhere_for(["keras", "preset"], "keras"))
-def test_round_trips(tagger, kind, tmp_path):
-    if kind == "keras":
-        tagger.save(tmp_path / "tagger.keras")
-        twin = keras.saving.load_model(tmp_path / "tagger.keras")
-        assert twin.evaluate(ROWS, TAGS, verbose=0) == pytest.approx(
-            tagger.evaluate(ROWS, TAGS, verbose=0), abs=1e-5
-        )
-        assert twin.optimizer.rate_multipliers == (("crf/", 10.0),)
-        assert np.isfinite(twin.fit(ROWS[:4], TAGS[:4], verbose=0).history["loss"]).all()
-        twin = keras.saving.load_model(tmp_path / "tagger.keras", compile=False)
-    else:
-        tagger.save_to_preset(str(tmp_path / "preset"))
-        twin = CrfTokenClassifier.from_preset(tmp_path / "preset")
-        other = CrfTokenClassifier.from_preset(tmp_path / "preset", num_classes=2)
-        assert other.scheme is None and other.crf.transitions.shape == (2, 2)
-    assert twin.get_config()["scheme"] == "auto" and twin.scheme == "BIO"
-    assert twin.predict_tags(ROWS, verbose=0) == tagger.predict_tags(ROWS, verbose=0)
 
 
 def test_hugging_face_holds_the_emission_layer_alone(tagger, tmp_path):

@@ -135,9 +135,8 @@ def test_a_document_of_a_hundred_thousand_words():
     classifier.fit([" ".join(words), "good film"], ["no", "yes"], verbose=0)
 
 
-@pytest.mark.parametrize(
-    "dtype", [pytest.param(None, marks=pytest.mark.long("combinations")), "mixed_bfloat16"]
-)
+@pytest.mark.long("combinations")
+@pytest.mark.parametrize("dtype", [None, "mixed_bfloat16"])
 def test_a_learned_pooling_on_samples_of_windows(dtype, tmp_path):
     classifier = make_classifier(
         dtype,
@@ -231,9 +230,9 @@ def test_other_encoders():
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"max_windows": 0}, "max_windows must be a whole number of at least 1, got 0"),
-        ({"max_windows": None}, "max_windows must be a whole number of at least 1, got None"),
-        ({"training_windows": 1.5}, "training_windows must be a whole number of at least 1"),
+        ({"max_windows": 0}, "max_windows must be an integer of at least 1, got 0"),
+        ({"max_windows": None}, "max_windows must be an integer of at least 1, got None"),
+        ({"training_windows": 1.5}, "training_windows must be an integer of at least 1"),
         ({"window_pooling": "middle"}, "pooling must be one of mean"),
         ({"window_pooling": ScalarMix()}, "A ScalarMix takes the states of all layers"),
         (

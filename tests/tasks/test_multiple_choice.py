@@ -5,7 +5,6 @@ import pandas
 import pytest
 from small_byte_pairs import MERGES, make_vocabulary
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -127,17 +126,9 @@ def test_a_batch_that_pytorch_has_transposed(chooser):
             chooser.evaluate(loader, verbose=0)
 
 
-@pytest.mark.parametrize("kind", everywhere_for(["keras", "preset", "Hugging Face"], "keras"))
-def test_round_trips(chooser, kind, tmp_path):
-    if kind == "keras":
-        chooser.save(tmp_path / "chooser.keras")
-        twin = keras.saving.load_model(tmp_path / "chooser.keras")
-    elif kind == "preset":
-        chooser.save_to_preset(str(tmp_path / "preset"))
-        twin = MultipleChoice.from_preset(tmp_path / "preset")
-    else:
-        save_hugging_face(chooser, tmp_path / "hf")
-        twin = MultipleChoice.from_preset(tmp_path / "hf", sequence_length=28)
+def test_a_checkpoint_of_hugging_face(chooser, tmp_path):
+    save_hugging_face(chooser, tmp_path / "hf")
+    twin = MultipleChoice.from_preset(tmp_path / "hf", sequence_length=28)
     wanted = chooser.predict(ROWS, verbose=0)
     np.testing.assert_allclose(twin.predict(ROWS, verbose=0), wanted, atol=1e-5)
 

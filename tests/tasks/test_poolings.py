@@ -57,13 +57,13 @@ def make_classifier(dtype=None, **kwargs):
     [
         pytest.param("first token", None, marks=pytest.mark.long("combinations")),
         pytest.param("mean", None, marks=pytest.mark.long("combinations")),
-        pytest.param("Keras' own", None, marks=()),
+        ("Keras' own", None),
         pytest.param("attention", None, marks=pytest.mark.long("combinations")),
         pytest.param("attention", "mixed_bfloat16", marks=pytest.mark.long("combinations")),
-        pytest.param("convolution", "mixed_bfloat16", marks=()),
-        ("BiLSTM", "mixed_bfloat16"),
-        pytest.param("scalar mix", "mixed_bfloat16", marks=()),
-        pytest.param("last layers", "mixed_bfloat16", marks=()),
+        pytest.param("convolution", "mixed_bfloat16", marks=pytest.mark.long("combinations")),
+        pytest.param("BiLSTM", "mixed_bfloat16", marks=pytest.mark.long("combinations")),
+        ("scalar mix", "mixed_bfloat16"),
+        pytest.param("last layers", "mixed_bfloat16", marks=pytest.mark.long("combinations")),
     ],
 )
 def test_a_classifier_with_a_pooling_is_whole(name, dtype, tmp_path):
@@ -141,7 +141,7 @@ def test_exports(name, file_format, tmp_path):
 @pytest.mark.parametrize(
     "make_pooling",
     [
-        pytest.param(AttentionPooling, marks=()),
+        pytest.param(AttentionPooling, marks=pytest.mark.long("combinations")),
         lambda name: ScalarMix(AttentionPooling(), name=name),
     ],
 )
@@ -221,6 +221,7 @@ def test_classes_that_are_not_registered(kind, tmp_path):
         classifier.save(path)
 
 
+@pytest.mark.long("combinations")
 def test_recurrent_layers_of_keras():
     """They get the mask by its name, and are then as our layer of the same weights."""
     ours = make_classifier(pooling=BiLSTMPooling(4))

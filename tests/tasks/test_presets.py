@@ -184,7 +184,13 @@ def test_kerashub_opens_our_presets(preset):
     assert isinstance(packer, SegmentPacker) and packer.sequence_length == 16
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=() if name == "DistilBERT" else pytest.mark.long("combinations"))
+        for name in MODELS
+    ],
+)
 def test_presets_on_backbones_of_kerashub(name, tmp_path):
     backbone, preprocessor = MODELS[name]()
     classifier = TextClassifier(backbone, label_names=["no", "yes"], preprocessor=preprocessor)

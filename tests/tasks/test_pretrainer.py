@@ -372,6 +372,7 @@ def test_bfloat16(pretrainer):
     assert keras.backend.standardize_dtype(task(x)["mlm"].dtype) == "bfloat16"
 
 
+@pytest.mark.long("combinations")
 def test_it_learns():
     """Rows of one word each, which the others tell of the masked one."""
     task = Pretrainer(BertBackbone(**{**ONE_LAYER, "num_layers": 2, "dropout": 0.0}))

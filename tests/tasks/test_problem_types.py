@@ -8,7 +8,6 @@ import pandas
 import pytest
 from keras import ops
 from small_texts import ONE_LAYER, VOCABULARY, make_reviews
-from tables import everywhere_for
 
 from keras_bert_suite import AdamW, BertBackbone, SegmentPacker, TextClassifier, WordPieceTokenizer
 from keras_bert_suite.checkpoints import save_hugging_face
@@ -173,7 +172,8 @@ def test_a_table_of_labels(trained, regression):
     )
 
 
-@pytest.mark.parametrize("form", everywhere_for(["ragged", "matrix"], "ragged"))
+@pytest.mark.long("combinations")
+@pytest.mark.parametrize("form", ["ragged", "matrix"])
 def test_batches_of_a_tensorflow_dataset(trained, form):
     tf = pytest.importorskip("tensorflow")
     labels = tf.ragged.constant(SETS) if form == "ragged" else tf.constant(MATRIX)
@@ -227,15 +227,12 @@ def test_low_precision():
 
 @pytest.mark.parametrize(
     ("problem_type", "loss"),
-    everywhere_for(
-        [
-            ("single_label_classification", "CategoricalCrossentropy"),
-            ("single_label_classification", "CategoricalFocalCrossentropy"),
-            ("multi_label_classification", "BinaryCrossentropy"),
-            ("multi_label_classification", "BinaryFocalCrossentropy"),
-        ],
+    [
+        ("single_label_classification", "CategoricalCrossentropy"),
         ("single_label_classification", "CategoricalFocalCrossentropy"),
-    ),
+        ("multi_label_classification", "BinaryCrossentropy"),
+        ("multi_label_classification", "BinaryFocalCrossentropy"),
+    ],
 )
 def test_smoothed_and_focal_losses_of_keras(problem_type, loss, tmp_path):
     """The reference is the loss of Keras on one-hot labels."""
@@ -261,17 +258,19 @@ def test_smoothed_and_focal_losses_of_keras(problem_type, loss, tmp_path):
 
 @pytest.mark.parametrize(
     ("problem_type", "name", "activation"),
-    everywhere_for(
-        [
-            ("single_label_classification", "sparse_categorical_crossentropy", None),
-            ("single_label_classification", "sparse_categorical_crossentropy", "softmax"),
-            ("single_label_classification", "categorical_crossentropy", None),
-            ("single_label_classification", "categorical_crossentropy", "softmax"),
-            ("multi_label_classification", "binary_crossentropy", None),
-            ("multi_label_classification", "binary_crossentropy", "sigmoid"),
-        ],
+    [
+        ("single_label_classification", "sparse_categorical_crossentropy", None),
         ("multi_label_classification", "binary_crossentropy", "sigmoid"),
-    ),
+        *(
+            pytest.param(*row, marks=pytest.mark.long("combinations"))
+            for row in (
+                ("single_label_classification", "sparse_categorical_crossentropy", "softmax"),
+                ("single_label_classification", "categorical_crossentropy", None),
+                ("single_label_classification", "categorical_crossentropy", "softmax"),
+                ("multi_label_classification", "binary_crossentropy", None),
+            )
+        ),
+    ],
 )
 def test_names_and_functions_of_losses(problem_type, name, activation, tmp_path):
     """They are the losses of the outputs, which are logits or probabilities."""

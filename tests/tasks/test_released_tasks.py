@@ -3,19 +3,29 @@
 import gc
 import weakref
 
-import keras
 import numpy as np
 import pytest
 from input_kinds import DATASETS
 from small_tasks import BATCH_SIZE, STEPS, compile_model, make_task
-from tables import everywhere_for
 
 from keras_bert_suite.data.tensorflow_input import to_tensorflow_dataset
 
 KINDS = {"list": None, **DATASETS}
 
 
-@pytest.mark.parametrize("kind", everywhere_for(KINDS, "list", "tf.data"))
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pytest.param("list", marks=pytest.mark.every_backend),
+        pytest.param("tf.data", marks=pytest.mark.backend("tensorflow")),
+        "generator",
+        *(
+            pytest.param(kind, marks=pytest.mark.long("combinations"))
+            for kind in DATASETS
+            if kind not in ("tf.data", "generator")
+        ),
+    ],
+)
 def test_a_task_and_its_rows_are_released(kind):
     def train():
         task, columns = make_task("texts", "SegmentPacker")
@@ -33,7 +43,7 @@ def test_a_task_and_its_rows_are_released(kind):
     assert [reference() for reference in released] == [None, None]
 
 
-@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="is made for TensorFlow")
+@pytest.mark.backend("tensorflow")
 def test_batches_are_kept_as_long_as_they_are_read():
     columns = ({"token_ids": np.arange(8).reshape(4, 2)}, np.arange(4))
     batches = iter(to_tensorflow_dataset(DATASETS["grain.MapDataset"](columns, 2)).prefetch(1))

