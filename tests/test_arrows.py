@@ -57,7 +57,6 @@ TENSORFLOW = {
     "layers/attention/grouped_layout.py": "cuts arrays by the operation whose gradient joins them",
     "layers/recompute.py": "calls TensorFlow's own recomputation under that backend",
     "replicas/": "sums over the devices of a strategy, under that backend",
-    "tasks/base/half_precision.py": "asks TensorFlow for its devices under that backend",
     "training/cross_entropy.py": "writes a gradient of its own under that backend",
     "training/fused_updates.py": "calls TensorFlow's own optimizer kernel under that backend",
 }
