@@ -6,10 +6,9 @@ import pytest
 from peer_weights import to_numpy
 from small_tasks import TASKS, make_task
 
-if keras.config.backend() != "torch":
-    pytest.skip("PyTorch's compiler.", allow_module_level=True)
+torch = pytest.importorskip("torch")
 
-import torch
+pytestmark = pytest.mark.backend("torch")
 
 SOME = ("texts", "words")
 

@@ -32,7 +32,7 @@ def compute_outputs(model, columns):
     return keras.tree.map_structure(to_numpy, model.predict_on_batch(x))
 
 
-@pytest.mark.parametrize("task", everywhere_for(TASKS, "texts", "spans", "targets", "pretraining"))
+@pytest.mark.parametrize("task", everywhere_for(TASKS, "texts"))
 def test_every_task(task, tmp_path):
     model, columns = make_task(task, "SegmentPacker", **SIZES)
     randomize(model)
@@ -59,6 +59,7 @@ def test_every_task(task, tmp_path):
     )
 
 
+@pytest.mark.backend("tensorflow")
 def test_presets_and_exports(tmp_path):
     pytest.importorskip("tensorflow_text")
     import tensorflow as tf

@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 import pytest
 from peer_weights import to_numpy
@@ -50,9 +49,6 @@ def test_losses_are_those_of_sentence_transformers(loss, y, num_texts, build):
     columns = [torch.tensor(vectors[:, i]) for i in range(num_texts)]
     wanted = build(losses).compute_loss_from_embeddings(columns, torch.tensor(SCORES))
     assert measure(loss, y, vectors) == pytest.approx(float(wanted), rel=1e-5)
-    copy = keras.losses.deserialize(keras.losses.serialize(loss))
-    assert type(copy) is type(loss) and copy.get_config() == loss.get_config()
-    assert measure(copy, y, vectors) == measure(loss, y, vectors)
 
 
 def test_equal_texts_are_no_negatives():
@@ -60,10 +56,10 @@ def test_equal_texts_are_no_negatives():
     numbers = NUMBERS[:, :2].copy()
     numbers[2, 1], numbers[3, 1] = numbers[0, 1], numbers[1, 0]
     unit = VECTORS[:, :2] / np.linalg.norm(VECTORS[:, :2], axis=-1, keepdims=True)
-    logits = unit[:, 0] @ unit[:, 1].T / 0.05
+    logits = unit[:, 0] @ unit[:, 1].T  # So small that each of them counts.
     logits[0, 2] = logits[2, 0] = logits[1, 3] = -np.inf
     wanted = np.log(np.exp(logits).sum(axis=1)) - np.diag(logits)
-    got = to_numpy(InBatchNegatives().call(numbers, VECTORS[:, :2]))
+    got = to_numpy(InBatchNegatives(1.0).call(numbers, VECTORS[:, :2]))
     np.testing.assert_allclose(got, wanted, rtol=1e-5)
 
 
