@@ -24,10 +24,7 @@ def threads(monkeypatch):
     return Threads(2, monkeypatch)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(n, marks=() if n in CHOSEN else pytest.mark.long("faults")) for n in CASES],
-)
+@pytest.mark.parametrize("name", CHOSEN)
 def test_two_processes_train_as_one(name, threads):
     """They begin with the weights of the first process."""
     tasks = [build_case(name, seed) for seed in (0, 1)]
