@@ -86,7 +86,7 @@ class ProcessWatch(keras.callbacks.Callback):
         try:
             check_same({"call": self._call})
             callbacks = getattr(callbacks, "callbacks", callbacks) or []
-            yield [*(callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]), self]
+            yield [*keras.tree.flatten(callbacks), self]
         except BaseException as error:
             if _is_of_collective(error):
                 self._failed_at = time.monotonic()

@@ -17,6 +17,7 @@ name of the attempt, so that pieces of an earlier attempt, which was killed, are
 """
 
 import dataclasses
+import json
 import pathlib
 import shutil
 import time
@@ -37,7 +38,7 @@ from keras_bert_suite.training.run_checkpoints import (
     remove_checkpoint,
     remove_oldest,
 )
-from keras_bert_suite.training.variable_pieces import Pieces, write_shapes
+from keras_bert_suite.training.variable_pieces import Pieces
 
 #: How long a process waits for the pieces of the others, in seconds.
 PATIENCE = 600
@@ -75,7 +76,7 @@ class JointCheckpoints:
         name = self._name(self.group.index)
         hidden.mkdir(parents=True, exist_ok=True)
         with atomic_file(hidden / name) as aside:
-            write_safetensors(aside, pieces.arrays, write_shapes(pieces))
+            write_safetensors(aside, pieces.arrays, {"shapes": json.dumps(pieces.shapes)})
         with atomic_file(_checksum_path(hidden, name)) as aside:
             aside.write_text(describe_checksums(hidden, [name]), encoding="utf-8")
         if self.group.leads:

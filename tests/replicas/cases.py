@@ -43,11 +43,11 @@ COMPILED = {"loss", "metrics", "cache_batch_size"}
 
 def run_case(name, seed=0, scope=contextlib.nullcontext):
     """Trains a task on its share of each batch. Args, Returns: as for the functions below."""
-    return train_case(name, build_case(name, seed, scope))
+    return train_case(name, *build_case(name, seed, scope))
 
 
 def build_case(name, seed=0, scope=contextlib.nullcontext):
-    """A compiled task.
+    """(a compiled task, its columns).
 
     Args:
         name: str, one of `CASES`.
@@ -58,17 +58,17 @@ def build_case(name, seed=0, scope=contextlib.nullcontext):
     keras.utils.clear_session(free_memory=False)  # A process of its own numbers its layers anew.
     keras.utils.set_random_seed(seed)
     with scope():
-        task, _ = make_task(kind, "none" if kind == "pretraining" else "SegmentPacker")
+        task, columns = make_task(kind, "none" if kind == "pretraining" else "SegmentPacker")
         if "keras" in optimizer:
             optimizer = keras.optimizers.Adam(1e-3, epsilon=1e-4, global_clipnorm=0.05, name="adam")
         else:
             # With a small epsilon, Adam makes large steps of what is rounding in a gradient of 0.
             optimizer = AdamW(1e-3, epsilon=1e-4, **optimizer)
         task.compile(optimizer, **{name: settings[name] for name in COMPILED & settings.keys()})
-    return task
+    return task, columns
 
 
-def train_case(name, task):
+def train_case(name, task, columns):
     """Trains a task of `build_case`.
 
     Returns:
@@ -76,7 +76,6 @@ def train_case(name, task):
         for all rows, all weights, and the variables of the optimizer, which sum the gradients.
     """
     kind, _, settings = CASES[name]
-    _, columns = make_task(kind, "none" if kind == "pretraining" else "SegmentPacker")
     x, y, *weights = (_take(part, settings.get("rows", NUM_ROWS)) for part in columns)
     if settings.get("unlabelled"):
         y = None

@@ -28,8 +28,8 @@ def threads(monkeypatch):
 def test_two_processes_train_as_one(name, threads):
     """They begin with the weights of the first process."""
     tasks = [build_case(name, seed) for seed in (0, 1)]
-    wanted = train_case(name, build_case(name))
-    for found in threads.run(lambda rank: train_case(name, tasks[rank])):
+    wanted = train_case(name, *build_case(name))
+    for found in threads.run(lambda rank: train_case(name, *tasks[rank])):
         check_same(found, wanted)
 
 
@@ -50,7 +50,7 @@ def catch(function):
     ],
 )
 def test_differences_are_errors_in_both_processes(threads, arguments, message):
-    tasks = [build_case("weighted rows", 0) for _ in range(2)]
+    tasks = [build_case("weighted rows", 0)[0] for _ in range(2)]
     rows = {"x": ["good", "bad", "a", "film"], "y": [0, 1, 0, 1], "batch_size": 2, "verbose": 0}
 
     def fit(rank):
@@ -63,7 +63,7 @@ def test_differences_are_errors_in_both_processes(threads, arguments, message):
 
 
 def test_another_method_is_an_error_in_both_processes(threads):
-    tasks = [build_case("weighted rows", 0) for _ in range(2)]
+    tasks = [build_case("weighted rows", 0)[0] for _ in range(2)]
 
     def call(rank):
         return catch(lambda: (tasks[rank].evaluate if rank else tasks[rank].fit)(["a"], [0]))
@@ -91,8 +91,8 @@ def test_each_process_trains_and_tests_on_its_share_of_a_batch(threads):
         logs = [*task.train_on_batch(*batch), *task.test_on_batch(*batch)]
         return np.array(logs), task.get_weights()
 
-    wanted = work(build_case("weighted rows", 0))
-    tasks = [build_case("weighted rows", seed) for seed in (0, 1)]
+    wanted = work(build_case("weighted rows", 0)[0])
+    tasks = [build_case("weighted rows", seed)[0] for seed in (0, 1)]
     for found in threads.run(lambda rank: work(tasks[rank])):
         np.testing.assert_allclose(found[0], wanted[0], rtol=1e-4)
         for array, other in zip(found[1], wanted[1], strict=True):

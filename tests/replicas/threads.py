@@ -30,18 +30,22 @@ class Threads:
         return getattr(self._real, name)
 
     def run(self, function):
-        """The results of `function(rank)` of all threads."""
+        """The results of `function(rank)` of all threads, or the first error."""
+        errors = []
 
         def call(rank):
             self._thread.rank = rank
             try:
                 return function(rank)
-            except BaseException:
+            except BaseException as error:
+                errors.append(error)
                 self._barrier.abort()
-                raise
 
         with ThreadPoolExecutor(self._count) as threads:
-            return list(threads.map(call, range(self._count)))
+            results = list(threads.map(call, range(self._count)))
+        if errors:
+            raise errors[0]
+        return results
 
     # What the package uses of `torch.distributed`.
 
