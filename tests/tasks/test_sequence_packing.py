@@ -84,18 +84,31 @@ def train(task, columns, weights=None, **arguments):
     return history.history["loss"], before, after
 
 
+#: Heads on rows, tokens, pairs of places, and rows of rows; global and local attention.
+HEADS = [
+    *((task, "SegmentPacker") for task in ("texts", "spans", "questions", "choices", "vectors")),
+    *(("documents", LONGFORMER), ("words", MODERN_BERT), ("pretraining", "none")),
+]
+OTHER_HEADS = [
+    *(
+        (t, "SegmentPacker")
+        for t in TASKS
+        if (t, "SegmentPacker") not in HEADS
+        if t != "pretraining"
+    ),
+    *(("pairs", BYTE_PAIRS), ("words", "none")),
+    *((task, MODERN_BERT) for task in ("pairs", "questions", "choices", "masks")),
+    *((task, LONGFORMER) for task in ("pairs", "words", "questions", "choices", "masks")),
+]
+
+
 @pytest.mark.parametrize(
     ("name", "preprocessor"),
-    everywhere_for(
-        [*((task, "SegmentPacker") for task in TASKS if task != "pretraining"),
-         ("pretraining", "none"), ("pairs", BYTE_PAIRS), ("words", "none"),
-         *((task, MODERN_BERT) for task in ("pairs", "words", "questions", "choices", "masks")),
-         *((task, LONGFORMER)
-           for task in ("pairs", "words", "questions", "choices", "masks", "documents"))],
-        # Global attention and local attention.
-        ("pretraining", "none"), ("words", MODERN_BERT),
-    ),
-)  # fmt: skip
+    [
+        *everywhere_for(HEADS, ("pretraining", "none"), ("words", MODERN_BERT)),
+        *(pytest.param(*row, marks=pytest.mark.long("combinations")) for row in OTHER_HEADS),
+    ],
+)
 def test_packed_rows_train_as_padded_rows_do(name, preprocessor, layouts):
     task, columns = make_task(name, preprocessor)
     losses, before, after = train(task, columns)

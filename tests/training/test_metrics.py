@@ -3,7 +3,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert_suite.training import FiniteMean, MaskedLMAccuracy, TokenAccuracy
+from keras_bert_suite.training import (
+    FiniteMean,
+    LabelSetF1,
+    MaskedLMAccuracy,
+    ReplacedTokenAccuracy,
+    ReplacedTokenRecall,
+    TokenAccuracy,
+)
 from keras_bert_suite.training.metrics import is_top_scorer
 
 RNG = np.random.default_rng(0)
@@ -80,3 +87,27 @@ def test_tokens_of_long_batches_count_as_much():
         weights = np.array([[1, 1, *[0] * (length - 2)]], "float32")
         metric.update_state(labels, scores, weights)
     assert float(metric.result()) == 0.5
+
+
+def test_replaced_tokens_are_found():
+    replaced, logits = LABELS > 1, SCORES[..., 0]
+    assert WEIGHTS[replaced].any() and WEIGHTS[~replaced].any()
+    for metric, counted in (
+        (ReplacedTokenAccuracy(), WEIGHTS),
+        (ReplacedTokenRecall(), WEIGHTS * replaced),
+    ):
+        metric.update_state(replaced.astype("int32"), logits, WEIGHTS)
+        wanted = (((logits > 0) == replaced) * counted).sum() / counted.sum()
+        assert float(metric.result()) == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_the_f1_of_sets_of_labels(average):
+    """Against scikit-learn's. A probability above 0.6 has a logit above log(1.5)."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    labels, logits = RNG.integers(0, 2, (9, 3)), RNG.normal(size=(9, 3)).astype("float32")
+    wanted = metrics.f1_score(labels, logits > np.log(1.5), average=average)
+    assert wanted != metrics.f1_score(labels, logits > 0, average=average)
+    metric = LabelSetF1(average, threshold=0.6)
+    metric.update_state(labels, logits)
+    assert float(metric.result()) == pytest.approx(wanted, rel=1e-5)
