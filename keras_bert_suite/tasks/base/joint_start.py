@@ -106,16 +106,14 @@ def check_shared(task, sources, **facts):
     """
     if find_group().count == 1:
         return
+    joint = {
+        "model": [(v.path, tuple(v.shape), v.trainable) for v in task.variables],
+        "loss": keras.tree.map_structure(_name_loss, getattr(task, "loss", None)),
+    }
     for name, source in sources.items():
-        facts[f"number of batches of the {name}"] = source and source.num_batches
-        facts[name] = source and _digest_batches(source)
-    check_same(
-        {
-            "model": [(v.path, tuple(v.shape), v.trainable) for v in task.variables],
-            "loss": keras.tree.map_structure(_name_loss, getattr(task, "loss", None)),
-            **facts,
-        }
-    )
+        joint[f"number of batches of the {name}"] = source and source.num_batches
+        joint[name] = source and _digest_batches(source)
+    check_same({**joint, **facts})
 
 
 def share_batch(call, batch):
