@@ -1,5 +1,6 @@
 """Predicts rows or a dataset: computes outputs batch by batch, joins them and decodes them."""
 
+import contextlib
 import itertools
 
 import keras
@@ -50,16 +51,12 @@ def predict(task, x, batch_size, steps, decode, condense=None, *, verbose="auto"
         ValueError: in all processes of JAX, if they have different models, arguments or data.
         LostProcessError: see `ProcessWatch`.
     """
-    arguments = (task, x, batch_size, steps, decode, condense)
-    if not has_joint_variables():  # Each process of PyTorch predicts by itself.
-        return _predict(*arguments, verbose=verbose, callbacks=callbacks)
-    with ProcessWatch("predict").watch(callbacks) as callbacks:
+    watch = contextlib.nullcontext(callbacks)
+    if has_joint_variables():  # Each process of PyTorch predicts by itself.
+        watch = ProcessWatch("predict").watch(callbacks)
         verbose = verbose if find_group().leads else 0
-        return _predict(*arguments, verbose=verbose, callbacks=callbacks)
-
-
-def _predict(task, x, batch_size, steps, decode, condense, **kwargs):
-    with hold_weights(task):
+    with watch as callbacks, hold_weights(task):
+        kwargs = {"verbose": verbose, "callbacks": callbacks}
         if is_dataset(x):
             check_dataset(task, x, batch_size=batch_size)
             return _predict_dataset(task, x, steps, decode, condense, **kwargs)
