@@ -107,14 +107,14 @@ class ProcessWatch(keras.callbacks.Callback):
                 self._lost = signs.find_lost(self._failed_at)
             except RuntimeError:  # Process 0, which keeps the store of PyTorch, has ended.
                 self._lost = signs.describe(0)
+        if self._lost is not None:
+            self._has_lost.set()
         # Whoever comes later must not take this process for the lost one.
         with contextlib.suppress(RuntimeError):
             self._show(store, group, ended=True)
-        if self._lost is not None:
-            self._has_lost.set()
-            if not self._ended.wait(GRACE):
-                print(f"LostProcessError: {self._lost}", file=sys.stderr, flush=True)
-                os._exit(1)
+        if self._lost is not None and not self._ended.wait(GRACE):
+            print(f"LostProcessError: {self._lost}", file=sys.stderr, flush=True)
+            os._exit(1)
 
     def _show(self, store: Any, group: Group, ended: bool = False) -> None:
         sign = {"place": self._place, "failure": self._failure, "ended": ended}
