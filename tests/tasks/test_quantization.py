@@ -73,6 +73,7 @@ def test_every_task(task, tmp_path):
     )
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_presets_and_exports(tmp_path):
     pytest.importorskip("tensorflow_text")

@@ -105,7 +105,7 @@ OTHER_HEADS = [
 @pytest.mark.parametrize(
     ("name", "preprocessor"),
     [
-        *everywhere_for(HEADS, ("pretraining", "none"), ("words", MODERN_BERT)),
+        *everywhere_for(HEADS, ("words", MODERN_BERT)),
         *(pytest.param(*row, marks=pytest.mark.long("combinations")) for row in OTHER_HEADS),
     ],
 )
