@@ -51,6 +51,28 @@ def test_losses_are_those_of_sentence_transformers(loss, y, num_texts, build):
     assert measure(loss, y, vectors) == pytest.approx(float(wanted), rel=1e-5)
 
 
+def test_losses_are_those_of_the_papers():
+    """Transcribed, so that they are also seen where sentence-transformers is not installed."""
+    unit = VECTORS / np.linalg.norm(VECTORS, axis=-1, keepdims=True)
+    anchors, positives, negatives = unit[:, 0], unit[:, 1], unit[:, 2]
+    cosines, far = (anchors * positives).sum(-1), (anchors * negatives).sum(-1)
+    logits = anchors @ np.concatenate([positives, negatives]).T / 0.1
+    wanted = (np.log(np.exp(logits).sum(1)) - np.diag(logits)).mean()
+    assert measure(InBatchNegatives(0.1), NUMBERS, VECTORS) == pytest.approx(wanted, rel=1e-5)
+    wanted = ((cosines - SCORES) ** 2).mean()
+    pairs = VECTORS[:, :2]
+    assert measure(CosineRegression(), SCORES, pairs) == pytest.approx(wanted, rel=1e-5)
+    terms = np.exp(20 * (cosines[None, :] - cosines[:, None]))
+    wanted = np.log(1 + terms[SCORES[:, None] > SCORES[None, :]].sum())
+    assert measure(CoSENT(), SCORES, pairs) == pytest.approx(wanted, rel=1e-5)
+    wanted = np.maximum(far - cosines + 0.5, 0).mean()
+    assert measure(Triplet(0.5), NUMBERS, VECTORS) == pytest.approx(wanted, rel=1e-5)
+    near, far = (np.linalg.norm(VECTORS[:, 0] - VECTORS[:, i], axis=-1) for i in (1, 2))
+    wanted = np.maximum(near - far + 2.0, 0).mean()
+    found = measure(Triplet(2.0, distance="euclidean"), NUMBERS, VECTORS)
+    assert found == pytest.approx(wanted, rel=1e-5)
+
+
 def test_equal_texts_are_no_negatives():
     """Row 2 has the positive of row 0, and row 3 has the anchor of row 1 as its positive."""
     numbers = NUMBERS[:, :2].copy()
