@@ -116,10 +116,6 @@ TORCH = {
     "_foreach_mul_": ("torch", "Clipping under PyTorch."),
     "_foreach_copy_": ("torch", "The sum of gradients over processes."),
     "_get_default_store": ("torch.distributed.distributed_c10d", "A lost process is not named."),
-    "_abort_process_group": (
-        "torch.distributed.distributed_c10d",
-        "The others wait for a stopped process until the timeout of the process group.",
-    ),
     "_linear_pointwise": ("torch.ops.mkldnn", "Products on processors of AMD are slow again."),
 }
 
@@ -278,14 +274,14 @@ def test_keras_calls_the_methods_that_are_overridden():
         assert calls[-2:] == ["_clip_gradients", "_backend_update_step"]
 
 
-@pytest.mark.skipif(keras.config.backend() != "tensorflow", reason="methods under TensorFlow")
+@pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize("name", TENSORFLOW)
 def test_methods_under_tensorflow(name):
     cls, parameters, breaks = TENSORFLOW[name]
     assert list(inspect.signature(getattr(cls, name)).parameters) == parameters, breaks
 
 
-@pytest.mark.skipif(keras.config.backend() != "jax", reason="the service of JAX")
+@pytest.mark.backend("jax")
 def test_the_store_of_the_processes_of_jax():
     from jax._src import distributed
     from jax._src.lib import _jax
@@ -295,7 +291,7 @@ def test_the_store_of_the_processes_of_jax():
         assert hasattr(_jax.DistributedRuntimeClient, name), name
 
 
-@pytest.mark.skipif(keras.config.backend() != "torch", reason="the trainer of PyTorch")
+@pytest.mark.backend("torch")
 def test_keras_does_not_sum_the_gradients_of_processes():
     """Keras 3.16 does. Then `sum_before_clipping` and `share_loss` must leave it to Keras."""
     assert not hasattr(keras.Sequential([keras.layers.Dense(1)]), "ddp_model")
@@ -341,7 +337,7 @@ def test_attributes_of_a_model():
     assert given._user_weighted_metrics == ["mse"], ATTRIBUTES["_user_weighted_metrics"]
 
 
-@pytest.mark.skipif(keras.config.backend() != "jax", reason="the trainer of JAX")
+@pytest.mark.backend("jax")
 def test_the_weights_of_a_model_that_predicts():
     model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
     (kernel, _), states = model.weights, []

@@ -1,8 +1,9 @@
-"""Compares the batches that processes read, since each of them reads all batches itself."""
+"""Compares what processes that share a call have got: arguments, models and batches."""
 
 import hashlib
 import itertools
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import keras
@@ -10,11 +11,28 @@ import numpy as np
 
 from keras_bert_suite.replicas.processes import exchange
 
-#: What a process tells the others in place of a digest, when it has no batch any more.
-_END = "end"
 
-#: The same before the text of an error with which it has read a batch.
-_ERROR = "error "
+def check_same(facts: Mapping[str, Any]) -> None:
+    """Checks that all processes have the same facts. All of them call it at the same place.
+
+    Args:
+        facts: dict of name -> an object that JSON can write, or a text can describe.
+
+    Raises:
+        ValueError: in all processes, if one has another fact than the first process.
+    """
+    own = {name: json.dumps(fact, sort_keys=True, default=str) for name, fact in facts.items()}
+    first, *others = exchange(own)
+    for index, other in enumerate(others, start=1):
+        for name in first:
+            if other.get(name) != first[name]:
+                raise ValueError(
+                    f"Processes share each call, but process {index} has another {name} than "
+                    f"process 0: {str(other.get(name))[:100]} instead of {first[name][:100]}. Make "
+                    "the same calls with the same arguments and the same data in all processes. "
+                    "Each takes its rows of every batch itself: drop a DistributedSampler, and "
+                    "shuffle by a common seed (a DataLoader takes a seeded `generator`)."
+                )
 
 
 def compare_batches(batches: Iterator[Any]) -> Iterator[Any]:
@@ -27,21 +45,11 @@ def compare_batches(batches: Iterator[Any]) -> Iterator[Any]:
         batches: iterator of nested dicts and tuples of arrays.
 
     Raises:
-        ValueError: in all processes, if one has read another batch, or has no batch any more. If a
-            batch cannot be read in one process, its error is raised there.
+        ValueError: in all processes, if one has read another batch, or has no batch any more.
     """
     for number in itertools.count(1):
-        try:
-            batch = next(batches, None)
-            own = _END if batch is None else digest_batch(batch)
-        except Exception as error:
-            # The others wait for a digest.
-            exchange(_ERROR + f"{type(error).__name__}: {error}"[:500])
-            raise
-        digests = exchange(own)
-        for index, digest in enumerate(digests):
-            if digest != digests[0]:
-                raise ValueError(_describe_difference(digests, index, number))
+        batch = next(batches, None)
+        check_same({f"batch {number}": "no batch" if batch is None else digest_batch(batch)})
         if batch is None:
             return
         yield batch
@@ -59,23 +67,3 @@ def digest_batch(batch: Any) -> str:
             array = np.ascontiguousarray(array)
             digest.update(f"{array.dtype} {array.shape}".encode() + array.tobytes())
     return digest.hexdigest()
-
-
-def _describe_difference(digests: list[str], index: int, number: int) -> str:
-    failed = [i for i in (0, index) if digests[i].startswith(_ERROR)]
-    if failed:
-        return (
-            f"Process {failed[0]} could not read batch {number}: "
-            f"{digests[failed[0]].removeprefix(_ERROR)}"
-        )
-    if _END in (digests[0], digests[index]):
-        short, other = (0, index) if digests[0] == _END else (index, 0)
-        difference = f"process {short} has no batch {number}, but process {other} has one"
-    else:
-        difference = f"process {index} has another batch {number} than process 0"
-    return (
-        f"Processes share each batch, but {difference}. Give all processes the same batches in the "
-        "same order. Each takes its rows of every batch itself: drop a DistributedSampler, and "
-        "shuffle by a common seed (a DataLoader takes a seeded `generator`), or pass a "
-        "grain.MapDataset."
-    )

@@ -1,20 +1,20 @@
-"""Says which process was lost, and where it was last seen, when the others cannot continue."""
+"""Says which process was lost, and where, when the others cannot continue without it."""
 
 import contextlib
+import datetime
 import itertools
 import json
 import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import keras
 
+from keras_bert_suite.replicas.compared_batches import check_same
 from keras_bert_suite.replicas.groups import Group, find_group, find_torch_processes
-from keras_bert_suite.replicas.processes import exchange
-from keras_bert_suite.replicas.sign_stores import SignStore, open_store
 
 #: Seconds from one sign of life to the next.
 PERIOD = 1.0
@@ -25,7 +25,7 @@ PATIENCE = 60.0
 #: The same after a collective has failed: one of the processes has ended.
 PATIENCE_AFTER_FAILURE = 5.0
 
-#: Seconds for a collective to fail, once the process group was aborted.
+#: Seconds that a process has for an error of its own, once another process was lost.
 GRACE = 5.0
 
 #: Numbers the watches of a process. All processes of a group watch the same calls.
@@ -36,34 +36,29 @@ class LostProcessError(RuntimeError):
     """A process has ended, failed or stopped, and the others cannot continue without it."""
 
 
-class ProcessWatch:
-    """Reports the progress of this process to the others, and watches theirs.
+class ProcessWatch(keras.callbacks.Callback):
+    """Shows the other processes where this one is, and names the one that was lost.
 
-    Collectives wait for all processes. If a process ends, they fail in the others without its name.
-    If it stops, or fails without ending, they wait for the timeout of PyTorch's process group, and
-    under JAX without end. So a thread of each process writes `place` to a store every second, and
-    reads that of the others. If another process has failed, or has written nothing for too long,
-    the thread aborts PyTorch's process group. If a collective still waits after that, the thread
-    prints the error and ends this process.
+    Collectives wait for all processes. If a process is lost, they fail in the others without its
+    name, or wait. So a thread of each process writes a sign of life to a store every second, and
+    reads those of the others. If another process has failed, or has written nothing for too long,
+    the error of the collective becomes a `LostProcessError`. If the collective still waits, the
+    thread prints this error and ends this process.
+
+    It is a callback too, which counts the steps.
 
     Args:
         call: str, the name of the method that the processes share, such as "fit".
-
-    Attributes:
-        place: str, what this process is doing, such as the batch that it trains on.
     """
 
     def __init__(self, call: str) -> None:
-        self.call = call
-        self.place = f"the start of {call}"
-        self._name, self._group = "", Group()
-        self._patience = PATIENCE
-        self._failure: str | None = None
+        super().__init__()
+        self._call, self._steps = call, 0
+        self._place = f"the start of {call}"
+        self._failure = ""
         self._lost: str | None = None
         self._failed_at: float | None = None
-        self._signs = itertools.count()
-        self._has_lost = threading.Event()
-        self._ended = threading.Event()
+        self._has_lost, self._ended = threading.Event(), threading.Event()
 
     @contextlib.contextmanager
     def watch(self, callbacks: Any) -> Iterator[Any]:
@@ -73,35 +68,29 @@ class ProcessWatch:
             callbacks: the argument `callbacks` of the method.
 
         Yields:
-            `callbacks`; with several processes a list that also has a callback that keeps `place`.
+            `callbacks`; with several processes a list that also has this callback.
 
         Raises:
             ValueError: in all processes, if another process has called another method.
             LostProcessError: instead of the error of a collective, if another process was lost.
         """
         # A thread does not see the distribution of Keras.
-        self._group = find_group()
-        if self._group.count == 1:
+        group = find_group()
+        if group.count == 1:
             yield callbacks
             return
-        self._name = f"keras_bert_suite/{next(_numbers)}"
-        try:
-            store = open_store(self._patience)
-        except RuntimeError as error:
-            place = f"a call before `{self.call}`"
-            raise LostProcessError(_describe_end_of_store(place, error)) from error
-        self._show(store)  # If this process is lost at once, the others know that it had come.
-        thread = threading.Thread(target=self._run, args=(store,), daemon=True)
+        store = _open_store(f"keras_bert_suite/{next(_numbers)}")
+        self._show(store, group)  # If this process is lost at once, the others know that it came.
+        thread = threading.Thread(target=self._run, args=(store, group), daemon=True)
         thread.start()
         try:
-            check_calls(self.call)
-            place = _PlaceOfBatches(self, show=lambda: self._show(store))
-            yield [*_list_callbacks(callbacks), place]
+            check_same({"call": self._call})
+            callbacks = getattr(callbacks, "callbacks", callbacks) or []
+            yield [*keras.tree.flatten(callbacks), self]
         except BaseException as error:
             if _is_of_collective(error):
-                self._patience = min(self._patience, PATIENCE_AFTER_FAILURE)
                 self._failed_at = time.monotonic()
-                if self._has_lost.wait(self._patience + 6 * PERIOD):
+                if self._has_lost.wait(PATIENCE_AFTER_FAILURE + 6 * PERIOD):
                     raise LostProcessError(self._lost) from error
             self._failure = f"{type(error).__name__}: {error}"[:500]
             raise
@@ -109,175 +98,139 @@ class ProcessWatch:
             self._ended.set()
             thread.join()
 
-    def _show(self, store: SignStore, ended: bool = False) -> None:
-        """Writes a sign, unless process 0 has ended. Then the thread finds that out."""
-        with contextlib.suppress(RuntimeError):
-            self._write_sign(store, ended)
-
-    def _write_sign(self, store: SignStore, ended: bool = False) -> None:
-        sign = {"number": next(self._signs), "place": self.place, "failure": self._failure}
-        store.write(f"{self._name}/{self._group.index}", json.dumps({**sign, "ended": ended}))
-
-    def _run(self, store: SignStore) -> None:
-        indices = range(self._group.count)
-        others = {index: _Sign(self.call) for index in indices if index != self._group.index}
-        while not self._ended.wait(PERIOD):
+    def _run(self, store: Any, group: Group) -> None:
+        signs = Signs(self._call, group)
+        while self._lost is None and not self._ended.wait(PERIOD):
             try:
-                self._write_sign(store)
-                self._lost = self._look(store, others)
-            except RuntimeError as error:
-                place = others[0].place if 0 in others else "this process"
-                self._lost = _describe_end_of_store(place, error)
-            if self._lost is not None:
-                self._has_lost.set()
-                break
-        # Whoever comes later must not take this process for the lost one.
-        self._show(store, ended=True)
+                self._show(store, group)
+                signs.read(store)
+                self._lost = signs.find_lost(self._failed_at)
+            except RuntimeError:  # Process 0, which keeps the store of PyTorch, has ended.
+                self._lost = signs.describe(0)
         if self._lost is not None:
-            self._leave_collective()
-
-    def _leave_collective(self) -> None:
-        """Ends the collective that this process may wait in, or else the process."""
-        # This process may be about to fail by itself, for the same reason.
-        if self._ended.wait(GRACE):
-            return
-        if find_torch_processes() is not None:
-            import torch
-
-            with contextlib.suppress(Exception):
-                torch.distributed.distributed_c10d._abort_process_group()
-        # NCCL fails then. Gloo and JAX keep waiting, and nothing else can end them.
-        if not self._ended.wait(GRACE):
+            self._has_lost.set()
+        # Whoever comes later must not take this process for the lost one.
+        with contextlib.suppress(RuntimeError):
+            self._show(store, group, ended=True)
+        if self._lost is not None and not self._ended.wait(GRACE):
             print(f"LostProcessError: {self._lost}", file=sys.stderr, flush=True)
             os._exit(1)
 
-    def _look(self, store: SignStore, others: dict[int, "_Sign"]) -> str | None:
-        """Reads the signs of the others. Returns a text about a process that was lost, or None."""
-        for index, sign in others.items():
-            sign.read(store.read(f"{self._name}/{index}"))
-        for index, sign in others.items():
-            if sign.failure is not None:
-                return f"Process {index} has failed in {sign.place}: {sign.failure}"
-        for index, sign in others.items():
-            if sign.has_come and sign.silence > self._patience and not sign.ended:
-                return (
-                    f"Process {index} has given no sign of life for {sign.silence:.0f} s. It was "
-                    f"last seen in {sign.place}. Look at its log, and start all processes again. "
-                    "With a TrainingCheckpoint they resume from the last checkpoint."
-                )
-        # A process may come late, since only some of them read files. If one never comes, the first
-        # collective fails when its timeout is over. A process that is late must not be blamed for
-        # another one that was lost, so the silence of the others is waited for.
-        absent = [str(index) for index, sign in others.items() if not sign.has_come]
-        if absent and self._failed_at is not None:
-            if time.monotonic() - self._failed_at > self._patience + 3 * PERIOD:
-                name, verb = ("Process", "has") if len(absent) == 1 else ("Processes", "have")
-                return (
-                    f"{name} {', '.join(absent)} {verb} not come to `{self.call}`, which needs all "
-                    "processes. Look at the log of each, and call the method in all of them."
-                )
-        return None
-
-
-def check_calls(call: str) -> None:
-    """Checks that all processes have called the same method.
-
-    Args:
-        call: str, the name of the method that this process has called.
-
-    Raises:
-        ValueError: in all processes, if one has called another method than the first process.
-    """
-    first, *others = exchange(call)
-    for index, other in enumerate(others, start=1):
-        if other != first:
-            raise ValueError(
-                f"Processes share each call, but process 0 has called `{first}` and process "
-                f"{index} `{other}`. Make the same calls in the same order in all processes."
-            )
-
-
-class _Sign:
-    """What another process has shown last, and when this process has first seen it."""
-
-    def __init__(self, call: str) -> None:
-        self.place, self.failure, self.ended = f"the code before `{call}`", None, False
-        self._text, self._seen = "", time.monotonic()
-
-    def read(self, text: str) -> None:
-        if text != self._text:
-            self._text, self._seen = text, time.monotonic()
-            state = json.loads(text)
-            self.place, self.failure, self.ended = state["place"], state["failure"], state["ended"]
-
-    @property
-    def has_come(self) -> bool:
-        """bool, whether there was a sign."""
-        return bool(self._text)
-
-    @property
-    def silence(self) -> float:
-        """float, seconds since the last sign."""
-        return time.monotonic() - self._seen
-
-
-class _PlaceOfBatches(keras.callbacks.Callback):
-    """Keeps the place of a `ProcessWatch`, and shows the first batches at once."""
-
-    def __init__(self, watch: ProcessWatch, show: Callable[[], None]) -> None:
-        super().__init__()
-        self._watch, self._show, self._epoch = watch, show, 0
-
-    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        self._epoch = epoch + 1
+    def _show(self, store: Any, group: Group, ended: bool = False) -> None:
+        sign = {"place": self._place, "failure": self._failure, "ended": ended}
+        store.write(group.index, json.dumps({**sign, "time": time.monotonic()}))
 
     def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self._see(batch, f"epoch {self._epoch}")
+        self._steps += 1
+        self._place = f"step {self._steps} of {self._call}"
 
     def on_test_batch_begin(self, batch: int, logs: Any = None) -> None:
-        after = f" after epoch {self._epoch}" if self._epoch else ""
-        self._see(batch, f"the evaluation{after}")
+        if self._call == "fit":
+            self._place = f"the validation after step {self._steps} of fit"
+        else:
+            self.on_train_batch_begin(batch)
 
-    def on_predict_batch_begin(self, batch: int, logs: Any = None) -> None:
-        self._see(batch, "the prediction")
-
-    def on_train_end(self, logs: Any = None) -> None:
-        self._watch.place = "the end of fit"
-
-    def on_test_end(self, logs: Any = None) -> None:
-        if not self._epoch:
-            self._watch.place = "the end of evaluate"
-
-    def on_predict_end(self, logs: Any = None) -> None:
-        self._watch.place = "the end of predict"
-
-    def _see(self, batch: int, part: str) -> None:
-        self._watch.place = f"batch {batch + 1} of {part}"
-        if batch == 0:
-            self._show()
+    on_predict_batch_begin = on_train_batch_begin
 
 
-def _list_callbacks(callbacks: Any) -> list[keras.callbacks.Callback]:
-    if callbacks is None or isinstance(callbacks, keras.callbacks.Callback):
-        return [] if callbacks is None else [callbacks]
-    return list(getattr(callbacks, "callbacks", callbacks))
+class Signs:
+    """What the other processes have shown last, and when this process has first seen it.
+
+    Args:
+        call: str, as for `ProcessWatch`.
+        group: `Group`, this process among the others.
+    """
+
+    def __init__(self, call: str, group: Group) -> None:
+        self._group = group
+        state = {"place": f"the code before {call}", "failure": "", "ended": False}
+        others = [index for index in range(group.count) if index != group.index]
+        self._states: dict[int, Any] = dict.fromkeys(others, state)
+        self._texts, self._seen = dict.fromkeys(others, ""), dict.fromkeys(others, 0.0)
+
+    def read(self, store: Any) -> None:
+        """Reads the signs of the other processes."""
+        for index, old in self._texts.items():
+            text = store.read(index)
+            if text != old:
+                self._texts[index], self._seen[index] = text, time.monotonic()
+                self._states[index] = json.loads(text)
+
+    def find_lost(self, failed_at: float | None) -> str | None:
+        """A text about a process that was lost, or None.
+
+        Args:
+            failed_at: float, when a collective has failed in this process, or None.
+        """
+        now, patience = time.monotonic(), PATIENCE if failed_at is None else PATIENCE_AFTER_FAILURE
+        for index, state in self._states.items():
+            if state["failure"]:
+                return self.describe(index)
+        for index, state in self._states.items():
+            if self._texts[index] and not state["ended"] and now - self._seen[index] > patience:
+                return self.describe(index)
+        # A process may come late, since only some of them read files. It must not be blamed for
+        # another one that was lost, so the silence of the others is waited for.
+        absent = [index for index, text in self._texts.items() if not text]
+        if absent and failed_at is not None and now - failed_at > patience + 3 * PERIOD:
+            return self.describe(absent[0])
+        return None
+
+    def describe(self, index: int) -> str:
+        """The text about a process that was lost."""
+        state = self._states.get(index, {"place": "another call", "failure": ""})
+        return (
+            f"Process {index} of {self._group.count} was lost in {state['place']}; the others "
+            f"stop. {state['failure'] or 'Look at its log.'} Start all processes again. With a "
+            "TrainingCheckpoint they resume from the last checkpoint."
+        )
 
 
-def _describe_end_of_store(place: str, error: RuntimeError) -> str:
-    return (
-        "Process 0, which keeps the signs of all processes, has ended. It was last seen in "
-        f"{place}. Look at its log. ({type(error).__name__})"
-    )
+def _open_store(name: str) -> Any:
+    return _JaxStore(name) if find_torch_processes() is None else _TorchStore(name)
+
+
+class _TorchStore:
+    """Texts of all processes, which process 0 keeps. Errors of it are RuntimeErrors.
+
+    It is the store by which the processes have found each other, on a new connection.
+    """
+
+    def __init__(self, name: str) -> None:
+        import torch
+
+        self._store = torch.distributed.distributed_c10d._get_default_store().clone()
+        self._store.set_timeout(datetime.timedelta(seconds=PATIENCE))
+        self._name = name
+
+    def write(self, index: int, text: str) -> None:
+        self._store.set(f"{self._name}/{index}", text)
+
+    def read(self, index: int) -> str:
+        key = f"{self._name}/{index}"
+        return self._store.get(key).decode() if self._store.check([key]) else ""
+
+
+class _JaxStore:
+    """The same, in the service by which the processes of JAX have found each other."""
+
+    def __init__(self, name: str) -> None:
+        from jax._src import distributed
+
+        self._client: Any = distributed.global_state.client
+        self._name = name
+
+    def write(self, index: int, text: str) -> None:
+        self._client.key_value_set(f"{self._name}/{index}", text, allow_overwrite=True)
+
+    def read(self, index: int) -> str:
+        # `key_value_try_get` would raise an error for a key without a text.
+        texts = dict(self._client.key_value_dir_get(self._name))
+        return texts.get(f"{self._name}/{index}", "")
 
 
 def _is_of_collective(error: BaseException) -> bool:
-    """Whether an error is of the communication between processes."""
-    if find_torch_processes() is not None:
-        import torch
-
-        if isinstance(error, torch.distributed.DistError):
-            return True
-    # JAX raises a ValueError if gloo fails.
+    """Whether an error is of the communication between processes. JAX raises ValueErrors."""
     names = ("gloo", "nccl", "process group", "connection")
     is_of_engine = isinstance(error, (RuntimeError, ValueError))
     return is_of_engine and any(name in str(error).lower() for name in names)

@@ -1,7 +1,6 @@
 """Optimizers, schedules, losses, metrics and checkpoints."""
 
 from keras_bert_suite.training.adamw import AdamW
-from keras_bert_suite.training.compiled_steps import compile_ahead
 from keras_bert_suite.training.embedding_losses import (
     CoSENT,
     CosineRegression,
@@ -67,7 +66,6 @@ __all__ = [
     "TrainingCheckpoint",
     "Triplet",
     "WholeEpochs",
-    "compile_ahead",
     "encode_in_parts",
     "find_training_checkpoint",
     "forget_metrics",

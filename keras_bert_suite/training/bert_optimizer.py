@@ -9,7 +9,7 @@ from keras import ops
 from keras.initializers import Constant
 
 from keras_bert_suite.annotations import Config, LearningRate, Tensor
-from keras_bert_suite.training.fused_updates import CLIP_BY_GLOBAL_NORM, sum_slices
+from keras_bert_suite.training.fused_updates import CLIP_BY_GLOBAL_NORM
 from keras_bert_suite.training.gradient_sums import sum_before_clipping
 from keras_bert_suite.training.schedules import LinearWarmupDecay
 
@@ -293,10 +293,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
         return update + self.decay_of(variable) * ops.cast(variable, dtype)
 
     def _clip_gradients(self, gradients: list[Tensor]) -> list[Tensor]:
-        backend = keras.config.backend()
-        if backend == "tensorflow":
-            gradients = sum_slices(gradients)
-        clip = CLIP_BY_GLOBAL_NORM[backend]
+        clip = CLIP_BY_GLOBAL_NORM[keras.config.backend()]
         gradients, self.finite = clip(gradients, self.global_clipnorm)
         return gradients if self.global_clipnorm else super()._clip_gradients(gradients)
 

@@ -28,11 +28,9 @@ def sparse_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
         return _torch_cross_entropy(labels, logits)
     if keras.config.backend() == "jax":
         return _jax_cross_entropy()(logits, labels)
-    if keras.config.backend() == "tensorflow":
-        rows = ops.reshape(logits, (-1, logits.shape[-1]))
-        flat = _tensorflow_cross_entropy()(rows, ops.reshape(ops.cast(labels, "int32"), (-1,)))
-        return ops.reshape(flat, ops.shape(logits)[:-1])
-    return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+    rows = ops.reshape(logits, (-1, logits.shape[-1]))
+    flat = _tensorflow_cross_entropy()(rows, ops.reshape(ops.cast(labels, "int32"), (-1,)))
+    return ops.reshape(flat, ops.shape(logits)[:-1])
 
 
 def _torch_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:

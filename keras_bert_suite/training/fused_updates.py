@@ -175,14 +175,3 @@ def jax_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor]
 
 
 CLIP_BY_GLOBAL_NORM = {"torch": torch_clip, "tensorflow": tensorflow_clip, "jax": jax_clip}
-
-
-def sum_slices(gradients: list[Tensor]) -> list[Tensor]:
-    """Makes TensorFlow's gradients dense.
-
-    The gradient of an embedding arrives as one slice for each occurrence of a token. The norm of
-    the slices is not the norm of their sum.
-    """
-    import tensorflow as tf
-
-    return [tf.convert_to_tensor(gradient) for gradient in gradients]

@@ -16,8 +16,8 @@ No process waits for another within a step: the files are the messages. The hidd
 name of the attempt, so that pieces of an earlier attempt, which was killed, are never among them.
 """
 
-import contextlib
 import dataclasses
+import json
 import pathlib
 import shutil
 import time
@@ -38,7 +38,7 @@ from keras_bert_suite.training.run_checkpoints import (
     remove_checkpoint,
     remove_oldest,
 )
-from keras_bert_suite.training.variable_pieces import Pieces, write_shapes
+from keras_bert_suite.training.variable_pieces import Pieces
 
 #: How long a process waits for the pieces of the others, in seconds.
 PATIENCE = 600
@@ -74,18 +74,11 @@ class JointCheckpoints:
         path = locate(directory, progress)
         hidden = path.with_name(f".{path.name}.{self.attempt}.tmp")
         name = self._name(self.group.index)
-        try:
-            hidden.mkdir(parents=True, exist_ok=True)
-            # An earlier try to write this checkpoint may have failed.
-            _failure_path(hidden, name).unlink(missing_ok=True)
-            with atomic_file(hidden / name) as aside:
-                write_safetensors(aside, pieces.arrays, write_shapes(pieces))
-            with atomic_file(_checksum_path(hidden, name)) as aside:
-                aside.write_text(describe_checksums(hidden, [name]), encoding="utf-8")
-        except OSError:
-            with contextlib.suppress(OSError):
-                _failure_path(hidden, name).touch()
-            raise
+        hidden.mkdir(parents=True, exist_ok=True)
+        with atomic_file(hidden / name) as aside:
+            write_safetensors(aside, pieces.arrays, {"shapes": json.dumps(pieces.shapes)})
+        with atomic_file(_checksum_path(hidden, name)) as aside:
+            aside.write_text(describe_checksums(hidden, [name]), encoding="utf-8")
         if self.group.leads:
             self._complete(path, hidden, progress)
             remove_oldest(directory, path, keep)
@@ -116,19 +109,18 @@ class JointCheckpoints:
         flush_entry(path.parent)
 
     def _wait(self, is_done: Callable[[], bool], path: pathlib.Path, hidden: pathlib.Path) -> None:
-        """Waits for the other processes. Raises OSError if one of them has failed, or is late."""
+        """Waits for the other processes. Raises OSError if one of them is late."""
         deadline = time.monotonic() + PATIENCE
         pause = 0.001
         while not is_done():
-            failed = [p.name for p in hidden.glob("*.failed")]
-            if failed or time.monotonic() > deadline or not hidden.exists() and not is_done():
+            if time.monotonic() > deadline or not hidden.exists() and not is_done():
                 late = [
                     name
                     for name in map(self._name, range(self.group.count))
                     if not _checksum_path(hidden, name).exists()
                 ]
                 raise OSError(
-                    f"{path} was not written: {', '.join(failed or late) or 'the manifest'} is "
+                    f"{path} was not written: {', '.join(late) or 'the manifest'} is "
                     f"missing. All {self.group.count} processes must write to the same folder, "
                     f"which must have room; they wait {PATIENCE} s for each other"
                 )
@@ -148,7 +140,3 @@ class JointCheckpoints:
 
 def _checksum_path(hidden: pathlib.Path, name: str) -> pathlib.Path:
     return hidden / f"{name}.sha256"
-
-
-def _failure_path(hidden: pathlib.Path, name: str) -> pathlib.Path:
-    return hidden / f"{name}.failed"

@@ -2,7 +2,7 @@
 
 import collections
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -17,9 +17,6 @@ from keras_bert_suite.replicas import has_joint_variables
 #: Each `fit` writes these variables before its first step.
 _OF_A_FIT = re.compile(r"(^|/)schedule_numbers$")
 
-#: The first version of checkpoints leaves out the automatic numbers of these classes only.
-_FIRST_VERSION = ("SeedGenerator", "LossScaleOptimizer")
-
 
 def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     """The state of a compiled model, under names that do not depend on earlier models.
@@ -33,12 +30,7 @@ def named_variables(model: keras.Model) -> dict[str, keras.Variable]:
     metrics = [metric for each in model.metrics for metric in getattr(each, "metrics", [each])]
     owners = [*model._flatten_layers(), *metrics, model.optimizer]
     variables = [*model.variables, *model.metrics_variables]
-    classes = {type(each).__name__ for each in (*owners, *variables)}
-    return _name_variables(model, {*classes, *_FIRST_VERSION})
-
-
-def _name_variables(model: keras.Model, classes: Iterable[str]) -> dict[str, keras.Variable]:
-    """dict of name -> variable, without the automatic numbers of objects of these classes."""
+    classes = {"SeedGenerator", *(type(each).__name__ for each in (*owners, *variables))}
     groups = {
         "metrics": model.metrics_variables,
         "optimizer": model.optimizer.variables,
@@ -68,26 +60,6 @@ def _name_variables(model: keras.Model, classes: Iterable[str]) -> dict[str, ker
             repeats[name] += 1
             named[name if repeats[name] == 1 else f"{name}#{repeats[name]}"] = variable
     return named
-
-
-def update_names(model: keras.Model, arrays: Arrays) -> Arrays:
-    """Gives the arrays of an old checkpoint the names of `named_variables`.
-
-    The names of the first version have the numbers that Keras gave to unnamed layers. Such a
-    checkpoint opens if the model has the same numbers, as it has in a new process.
-
-    Args:
-        model: a compiled and built model.
-        arrays: dict of name -> array, of any version. It may hold names of other groups.
-
-    Returns:
-        dict of name -> array.
-    """
-    old = {id(v): name for name, v in _name_variables(model, _FIRST_VERSION).items()}
-    if not set(old.values()) <= arrays.keys():
-        return arrays
-    new = {old[id(v)]: name for name, v in named_variables(model).items()}
-    return {new.get(name, name): array for name, array in arrays.items()}
 
 
 def copy_variables(model: keras.Model) -> Arrays:

@@ -11,7 +11,7 @@ from keras_bert_suite.annotations import Arrays
 from keras_bert_suite.replicas import has_joint_variables, take_first_share
 from keras_bert_suite.replicas.processes import copy_from_leader, run_on_leader
 from keras_bert_suite.training.accumulated_gradients import keep_on_leader
-from keras_bert_suite.training.model_variables import assign_variables, update_names
+from keras_bert_suite.training.model_variables import assign_variables
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.run_checkpoints import read_arrays
 from keras_bert_suite.training.torch_generators import PREFIX
@@ -78,7 +78,7 @@ def restore_model(model: keras.Model, path: pathlib.Path, batches: Iterable[Any]
     arrays: dict[str, Any] = {}
 
     def read() -> Arrays:
-        arrays.update(update_names(model, read_arrays(path)))
+        arrays.update(read_arrays(path))
         assign_variables(model, arrays, path)
         return {name: array for name, array in arrays.items() if name.startswith(PREFIX)}
 

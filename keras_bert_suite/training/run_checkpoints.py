@@ -16,6 +16,7 @@ Several processes of JAX that share a run write several files of variables, see
 """
 
 import dataclasses
+import json
 import pathlib
 import shutil
 import uuid
@@ -31,7 +32,7 @@ from keras_bert_suite.files.checksums import CHECKSUMS, describe_checksums, writ
 from keras_bert_suite.files.messages import list_names, reading
 from keras_bert_suite.files.safetensors_file import write_safetensors
 from keras_bert_suite.training.progress import Progress
-from keras_bert_suite.training.variable_pieces import Pieces, join_pieces, read_shapes
+from keras_bert_suite.training.variable_pieces import Pieces, join_pieces
 
 #: The formats of checkpoints with one file of variables, and with a piece of each process.
 FORMAT, JOINT_FORMAT = 1, 2
@@ -175,7 +176,7 @@ def _read_piece(path: pathlib.Path) -> Pieces:
     from safetensors.numpy import load_file
 
     with safe_open(path, framework="numpy") as file:
-        shapes = read_shapes(file.metadata())
+        shapes = json.loads(file.metadata()["shapes"])
     return Pieces(load_file(path), shapes)
 
 

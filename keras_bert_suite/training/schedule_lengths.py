@@ -1,7 +1,6 @@
 """Sets the length of a schedule of open length, from the steps that `fit` will take."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -36,7 +35,8 @@ def lay_schedule(
     if schedule is None:
         return
     is_replaced = by_callbacks = any(
-        isinstance(callback, RATE_SETTERS) for callback in _listed(callbacks)
+        isinstance(callback, RATE_SETTERS)
+        for callback in keras.tree.flatten(getattr(callbacks, "callbacks", callbacks))
     )
     batches_per_step = optimizer.gradient_accumulation_steps or 1
     if isinstance(optimizer, BertOptimizer):
@@ -90,10 +90,3 @@ def _find_schedule(
     optimizer = unwrap_optimizer(model.optimizer)
     schedule = getattr(optimizer, "_learning_rate", None)
     return optimizer, schedule if isinstance(schedule, LinearWarmupDecay) else None
-
-
-def _listed(callbacks: Any) -> Sequence[Any]:
-    """The argument `callbacks` of `fit`, as a list."""
-    if isinstance(callbacks, keras.callbacks.CallbackList):
-        return callbacks.callbacks
-    return callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]

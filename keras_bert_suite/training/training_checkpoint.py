@@ -272,9 +272,8 @@ def find_training_checkpoint(callbacks: Any) -> tuple[TrainingCheckpoint | None,
     Returns:
         (`TrainingCheckpoint` or None, callbacks).
     """
-    if isinstance(callbacks, TrainingCheckpoint):
-        callbacks = [callbacks]
-    if not isinstance(callbacks, (list, tuple)):
+    if callbacks is None or isinstance(callbacks, keras.callbacks.CallbackList):
         return None, callbacks
+    callbacks = keras.tree.flatten(callbacks)
     first = sorted(callbacks, key=lambda callback: not isinstance(callback, TrainingCheckpoint))
     return (first[0] if first and isinstance(first[0], TrainingCheckpoint) else None), first

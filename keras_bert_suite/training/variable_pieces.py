@@ -5,7 +5,6 @@ it, so that every number is saved once, and every process saves about as many.
 """
 
 import dataclasses
-import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -98,13 +97,3 @@ def join_pieces(parts: Iterable[Pieces], source: object) -> Arrays:
     if lacking:
         raise ValueError(f"{source} lacks a part of {lacking[0]}. Use an earlier checkpoint.")
     return arrays
-
-
-def write_shapes(pieces: Pieces) -> dict[str, str]:
-    """The shapes as metadata of a safetensors file."""
-    return {"shapes": json.dumps(pieces.shapes)}
-
-
-def read_shapes(metadata: Mapping[str, str]) -> dict[str, list[int]]:
-    """The shapes that `write_shapes` has written."""
-    return json.loads(metadata["shapes"])

@@ -2,7 +2,6 @@
 
 import json
 
-import keras
 import numpy as np
 import pytest
 from child_process import finish, start
@@ -10,7 +9,7 @@ from device_runs import RUNS, STEPS
 
 from keras_bert_suite.models.weight_layouts import MODEL, find_rows
 
-pytestmark = pytest.mark.skipif(keras.config.backend() != "jax", reason="devices of JAX")
+pytestmark = pytest.mark.backend("jax")
 
 #: The runs of `make test`, in one process.
 SHORT = ["small alone", "small 2x2"]

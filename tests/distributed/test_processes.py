@@ -4,7 +4,6 @@ import shutil
 import signal
 import socket
 
-import keras
 import numpy as np
 import pytest
 from child_process import finish, start
@@ -14,7 +13,7 @@ from keras_bert_suite.training.run_checkpoints import find_checkpoint, read_arra
 from keras_bert_suite.training.variable_pieces import Pieces, join_pieces
 
 pytestmark = [
-    pytest.mark.skipif(keras.config.backend() != "jax", reason="processes of JAX"),
+    pytest.mark.backend("jax"),
     pytest.mark.long("faults"),
 ]
 

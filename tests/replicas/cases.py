@@ -42,18 +42,20 @@ COMPILED = {"loss", "metrics", "cache_batch_size"}
 
 
 def run_case(name, seed=0, scope=contextlib.nullcontext):
-    """Trains a task on its share of each batch.
+    """Trains a task on its share of each batch. Args, Returns: as for the functions below."""
+    return train_case(name, *build_case(name, seed, scope))
+
+
+def build_case(name, seed=0, scope=contextlib.nullcontext):
+    """(a compiled task, its columns).
 
     Args:
         name: str, one of `CASES`.
         seed: int, of the weights and of the random generators.
         scope: function without arguments, the scope in which the task is made and compiled.
-
-    Returns:
-        dict of name -> array: the losses and metrics of each epoch and its validation, the answers
-        for all rows, all weights, and the variables of the optimizer, which sum the gradients.
     """
     kind, optimizer, settings = CASES[name]
+    keras.utils.clear_session(free_memory=False)  # A process of its own numbers its layers anew.
     keras.utils.set_random_seed(seed)
     with scope():
         task, columns = make_task(kind, "none" if kind == "pretraining" else "SegmentPacker")
@@ -63,6 +65,17 @@ def run_case(name, seed=0, scope=contextlib.nullcontext):
             # With a small epsilon, Adam makes large steps of what is rounding in a gradient of 0.
             optimizer = AdamW(1e-3, epsilon=1e-4, **optimizer)
         task.compile(optimizer, **{name: settings[name] for name in COMPILED & settings.keys()})
+    return task, columns
+
+
+def train_case(name, task, columns):
+    """Trains a task of `build_case`.
+
+    Returns:
+        dict of name -> array: the losses and metrics of each epoch and its validation, the answers
+        for all rows, all weights, and the variables of the optimizer, which sum the gradients.
+    """
+    kind, _, settings = CASES[name]
     x, y, *weights = (_take(part, settings.get("rows", NUM_ROWS)) for part in columns)
     if settings.get("unlabelled"):
         y = None

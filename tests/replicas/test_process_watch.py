@@ -5,7 +5,8 @@ import json
 import pytest
 
 from keras_bert_suite.replicas import process_watch
-from keras_bert_suite.replicas.process_watch import ProcessWatch, _Sign
+from keras_bert_suite.replicas.groups import Group
+from keras_bert_suite.replicas.process_watch import ProcessWatch, Signs
 
 
 class Clock:
@@ -21,9 +22,6 @@ class Clock:
 class Store(dict):
     """The texts that processes have left."""
 
-    def write(self, key, text):
-        self[key] = text
-
     def read(self, key):
         return self.get(key, "")
 
@@ -31,18 +29,19 @@ class Store(dict):
 @pytest.fixture
 def look(monkeypatch):
     """Function from the signs of processes 1 and 2 to what process 0 says of them."""
-    clock, store, watch = Clock(), Store(), ProcessWatch("fit")
-    others = {index: _Sign("fit") for index in (1, 2)}
+    clock, store, signs = Clock(), Store(), Signs("fit", Group(0, 3))
     monkeypatch.setattr(process_watch, "time", clock)
+    failed = []
 
-    def look(seconds, collective_failed=False, **signs):
+    def look(seconds, collective_failed=False, failure="", **places):
         clock.seconds = seconds
         if collective_failed:
-            watch._failed_at, watch._patience = seconds, process_watch.PATIENCE_AFTER_FAILURE
-        for name, place in signs.items():
-            sign = {"number": seconds, "place": place, "failure": None, "ended": place == "end"}
-            store.write(f"/{name.removeprefix('process_')}", json.dumps(sign))
-        return watch._look(store, others)
+            failed.append(seconds)
+        for name, place in places.items():
+            sign = {"place": place, "failure": failure, "ended": place == "end", "time": seconds}
+            store[int(name.removeprefix("process_"))] = json.dumps(sign)
+        signs.read(store)
+        return signs.find_lost(failed[0] if failed else None)
 
     return look
 
@@ -52,16 +51,36 @@ def test_a_process_that_is_late_is_not_taken_for_the_lost_one(look):
     # Process 2 is killed, and a collective fails. Process 1 reads its files.
     assert look(2, collective_failed=True) is None
     assert look(5) is None
-    assert "Process 2 has given no sign of life for 6 s" in look(7)
+    assert "Process 2 of 3 was lost in the start of fit; the others stop" in look(7)
 
 
-def test_all_processes_that_never_come_are_named(look):
+def test_a_process_that_never_comes_is_named(look):
     assert look(1) is None
     assert look(60, collective_failed=True) is None
-    assert "Processes 1, 2 have not come to `fit`" in look(69)
+    assert look(68) is None
+    assert "Process 1 of 3 was lost in the code before fit" in look(69)
 
 
 def test_a_process_that_has_left_is_not_the_lost_one(look):
-    assert look(1, process_1="batch 3 of epoch 1", process_2="batch 3 of epoch 1") is None
+    assert look(1, process_1="step 3 of fit", process_2="step 3 of fit") is None
     assert look(2, process_1="end") is None
-    assert "Process 2 has given no sign of life" in look(70)
+    assert look(61) is None
+    assert "Process 2 of 3 was lost in step 3 of fit" in look(70)
+
+
+def test_a_process_that_fails_is_named_at_once(look):
+    assert look(1, process_1="step 3 of fit", process_2="step 3 of fit") is None
+    failed = look(2, process_2="step 4 of fit", failure="OSError: The disk is gone.")
+    assert "Process 2 of 3 was lost in step 4 of fit; the others stop. OSError: The disk" in failed
+
+
+def test_the_place_counts_steps(monkeypatch):
+    watch = ProcessWatch("fit")
+    for batch in (0, 1, 0):
+        watch.on_train_batch_begin(batch)
+    assert watch._place == "step 3 of fit"
+    watch.on_test_batch_begin(0)
+    assert watch._place == "the validation after step 3 of fit"
+    watch = ProcessWatch("evaluate")
+    watch.on_test_batch_begin(0)
+    assert watch._place == "step 1 of evaluate"

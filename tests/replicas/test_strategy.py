@@ -1,14 +1,10 @@
 """Two devices of a `MirroredStrategy` under TensorFlow train as one."""
 
-import os
-
 import pytest
 from replicas.cases import CASES, check_same, run_case
 from replicas.worker_processes import read_results, start_processes
 
-pytestmark = pytest.mark.skipif(
-    os.environ["KERAS_BACKEND"] != "tensorflow", reason="strategies are those of TensorFlow"
-)
+pytestmark = pytest.mark.backend("tensorflow")
 
 #: The case of `make test`. TensorFlow compiles each twice, once for two devices.
 CHOSEN = ("pretraining",)

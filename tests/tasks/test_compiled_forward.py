@@ -6,21 +6,15 @@ import pytest
 from peer_weights import to_numpy
 from small_tasks import TASKS, make_task
 
-if keras.config.backend() != "torch":
-    pytest.skip("PyTorch's compiler.", allow_module_level=True)
+torch = pytest.importorskip("torch")
 
-import torch
+pytestmark = pytest.mark.backend("torch")
 
 SOME = ("texts", "words")
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.long("combinations")] * (name != "texts"))
-        for name in TASKS
-    ],
-)
+@pytest.mark.long("combinations")
+@pytest.mark.parametrize("name", TASKS)
 def test_a_forward_pass_is_one_graph(name):
     """`fullgraph` makes each graph break an error."""
     task, _ = make_task(name, "SegmentPacker")
@@ -68,3 +62,14 @@ def test_the_same_predictions(name):
         task.set_weights(
             [w + 0.1 * np.sin(np.arange(w.size)).reshape(w.shape) for w in task.get_weights()]
         )
+
+
+def test_without_the_compiler(monkeypatch):
+    """The function that is compiled answers as Keras does, and keeps no graph for gradients."""
+    monkeypatch.setattr(torch, "compile", lambda **_: lambda function: function)
+    task, (x, _) = make_task("texts", "SegmentPacker", dropout=0.5)
+    wanted = task.predict(x, verbose=0)
+    task.compile(jit_compile=True)
+    np.testing.assert_allclose(task.predict(x, verbose=0), wanted, atol=1e-6)
+    packed = task.preprocess((x,))
+    assert not task.make_predict_function()([(packed,)]).requires_grad

@@ -10,6 +10,8 @@ from small_texts import ONE_LAYER, VOCABULARY
 from keras_bert_suite import BertBackbone, SegmentPacker, TextClassifier, WordPieceTokenizer
 from keras_bert_suite.tasks.base.held_weights import hold_weights
 
+pytestmark = pytest.mark.backend("jax")
+
 TEXTS = ["good film", "bad film"]
 
 

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from peer_weights import randomize, to_numpy
 from small_tasks import TASKS, make_task, predicted_columns
-from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -32,7 +31,22 @@ def compute_outputs(model, columns):
     return keras.tree.map_structure(to_numpy, model.predict_on_batch(x))
 
 
-@pytest.mark.parametrize("task", everywhere_for(TASKS, "texts", "spans", "targets", "pretraining"))
+#: Heads on rows, on tokens and with the embeddings, and a decoder. The others are long.
+SOME = ("spans", "targets", "pretraining")
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        pytest.param("texts", marks=pytest.mark.every_backend),
+        *SOME,
+        *(
+            pytest.param(task, marks=pytest.mark.long("combinations"))
+            for task in TASKS
+            if task not in ("texts", *SOME)
+        ),
+    ],
+)
 def test_every_task(task, tmp_path):
     model, columns = make_task(task, "SegmentPacker", **SIZES)
     randomize(model)
@@ -59,6 +73,8 @@ def test_every_task(task, tmp_path):
     )
 
 
+@pytest.mark.long("serving")
+@pytest.mark.backend("tensorflow")
 def test_presets_and_exports(tmp_path):
     pytest.importorskip("tensorflow_text")
     import tensorflow as tf

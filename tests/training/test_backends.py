@@ -11,6 +11,8 @@ from small_pretraining import STEPS, StepLog, all_arrays, build_pretrainer, fit,
 from keras_bert_suite import TrainingCheckpoint
 
 
+@pytest.mark.long("faults")
+@pytest.mark.every_backend
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
 def test_killed_under_another(tmp_path):
     other = "jax" if keras.config.backend() == "torch" else "torch"

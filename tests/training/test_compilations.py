@@ -14,14 +14,17 @@ from small_tasks import (
     predict,
     predicted_columns,
 )
-from tables import everywhere_for
 
 from keras_bert_suite.layers import BertEmbeddings
 
-pytestmark = pytest.mark.skipif(
-    keras.config.backend() != "jax", reason="other backends do not compile each length"
-)
+pytestmark = pytest.mark.backend("jax")
 EVENT = "/jax/core/compile/backend_compile_duration"
+
+
+def choose(tasks, chosen):
+    """The other tasks are of `make test-long`."""
+    long = pytest.mark.long("combinations")
+    return [pytest.param(task, marks=() if task == chosen else long) for task in tasks]
 
 
 @pytest.fixture
@@ -48,7 +51,7 @@ def pad_tokens(array, name, length):
     return np.pad(array, ((0, 0), (0, length - LENGTH)), constant_values=value)
 
 
-@pytest.mark.parametrize("task", everywhere_for(["texts", "words", "pretraining"], "words"))
+@pytest.mark.parametrize("task", choose(["texts", "words", "pretraining"], "words"))
 def test_a_step_is_compiled_once_for_each_length(compiled, task):
     model, (x, y, *weights) = make_task(task, "none")
     compile_model(model)
@@ -66,7 +69,7 @@ def test_a_step_is_compiled_once_for_each_length(compiled, task):
     assert sum("train_step" in name for name in compiled) == len(lengths)
 
 
-@pytest.mark.parametrize("task", everywhere_for(["texts", "masks"], "masks"))
+@pytest.mark.parametrize("task", choose(["texts", "masks"], "masks"))
 def test_texts_are_predicted_by_compiled_code_alone(task, monkeypatch):
     """Keras would call the model itself, too, if a layer of the task were not built."""
     import jax

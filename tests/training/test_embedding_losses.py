@@ -1,4 +1,3 @@
-import keras
 import numpy as np
 import pytest
 from peer_weights import to_numpy
@@ -50,9 +49,28 @@ def test_losses_are_those_of_sentence_transformers(loss, y, num_texts, build):
     columns = [torch.tensor(vectors[:, i]) for i in range(num_texts)]
     wanted = build(losses).compute_loss_from_embeddings(columns, torch.tensor(SCORES))
     assert measure(loss, y, vectors) == pytest.approx(float(wanted), rel=1e-5)
-    copy = keras.losses.deserialize(keras.losses.serialize(loss))
-    assert type(copy) is type(loss) and copy.get_config() == loss.get_config()
-    assert measure(copy, y, vectors) == measure(loss, y, vectors)
+
+
+def test_losses_are_those_of_the_papers():
+    """Transcribed, so that they are also seen where sentence-transformers is not installed."""
+    unit = VECTORS / np.linalg.norm(VECTORS, axis=-1, keepdims=True)
+    anchors, positives, negatives = unit[:, 0], unit[:, 1], unit[:, 2]
+    cosines, far = (anchors * positives).sum(-1), (anchors * negatives).sum(-1)
+    logits = anchors @ np.concatenate([positives, negatives]).T / 0.1
+    wanted = (np.log(np.exp(logits).sum(1)) - np.diag(logits)).mean()
+    assert measure(InBatchNegatives(0.1), NUMBERS, VECTORS) == pytest.approx(wanted, rel=1e-5)
+    wanted = ((cosines - SCORES) ** 2).mean()
+    pairs = VECTORS[:, :2]
+    assert measure(CosineRegression(), SCORES, pairs) == pytest.approx(wanted, rel=1e-5)
+    terms = np.exp(20 * (cosines[None, :] - cosines[:, None]))
+    wanted = np.log(1 + terms[SCORES[:, None] > SCORES[None, :]].sum())
+    assert measure(CoSENT(), SCORES, pairs) == pytest.approx(wanted, rel=1e-5)
+    wanted = np.maximum(far - cosines + 0.5, 0).mean()
+    assert measure(Triplet(0.5), NUMBERS, VECTORS) == pytest.approx(wanted, rel=1e-5)
+    near, far = (np.linalg.norm(VECTORS[:, 0] - VECTORS[:, i], axis=-1) for i in (1, 2))
+    wanted = np.maximum(near - far + 2.0, 0).mean()
+    found = measure(Triplet(2.0, distance="euclidean"), NUMBERS, VECTORS)
+    assert found == pytest.approx(wanted, rel=1e-5)
 
 
 def test_equal_texts_are_no_negatives():
@@ -60,10 +78,10 @@ def test_equal_texts_are_no_negatives():
     numbers = NUMBERS[:, :2].copy()
     numbers[2, 1], numbers[3, 1] = numbers[0, 1], numbers[1, 0]
     unit = VECTORS[:, :2] / np.linalg.norm(VECTORS[:, :2], axis=-1, keepdims=True)
-    logits = unit[:, 0] @ unit[:, 1].T / 0.05
+    logits = unit[:, 0] @ unit[:, 1].T  # So small that each of them counts.
     logits[0, 2] = logits[2, 0] = logits[1, 3] = -np.inf
     wanted = np.log(np.exp(logits).sum(axis=1)) - np.diag(logits)
-    got = to_numpy(InBatchNegatives().call(numbers, VECTORS[:, :2]))
+    got = to_numpy(InBatchNegatives(1.0).call(numbers, VECTORS[:, :2]))
     np.testing.assert_allclose(got, wanted, rtol=1e-5)
 
 

@@ -6,9 +6,7 @@ import pytest
 
 from keras_bert_suite.training import sum_before_clipping
 
-pytestmark = pytest.mark.skipif(
-    keras.config.backend() != "tensorflow", reason="TensorFlow alone has gradients in parts"
-)
+pytestmark = pytest.mark.backend("tensorflow")
 
 
 @pytest.mark.parametrize("arguments", [{"global_clipnorm": 0.1}, {"clipnorm": 0.1}, {}])

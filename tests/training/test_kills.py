@@ -16,6 +16,8 @@ STEPS, EVERY = 40 * STEPS_PER_EPOCH, 3
 KILLS = {"torch": (25, 0.6), "jax": (4, 1.0), "tensorflow": (4, 1.5)}
 
 
+@pytest.mark.long("faults")
+@pytest.mark.every_backend
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 def test_kills(tmp_path):
     num_kills, seconds = KILLS[keras.config.backend()]

@@ -3,7 +3,14 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_bert_suite.training import FiniteMean, MaskedLMAccuracy, TokenAccuracy
+from keras_bert_suite.training import (
+    FiniteMean,
+    LabelSetF1,
+    MaskedLMAccuracy,
+    ReplacedTokenAccuracy,
+    ReplacedTokenRecall,
+    TokenAccuracy,
+)
 from keras_bert_suite.training.metrics import is_top_scorer
 
 RNG = np.random.default_rng(0)
@@ -12,6 +19,7 @@ SCORES = RNG.normal(size=(4, 5, 3)).astype("float32")
 WEIGHTS = RNG.integers(0, 2, (4, 5)).astype("float32")
 
 
+@pytest.mark.every_backend
 def test_it_is_keras_accuracy():
     ours, theirs = MaskedLMAccuracy(), keras.metrics.SparseCategoricalAccuracy()
     for metric in (ours, theirs):
@@ -21,6 +29,7 @@ def test_it_is_keras_accuracy():
     np.testing.assert_allclose(float(ours.result()), float(theirs.result()), rtol=1e-6)
 
 
+@pytest.mark.every_backend
 def test_of_equal_scores_the_first_is_the_guess():
     """As NumPy's argmax; the scores are few, so that most rows have several highest."""
     scores = RNG.integers(0, 2, (6, 40, 3)).astype("float32")
@@ -36,6 +45,7 @@ def test_a_collapsed_model_guesses_one_token():
     assert float(metric.result()) == pytest.approx(0.01)
 
 
+@pytest.mark.every_backend
 def test_no_guess_is_right_where_nothing_is_a_number():
     metric = MaskedLMAccuracy()
     metric.update_state(LABELS, np.full_like(SCORES, np.nan))
@@ -43,11 +53,6 @@ def test_no_guess_is_right_where_nothing_is_a_number():
     one_is_none[..., 1] = np.nan
     metric.update_state(LABELS, one_is_none)
     assert float(metric.result()) == 0
-
-
-def test_config_round_trip():
-    twin = keras.metrics.deserialize(keras.metrics.serialize(MaskedLMAccuracy(name="x")))
-    assert isinstance(twin, MaskedLMAccuracy) and twin.name == "x"
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -82,3 +87,27 @@ def test_tokens_of_long_batches_count_as_much():
         weights = np.array([[1, 1, *[0] * (length - 2)]], "float32")
         metric.update_state(labels, scores, weights)
     assert float(metric.result()) == 0.5
+
+
+def test_replaced_tokens_are_found():
+    replaced, logits = LABELS > 1, SCORES[..., 0]
+    assert WEIGHTS[replaced].any() and WEIGHTS[~replaced].any()
+    for metric, counted in (
+        (ReplacedTokenAccuracy(), WEIGHTS),
+        (ReplacedTokenRecall(), WEIGHTS * replaced),
+    ):
+        metric.update_state(replaced.astype("int32"), logits, WEIGHTS)
+        wanted = (((logits > 0) == replaced) * counted).sum() / counted.sum()
+        assert float(metric.result()) == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.parametrize("average", ["micro", "macro"])
+def test_the_f1_of_sets_of_labels(average):
+    """Against scikit-learn's. A probability above 0.6 has a logit above log(1.5)."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    labels, logits = RNG.integers(0, 2, (9, 3)), RNG.normal(size=(9, 3)).astype("float32")
+    wanted = metrics.f1_score(labels, logits > np.log(1.5), average=average)
+    assert wanted != metrics.f1_score(labels, logits > 0, average=average)
+    metric = LabelSetF1(average, threshold=0.6)
+    metric.update_state(labels, logits)
+    assert float(metric.result()) == pytest.approx(wanted, rel=1e-5)

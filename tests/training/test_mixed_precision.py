@@ -14,7 +14,6 @@ from small_pretraining import (
     fit,
     interrupt,
 )
-from tables import everywhere_for
 
 from keras_bert_suite import TrainingCheckpoint
 
@@ -27,14 +26,15 @@ def loss_scale(task):
 
 @pytest.mark.parametrize(
     ("dtype", "optimizer"),
-    everywhere_for(
-        [
-            ("mixed_float16", {}),
-            ("mixed_bfloat16", {}),
-            ("mixed_float16", {"momentum_dtype": "bfloat16", "use_ema": True}),
-        ],
-        ("mixed_float16", {"momentum_dtype": "bfloat16", "use_ema": True}),
-    ),
+    [
+        pytest.param("mixed_float16", {}, marks=pytest.mark.long("faults")),
+        pytest.param("mixed_bfloat16", {}, marks=pytest.mark.long("faults")),
+        pytest.param(
+            "mixed_float16",
+            {"momentum_dtype": "bfloat16", "use_ema": True},
+            marks=pytest.mark.every_backend,
+        ),
+    ],
 )
 def test_resumed_is_uninterrupted(tmp_path, dtype, optimizer):
     """A bad batch before the interruption halves the loss scale, one after it once more."""

@@ -91,6 +91,7 @@ def test_callbacks_take_over_a_schedule_of_open_length(model):
     assert fit(model, 1, epochs=3, callbacks=[plateau]) == decays_by([PEAK, PEAK, PEAK / 10])
 
 
+@pytest.mark.every_backend
 def test_a_compiled_step_sees_another_length(model):
     """It is not compiled anew. JAX would take the old step from its cache as long as it is held."""
     optimizer = AdamW(LinearWarmupDecay(PEAK, warmup_steps=0), weight_decay=1.0)

@@ -78,6 +78,7 @@ def test_within_an_epoch(directory, uninterrupted):
     assert read_log(directory) == logs
 
 
+@pytest.mark.long("faults")
 def test_in_a_validation(directory, uninterrupted):
     validations = Validations(STEPS_PER_EPOCH + 2, terminate)
     _, checkpoint = train(directory, validations)

@@ -8,7 +8,7 @@ import keras_bert_suite as kbs
 
 pytestmark = [
     pytest.mark.long("faults"),
-    pytest.mark.skipif(keras.config.backend() != "torch", reason="PyTorch's compiler"),
+    pytest.mark.backend("torch"),
 ]
 
 #: Large enough for the products of oneDNN, where they are the faster ones.

@@ -7,7 +7,6 @@ import grain
 import keras
 
 from keras_bert_suite.data.input_dataset import (
-    choose_batches,
     compare_dataset,
     evaluation_batches,
     is_dataset,
@@ -16,7 +15,6 @@ from keras_bert_suite.data.input_dataset import (
     preprocess_batches,
     replica_batches,
     training_batches,
-    unpack_batch,
 )
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.replicas import Group, find_group, find_groups, take_share
@@ -108,20 +106,18 @@ class BatchSource:
             self.fixed_labels,
         )
 
-    def batches_ahead(self, total=None, first=0):
-        """The batches of a `fit`, readable by index; None if the data cannot be read by index.
-
-        Args: as for `preprocess_batches`.
-
-        Returns:
-            `grain.MapDataset`, or None.
-        """
-        if not isinstance(self.dataset, grain.MapDataset):
-            return None
-        batches = choose_batches(self.dataset, total, first)
-        if total is not None and first < total:
-            batches = batches[: total - first]
-        return batches.map(lambda batch: self.prepare(*unpack_batch(batch))[0])
+    @classmethod
+    def shared(cls, task, dataset, preprocess, in_graph=True, lay_out=None):
+        """The batches of a `fit` or `evaluate`, which all replicas share."""
+        return cls(
+            dataset,
+            preprocess,
+            lay_out,
+            find_groups(),
+            in_graph,
+            task.has_fixed_labels,
+            is_joint=True,
+        )
 
 
 def training_source(
@@ -142,29 +138,14 @@ def training_source(
     if not isinstance(data, Rows):
         preprocess = weighted(task, task.preprocess_training_samples, class_weight)
         in_graph = task.preprocesses_in_graphs and not sequence_packing
-        return BatchSource(
-            data,
-            preprocess,
-            lay_out,
-            find_groups(),
-            in_graph,
-            task.has_fixed_labels,
-            is_joint=True,
-        )
+        return BatchSource.shared(task, data, preprocess, in_graph, lay_out)
     preprocess = weighted(task, task.preprocess_training, class_weight, given=data.weights)
     windows = task.cut_windows(data)
     # Packed rows have no padding, so any rows may share a batch.
     by_length = shuffle and not sequence_packing
     lengths = measure_rows(task.preprocessor, windows) if by_length else None
     batches = training_batches(windows, choose_size(batch_size), shuffle, seed, lengths)
-    return BatchSource(
-        batches,
-        preprocess,
-        lay_out,
-        find_groups(),
-        fixed_labels=task.has_fixed_labels,
-        is_joint=True,
-    )
+    return BatchSource.shared(task, batches, preprocess, lay_out=lay_out)
 
 
 def evaluation_source(task, data, batch_size=None, by_length=True):
@@ -178,29 +159,12 @@ def evaluation_source(task, data, batch_size=None, by_length=True):
         `BatchSource`.
     """
     if not isinstance(data, Rows):
-        return BatchSource(
-            data,
-            task.preprocess_training_samples,
-            groups=find_groups(),
-            in_graph=task.preprocesses_in_graphs,
-            fixed_labels=task.has_fixed_labels,
-            is_joint=True,
-        )
+        preprocess = task.preprocess_training_samples
+        return BatchSource.shared(task, data, preprocess, task.preprocesses_in_graphs)
     windows = task.cut_windows(data)
     lengths = measure_rows(task.preprocessor, windows) if by_length else None
     batches, _ = evaluation_batches(windows, choose_size(batch_size), lengths)
-    return BatchSource(
-        batches,
-        task.preprocess_training,
-        groups=find_groups(),
-        fixed_labels=task.has_fixed_labels,
-        is_joint=True,
-    )
-
-
-def held_out_source(task, data, batch_size):
-    """The batches on which a `fit` validates; None if `data`, as `hold_out` returns it, is None."""
-    return None if data is None else evaluation_source(task, data, batch_size)
+    return BatchSource.shared(task, batches, task.preprocess_training)
 
 
 def choose_size(batch_size):
@@ -270,14 +234,7 @@ def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=Fal
             f"{type(task).__name__} needs a label for each row, got {len(rows)} rows and no "
             "labels. Pass the labels as `y`."
         )
-    # Labels come first: a wrong label is then an error before the task stores the column names.
-    labels = None if rows.labels is None else task.encode_labels(rows.labels)
-    if isinstance(rows.inputs, dict):
-        check_packed(rows.inputs, task.backbone)
-        inputs = rows.inputs
-    else:
-        inputs = task.arrange_columns(rows.inputs, rows.input_names, labelled)
-    return Rows(inputs, labels, rows.weights)
+    return _encode_rows(task, rows, labelled)
 
 
 def read_samples(task, x, y=None, sample_weight=None):
@@ -287,11 +244,18 @@ def read_samples(task, x, y=None, sample_weight=None):
         `Rows` with encoded labels.
     """
     rows = task.read_batch(x, y, sample_weight)
+    return _encode_rows(task, rows, rows.labels is not None)
+
+
+def _encode_rows(task, rows, labelled):
+    """`Rows` with encoded labels, and with inputs that fit the task."""
+    # Labels come first: a wrong label is then an error before the task stores the column names.
     labels = None if rows.labels is None else task.encode_labels(rows.labels)
     if isinstance(rows.inputs, dict):
         check_packed(rows.inputs, task.backbone)
-        return Rows(rows.inputs, labels, rows.weights)
-    inputs = task.arrange_columns(rows.inputs, rows.input_names, labels is not None)
+        inputs = rows.inputs
+    else:
+        inputs = task.arrange_columns(rows.inputs, rows.input_names, labelled)
     return Rows(inputs, labels, rows.weights)
 
 

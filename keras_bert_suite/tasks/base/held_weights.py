@@ -9,7 +9,6 @@ import keras
 
 #: For each backbone a lock. Tasks with one backbone share its weights, and so its lock.
 _LOCKS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-_MAKING = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -26,16 +25,13 @@ def hold_weights(task: keras.Model) -> Iterator[None]:
     if keras.config.backend() != "jax":
         yield
         return
-    with _find_lock(task.backbone):
-        # A callback may be in the block already, or in a `fit`.
-        task.jax_state_sync()
-        task._jax_state = None
-        held = [(variable, variable.value) for variable in _list_variables(task)]
+    with _LOCKS.setdefault(task.backbone, threading.RLock()):
+        _put_back(task)  # A callback may be in the block already, or in a `fit`.
+        held = [(v, v.value) for v in (*task.variables, *task.metrics_variables)]
         try:
             yield
         except BaseException:
-            task.jax_state_sync()
-            task._jax_state = None
+            _put_back(task)
             # Of a first step that failed, Keras has no state. The compiled step deletes arrays that
             # it has taken over.
             for variable, value in held:
@@ -44,10 +40,6 @@ def hold_weights(task: keras.Model) -> Iterator[None]:
             raise
 
 
-def _find_lock(backbone):
-    with _MAKING:
-        return _LOCKS.setdefault(backbone, threading.RLock())
-
-
-def _list_variables(task):
-    return [*task.trainable_variables, *task.non_trainable_variables, *task.metrics_variables]
+def _put_back(task):
+    task.jax_state_sync()
+    task._jax_state = None

@@ -1,6 +1,5 @@
 """Checks that the parts of a task fit each other, and that texts fit the task."""
 
-import keras
 import numpy as np
 
 from keras_bert_suite.data.input_dataset import is_dataset
@@ -82,25 +81,6 @@ def check_pairs(backbone):
             "the backbone of a Seq2Seq, so its first token is the same for every second text. "
             "Build the task on keras_bert_suite.change_pattern(backbone, 'bidirectional')."
         )
-
-
-def check_layer_names(task):
-    """Checks that the layers of a task have different names.
-
-    Raises:
-        ValueError: if a layer of the user has the name of another layer.
-    """
-    layers = {}
-    for layer in vars(task).values():
-        if not isinstance(layer, keras.layers.Layer) or layer is task.preprocessor:
-            continue
-        other = layers.setdefault(layer.name, layer)
-        if other is not layer:
-            raise ValueError(
-                f"Two layers of the {type(task).__name__} have the name {layer.name!r}, of the "
-                f"classes {type(other).__name__} and {type(layer).__name__}. Give the layer that "
-                "you pass another `name`, or none."
-            )
 
 
 def check_segments(num_segments, backbone, input_names):

@@ -1,5 +1,6 @@
 """Predicts rows or a dataset: computes outputs batch by batch, joins them and decodes them."""
 
+import contextlib
 import itertools
 
 import keras
@@ -21,7 +22,6 @@ from keras_bert_suite.tasks.base.batch_sources import (
     read_data,
     read_samples,
 )
-from keras_bert_suite.tasks.base.half_precision import warn_if_emulated
 from keras_bert_suite.tasks.base.held_weights import hold_weights
 from keras_bert_suite.tasks.base.joint_start import check_shared
 from keras_bert_suite.tasks.base.text_packing import measure_rows
@@ -51,17 +51,12 @@ def predict(task, x, batch_size, steps, decode, condense=None, *, verbose="auto"
         ValueError: in all processes of JAX, if they have different models, arguments or data.
         LostProcessError: see `ProcessWatch`.
     """
-    warn_if_emulated(task, trains=False)
-    arguments = (task, x, batch_size, steps, decode, condense)
-    if not has_joint_variables():  # Each process of PyTorch predicts by itself.
-        return _predict(*arguments, verbose=verbose, callbacks=callbacks)
-    with ProcessWatch("predict").watch(callbacks) as callbacks:
+    watch = contextlib.nullcontext(callbacks)
+    if has_joint_variables():  # Each process of PyTorch predicts by itself.
+        watch = ProcessWatch("predict").watch(callbacks)
         verbose = verbose if find_group().leads else 0
-        return _predict(*arguments, verbose=verbose, callbacks=callbacks)
-
-
-def _predict(task, x, batch_size, steps, decode, condense, **kwargs):
-    with hold_weights(task):
+    with watch as callbacks, hold_weights(task):
+        kwargs = {"verbose": verbose, "callbacks": callbacks}
         if is_dataset(x):
             check_dataset(task, x, batch_size=batch_size)
             return _predict_dataset(task, x, steps, decode, condense, **kwargs)
@@ -128,7 +123,6 @@ def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
     for number, outputs in enumerate(_run_batches(task, batches, steps, **kwargs)):
         outputs = condense(outputs, read[number]) if condense else outputs
         answers.append(decode(outputs, read[number]))
-        _check_sizes(answers[0], answers[-1])
     if not answers:  # No batch has a row, or a callback has stopped the prediction.
         return _decode_nothing(task, read_data(task, []), decode)
     if isinstance(answers[0], list):
@@ -139,24 +133,7 @@ def _predict_dataset(task, dataset, steps, decode, condense, **kwargs):
 def _check_shared(task, source, steps):
     """Compares the processes of JAX, which predict together."""
     if has_joint_variables():
-        check_shared("predict", task, source, steps)
-
-
-def _check_sizes(first, other):
-    """Checks that the answers to two batches of packed arrays can be one array.
-
-    Raises:
-        ValueError: if they differ in more than the number of rows.
-    """
-    if isinstance(first, list):  # Answers to texts.
-        return
-    for a, b in zip(keras.tree.flatten(first), keras.tree.flatten(other), strict=True):
-        if a.shape[1:] != b.shape[1:]:
-            raise ValueError(
-                f"The outputs for a row of packed arrays have the shape {a.shape[1:]} in the first "
-                f"batch and {b.shape[1:]} in a later one, so they cannot be one array. Pad all "
-                "batches to one length, or call `predict_on_batch` for each."
-            )
+        check_shared(task, {"data": source}, steps=steps)
 
 
 def _run_batches(task, batches, steps, verbose="auto", callbacks=None):

@@ -20,31 +20,27 @@ from keras_bert_suite.replicas.process_watch import ProcessWatch
 from keras_bert_suite.tasks.base.batch_sources import (
     choose_size,
     evaluation_source,
-    held_out_source,
     hold_out,
     read_data,
     training_source,
     weighted,
 )
 from keras_bert_suite.tasks.base.compiled_forward import compile_forward
-from keras_bert_suite.tasks.base.half_precision import warn_if_emulated
 from keras_bert_suite.tasks.base.held_weights import hold_weights
-from keras_bert_suite.tasks.base.input_checks import check_layer_names, check_preprocessor
+from keras_bert_suite.tasks.base.input_checks import check_preprocessor
 from keras_bert_suite.tasks.base.joint_start import (
-    check_data,
     check_shared,
-    check_strategy,
+    check_shares,
     copy_weights,
     share_batch,
     start_jointly,
 )
 from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.base.preset_task import PresetTask
-from keras_bert_suite.tasks.base.resuming import find_progress
 from keras_bert_suite.tasks.base.sequence_packing import check_can_pack_sequences
 from keras_bert_suite.tasks.base.shared_steps import SharedSteps
 from keras_bert_suite.tasks.base.task_hooks import TaskHooks
-from keras_bert_suite.tasks.base.training_run import TrainingRun, validate
+from keras_bert_suite.tasks.base.training_run import TrainingRun, find_progress, validate
 from keras_bert_suite.training import (
     find_training_checkpoint,
     forget_metrics,
@@ -70,10 +66,6 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
 
     #: Whether `train_on_batch` has given all processes the weights of the first.
     _has_common_weights = False
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        check_layer_names(self)
-        super().__init__(*args, **kwargs)
 
     @property
     def preprocessor(self) -> Any:
@@ -183,10 +175,8 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
         """
         if not self.compiled:
             raise ValueError("`fit` needs a loss and an optimizer: call `compile` first.")
-        warn_if_emulated(self, trains=True)
         if sequence_packing:
             check_can_pack_sequences(self)
-        check_strategy(self.optimizer)
         with ProcessWatch("fit").watch(callbacks) as callbacks:
             checkpoint, callbacks = find_training_checkpoint(callbacks)
             progress = find_progress(self.optimizer, checkpoint)
@@ -194,12 +184,14 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
             data, held_out = hold_out(
                 self, data, validation_data, validation_split, validation_batch_size
             )
-            check_data(data, choose_size(batch_size), shuffle)
-            run = TrainingRun.plan(
+            check_shares(self.optimizer, data, choose_size(batch_size))
+            run = TrainingRun(
                 training_source(
                     self, data, batch_size, shuffle, progress.seed, class_weight, sequence_packing
                 ),
-                held_out_source(self, held_out, validation_batch_size or batch_size),
+                None
+                if held_out is None
+                else evaluation_source(self, held_out, validation_batch_size or batch_size),
                 progress=progress,
                 epochs=epochs,
                 initial_epoch=initial_epoch,
@@ -239,7 +231,7 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
             data = read_data(self, x, y, sample_weight, batch_size, labelled=True)
             source = evaluation_source(self, data, batch_size, by_length=steps is None)
             steps = steps or source.num_batches
-            check_shared("evaluate", self, source, steps)
+            check_shared(self, {"data": source}, steps=steps)
             with hold_weights(self):
                 return keras.Model.evaluate(
                     self,

@@ -2,7 +2,6 @@
 
 import os
 import warnings
-from collections.abc import Iterator
 from typing import Any, Self
 
 import keras
@@ -20,11 +19,7 @@ from keras_bert_suite.training.bert_optimizer import BertOptimizer
 
 
 class SavedTask(SealedPreset):
-    """A task whose files also say which layers are frozen. Keras and KerasHub do not save this.
-
-    Saving warns about classes that are not registered with Keras, because loading would fail to
-    find them.
-    """
+    """A task whose files also say which layers are frozen. Keras and KerasHub do not save this."""
 
     #: None until `compile` sets it. Keras gives a task without `compile` no attribute.
     optimizer: Any = None
@@ -37,13 +32,7 @@ class SavedTask(SealedPreset):
                 "has no place for a tokenizer. Save to a name that ends in .keras, or with "
                 "`save_to_preset`."
             )
-        _warn_of_unregistered(self)
         super().save(filepath, *args, **kwargs)
-
-    def save_to_preset(self, preset_dir: PathLike, *args: Any, **kwargs: Any) -> None:
-        """Saves the task as a preset; see `keras_hub.models.Task.save_to_preset`."""
-        _warn_of_unregistered(self)
-        super().save_to_preset(preset_dir, *args, **kwargs)
 
     def quantize(self, mode: str | None = None, config: Any = None) -> None:
         """Converts the matrices of the encoder to 8-bit integers, a quarter of their size.
@@ -151,35 +140,3 @@ def _check_not_quantized(backbone):
             f"The matrices of {backbone.name!r} are 8-bit integers already. Use the task as it is, "
             "or quantize a task that was saved before `quantize`."
         )
-
-
-def _warn_of_unregistered(task):
-    """Warns of the classes in the configuration of a task that Keras will not find."""
-    config = {
-        "module": type(task).__module__,
-        "class_name": type(task).__name__,
-        "registered_name": keras.saving.get_registered_name(type(task)),
-        "config": task.get_config(),
-    }
-    for name in dict.fromkeys(_find_unregistered(config)):
-        warnings.warn(
-            f"The class {name} is saved, but it is not registered with Keras, so loading will not "
-            "find it. Write @keras.saving.register_keras_serializable() above the class, and save "
-            f"again; or load with custom_objects={{{name!r}: {name}}}.",
-            stacklevel=3,
-        )
-
-
-def _find_unregistered(config: Any) -> Iterator[str]:
-    """The names of the classes in a configuration that are neither registered nor Keras' own."""
-    if isinstance(config, (list, tuple)):
-        for value in config:
-            yield from _find_unregistered(value)
-    if not isinstance(config, dict):
-        return
-    yield from _find_unregistered(list(config.values()))
-    package = str(config.get("module")).partition(".")[0]
-    if "class_name" in config and package not in ("None", "builtins", "keras", "keras_hub"):
-        registered_name = config.get("registered_name") or config["class_name"]
-        if keras.saving.get_registered_object(registered_name) is None:
-            yield config["class_name"]

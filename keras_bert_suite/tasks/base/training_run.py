@@ -1,16 +1,38 @@
 """Trains and validates a task batch by batch, once the data of a `fit` are read."""
 
+import contextlib
 import dataclasses
 
 import keras
+import numpy as np
 
 from keras_bert_suite.replicas import find_group
+from keras_bert_suite.replicas.processes import run_on_leader
 from keras_bert_suite.tasks.base.batch_sources import BatchSource
-from keras_bert_suite.tasks.base.resuming import resume_run
-from keras_bert_suite.training import Progress, WholeEpochs, compile_ahead
+from keras_bert_suite.training import Progress, WholeEpochs
 
 
-@dataclasses.dataclass(frozen=True)
+def find_progress(optimizer, checkpoint):
+    """The progress of a run: its newest checkpoint, or its beginning.
+
+    Args:
+        optimizer: the optimizer of the compiled task, or None.
+        checkpoint: `TrainingCheckpoint` or None.
+
+    Returns:
+        `Progress`.
+    """
+    own = Progress(
+        first_step=int(keras.ops.convert_to_numpy(getattr(optimizer, "iterations", 0))),
+        # `keras.utils.set_random_seed` sets this generator.
+        seed=int(np.random.randint(2**31)),
+    )
+    # All processes take the order of rows, and the place in the data, from the first process.
+    progress = run_on_leader(lambda: own)
+    return progress if checkpoint is None else checkpoint.find_progress(progress)
+
+
+@dataclasses.dataclass
 class TrainingRun:
     """The batches of a run, of which earlier starts of the same `fit` may have done some.
 
@@ -19,7 +41,8 @@ class TrainingRun:
         validation: `BatchSource`, or None.
         progress: `Progress`, what is done.
         epochs, initial_epoch: int, as for `RowTask.fit`.
-        steps_per_epoch, validation_steps: int, or None if the data do not know their number.
+        steps_per_epoch, validation_steps: int. None becomes the number of the batches, and stays
+            None if the data do not know it.
     """
 
     training: BatchSource
@@ -30,19 +53,10 @@ class TrainingRun:
     steps_per_epoch: int | None
     validation_steps: int | None
 
-    @classmethod
-    def plan(cls, training, validation, *, steps_per_epoch, validation_steps, **attributes):
-        """Plans a run. A number of steps that is None becomes that of the batches."""
-        if validation is not None:
-            validation_steps = validation_steps or validation.num_batches
-        steps_per_epoch = steps_per_epoch or training.num_batches
-        return cls(
-            training,
-            validation,
-            steps_per_epoch=steps_per_epoch,
-            validation_steps=validation_steps,
-            **attributes,
-        )
+    def __post_init__(self):
+        self.steps_per_epoch = self.steps_per_epoch or self.training.num_batches
+        if self.validation is not None:
+            self.validation_steps = self.validation_steps or self.validation.num_batches
 
     @property
     def total(self):
@@ -60,23 +74,24 @@ class TrainingRun:
         Returns:
             `keras.callbacks.History`.
         """
-        done = self.progress.batches
-        batches = self.training.preprocessed(self.total, done, shuffle)
+        batches = self.training.preprocessed(self.total, self.progress.batches, shuffle)
         verbose = verbose if find_group().leads else 0
-        with (
-            compile_ahead(task, self.training.batches_ahead(self.total, done)),
-            resume_run(
-                task,
+        resuming = contextlib.nullcontext()
+        if checkpoint is not None:
+            callbacks = WholeEpochs(
                 checkpoint,
                 callbacks,
-                self.training.dataset,
-                batches,
-                self.initial_epoch,
+                add_history=True,
+                add_progbar=verbose != 0,
+                model=task,
                 epochs=self.epochs,
                 steps=self.steps_per_epoch,
                 verbose=verbose,
-            ) as callbacks,
-        ):
+            )
+            resuming = checkpoint.resume(
+                task, self.training.dataset, batches, self.steps_per_epoch, self.initial_epoch
+            )
+        with resuming:
             return keras.Model.fit(
                 task,
                 x=batches,

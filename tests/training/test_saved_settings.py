@@ -1,0 +1,197 @@
+"""Losses, metrics, schedules and optimizers behave after saving and loading as before.
+
+Each argument of each class has a value that is not the default, with which the class behaves in
+another way. A class or an argument that is missing in the table fails.
+"""
+
+import inspect
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from peer_weights import to_numpy
+
+import keras_bert_suite.training
+from keras_bert_suite import (
+    AdamW,
+    CoSENT,
+    CosineRegression,
+    InBatchNegatives,
+    Lamb,
+    LinearWarmupDecay,
+    MaskedLMLoss,
+    Triplet,
+    training,
+)
+from keras_bert_suite.training.span_loss import SpanLoss
+
+RNG = np.random.default_rng(0)
+VECTORS = RNG.normal(size=(6, 3, 4)).astype("float32")
+NUMBERS = np.arange(18, dtype="int32").reshape(6, 3)
+SCORES = np.linspace(-1, 1, 6, dtype="float32")
+IDS = RNG.integers(0, 4, (6, 3)).astype("int32")
+LOGITS = RNG.normal(size=(6, 3, 4)).astype("float32")
+FLAGS = RNG.integers(0, 2, (6, 3)).astype("float32")
+WEIGHTS = RNG.random((6, 3), "float32")
+SPANS = np.array([[[0, 1, 0], [-1, -1, -1]], [[1, 1, 1], [0, 2, 0]]], "int32")
+
+
+def see_loss(*columns):
+    """function(loss) -> its value for labels, outputs and weights."""
+    return lambda loss: (to_numpy(loss(*columns)), loss.name)
+
+
+def see_metric(*columns):
+    """function(metric) -> its result after two batches, and the dtype in which it counts."""
+
+    def see(metric):
+        for _ in range(2):
+            metric.update_state(*columns)
+        dtypes = [v.dtype for v in metric.variables]
+        return to_numpy(metric.result()).astype("float64"), metric.name, dtypes
+
+    return see
+
+
+def see_schedule(schedule):
+    if schedule.total_steps is None:
+        schedule.span(2, 23)
+    return np.array([to_numpy(schedule(step)) for step in range(25)]), schedule.name
+
+
+def see_optimizer(optimizer):
+    """The weights and moments after some steps of a kernel and a bias."""
+    layer = keras.layers.Dense(3, name="dense")
+    layer.build((None, 4))
+    rng = np.random.default_rng(1)
+    for variable in layer.variables:
+        variable.assign(rng.normal(size=variable.shape))
+    for _ in range(4):
+        gradients = [rng.normal(size=v.shape).astype("float32") for v in layer.variables]
+        optimizer.apply([ops.convert_to_tensor(g) for g in gradients], layer.variables)
+    moments = [v for v in optimizer.variables if v.path.endswith(("momentum", "velocity"))]
+    values = [to_numpy(ops.cast(v, "float32")).ravel() for v in (*layer.variables, *moments)]
+    return np.concatenate(values), optimizer.name, [v.dtype for v in moments]
+
+
+NAMED = {"name": "x"}
+METRIC = {"name": "x", "dtype": "float64"}
+#: The mean is the only reduction of these losses.
+ONE_REDUCTION = {"name": "x", "reduction": "refused"}
+#: Keras saves them for no loss. Ours compute in float32, and the axis is the last.
+UNSAVED = {"axis", "dtype"}
+OPTIMIZER = {
+    "learning_rate": LinearWarmupDecay(0.05, total_steps=9, warmup_steps=2),
+    "weight_decay": 0.3,
+    "beta_1": 0.5,
+    "beta_2": 0.9,
+    "epsilon": 0.1,
+    "global_clipnorm": 0.1,
+    "no_decay": ["kernel"],
+    "no_decay_names": ["kernel"],
+    "rate_multipliers": [("bias", 5.0), ("dense", 2.0)],
+    "gradient_accumulation_steps": 2,
+    "momentum_dtype": "bfloat16",
+    "name": "x",
+}
+RATES = {"learning_rate": 1e-2, "weight_decay": 0.1}
+SOFT = keras.losses.CategoricalCrossentropy(from_logits=True, label_smoothing=0.2)
+BINARY = keras.losses.BinaryCrossentropy(from_logits=True, label_smoothing=0.2)
+FOCAL = keras.losses.BinaryFocalCrossentropy(from_logits=True, gamma=3.0)
+PAIRS = VECTORS[:, :2]
+
+#: class -> (function that sees its behaviour, arguments, values of which each is no default).
+TABLE = {
+    LinearWarmupDecay: (
+        see_schedule,
+        {"peak_learning_rate": 0.1},
+        # A tenth or a quarter of 23 steps is no whole number.
+        {"peak_learning_rate": 0.3, "total_steps": 17, "warmup_steps": 5, "warmup_ratio": 0.25,
+         "name": "x"},
+    ),
+    AdamW: (see_optimizer, RATES, {**OPTIMIZER, "bias_correction": True}),
+    Lamb: (see_optimizer, RATES, {**OPTIMIZER, "bias_correction": False}),
+    InBatchNegatives: (see_loss(NUMBERS, VECTORS), {}, {**NAMED, "temperature": 0.5}),
+    CosineRegression: (see_loss(SCORES, PAIRS), {}, NAMED),
+    CoSENT: (see_loss(SCORES, PAIRS), {}, {**NAMED, "scale": 3.0}),
+    Triplet: (see_loss(NUMBERS, VECTORS), {}, {**NAMED, "margin": 1.5, "distance": "euclidean"}),
+    MaskedLMLoss: (see_loss(IDS, LOGITS, WEIGHTS), {}, ONE_REDUCTION),
+    training.ReplacedTokenLoss: (see_loss(FLAGS, LOGITS[..., 0], WEIGHTS), {}, ONE_REDUCTION),
+    SpanLoss: (
+        see_loss(SPANS, RNG.normal(size=(2, 2, 3, 3)).astype("float32")),
+        {},
+        {**NAMED, "reduction": "sum"},
+    ),
+    training.OneHotLoss: (
+        see_loss(IDS[:, 0], LOGITS[:, 0]),
+        {"loss": keras.losses.CategoricalCrossentropy(from_logits=True)},
+        {"loss": SOFT, "name": "x"},
+    ),
+    training.LabelwiseLoss: (
+        see_loss(FLAGS, LOGITS[..., 0], WEIGHTS),
+        {"loss": BINARY},
+        {"loss": FOCAL, "name": "x"},
+    ),
+    training.ClassCrossentropy: (
+        see_loss(IDS[:, 0], np.abs(LOGITS[:, 0])),
+        {},
+        {**NAMED, "from_logits": True, "ignore_class": 1, "reduction": "sum"},
+    ),
+    training.TokenAccuracy: (see_metric(IDS, LOGITS, WEIGHTS), {}, METRIC),
+    training.ClassAccuracy: (see_metric(IDS[:, 0], LOGITS[:, 0]), {}, METRIC),
+    training.MaskedLMAccuracy: (see_metric(IDS, LOGITS, WEIGHTS), {}, METRIC),
+    training.ReplacedTokenAccuracy: (see_metric(FLAGS, LOGITS[..., 0], WEIGHTS), {}, METRIC),
+    training.ReplacedTokenRecall: (see_metric(FLAGS, LOGITS[..., 0], WEIGHTS), {}, METRIC),
+    training.LabelSetF1: (
+        see_metric(FLAGS, LOGITS[..., 0] / 2 + 0.3),
+        {"average": "micro"},
+        {**METRIC, "average": "macro", "from_logits": False, "threshold": 0.6},
+    ),
+    training.FiniteMean: (see_metric(SCORES, FLAGS[:, 0] + 1), {}, METRIC),
+}  # fmt: skip
+
+
+def list_arguments(cls):
+    """The arguments of the constructor of a class, also those it hands on to our base classes."""
+    ours = [c for c in cls.__mro__ if c.__module__.startswith(keras_bert_suite.__name__)]
+    constructors = [vars(c)["__init__"] for c in ours if "__init__" in vars(c)] or [cls.__init__]
+    kinds = {}
+    for constructor in constructors:
+        kinds |= inspect.signature(constructor).parameters
+        if not any(p.kind is p.VAR_KEYWORD for p in kinds.values()):
+            break
+        kinds = {name: p for name, p in kinds.items() if p.kind is not p.VAR_KEYWORD}
+    return {*kinds} - {"self", "kwargs"}
+
+
+def test_the_table_is_complete():
+    classes = {
+        cls
+        for cls in keras.saving.get_custom_objects().values()
+        if cls.__module__.startswith(training.__name__)
+    }
+    assert classes == set(TABLE)
+    for cls, (_, _, values) in TABLE.items():
+        unsaved = UNSAVED if issubclass(cls, keras.losses.Loss) else set()
+        assert list_arguments(cls) - unsaved == set(values), cls
+
+
+ROWS = [(cls, name) for cls, (_, _, values) in TABLE.items() for name in values]
+
+
+@pytest.mark.parametrize(("cls", "name"), ROWS, ids=lambda x: getattr(x, "__name__", x))
+def test_an_argument_is_saved(cls, name):
+    see, arguments, values = TABLE[cls]
+    if values[name] == "refused":
+        with pytest.raises(ValueError, match="always the mean .*got reduction='sum'. Leave"):
+            cls(**arguments, **{name: "sum"})
+        return
+    plain = cls(**arguments)
+    changed = cls(**{**arguments, name: values[name]})
+    twin = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(changed))
+    assert type(twin) is cls
+    without, wanted, found = see(plain), see(changed), see(twin)
+    np.testing.assert_array_equal(found[0], wanted[0])
+    assert found[1:] == wanted[1:]
+    assert not np.array_equal(without[0], wanted[0]) or without[1:] != wanted[1:]
