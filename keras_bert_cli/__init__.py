@@ -11,7 +11,6 @@ import os
 import sys
 
 from . import (
-    benchmark,
     convert,
     demo,
     embed,
@@ -45,7 +44,6 @@ COMMANDS = {
     "search": search,
     "export": export,
     "convert": convert,
-    "benchmark": benchmark,
 }
 
 

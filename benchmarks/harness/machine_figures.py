@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from .prepare import count_cores
+from keras_bert_cli.prepare import count_cores
 
 #: The vector instructions that matter for products, as Linux names them.
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "asimd", "bf16")
