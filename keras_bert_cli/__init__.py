@@ -12,13 +12,11 @@ import sys
 
 from . import (
     convert,
-    demo,
     embed,
     evaluate,
     export,
     fill_mask,
     finetune,
-    glue,
     predict,
     prepare,
     pretrain,
@@ -31,13 +29,11 @@ from .devices import needs_processes, run_processes
 from .log_noise import hide_log_noise
 
 COMMANDS = {
-    "demo": demo,
     "vocab": vocab,
     "prepare": prepare,
     "pretrain": pretrain,
     "fill-mask": fill_mask,
     "finetune": finetune,
-    "glue": glue,
     "evaluate": evaluate,
     "predict": predict,
     "embed": embed,

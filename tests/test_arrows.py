@@ -13,7 +13,6 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 ALLOWED = {
     "annotations": set(),
     "argument_checks": set(),
-    "length_plot": set(),
     "files": set(),
     "replicas": {"files"},
     "layers": {"replicas"},
@@ -24,7 +23,7 @@ ALLOWED = {
     "tokenizers": {"models", "checkpoints", "files", "argument_checks"},
     "preprocessing": {
         *("tokenizers", "models", "checkpoints"),
-        *("files", "argument_checks", "length_plot"),
+        *("files", "argument_checks"),
     },
     "corpus": {"tokenizers", "files", "argument_checks"},
     "data": {"tokenizers", "replicas"},
