@@ -10,6 +10,11 @@ import importlib.metadata
 import os
 import sys
 
+from .unopened import leave_unopened
+
+leave_unopened()
+
+# ruff: noqa: E402
 from . import (
     convert,
     embed,

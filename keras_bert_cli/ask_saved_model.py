@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from keras_bert_cli.standalone import checksums
+from keras_bert_suite.files import checksums
 
 #: The inputs of a model that was trained on pairs whose columns had no names.
 UNNAMED = ["text_a", "text_b"]

@@ -16,7 +16,6 @@ Example:
 
 from absl import flags
 
-from . import standalone
 from .command_flags import UsageError, define_path
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
@@ -160,4 +159,4 @@ def choose_inputs(values, input_names):
             f"with rows of {len(input_names)} texts, {', '.join(input_names)}. Name as many, or "
             "leave out --inputs."
         )
-    return standalone.input_names.check_signature_names(inputs)
+    return input_names.check_signature_names(inputs)

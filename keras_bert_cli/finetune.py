@@ -51,6 +51,8 @@ from pathlib import Path
 
 from absl import flags
 
+from keras_bert_suite.serving import input_names
+
 from .command_flags import DTYPES, define_path
 from .devices import define_devices_flag, is_leader, use_devices
 from .finetune_folder import claim_folder, drop_folder
@@ -65,7 +67,6 @@ from .model_paths import check_model
 from .outputs import check_output, write_output
 from .run_settings import find_digest, report_stop
 from .saved_tasks import check_version, export_version
-from .standalone import input_names
 from .table_flags import define_table_flags
 
 REQUIRED = ("checkpoint", "train", "output")

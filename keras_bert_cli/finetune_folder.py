@@ -3,6 +3,8 @@
 import contextlib
 import shutil
 
+from keras_bert_suite.files import folder_lock
+
 from .run_settings import (
     FILE_NAME,
     check_settings,
@@ -12,7 +14,6 @@ from .run_settings import (
     remove_empty,
     write_settings,
 )
-from .standalone import folder_lock
 
 
 @contextlib.contextmanager

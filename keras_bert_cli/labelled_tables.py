@@ -3,7 +3,8 @@
 import math
 import warnings
 
-from .standalone import tables
+from keras_bert_suite.data import tables
+
 from .table_flags import read_columns
 
 #: More different labels than this may come from a wrong column.

@@ -25,12 +25,13 @@ import sys
 
 from absl import flags
 
+from keras_bert_suite.data import squad, tables
+
 from .ask_saved_model import SavedModel
 from .command_flags import UsageError, define_path
 from .kinds import Questions, define_task_flag, find_kind, find_served_kind
 from .model_paths import check_model, find_input_names, is_saved_model
 from .outputs import check_output, write_output
-from .standalone import squad, tables
 from .table_flags import define_table_flags
 from .text_files import check_table_flags, is_table, read_text_columns
 

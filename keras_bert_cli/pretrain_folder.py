@@ -3,6 +3,8 @@
 import contextlib
 import shutil
 
+from keras_bert_suite.files import folder_lock, messages
+
 from .command_flags import UsageError
 from .new_models import MODEL_FLAGS
 from .run_settings import (
@@ -14,7 +16,6 @@ from .run_settings import (
     remove_empty,
     write_settings,
 )
-from .standalone import folder_lock, messages
 
 #: The setting with the digest and the share of each corpus. Runs of older versions do not have it.
 CORPUS_DIGESTS = "corpus (SHA-256)"

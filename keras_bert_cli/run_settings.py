@@ -5,7 +5,8 @@ import hashlib
 import os
 import signal
 
-from .standalone import atomic_file, folder_lock, tables
+from keras_bert_suite.data import tables
+from keras_bert_suite.files import atomic_file, folder_lock
 
 FILE_NAME = "settings.json"
 

@@ -5,9 +5,11 @@ import os
 import zipfile
 from pathlib import Path
 
+from keras_bert_suite.files import messages
+from keras_bert_suite.serving import versions
+
 from .model_paths import find_class
 from .outputs import check_output, write_output
-from .standalone import messages, versions
 
 #: The tasks that can be opened to be evaluated, exported or asked, and the heads of a checkpoint
 #: that each of them keeps.

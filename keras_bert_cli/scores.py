@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .standalone import score_counts
+from keras_bert_suite.data import score_counts
 
 
 def count_confusions(label_ids, predicted_ids, num_classes):

@@ -2,8 +2,9 @@
 
 from absl import flags
 
+from keras_bert_suite.data import tables
+
 from .command_flags import UsageError
-from .standalone import tables
 
 #: Names of delimiters that are hard to type in a shell.
 DELIMITERS = {"tab": "\t", "\\t": "\t"}

@@ -3,9 +3,10 @@
 import dataclasses
 import warnings
 
+from keras_bert_suite.data import conll, tag_schemes
+
 from .command_flags import UsageError
 from .labelled_tables import list_labels
-from .standalone import conll, tag_schemes
 
 #: Flags of tables, which do not go with a file of sentences.
 _TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter")

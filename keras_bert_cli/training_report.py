@@ -10,7 +10,7 @@ import keras
 from rich.console import Console
 from rich.table import Table
 
-from .standalone import atomic_file
+from keras_bert_suite.files import atomic_file
 
 #: What JAX and `compile_ahead` tell `jax.monitoring` of the seconds that went into compiling.
 COMPILED = (

@@ -3,8 +3,9 @@
     python scripts/make_notebooks.py                    # all notebooks
     python scripts/make_notebooks.py serve_model ...    # these
 
-The scripts are in jupytext's percent format; a script without cells has no notebook. A notebook whose code has not changed keeps its
-outputs, so the text above the code may say what the outputs are. Delete a notebook to run it again.
+The scripts are in jupytext's percent format. A script without cells has no notebook. A notebook
+whose code has not changed keeps its outputs, so the text above the code may say what the outputs
+are. Delete a notebook to run it again.
 """
 
 import copy

@@ -2,12 +2,13 @@
 
 import json
 
+from keras_bert_suite.data import swag, tables
+
 from ..command_flags import UsageError
 from ..example_groups import group_by_number
 from ..outputs import write_json, write_picture
 from ..predictor import open_saved_model
 from ..saved_tasks import open_task
-from ..standalone import swag, tables
 from ..table_flags import DELIMITERS
 from .kind import Kind
 

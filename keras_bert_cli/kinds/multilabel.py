@@ -4,6 +4,8 @@ import json
 
 from absl import flags
 
+from keras_bert_suite.data import tables
+
 from ..command_flags import UsageError
 from ..labelled_tables import check_lines, columns_of, list_labels, read_examples, shorten_label
 from ..model_paths import find_input_names
@@ -16,7 +18,6 @@ from ..predictor import (
     read_label_names,
 )
 from ..score_table import make_score_table
-from ..standalone import tables
 from ..table_flags import choose_text_columns
 from ..text_files import to_field
 from .classify import Classify

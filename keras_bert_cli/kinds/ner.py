@@ -5,6 +5,8 @@ import json
 
 from absl import flags
 
+from keras_bert_suite.data import conll, tag_schemes
+
 from ..command_flags import UsageError
 from ..label_weights import weigh_labels
 from ..labelled_tables import list_labels
@@ -14,7 +16,6 @@ from ..outputs import write_json, write_picture
 from ..predictor import order_texts
 from ..saved_tasks import open_task
 from ..score_table import make_score_table
-from ..standalone import conll, tag_schemes
 from ..tagged_sentences import check_tags, check_types, find_types, read_sentences, warn_of_tables
 from .kind import Kind
 

@@ -7,13 +7,14 @@ import statistics
 
 from absl import flags
 
+from keras_bert_suite.data import squad
+
 from ..command_flags import UsageError
 from ..example_groups import group_by_first_word, group_by_number
 from ..marked_texts import is_for_reader, show_answers
 from ..outputs import write_json, write_picture
 from ..predictor import open_saved_model
 from ..saved_tasks import open_task
-from ..standalone import squad
 from .kind import Kind
 
 #: Flags of tables, which do not go with a file of SQuAD's form.

@@ -18,8 +18,8 @@ from small_texts import VOCABULARY, WORDS
 from keras_bert_cli import main, pretrain
 from keras_bert_cli.command_flags import parse_flags
 from keras_bert_cli.pretraining_report import PretrainingReport
-from keras_bert_cli.standalone import folder_lock
 from keras_bert_suite import Pretrainer
+from keras_bert_suite.files import folder_lock
 from keras_bert_suite.files.atomic_file import read_sealed_json, write_sealed_json
 from keras_bert_suite.training.run_checkpoints import read_arrays
 
