@@ -10,6 +10,7 @@ import re
 import sys
 from pathlib import Path
 
+import keras_bert_cli  # noqa: F401, so that Keras is not imported by the next line
 from keras_bert_suite.files import checksums
 
 #: The inputs of a model that was trained on pairs whose columns had no names.

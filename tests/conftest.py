@@ -53,8 +53,11 @@ def pytest_collection_modifyitems(config, items):
     is left out, except by `--long serving`.
     """
     part, every_test = config.getoption("--long"), config.getoption("--every-test")
-    chosen = [item for item in items if part_of(item) == part and runs_here(item, every_test)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    chosen, others = [], []
+    for item in items:
+        here = part_of(item) == part and runs_here(item, every_test)
+        (chosen if here else others).append(item)
+    config.hook.pytest_deselected(items=others)
     items[:] = chosen
 
 
