@@ -16,6 +16,8 @@ Example:
 
 from absl import flags
 
+from keras_bert_suite.serving.input_names import check_signature_names
+
 from .command_flags import UsageError, define_path
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
@@ -159,4 +161,4 @@ def choose_inputs(values, input_names):
             f"with rows of {len(input_names)} texts, {', '.join(input_names)}. Name as many, or "
             "leave out --inputs."
         )
-    return input_names.check_signature_names(inputs)
+    return check_signature_names(inputs)

@@ -44,10 +44,10 @@ def test_a_confusion_matrix(tmp_path):
     assert imread(tmp_path / "matrix.png")[..., :3].std() > 0.05
 
 
-def test_a_confusion_matrix_of_many_classes(tmp_path):
-    names = [f"class {i}" for i in range(200)]
-    plot_confusion_matrix(range(200), range(200), names, tmp_path / "matrix.png")
-    assert max(imread(tmp_path / "matrix.png").shape) < 10_000
+def test_a_confusion_matrix_of_many_classes():
+    figure = plot_confusion_matrix(range(200), range(200), [f"class {i}" for i in range(200)])
+    assert max(figure.get_size_inches()) * 150 < 10_000
+    assert not figure.axes[0].texts
 
 
 def test_a_notebook_shows_a_picture():

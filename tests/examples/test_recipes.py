@@ -21,14 +21,14 @@ STSB = "index genre filename year old_index source1 source2 sentence1 sentence2 
 
 
 @pytest.fixture
-def run(examples, monkeypatch, capsys):
+def run(examples, monkeypatch, capfd):
     """Runs a script in its folder, and returns its names and the lines it printed."""
 
     def run_script(name, *arguments):
         monkeypatch.chdir(examples)
         monkeypatch.setattr(sys, "argv", [name, *arguments])
         names = runpy.run_path(str(examples / name), run_name="__main__")
-        return names, capsys.readouterr().out.splitlines()
+        return names, capfd.readouterr().out.splitlines()
 
     return run_script
 
@@ -97,12 +97,12 @@ def test_search_settings(run):
     assert lines[-2] == f"best of 8 trials {names['study'].best_value:.3f}"
 
 
-def test_demo(run, examples, capfd):
+def test_demo(run, examples):
     old = examples / "saved_models/sentiment/1/keras_metadata.pb"
     old.parent.mkdir(parents=True)
     old.touch()
-    names, _ = run("demo.py")
-    out = capfd.readouterr().out
+    names, lines = run("demo.py")
+    out = "\n".join(lines)
     # The process without Keras wraps long questions.
     assert all(question[:20] in out for question in names["QUESTIONS"])
     files = list_files(examples)
