@@ -27,6 +27,10 @@ else:
     # The command line would name a folder in the user's home.
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", "")
 
+# The imports and the collection of the tests make a million objects and no garbage. Looking for it
+# would take a sixth of their time.
+gc.disable()
+
 # A failed assertion in there then shows its values, as one in a test does.
 pytest.register_assert_rewrite("checkers")
 
@@ -104,6 +108,7 @@ def frozen_imports():
 
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)
