@@ -13,7 +13,7 @@ def packages(tmp_path, monkeypatch):
     (tmp_path / "parcel/room").mkdir(parents=True)
     files = {
         "parcel/__init__.py": "ran.append('parcel')\nfrom parcel.room import table\nchair = 1\n",
-        "parcel/room/__init__.py": "ran.append('room')\nfrom parcel.room.part import leg as table\n",
+        "parcel/room/__init__.py": "ran.append('room')\nfrom .part import leg as table\n",
         "parcel/room/part.py": "ran.append('part')\nleg = 4\n",
     }
     for name, text in files.items():
