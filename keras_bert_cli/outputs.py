@@ -1,11 +1,11 @@
 """Writes the results of commands atomically: to a temporary path first, then renamed."""
 
 import fnmatch
-import json
 import os
 import shutil
 import tempfile
 import uuid
+import warnings
 from pathlib import Path
 
 #: The files that tokenizers write.
@@ -115,42 +115,37 @@ def write_output(path, write, overwrite=False, kind=None):
     return path
 
 
-def write_json(path, content, overwrite=False):
-    """Writes a file of JSON as `write_output` does, and prints its path."""
-    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    print(f"wrote {write_output(path, lambda path: path.write_text(text, 'utf-8'), overwrite)}")
-
-
-def write_picture(path, draw, overwrite=False):
-    """Writes a picture as `write_output` does, and prints its path.
-
-    Args:
-        path, overwrite: as for `write_output`.
-        draw: function that draws the picture to a path that it is given.
-    """
-    print(f"wrote {write_output(path, draw, overwrite)}")
-
-
 def _write_in_place(path, write, overwrite, kind):
     from keras_bert_suite.files.atomic_directory import atomic_directory
 
     _check_replaceable(path, overwrite, kind)
     aside = path.absolute().with_name(_name_aside(path))
+    former = aside / "replaced"
     try:
         with atomic_directory(aside) as folder:
             write(folder / path.name)
         if os.path.lexists(path) and overwrite:
-            path.rename(aside / "replaced")
-        try:
-            # `replace` would overwrite a file that another process has just written.
-            _check_replaceable(path, False, kind)
-            (aside / path.name).rename(path)
-        except OSError:
-            if os.path.lexists(aside / "replaced"):
-                (aside / "replaced").rename(path)
-            raise
+            path.rename(former)
+        # `replace` would overwrite a file that another process has just written.
+        _check_replaceable(path, False, kind)
+        (aside / path.name).rename(path)
+    except BaseException:
+        if os.path.lexists(former):
+            _put_back(former, path)
+        raise
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        # If the place of the former file is taken, it stays where it is.
+        if not os.path.lexists(former) or not os.path.lexists(aside / path.name):
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _put_back(former, path):
+    """Puts what was replaced back to its place, unless another process has taken the place."""
+    try:
+        _check_replaceable(path, False, None)
+        former.rename(path)
+    except OSError:
+        warnings.warn(f"what was at {path} before is in {former}", stacklevel=2)
 
 
 def _write_elsewhere(path, write):

@@ -5,6 +5,9 @@ from absl import flags
 from .command_flags import UsageError
 from .standalone import tables
 
+#: The flags that say what is where in a table, without its encoding.
+TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter")
+
 #: Names of delimiters that are hard to type in a shell.
 DELIMITERS = {"tab": "\t", "\\t": "\t"}
 

@@ -3,12 +3,8 @@
 import dataclasses
 import warnings
 
-from .command_flags import UsageError
 from .labelled_tables import list_labels
 from .standalone import conll, tag_schemes
-
-#: Flags of tables, which do not go with a file of sentences.
-_TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,12 +26,8 @@ def read_sentences(values, path):
         `Sentences`.
 
     Raises:
-        UsageError: if a flag is for tables only.
         ValueError: as `read_conll`.
     """
-    for name in _TABLE_FLAGS:
-        if values[name].present:
-            raise UsageError(f"--{name} is for tables of texts, not for --task ner")
     words, tags = conll.read_conll(path, values.word_column, values.tag_column, values.encoding)
     if values.tag_scheme:
         tags = [tag_schemes.convert_tags(row, values.tag_scheme) for row in tags]
@@ -71,16 +63,26 @@ def _is_prefixed(tags):
     return all(tag[1:2] == "-" for tag in kinds) if kinds else None
 
 
-def check_tags(sentences, label_names, source):
-    """Raises a `ValueError` if a tag is not one that the model knows, naming sentence and word."""
-    known = set(label_names)
+def check_tags(sentences, label_names, source, spans=False):
+    """Raises a `ValueError` unless the model knows all tags, naming sentence and word.
+
+    Args:
+        sentences: `Sentences`.
+        label_names: list of str, the tags of the model; or the types of its spans.
+        source: str, the source of `label_names`: the training file, or the model.
+        spans: bool, whether the model knows types of spans.
+    """
+    noun = "type" if spans else "tag"
     for row, tags in enumerate(sentences.tags):
-        for place, tag in enumerate(tags):
-            if tag not in known:
+        labels = enumerate(tags)
+        if spans:
+            labels = ((first, kind) for kind, first, _ in tag_schemes.find_entities(tags))
+        for place, label in labels:
+            if label not in label_names:
                 raise ValueError(
                     f"{sentences.path}, sentence {row + 1}, word {place + 1} "
-                    f"({sentences.words[row][place]!r}): the tag {tag!r} does not occur in "
-                    f"{source}, whose tags are {list_labels(label_names)}. Correct it, or train "
+                    f"({sentences.words[row][place]!r}): the {noun} {label!r} does not occur in "
+                    f"{source}, whose {noun}s are {list_labels(label_names)}. Correct it, or train "
                     "with sentences that have it."
                 )
 
@@ -98,16 +100,3 @@ def find_types(sentences):
             "the tags."
         )
     return sorted(types)
-
-
-def check_types(sentences, label_names, source):
-    """Raises a `ValueError` if an entity is of a type that the model does not know."""
-    for row, tags in enumerate(sentences.tags):
-        for kind, first, _ in tag_schemes.find_entities(tags):
-            if kind not in label_names:
-                raise ValueError(
-                    f"{sentences.path}, sentence {row + 1}, word {first + 1} "
-                    f"({sentences.words[row][first]!r}): the type {kind!r} does not occur in "
-                    f"{source}, whose types are {list_labels(label_names)}. Correct it, or train "
-                    "with sentences that have it."
-                )
