@@ -43,14 +43,11 @@ FOLDERS = {
     ),
 }
 
-#: How many bytes are written as a trial. An almost full disk has no room for them.
-TRIAL_BYTES = 1 << 20
-
 
 def check_output(path, overwrite=False, kind=None):
     """Checks before hours of work that the result can be written.
 
-    A small file is written beside `path` and removed again.
+    A folder is made beside `path` and removed again.
 
     Args:
         path: str or path.
@@ -72,10 +69,6 @@ def check_output(path, overwrite=False, kind=None):
     aside = folder / _name_aside(path)
     try:
         aside.mkdir()
-        with open(aside / path.name, "wb") as file:
-            file.write(bytes(TRIAL_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
     except OSError as error:
         raise _describe_again(error, f"{path} cannot be written: {folder} takes no files") from None
     finally:

@@ -38,23 +38,24 @@ REQUIRED = ("model",)
 
 def define_flags(values):
     """Defines the flags of this command."""
-
-    def path(name, default, explanation):
-        define_path(values, name, default, explanation)
-
-    path("model", None, "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
+    define_path(
+        values,
+        "model",
+        None,
+        "A .keras file, the folder of a preset or checkpoint, or a SavedModel.",
+    )
     define_task_flag(values)
     explanation = (
         "File with a text in each line, a table (.tsv, .csv or --delimiter), questions in SQuAD's "
         "format (.json), or - for standard input."
     )
-    path("input", "-", explanation)
+    define_path(values, "input", "-", explanation)
     explanation = (
         "A question about the whole text of the input, for a model that answers questions."
     )
     flags.DEFINE_string("question", None, explanation, flag_values=values)
     define_table_flags(values, text_column=None, label_column=None)
-    path("output", "-", "File to write, or - for standard output.")
+    define_path(values, "output", "-", "File to write, or - for standard output.")
     formats = ("tsv", "jsonl")
     explanation = (
         "Format of a line. Default: tsv; jsonl for entities and answers, which are marked in their "

@@ -226,23 +226,31 @@ def build_pretrainer(values, objective, tokenizer):
     """Loads the task of the objective from --checkpoint, or makes a new one of --size."""
     import keras_bert_suite as kbs
 
-    from .saved_tasks import open_pretrainer
-
     cls = getattr(kbs, objective.task)
     arguments = make_task_arguments(objective, values)
     if values.checkpoint:
-        pretrainer = open_pretrainer(
+        pretrainer = cls.from_preset(
             values.checkpoint,
-            tokenizer,
-            cls,
             sequence_length=values.sequence_length,
             dtype=values.dtype,
             **arguments,
         )
+        check_tokenizer(values, tokenizer, pretrainer.preprocessor.tokenizer)
         return set_pattern(values, objective, pretrainer)
     backbone = make_backbone(values, objective, tokenizer)
     packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
     return cls(backbone, preprocessor=packer, **arguments)
+
+
+def check_tokenizer(values, tokenizer, other):
+    """Raises a `ValueError` unless the tokenizers of the corpus and of --checkpoint are equal."""
+    is_same = tokenizer.get_vocabulary() == other.get_vocabulary()
+    if not is_same or tokenizer.settings != other.settings:
+        raise ValueError(
+            f"The corpus and {values.checkpoint} have tokenizers of different "
+            f"{'settings' if is_same else 'vocabulary'}. Prepare the corpus with the tokenizer of "
+            "the checkpoint."
+        )
 
 
 def set_pattern(values, objective, pretrainer):

@@ -127,35 +127,6 @@ def open_embedder(path):
     return kbs.TextEmbedder.from_preset(path)
 
 
-def open_pretrainer(path, tokenizer=None, cls=None, **arguments):
-    """Loads a `Pretrainer`, or a task of another class that pretrains.
-
-    Args:
-        path: str, folder of a preset or of a checkpoint, or `hf://owner/name`.
-        tokenizer: tokenizer, or None. The tokenizer of the checkpoint must be equal to it.
-        cls: the class of the task; None for `Pretrainer`.
-        **arguments: arguments of `cls.from_preset`.
-
-    Raises:
-        ValueError: if the vocabularies differ.
-    """
-    import keras_bert_suite as kbs
-
-    pretrainer = (cls or kbs.Pretrainer).from_preset(path, **arguments)
-    theirs = pretrainer.preprocessor.tokenizer
-    if tokenizer is not None:
-        for name, ours, other in (
-            ("vocabulary", tokenizer.get_vocabulary(), theirs.get_vocabulary()),
-            ("settings", tokenizer.settings, theirs.settings),
-        ):
-            if ours != other:
-                raise ValueError(
-                    f"The corpus and {path} have tokenizers of different {name}. Prepare the "
-                    "corpus with the tokenizer of the checkpoint."
-                )
-    return pretrainer
-
-
 def find_task(path):
     """The class of the task that is saved at a path: one of `TASKS` or of `PRETRAINERS`.
 

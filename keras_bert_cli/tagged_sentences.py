@@ -1,7 +1,6 @@
 """Reads sentences with a tag on each word, and checks the tags."""
 
 import dataclasses
-import warnings
 
 from .labelled_tables import list_labels
 from .standalone import conll, tag_schemes
@@ -32,35 +31,6 @@ def read_sentences(values, path):
     if values.tag_scheme:
         tags = [tag_schemes.convert_tags(row, values.tag_scheme) for row in tags]
     return Sentences(path, words, tags)
-
-
-def warn_of_tables(sentences):
-    """Warns of a file that looks like a table of texts, or begins with names of columns.
-
-    Both are legal files of sentences, so they are not refused.
-    """
-    words = [word for row in sentences.words for word in row]
-    (first, *others) = [tag for row in sentences.tags for tag in row]
-    spaced = [word for word in words if " " in word]
-    if 2 * len(spaced) > len(words):
-        warnings.warn(
-            f"{sentences.path}: {len(spaced)} of {len(words)} words hold spaces, the first one is "
-            f"{spaced[0][:40]!r}. --task ner wants a word and its tag in each line. For labels of "
-            "whole texts use --task classify.",
-            stacklevel=2,
-        )
-    elif others and _is_prefixed({first}) is False and _is_prefixed(set(others)):
-        warnings.warn(
-            f"{sentences.path}: the tag {first!r} of the first word, {words[0]!r}, is not of the "
-            "scheme of the other tags. If the line has the names of columns, delete it.",
-            stacklevel=2,
-        )
-
-
-def _is_prefixed(tags):
-    """Whether tags other than O have prefixes, as B-PER has; None if all are O."""
-    kinds = tags - {tag_schemes.OUTSIDE}
-    return all(tag[1:2] == "-" for tag in kinds) if kinds else None
 
 
 def check_tags(sentences, label_names, source, spans=False):

@@ -12,7 +12,7 @@ from ..saved_tasks import open_task
 from ..score_table import make_score_table
 from ..standalone import conll, tag_schemes
 from ..table_flags import TABLE_FLAGS
-from ..tagged_sentences import check_tags, find_types, read_sentences, warn_of_tables
+from ..tagged_sentences import check_tags, find_types, read_sentences
 from .kind import Kind, format_json
 
 #: The values of --head, and the class of each.
@@ -76,7 +76,6 @@ class NamedEntities(Kind):
         return read_sentences(self.values, path)
 
     def find_arguments(self, train):
-        warn_of_tables(train)
         self._check_head(train)
         if self.finds_spans:
             return {"label_names": find_types(train)}
