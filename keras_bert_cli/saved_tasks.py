@@ -46,8 +46,8 @@ def open_task(path, wanted=None):
     found = find_task(path)
     if found == "Pretrainer":
         found = "MaskedLM"
-    if found == "ElectraPretrainer":
-        return open_generator(path, wanted)
+    if found == "ElectraPretrainer" and wanted == "MaskedLM":
+        return open_generator(path)
     if found not in TASKS:
         raise ValueError(
             f"{path} has no head, such as a classification layer. Make one with keras-bert "
@@ -87,22 +87,8 @@ def _load_file(path):
         raise ValueError(f"{path} cannot be loaded. {message}") from error
 
 
-def open_generator(path, wanted):
-    """Loads the generator of an `ElectraPretrainer` as a `MaskedLM`.
-
-    Args:
-        path: str, the folder of a preset.
-        wanted: as for `open_task`.
-
-    Raises:
-        ValueError: if another task than "MaskedLM" is wanted.
-    """
-    if wanted != "MaskedLM":
-        raise ValueError(
-            f"{path} holds the generator and the discriminator of an ELECTRA. Fine-tune the "
-            f"discriminator with keras-bert finetune --checkpoint {path}, or write the generator, "
-            f"which guesses masked tokens, with keras-bert convert --input {path} --part masked_lm"
-        )
+def open_generator(path):
+    """Loads the generator of an `ElectraPretrainer`, in the folder of a preset, as a `MaskedLM`."""
     import keras_bert_suite as kbs
 
     pretrainer = kbs.ElectraPretrainer.from_preset(path).make_masked_lm()
