@@ -151,11 +151,6 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
         (["predict", "--model=model.keras", f"--input={train}"], "no column 'text'"),
         (["evaluate", "--model=model.keras", "--input=absent.tsv"], "absent.tsv: No such file"),
         (["export", "--model=absent", "--output=y"], "absent does not exist"),
-        (["export", "--model=model.keras", "--output=y", "--inputs=a b"], "different names"),
-        (
-            ["export", "--model=pairs", "--output=y", "--inputs=text"],
-            "rows of 2 texts, premise, hy",
-        ),
         (["predict", "--model=pairs", f"--input={train}"], "no column 'premise'"),
         (["evaluate", "--model=pairs", f"--input={train}"], "no column 'premise'"),
         (["fill-mask", "--model=run", "--text=x"], "run holds no model. Did you mean run/model?"),
