@@ -61,7 +61,7 @@ help:
 	@echo 'make clean     remove .venv, caches and build results'
 
 demo: install-demo
-	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/keras-bert demo
+	@KERAS_BACKEND=$(KERAS_BACKEND) $(BIN)/python examples/demo.py
 
 # Every pass is run, also when one before it fails. 5 is "no tests", of a pass that has none.
 # $(1): the name of the passes, $(2): arguments of pytest, $(3): backends

@@ -14,10 +14,9 @@ import argparse
 import sys
 import time
 
-from side_flags import BACKENDS, list_pairs, parse_flags
-
-from keras_bert_cli.result_tables import describe_run, format_figures, format_table
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.result_tables import describe_run, format_figures, format_table
+from harness.side_flags import BACKENDS, list_pairs, parse_flags
+from harness.side_runs import report, run_in_turn
 
 HEADS = ["softmax", "crf", "global_pointer"]
 BATCH_SIZE = 32

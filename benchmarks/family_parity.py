@@ -13,10 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from side_flags import BACKENDS
-
-from keras_bert_cli.result_tables import describe_run, format_table
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.result_tables import describe_run, format_table
+from harness.side_flags import BACKENDS
+from harness.side_runs import report, run_in_turn
 
 TESTS = Path(__file__).resolve().parents[1] / "tests"
 COLUMNS = ["outputs", "gradients", "written back", "heads"]

@@ -1,8 +1,8 @@
 """Kills one of two processes that share a pretraining; for faults.py.
 
-Under PyTorch the run is `keras-bert pretrain --devices 2`. The command starts its two processes as
-forks of itself, where it would start new interpreters, so that nothing is imported anew. Under JAX
-the run is a script in two processes, as in docs/distributed.md, since the command line has one.
+Under PyTorch they run `keras-bert pretrain`, as `torchrun` would start it, but are forks, so that
+nothing is imported anew. Under JAX the run is a script in two processes, as in docs/distributed.md,
+since the command line has one.
 """
 
 import contextlib
@@ -10,17 +10,20 @@ import os
 import signal
 import sys
 import time
-import types
 
 from fault_disturbances import kill_runs
 from fault_runs import EVERY, STEPS, Pretraining, check_status, pretrain_command, write_output_to
 from forks import fork, is_running, list_children, wait, wait_until
+from harness.loopback import find_free_port, make_environment
 
 #: What JAX says of a lost process: in a sum, without heartbeats, and before all have come.
 JAX_ERRORS = ("closed by peer", "reset by peer", "JAX distributed service", "DEADLINE_EXCEEDED")
 
 #: What the parent prints when it ends a process that has not ended by itself.
 ENDED = "a process had to be ended"
+
+#: Seconds in which the process that is left must end by itself.
+GRACE = 20
 
 #: Seconds in which JAX notices that a process is silent, and that it does not come at the start.
 #: The defaults are 100 and 300.
@@ -45,6 +48,26 @@ class SharedPretraining(Pretraining):
             self.rank_log(rank).unlink(missing_ok=True)
         self.lines_before = self.num_lines()
         return fork(self.launch)
+
+    def launch(self):
+        """Starts the processes, and waits until all have ended."""
+        write_output_to(self.log)
+        port = find_free_port()
+        ranks = [fork(self.run_rank, rank, port) for rank in range(self.num_processes)]
+        while all(is_running(rank) for rank in ranks):
+            time.sleep(0.05)
+        deadline = time.monotonic() + self.grace
+        for rank in ranks:
+            if not wait_until(deadline, rank):
+                continue
+            print(ENDED, flush=True)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(rank, signal.SIGKILL)
+        failed = any([wait(rank) for rank in ranks])
+        for rank in range(self.num_processes):
+            log = self.rank_log(rank)
+            print(f"process {rank}:\n{log.read_text() if log.exists() else None}")
+        return int(failed)
 
     def rank_log(self, rank):
         """`pathlib.Path` of the output of a process."""
@@ -90,33 +113,17 @@ class SharedPretraining(Pretraining):
 
 
 class GlooPretraining(SharedPretraining):
-    """A run of `keras-bert pretrain --devices 2` under PyTorch."""
+    """A run of `keras-bert pretrain --devices 2` in two processes of PyTorch."""
 
-    @property
-    def limit(self):
-        """float, the seconds that the command allows the other processes to end, and some more."""
-        from keras_bert_cli import devices
+    grace, limit = GRACE, GRACE + 10
 
-        return devices.GRACE + 10
-
-    def launch(self):
-        """Runs the command, whose processes are forks."""
-        from keras_bert_cli import devices, main
-
-        def start(command, env, stderr):
-            return _Fork(self.run_rank, command[command.index(devices.START) + 1 :], env)
-
-        write_output_to(self.log)
-        devices.subprocess = types.SimpleNamespace(Popen=start)
-        return main([*self.command, "--devices=2"])
-
-    def run_rank(self, arguments, environment):
+    def run_rank(self, rank, port):
         """Runs the command as one of the processes."""
         from keras_bert_cli import main
 
-        os.environ.update(environment)
-        write_output_to(self.rank_log(environment["RANK"]))
-        return main(arguments)
+        os.environ.update(make_environment(rank, self.num_processes, port))
+        write_output_to(self.rank_log(rank))
+        return main([*self.command, "--devices=2"])
 
     def has_wrong_losses(self, losses, wanted):
         """False. Of a mean over the batches so far, each process has only its part."""
@@ -128,28 +135,14 @@ class GlooPretraining(SharedPretraining):
         return {name: value for name, value in found.items() if not name.startswith("metrics/")}
 
     def names_victim(self):
-        """Whether the command, or the other process, names the lost process."""
-        named = f"process {self.victim} of 2 " in self.log.read_text()
-        return named or f"Process {self.victim} " in self.read_survivor()
+        """Whether the other process names the lost process."""
+        return f"Process {self.victim} " in self.read_survivor()
 
 
 class JaxPretraining(SharedPretraining):
     """A training in two processes of JAX on a loopback address."""
 
-    limit = ARRIVAL + 30
-
-    def launch(self):
-        """Starts both processes, and waits until both have ended."""
-        from keras_bert_cli.devices import find_free_port
-
-        write_output_to(self.log)
-        port = find_free_port()
-        ranks = [fork(self.run_rank, rank, port) for rank in range(self.num_processes)]
-        failed = any([wait(rank) for rank in ranks])
-        for rank in range(self.num_processes):
-            log = self.rank_log(rank)
-            print(f"process {rank}:\n{log.read_text() if log.exists() else None}")
-        return int(failed)
+    grace, limit = ARRIVAL + 30, ARRIVAL + 40
 
     def run_rank(self, rank, port):
         """Trains as one of the processes."""
@@ -187,27 +180,6 @@ class JaxPretraining(SharedPretraining):
     def read_result(self):
         """dict of name -> bytes, all variables of the last checkpoint."""
         return self.read_variables()
-
-
-class _Fork:
-    """A child with the methods of `subprocess.Popen` that the command line calls."""
-
-    def __init__(self, function, *arguments):
-        self.pid, self.returncode = fork(function, *arguments), None
-
-    def poll(self):
-        if self.returncode is None and not is_running(self.pid):
-            self.returncode = wait(self.pid)
-        return self.returncode
-
-    def terminate(self):
-        os.kill(self.pid, signal.SIGTERM)
-
-    def kill(self):
-        """The command does so when the process has not ended within its grace."""
-        if self.poll() is None:
-            print(ENDED, flush=True)
-            os.kill(self.pid, signal.SIGKILL)
 
 
 def kill_shared(bench, cls, number):

@@ -11,6 +11,7 @@ import types
 import numpy as np
 from fault_runs import Counts
 from forks import fork, wait
+from harness.loopback import find_free_port, make_environment
 
 #: Batches of a training, and how many of them have a row that is not finite.
 STEPS, CORRUPTED = 40, 10
@@ -47,8 +48,6 @@ def corrupt_rows(bench, number):
 
 def _start_replicas(folder, rows):
     """The process ids of the replicas, which share one process under TensorFlow and JAX."""
-    from keras_bert_cli.devices import find_free_port, make_environment
-
     if os.environ["KERAS_BACKEND"] != "torch":
         return [fork(_train, folder / "replicas.npz", rows, str(REPLICAS))]
     port = find_free_port()

@@ -47,8 +47,7 @@ from fault_flips import FLIPPED, flip_bits
 from fault_processes import SHARED, kill_shared
 from fault_replicas import corrupt_rows
 from fault_runs import import_everything, write_corpus
-
-from keras_bert_cli.result_tables import describe_run, format_table
+from harness.result_tables import describe_run, format_table
 
 PARTS = ("kills", "processes", "replicas", "flips", "disk", "stops", "clocks", "twice")
 

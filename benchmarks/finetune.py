@@ -24,12 +24,11 @@ import sys
 import time
 from pathlib import Path
 
+from harness.machine_figures import count_operations
+from harness.result_tables import describe_run, format_columns, format_comparison
+from harness.side_flags import BACKENDS, list_pairs, parse_flags
+from harness.side_runs import report, run_in_turn
 from peer_recipes import find_minilm
-from side_flags import BACKENDS, list_pairs, parse_flags
-
-from keras_bert_cli.machine_figures import count_operations
-from keras_bert_cli.result_tables import describe_run, format_columns, format_comparison
-from keras_bert_cli.side_runs import report, run_in_turn
 
 DATA = Path(__file__).resolve().parents[1] / "examples" / "data"
 BATCH_SIZE, SEQUENCE_LENGTH = 32, 128

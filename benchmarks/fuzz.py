@@ -31,10 +31,9 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests"))
 
+from harness.result_tables import describe_run, format_table
 from hostile_files import try_case
 from hostile_readers import READERS
-
-from keras_bert_cli.result_tables import describe_run, format_table
 
 #: The longest that a case may take.
 SECONDS = 10

@@ -13,10 +13,9 @@ import argparse
 import sys
 import time
 
-from side_flags import BACKENDS, list_pairs, parse_flags
-
-from keras_bert_cli.result_tables import describe_run, format_columns, format_comparison
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.result_tables import describe_run, format_columns, format_comparison
+from harness.side_flags import BACKENDS, list_pairs, parse_flags
+from harness.side_runs import report, run_in_turn
 
 BATCH_SIZE, SOURCE_LENGTH, TARGET_LENGTH = 16, 100, 32
 SIDES = ["ours", "ours without a cache"]

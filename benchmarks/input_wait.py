@@ -11,9 +11,8 @@ import argparse
 import os
 import time
 
-from side_flags import BACKENDS
-
-from keras_bert_cli.result_tables import describe_run, format_figures, format_ratios, format_table
+from harness.result_tables import describe_run, format_figures, format_ratios, format_table
+from harness.side_flags import BACKENDS
 
 BATCH_SIZE, LENGTH, PREDICTIONS = 32, 128, 20
 

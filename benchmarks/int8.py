@@ -22,9 +22,8 @@ from pathlib import Path
 from unittest import mock
 
 import numpy as np
+from harness.result_tables import describe_run, format_figures, format_ratios, format_table
 from peer_recipes import find_minilm
-
-from keras_bert_cli.result_tables import describe_run, format_figures, format_ratios, format_table
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "data"
 LENGTH, BATCH_SIZES = 128, (1, 8, 32)

@@ -19,11 +19,10 @@ import sys
 import time
 import zipfile
 
+from harness.result_tables import describe_run, describe_seeds, format_cells, format_table
+from harness.side_flags import list_pairs, parse_training_flags
+from harness.side_runs import report, run_in_turn
 from peer_recipes import find_minilm, make_adamw, take_step
-from side_flags import list_pairs, parse_training_flags
-
-from keras_bert_cli.result_tables import describe_run, describe_seeds, format_cells, format_table
-from keras_bert_cli.side_runs import report, run_in_turn
 
 BATCH_SIZE = 8
 

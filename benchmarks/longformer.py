@@ -16,11 +16,10 @@ import argparse
 import sys
 import time
 
-from side_flags import list_pairs, parse_flags
-
-from keras_bert_cli.machine_figures import find_device, find_memory
-from keras_bert_cli.result_tables import describe_run, format_cells, format_ratios, format_table
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.machine_figures import find_device, find_memory
+from harness.result_tables import describe_run, format_cells, format_ratios, format_table
+from harness.side_flags import list_pairs, parse_flags
+from harness.side_runs import report, run_in_turn
 
 SIDES = ("window", "full", "transformers")
 VOCABULARY_SIZE = 8192

@@ -20,7 +20,7 @@ import os
 
 os.environ["KERAS_BACKEND"] = "torch"
 
-from keras_bert_cli.result_tables import describe_run, format_table
+from harness.result_tables import describe_run, format_table
 
 PRECISIONS = ("float32", "mixed_bfloat16")
 MEMORIES = (16e9, 80e9)

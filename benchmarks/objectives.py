@@ -24,10 +24,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from side_flags import list_pairs
-
-from keras_bert_cli.result_tables import describe_run, describe_seeds, format_figures, format_table
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.result_tables import describe_run, describe_seeds, format_figures, format_table
+from harness.side_flags import list_pairs
+from harness.side_runs import report, run_in_turn
 
 DATA = Path("data")
 LENGTH, BATCH_SIZE, PREDICTIONS, LEARNING_RATE = 64, 32, 10, 1e-3

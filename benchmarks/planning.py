@@ -26,11 +26,10 @@ import time
 from pathlib import Path
 
 import numpy as np
-from side_flags import parse_flags
-
-from keras_bert_cli.machine_figures import find_memory
-from keras_bert_cli.result_tables import describe_run, format_columns, format_table
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.machine_figures import find_memory
+from harness.result_tables import describe_run, format_columns, format_table
+from harness.side_flags import parse_flags
+from harness.side_runs import report, run_in_turn
 
 LENGTH, PREDICTIONS, BATCH_SIZE = 128, 20, 256
 VOCABULARY_SIZE = 30522

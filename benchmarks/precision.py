@@ -12,10 +12,9 @@ import argparse
 import sys
 
 import numpy as np
-from side_flags import BACKENDS, list_pairs
-
-from keras_bert_cli.result_tables import describe_run, format_table
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.result_tables import describe_run, format_table
+from harness.side_flags import BACKENDS, list_pairs
+from harness.side_runs import report, run_in_turn
 
 #: name -> (policy, seed, dtype of the momentum)
 SIDES = {

@@ -20,10 +20,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from side_flags import parse_flags
-
-from keras_bert_cli.result_tables import describe_run, format_columns, format_comparison
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.result_tables import describe_run, format_columns, format_comparison
+from harness.side_flags import parse_flags
+from harness.side_runs import report, run_in_turn
 
 LENGTH, PREDICTIONS, BATCH_SIZE = 128, 20, 256
 

@@ -35,9 +35,9 @@ import tensorflow_text
 import tokenizers
 import transformers
 from absl import app, flags
+from harness.result_tables import describe_run, format_figures, format_ratios, format_table
 
 import keras_bert_suite as kbs
-from keras_bert_cli.result_tables import describe_run, format_figures, format_ratios, format_table
 from keras_bert_suite.checkpoints import write_tokenizer
 from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 

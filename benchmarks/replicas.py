@@ -21,7 +21,7 @@ import subprocess
 import sys
 import time
 
-from keras_bert_cli.result_tables import describe_run, format_table
+from harness.result_tables import describe_run, format_table
 
 
 def make_batches(rows, length, vocabulary, count):

@@ -16,10 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from side_flags import BACKENDS, parse_flags
-
-from keras_bert_cli.result_tables import describe_run, format_figures, format_ratios, format_table
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.result_tables import describe_run, format_figures, format_ratios, format_table
+from harness.side_flags import BACKENDS, parse_flags
+from harness.side_runs import report, run_in_turn
 
 HERE = Path(__file__).resolve().parents[1]
 

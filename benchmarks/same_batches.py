@@ -20,9 +20,8 @@ from pathlib import Path
 
 os.environ["KERAS_BACKEND"] = "torch"
 
+from harness.result_tables import describe_run, format_table
 from peer_recipes import find_minilm, make_adamw, take_step
-
-from keras_bert_cli.result_tables import describe_run, format_table
 
 DATA = Path("data")
 BATCH_SIZE = {"stsb": 16, "squad": 12}

@@ -4,14 +4,14 @@
 
 Nothing is measured here. The speed of one device and the speeds of links are stated figures of
 others, with their sources. Give your own: `--share` is what one of your devices reaches of its
-peak, as `keras-bert benchmark` reports it.
+peak, as `speed.py` reports it.
 """
 
 import argparse
 import dataclasses
 
-from keras_bert_cli.machine_figures import count_operations
-from keras_bert_cli.result_tables import format_table
+from harness.machine_figures import count_operations
+from harness.result_tables import format_table
 
 LAYERS, HIDDEN, INNER, VOCABULARY, LENGTH, PREDICTIONS = 24, 1024, 4096, 30522, 512, 76
 

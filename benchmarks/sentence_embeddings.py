@@ -24,17 +24,16 @@ import sys
 import time
 from pathlib import Path
 
-from peer_recipes import find_minilm
-from side_flags import BACKENDS, list_pairs, parse_training_flags
-
-from keras_bert_cli.result_tables import (
+from harness.result_tables import (
     COST,
     describe_run,
     describe_seeds,
     format_cells,
     format_table,
 )
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.side_flags import BACKENDS, list_pairs, parse_training_flags
+from harness.side_runs import report, run_in_turn
+from peer_recipes import find_minilm
 
 DATA = Path("data") / "glue" / "STS-B"
 SEQUENCE_LENGTH = 128

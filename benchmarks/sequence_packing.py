@@ -16,11 +16,10 @@ import argparse
 import sys
 import time
 
-from side_flags import BACKENDS, list_pairs, parse_flags
-
-from keras_bert_cli.machine_figures import count_operations
-from keras_bert_cli.result_tables import describe_run, format_cells, format_ratios, format_table
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.machine_figures import count_operations
+from harness.result_tables import describe_run, format_cells, format_ratios, format_table
+from harness.side_flags import BACKENDS, list_pairs, parse_flags
+from harness.side_runs import report, run_in_turn
 
 SIDES = ("padded", "packed")
 TASKS = ("ner", "pretraining")

@@ -18,17 +18,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from peer_recipes import find_minilm
-from side_flags import parse_flags
-
-from keras_bert_cli.result_tables import (
+from harness.result_tables import (
     describe_run,
     format_columns,
     format_comparison,
     format_figures,
     format_table,
 )
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.side_flags import parse_flags
+from harness.side_runs import report, run_in_turn
+from peer_recipes import find_minilm
 
 DATA = Path(__file__).resolve().parents[1] / "examples" / "data"
 SEQUENCE_LENGTH = 128

@@ -33,11 +33,10 @@ import threading
 import time
 from pathlib import Path
 
+from harness.result_tables import describe_run, format_cells, format_figures, format_table
+from harness.side_flags import parse_flags
+from harness.side_runs import report, run_in_turn
 from serving import make_models, read_texts
-from side_flags import parse_flags
-
-from keras_bert_cli.result_tables import describe_run, format_cells, format_figures, format_table
-from keras_bert_cli.side_runs import report, run_in_turn
 
 MAX_BATCH_SIZE = 32
 POLICIES = ("single", "arrival", "length")

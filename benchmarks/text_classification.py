@@ -27,17 +27,16 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from peer_recipes import find_minilm, make_adamw, take_step
-from side_flags import list_pairs, parse_training_flags
-
-from keras_bert_cli.result_tables import (
+from harness.result_tables import (
     COST,
     describe_run,
     describe_seeds,
     format_cells,
     format_table,
 )
-from keras_bert_cli.side_runs import report, run_in_turn
+from harness.side_flags import list_pairs, parse_training_flags
+from harness.side_runs import report, run_in_turn
+from peer_recipes import find_minilm, make_adamw, take_step
 
 DATA = Path("data")
 TASKS = ("cola", "sst2", "mrpc", "stsb", "rte", "goemotions", "chnsenticorp")

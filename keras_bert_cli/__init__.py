@@ -10,16 +10,18 @@ import importlib.metadata
 import os
 import sys
 
+from .unopened import leave_unopened
+
+leave_unopened()
+
+# ruff: noqa: E402
 from . import (
-    benchmark,
     convert,
-    demo,
     embed,
     evaluate,
     export,
     fill_mask,
     finetune,
-    glue,
     predict,
     prepare,
     pretrain,
@@ -32,20 +34,17 @@ from .devices import needs_processes, run_processes
 from .log_noise import hide_log_noise
 
 COMMANDS = {
-    "demo": demo,
     "vocab": vocab,
     "prepare": prepare,
     "pretrain": pretrain,
     "fill-mask": fill_mask,
     "finetune": finetune,
-    "glue": glue,
     "evaluate": evaluate,
     "predict": predict,
     "embed": embed,
     "search": search,
     "export": export,
     "convert": convert,
-    "benchmark": benchmark,
 }
 
 

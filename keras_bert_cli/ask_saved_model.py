@@ -10,7 +10,8 @@ import re
 import sys
 from pathlib import Path
 
-from keras_bert_cli.standalone import checksums
+import keras_bert_cli  # noqa: F401, so that Keras is not imported by the next line
+from keras_bert_suite.files import checksums
 
 #: The inputs of a model that was trained on pairs whose columns had no names.
 UNNAMED = ["text_a", "text_b"]
@@ -55,16 +56,6 @@ class SavedModel:
         """
         import numpy as np
 
-        if self.labels_words:
-            raise ValueError(
-                f"{self._path} answers with entities, not with a label for each text. "
-                "keras-bert predict writes them. For scores, evaluate the model that it was "
-                "exported from, a .keras file or a preset."
-            )
-        if "is_label" in self.output_names:
-            raise ValueError(
-                f"{self._path} answers with a set of labels for each text. Pass --task multilabel."
-            )
         if "labels" not in self.output_names:
             raise ValueError(
                 f"{self._path} has no label for each text: its outputs are "
@@ -80,88 +71,26 @@ class SavedModel:
         """For each text a list of dicts of `label`, `text`, `start`, `end` and `score`.
 
         Raises:
-            ValueError: if the columns are not the inputs, or the model labels texts.
+            ValueError: if the columns are not the inputs.
         """
-        if not self.labels_words:
-            raise ValueError(
-                f"{self._path} answers with a label for each text, not with entities. Leave out "
-                "--task ner."
-            )
         texts = next(iter(columns.values()))
+        outputs = ("labels", "starts", "ends", "scores", "num_entities")
         rows = []
-        for outputs in self.answer(columns, batch_size):
-            names = ("labels", "starts", "ends", "scores", "num_entities")
-            for labels, starts, ends, scores, number in zip(
-                *(outputs[name].tolist() for name in names), strict=True
-            ):
-                text = texts[len(rows)]
-                found = list(zip(labels, starts, ends, scores, strict=True))[:number]
-                rows.append(
-                    [
-                        {
-                            "label": label.decode(),
-                            "text": text[start:end],
-                            "start": start,
-                            "end": end,
-                            "score": score,
-                        }
-                        for label, start, end, score in found
-                    ]
-                )
-        return rows
-
-    def find_answers(self, columns, batch_size=32):
-        """For each question a dict of `text`, `start`, `end`, `score` and `null_odds`.
-
-        Raises:
-            ValueError: if the columns are not the inputs, or the model answers no questions.
-        """
-        if "null_odds" not in self.output_names:
-            raise ValueError(
-                f"{self._path} does not answer questions: its outputs are "
-                f"{', '.join(self.output_names)}. Leave out --task qa."
-            )
-        rows = []
-        for outputs in self.answer(columns, batch_size):
-            names = ("answers", "starts", "ends", "scores", "null_odds")
-            for text, start, end, score, odds in zip(
-                *(outputs[name].tolist() for name in names), strict=True
-            ):
-                rows.append(
-                    {
-                        "text": text.decode(),
-                        "start": start,
-                        "end": end,
-                        "score": score,
-                        "null_odds": odds,
-                    }
-                )
-        return rows
-
-    def choose(self, columns, batch_size=32):
-        """(list of N int, the chosen endings; list of N lists of K probabilities).
-
-        Raises:
-            ValueError: if the columns are not the inputs, or the model chooses no endings.
-        """
-        if "choices" not in self.output_names:
-            raise ValueError(
-                f"{self._path} does not choose endings: its outputs are "
-                f"{', '.join(self.output_names)}. Leave out --task choice."
-            )
-        choices, probabilities = [], []
-        for outputs in self.answer(columns, batch_size):
-            choices += outputs["choices"].tolist()
-            probabilities += outputs["probabilities"].tolist()
-        return choices, probabilities
-
-    def check_kind(self, kind):
-        """Raises a `ValueError` unless the answers are those of a `Kind` of task."""
-        if not kind.serves(self.output_names):
-            raise ValueError(
-                f"{self._path} does not answer as --task {kind.name}: its outputs are "
-                f"{', '.join(self.output_names)}. Pass the --task that it was trained for."
-            )
+        for batch in self.answer(columns, batch_size):
+            rows += zip(*(batch[name].tolist() for name in outputs), strict=True)
+        return [
+            [
+                {
+                    "label": label.decode(),
+                    "text": text[start:end],
+                    "start": start,
+                    "end": end,
+                    "score": score,
+                }
+                for label, start, end, score in list(zip(*columns, strict=True))[:number]
+            ]
+            for text, (*columns, number) in zip(texts, rows, strict=True)
+        ]
 
     def answer(self, columns, batch_size):
         """Yields the outputs for each batch, a dict of arrays."""

@@ -22,7 +22,7 @@ from absl import flags
 from .command_flags import UsageError, define_path
 from .model_paths import check_model
 from .outputs import check_output, write_output
-from .saved_tasks import TASKS, find_task, open_pretrainer, open_task
+from .saved_tasks import TASKS, find_task, open_task
 
 #: The heads that each task keeps.
 KEPT_HEADS = {
@@ -64,33 +64,27 @@ def run(values):
         model, preprocessor = open_model(values.input, values.to)
 
     def write(path):
-        from keras_bert_suite.checkpoints import (
-            save_google_tf1,
-            save_hugging_face,
-            save_keras_hub,
-            save_sentence_transformers,
-        )
+        from keras_bert_suite import checkpoints
 
         is_embedder = hasattr(model, "pooling_name")
-        if is_embedder and values.to == "huggingface":
-            save_sentence_transformers(model, path)
-        elif is_embedder and values.to != "preset":
+        tokenizer, length = preprocessor.tokenizer, preprocessor.sequence_length
+        if values.to == "preset":
+            model.save_to_preset(path)
+            if not hasattr(model, "preprocessor"):
+                preprocessor.save_to_preset(path)
+        elif is_embedder and values.to == "huggingface":
+            checkpoints.save_sentence_transformers(model, path)
+        elif is_embedder:
             raise ValueError(
                 f"{values.input} is an embedder, and {values.to} has no place for its pooling. "
                 "Pass --encoder_only, or --to huggingface."
             )
-        elif values.to == "huggingface":
-            length = preprocessor.sequence_length
-            save_hugging_face(model, path, tokenizer=preprocessor.tokenizer, sequence_length=length)
         elif values.to == "google_tf1":
-            save_google_tf1(model, path, tokenizer=preprocessor.tokenizer)
+            checkpoints.save_google_tf1(model, path, tokenizer=tokenizer)
         elif values.to == "keras_hub":
-            length = preprocessor.sequence_length
-            save_keras_hub(model, path, tokenizer=preprocessor.tokenizer, sequence_length=length)
+            checkpoints.save_keras_hub(model, path, tokenizer=tokenizer, sequence_length=length)
         else:
-            model.save_to_preset(path)
-            if not hasattr(model, "preprocessor"):
-                preprocessor.save_to_preset(path)
+            checkpoints.save_hugging_face(model, path, tokenizer=tokenizer, sequence_length=length)
 
     print(f"wrote {write_output(values.output, write, values.overwrite, values.to)}")
 
@@ -110,16 +104,16 @@ def open_part(path, part, to):
 
     task = find_task(path)
     if part == "masked_lm" and task == "Pretrainer":
-        model = open_pretrainer(path, next_sentence=False, span_boundary=False)
+        model = kbs.Pretrainer.from_preset(path, next_sentence=False, span_boundary=False)
     elif part == "masked_lm" and task == "ElectraPretrainer":
-        model = open_pretrainer(path, cls=kbs.ElectraPretrainer).make_masked_lm()
+        model = kbs.ElectraPretrainer.from_preset(path).make_masked_lm()
     elif part == "discriminator" and task == "ElectraPretrainer":
         if to != "huggingface":
             raise ValueError(
                 f"The discriminator is written with --to huggingface, got {to}. Without --part, "
                 "--to preset keeps both models of an ELECTRA."
             )
-        model = open_pretrainer(path, cls=kbs.ElectraPretrainer).discriminator
+        model = kbs.ElectraPretrainer.from_preset(path).discriminator
     else:
         held = f"a {task}" if task else "a backbone without a head"
         raise ValueError(f"{path} holds {held}, which has no --part {part}. Leave --part out.")
@@ -136,6 +130,8 @@ def open_model(path, to):
     Raises:
         ValueError: if there is a head that would be lost.
     """
+    import keras_bert_suite as kbs
+
     task = find_task(path)
     if task == "ElectraPretrainer":
         if to != "preset":
@@ -143,14 +139,12 @@ def open_model(path, to):
                 f"{path} holds the generator and the discriminator of an ELECTRA, and a checkpoint "
                 "of another library holds one model. Pass --part discriminator or --part masked_lm."
             )
-        import keras_bert_suite as kbs
-
-        model = open_pretrainer(path, cls=kbs.ElectraPretrainer)
+        model = kbs.ElectraPretrainer.from_preset(path)
         return model, model.preprocessor
     check_heads(path, KEPT_HEADS[task])
     if task is None:
         return open_encoder(path)
-    model = open_pretrainer(path) if task == "Pretrainer" else open_task(path)
+    model = kbs.Pretrainer.from_preset(path) if task == "Pretrainer" else open_task(path)
     return model, model.preprocessor
 
 

@@ -54,13 +54,8 @@ def describe_left_out(skipped_documents, replaced_texts, faults):
     return lines
 
 
-def make_progress(on_terminal):
-    """Makes a context manager with a method `show`, which shows progress."""
-    return Bar() if on_terminal else Lines()
-
-
-class Lines:
-    """Shows progress by a line every ten seconds, for logs.
+class Progress:
+    """Shows progress by a line every ten seconds.
 
     Attributes:
         done, kept, total: int, the bytes of input that are done, the bytes that an earlier run has
@@ -98,30 +93,3 @@ class Lines:
                 f"{done / 1e6:,.1f} of {total / 1e6:,.1f} MB, {self.rate / 1e6:,.1f} MB/s{left}",
                 flush=True,
             )
-
-
-class Bar(Lines):
-    """Shows progress by a bar, for a terminal."""
-
-    def __enter__(self):
-        from rich import progress
-
-        columns = [
-            progress.BarColumn(),
-            progress.DownloadColumn(),
-            progress.TransferSpeedColumn(),
-            progress.TimeRemainingColumn(),
-        ]
-        # The bar goes to standard output, since `hide_log_noise` reads standard error.
-        self._bar = progress.Progress(*columns, transient=True)
-        self._bar.start()
-        self._task = self._bar.add_task("", total=None)
-        return self
-
-    def __exit__(self, *exception):
-        self._bar.stop()
-        super().__exit__(*exception)
-
-    def show(self, done, kept, total):
-        self.done, self.kept, self.total = done, kept, total
-        self._bar.update(self._task, completed=done, total=total)

@@ -1,18 +1,12 @@
 """Trains on several devices: `--devices` of a command, by each backend's own means.
 
-Under PyTorch each device has a process. This command starts them, or `torchrun` has done so. Under
-TensorFlow and JAX one process has all devices of its host.
+Under PyTorch each device has a process, which `torchrun` starts. Under TensorFlow and JAX one
+process has all devices of its host.
 """
 
 import contextlib
 import json
 import os
-import signal
-import socket
-import subprocess
-import sys
-import tempfile
-import time
 from pathlib import Path
 
 from absl import flags
@@ -21,12 +15,6 @@ from .command_flags import UsageError
 
 #: What `torchrun` sets in the environment of each process.
 TORCHRUN = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-
-#: Seconds in which the other processes may end by themselves when one has failed.
-GRACE = 20
-
-#: Starts this command line in a new process.
-START = "import sys; from keras_bert_cli import main; sys.exit(main())"
 
 
 def define_devices_flag(values):
@@ -92,113 +80,38 @@ def choose_number(devices, kind, available):
 
 
 def run_processes(devices, arguments):
-    """Runs this command once for each device, under PyTorch.
+    """Has PyTorch's `torchrun` run this command once for each device.
 
-    The first process prints. SIGTERM and SIGINT go to all processes. If one fails, the others are
-    ended, and its messages are printed.
+    The process of the first device prints. SIGTERM and SIGINT go to all processes. If one fails,
+    `torchrun` names it and ends the others.
 
     Args:
         devices: str, --devices.
         arguments: list of str, the command and its flags.
 
     Returns:
-        int, the exit status of the first process that failed, or 0.
+        int, the exit status of the first process that failed, 128 and the number of the signal that
+        has ended it, or 0.
     """
     import torch
+    from torch.distributed import run
+    from torch.distributed.elastic.multiprocessing.api import SignalException
+    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
 
     is_gpu = torch.cuda.is_available()
     available = torch.cuda.device_count() if is_gpu else os.cpu_count()
     count = choose_number(devices, "GPU" if is_gpu else "CPU", available)
-    with contextlib.ExitStack() as stack:
-        messages = [None] + [stack.enter_context(tempfile.TemporaryFile()) for _ in range(1, count)]
-        port = find_free_port()
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", START, *arguments],
-                env=make_environment(rank, count, port),
-                stderr=messages[rank],
-            )
-            for rank in range(count)
-        ]
-        forward_signals(stack, processes)
-        failed = wait_for_all(processes)
-        if failed is None:
-            return 0
-        if messages[failed] is not None:
-            messages[failed].seek(0)
-            text = messages[failed].read().decode("utf-8", "replace")
-            print(f"process {failed} of {count}:\n{text[-4000:]}", file=sys.stderr, flush=True)
-        status = processes[failed].returncode
-        if status >= 0:
-            return status
-        # The process could not say so itself, and the messages of the others are not all shown.
-        names = {number: number.name for number in signal.Signals}
-        name = names.get(-status, f"signal {-status}")
-        print(
-            f"process {failed} of {count} was ended by {name}, and the others with it. If there is "
-            "a checkpoint, the same command resumes from it.",
-            file=sys.stderr,
-            flush=True,
-        )
-        return 128 - status
-
-
-def make_environment(rank, count, port):
-    """The environment of a process, as `torchrun` would set it."""
-    variables = {
-        "RANK": rank,
-        "LOCAL_RANK": rank,
-        "WORLD_SIZE": count,
-        "LOCAL_WORLD_SIZE": count,
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": port,
-        # All processes would otherwise take all cores.
-        "OMP_NUM_THREADS": max(1, (os.cpu_count() or 1) // count),
-    }
-    own = {name: str(value) for name, value in variables.items()}
-    return {**own, **os.environ, **{name: own[name] for name in own if name != "OMP_NUM_THREADS"}}
-
-
-def find_free_port():
-    """int, a port of this host that no process listens to."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
-
-
-def forward_signals(stack, processes):
-    """Sends SIGTERM on to the processes, until the stack is closed.
-
-    A terminal sends SIGINT, Ctrl-C, to all processes by itself. This process then only waits.
-    """
-
-    def forward(number, frame):
-        for process in processes:
-            process.terminate()
-
-    for number, handler in ((signal.SIGTERM, forward), (signal.SIGINT, signal.SIG_IGN)):
-        former = signal.signal(number, handler)
-        stack.callback(signal.signal, number, former)
-
-
-def wait_for_all(processes):
-    """Waits until all processes have ended, and ends the others when one has failed.
-
-    Returns:
-        int, the number of the first process that failed, or None.
-    """
-    failed, deadline = None, None
-    while any(process.poll() is None for process in processes):
-        if failed is None:
-            failed = next((i for i, p in enumerate(processes) if p.poll()), None)
-            deadline = time.monotonic() + GRACE
-        elif time.monotonic() > deadline:
-            for process in processes:
-                process.kill()
-        time.sleep(0.05)
-    if failed is None:
-        failed = next((i for i, process in enumerate(processes) if process.returncode), None)
-    return failed
+    # `torchrun` would let each process take one core.
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // count)))
+    host = ["--standalone", "--local-addr=127.0.0.1", f"--nproc-per-node={count}"]
+    try:
+        run.main([*host, "--module", "keras_bert_cli", *arguments])
+    except SignalException as error:
+        return 128 + error.sigval
+    except ChildFailedError as error:
+        status = error.get_first_failure()[1].exitcode
+        return status if status > 0 else 128 - status
+    return 0
 
 
 @contextlib.contextmanager

@@ -32,20 +32,17 @@ REQUIRED = ("model", "input")
 
 def define_flags(values):
     """Defines the flags of this command."""
-
-    def path(name, explanation):
-        define_path(values, name, None, explanation)
-
-    path("model", "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
-    path(
-        "input",
-        "Labelled texts (.tsv, .csv or --delimiter), tagged sentences, or questions (.json).",
+    explanation = "A .keras file, the folder of a preset or checkpoint, or a SavedModel."
+    define_path(values, "model", None, explanation)
+    explanation = (
+        "Labelled texts (.tsv, .csv or --delimiter), tagged sentences, or questions (.json)."
     )
+    define_path(values, "input", None, explanation)
     define_task_flag(values)
     define_table_flags(values, text_column=None)
     define_kind_flags(values)
-    path("json", "File for the scores and the confusion matrix, as JSON.")
-    path("png", "File for a picture of the scores; needs matplotlib.")
+    define_path(values, "json", None, "File for the scores and the confusion matrix, as JSON.")
+    define_path(values, "png", None, "File for a picture of the scores; needs matplotlib.")
     flags.DEFINE_boolean("overwrite", False, "Replace these files.", flag_values=values)
     flags.DEFINE_integer("batch_size", 32, "Batch size, in texts.", 1, flag_values=values)
 

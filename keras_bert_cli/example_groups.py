@@ -2,6 +2,7 @@
 
 import bisect
 import collections
+import statistics
 
 #: The most characters of the name of a group.
 LONGEST_NAME = 20
@@ -44,3 +45,10 @@ def group_by_number(numbers, ends, style="{:,.0f}"):
     for row, number in enumerate(numbers):
         groups[names[bisect.bisect_left(ends, number)]].append(row)
     return {name: rows for name, rows in groups.items() if rows}
+
+
+def group_by_length(texts):
+    """Groups texts by the quarters of their numbers of characters, as `group_by_number` does."""
+    lengths = [len(text) for text in texts]
+    quarters = statistics.quantiles(lengths, n=4) if len(lengths) > 1 else []
+    return group_by_number(lengths, sorted({*map(int, quarters), max(lengths)}))

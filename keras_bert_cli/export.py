@@ -16,7 +16,6 @@ Example:
 
 from absl import flags
 
-from . import standalone
 from .command_flags import UsageError, define_path
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
@@ -75,9 +74,11 @@ def run(values):
     check_precision(values)
     if values.format == "saved_model":
         check_version(values.output, values.overwrite)
-        choose_inputs(values, find_input_names(values.model))
         task = open_task(values.model)
-        inputs = choose_inputs(values, task.input_names)
+
+        from keras_bert_suite.serving.input_names import choose_input_names
+
+        inputs = choose_input_names(task, values.inputs)
         path = export_version(
             task,
             values.output,
@@ -124,11 +125,9 @@ def check_precision(values):
             f"--precision {values.precision} is for --format {' and '.join(formats)}, got "
             f"{values.format}"
         )
-    if values.precision != "int8":
-        if values.calibration:
-            raise UsageError("--calibration is for --precision int8")
-        return
-    if values.format == "openvino" and not values.calibration:
+    if values.calibration and values.precision != "int8":
+        raise UsageError("--calibration is for --precision int8")
+    if values.precision == "int8" and values.format == "openvino" and not values.calibration:
         raise UsageError("--precision int8 of OpenVINO needs --calibration, a file of texts")
 
 
@@ -139,25 +138,3 @@ def read_calibration(values):
     columns = read_text_columns(values, "calibration", find_input_names(values.model))
     columns = tuple(columns.values())
     return columns if len(columns) > 1 else columns[0]
-
-
-def choose_inputs(values, input_names):
-    """Chooses the names of a SavedModel's inputs: the names of the flag, or else of the model.
-
-    Args:
-        values: the flags.
-        input_names: the names of the texts of a row in the model, or None if the model has no
-            names.
-
-    Raises:
-        ValueError: if the flag has more or fewer names than the model has texts, or a name that a
-            SavedModel does not take.
-    """
-    inputs = tuple(values.inputs or input_names or ("text",))
-    if input_names is not None and len(inputs) != len(input_names):
-        raise ValueError(
-            f"--inputs={','.join(inputs)} names {len(inputs)}, but {values.model} was trained "
-            f"with rows of {len(input_names)} texts, {', '.join(input_names)}. Name as many, or "
-            "leave out --inputs."
-        )
-    return standalone.input_names.check_signature_names(inputs)

@@ -51,21 +51,23 @@ from pathlib import Path
 
 from absl import flags
 
+from keras_bert_suite.serving import input_names
+
 from .command_flags import DTYPES, define_path
 from .devices import define_devices_flag, is_leader, use_devices
-from .finetune_folder import claim_folder, drop_folder
-from .kinds import (
-    define_kind_flags,
-    define_task_flag,
-    define_training_flags,
-    find_kind,
-    list_idle_flags,
-)
+from .kinds import define_kind_flags, define_task_flag, find_kind, list_idle_flags
 from .model_paths import check_model
 from .outputs import check_output, write_output
-from .run_settings import find_digest, report_stop
+from .run_settings import (
+    check_settings,
+    claim_folder,
+    drop_run,
+    find_digest,
+    holds_files,
+    read_settings,
+    report_stop,
+)
 from .saved_tasks import check_version, export_version
-from .standalone import input_names
 from .table_flags import define_table_flags
 
 REQUIRED = ("checkpoint", "train", "output")
@@ -97,7 +99,7 @@ def define_flags(values):
     path("test", None, "File to evaluate on at the end.")
     define_table_flags(values)
     define_kind_flags(values)
-    define_training_flags(values)
+    define_kind_flags(values, "define_training_flags")
     path("output", None, "Model to write: a .keras file, or the folder of a preset.")
     path("export", None, "SavedModel to write: saved_models/sentiment, or .../sentiment/1.")
     flags.DEFINE_boolean("overwrite", False, "Replace the output.", flag_values=values)
@@ -150,8 +152,7 @@ def run(values):
     state = find_state_folder(values)
     claimed = contextlib.nullcontext()
     if state is not None and is_leader(values):
-        idle_flags = list_idle_flags(data)
-        claimed = claim_folder(state, settings_of(values, idle_flags), idle_flags)
+        claimed = claim_checkpoints(state, settings_of(values, list_idle_flags(data)))
     with claimed, use_devices(values):
         dev = held_out.get("dev")
         task = train_task(values, data, train, dev, arguments, state)
@@ -167,7 +168,9 @@ def run(values):
         save = task.save_to_preset if kind else task.save
         print(f"wrote {write_output(values.output, save, values.overwrite, kind)}")
     if state is not None:
-        drop_folder(state)
+        drop_run(state)
+        with contextlib.suppress(OSError):  # It may hold other files.
+            state.rmdir()
     if values.export:
         path = export_version(task, values.export, inputs, values.overwrite)
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")
@@ -190,9 +193,33 @@ def settings_of(values, idle_flags):
     """
     left_out = (*MAY_CHANGE, *idle_flags)
     settings = {name: values[name].value for name in values if name not in left_out}
-    if not values.sequence_packing:
-        del settings["sequence_packing"]  # Runs of older versions do not have it.
     return {**settings, "train (SHA-256)": find_digest(values.train)}
+
+
+def claim_checkpoints(folder, settings):
+    """Claims the folder of checkpoints for a run.
+
+    Args:
+        folder: `pathlib.Path`.
+        settings: dict, from `settings_of`. A run that resumes needs the same settings.
+
+    Returns:
+        a context manager, as of `claim_folder`.
+
+    Raises:
+        ValueError: if the folder holds a run with other settings.
+        FileExistsError: if the folder holds other files.
+    """
+    before = read_settings(folder)
+    if before:
+        advice = "Give it the same flags to resume it, or delete the folder to begin anew."
+        check_settings(folder, before, settings, advice)
+    elif holds_files(folder):
+        raise FileExistsError(
+            f"{folder} is no folder of checkpoints of keras-bert finetune. Choose another place "
+            "with --checkpoint_dir."
+        )
+    return claim_folder(folder, before, settings)
 
 
 def train_task(values, data, train, dev, arguments, state):
@@ -241,33 +268,20 @@ def train_task(values, data, train, dev, arguments, state):
             state / "checkpoints", every=values.checkpoint_every, keep=1
         )
         callbacks.append(checkpoints)
-    try:
-        fit(
-            task,
-            *data.columns_of(train),
-            **(data.balance(train) if values.class_weight == "balanced" else {}),
-            validation_data=data.columns_of(dev) if dev is not None else None,
-            batch_size=values.batch_size,
-            epochs=values.epochs,
-            sequence_packing=values.sequence_packing,
-            callbacks=callbacks,
-        )
-    except OSError as error:
-        # A run that is at its end does not need its last checkpoint.
-        if checkpoints is None or not has_finished(checkpoints.progress, values.epochs):
-            raise
-        warnings.warn(f"the last checkpoint could not be written: {error}", stacklevel=2)
+    fit(
+        task,
+        *data.columns_of(train),
+        **(data.balance(train) if values.class_weight == "balanced" else {}),
+        validation_data=data.columns_of(dev) if dev is not None else None,
+        batch_size=values.batch_size,
+        epochs=values.epochs,
+        sequence_packing=values.sequence_packing,
+        callbacks=callbacks,
+    )
     if checkpoints is not None and checkpoints.terminated:
         return None
     print_epochs(log.rows, held_out_name="dev")
     return task
-
-
-def has_finished(progress, epochs):
-    """Whether a run with this `Progress` is at its end."""
-    if progress is None or progress.steps_per_epoch is None:
-        return False
-    return progress.batches >= epochs * progress.steps_per_epoch
 
 
 def set_sequence_length(task, length, default=128):

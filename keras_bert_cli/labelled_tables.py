@@ -1,9 +1,11 @@
 """Reads tables of texts and labels, and checks them before hours of work."""
 
+import collections
 import math
 import warnings
 
-from .standalone import tables
+from keras_bert_suite.data import tables
+
 from .table_flags import read_columns
 
 #: More different labels than this may come from a wrong column.
@@ -91,6 +93,16 @@ def columns_of(table):
     """(texts, labels), or for pairs ((first texts, second texts), labels)."""
     *texts, labels = table.columns.values()
     return tuple(texts) if len(texts) > 1 else texts[0], labels
+
+
+def weigh_labels(labels):
+    """dict of label -> weight that gives every label the same weight in the loss.
+
+    >>> weigh_labels(["no", "no", "no", "yes"])
+    {'no': 0.6666666666666666, 'yes': 2.0}
+    """
+    counts = collections.Counter(labels)
+    return {label: len(labels) / (len(counts) * count) for label, count in counts.items()}
 
 
 def list_labels(label_names):

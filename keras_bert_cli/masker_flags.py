@@ -52,31 +52,6 @@ def define_masker_flags(values):
     define_path(values, "similar_words", None, explanation)
 
 
-def check_masker_flags(values):
-    """Checks the flags before Keras is imported.
-
-    Raises:
-        UsageError: if two flags do not go together.
-        FileNotFoundError: if a file is missing.
-    """
-    for name in ("lexicon", "similar_words"):
-        if values[name].value and values.unit == "token":
-            raise UsageError(f"--{name} is about words; choose --unit=word, span or ngram")
-    if values.ngram_shares and values.unit != "ngram":
-        raise UsageError("--ngram_shares needs --unit=ngram")
-    if values.mask_token_rate + values.random_token_rate > 1 + 1e-9:
-        raise UsageError(
-            f"--mask_token_rate={values.mask_token_rate} and --random_token_rate="
-            f"{values.random_token_rate} are more than 1 together; to mask every chosen token, "
-            "choose --mask_token_rate=1 --random_token_rate=0"
-        )
-    read_ngram_shares(values)
-    if values.lexicon:
-        read_lexicon(values.lexicon)
-    if values.similar_words:
-        read_similar_words(values.similar_words)
-
-
 def make_masker(values, corpus, tokenizer):
     """The `TokenMasker` of the flags.
 
@@ -110,17 +85,16 @@ def make_masker(values, corpus, tokenizer):
 
 
 def read_ngram_shares(values):
-    """The shares of --ngram_shares, list of float, or None."""
+    """The shares of --ngram_shares, list of float."""
+    if values.unit != "ngram":
+        raise UsageError("--ngram_shares needs --unit=ngram")
     try:
-        shares = values.ngram_shares and [float(share) for share in values.ngram_shares]
-        if shares is None or (shares and min(shares) > 0):
-            return shares
-    except ValueError:
-        pass
-    raise UsageError(
-        "--ngram_shares must be positive numbers with commas between them, such as "
-        f"0.4,0.3,0.2,0.1, got {','.join(values.ngram_shares)}"
-    )
+        return [float(share) for share in values.ngram_shares]
+    except ValueError as error:
+        raise UsageError(
+            f"--ngram_shares must be numbers with commas between them ({error}); 0.4,0.3,0.2,0.1 "
+            "are the shares of n-grams of one to four words"
+        ) from error
 
 
 def read_lexicon(path):

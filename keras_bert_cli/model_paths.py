@@ -8,7 +8,7 @@ import os
 import zipfile
 from pathlib import Path
 
-from .standalone import messages
+from keras_bert_suite.files import messages
 
 #: A folder with any of these files is a model: a checkpoint, a preset or a SavedModel.
 MODEL_FILES = (

@@ -60,13 +60,23 @@ def make_backbone(values, objective, tokenizer):
         tokenizer: tokenizer of the corpus.
 
     Raises:
-        UsageError: if the kind has no such size, cannot read what the tokenizer writes, or does not
-            take the arguments of the objective.
+        UsageError: if the kind has no such size, needs segment ids that the tokenizer does not
+            make, or cannot be trained with the objective.
     """
     from keras_bert_suite.models import BERT_SIZES, BertBackbone
 
     cls = find_backbone(values.model) if values.model else tokenizer.backbone_cls
-    check_kind(cls, values, objective, tokenizer)
+    kinds = [
+        kind
+        for kind in objective.choices.get("model", MODELS)
+        if tokenizer.has_segment_ids or "segment_ids" not in find_backbone(kind).input_names
+    ]
+    if cls not in map(find_backbone, kinds):
+        remedy = f"choose --model among {', '.join(kinds)}, or " if kinds else ""
+        raise UsageError(
+            f"--objective {values.objective} cannot train a {cls.__name__} with a "
+            f"{type(tokenizer).__name__}; {remedy}prepare the corpus with a vocab.txt"
+        )
     if values.size not in cls.sizes and values.size not in BERT_SIZES:
         raise UsageError(
             f"--size={values.size} is no size of a {cls.__name__}; choose one of "
@@ -90,50 +100,6 @@ def find_backbone(kind):
     from keras_bert_suite.models import BACKBONES
 
     return BACKBONES[MODEL_TYPES[kind].backbone]
-
-
-def check_kind(cls, values, objective, tokenizer):
-    """Checks that a class of backbones fits the corpus and the objective.
-
-    Raises:
-        UsageError: if it does not, naming the kinds that do.
-    """
-    wanted = objective.backbone_arguments
-    fitting = [
-        kind
-        for kind in objective.choices.get("model", MODELS)
-        if reads_tokens(find_backbone(kind), tokenizer)
-        and takes_arguments(find_backbone(kind), wanted)
-    ]
-    remedies = [f"choose --model among {', '.join(fitting)}"] if fitting else []
-    if not reads_tokens(cls, tokenizer):
-        remedies.append("prepare the corpus with a vocab.txt")
-        raise UsageError(
-            f"a {cls.__name__} tells texts apart by segment ids, which a "
-            f"{type(tokenizer).__name__} does not make; {', or '.join(remedies)}"
-        )
-    if not takes_arguments(cls, wanted):
-        settings = " and ".join(f"{name}={value!r}" for name, value in wanted.items())
-        raise UsageError(
-            f"--objective {values.objective} trains a model with {settings}, which a "
-            f"{cls.__name__} cannot have; {', or '.join(remedies)}"
-        )
-
-
-def reads_tokens(cls, tokenizer):
-    """Whether a class of backbones has the inputs that the rows of a tokenizer have."""
-    return tokenizer.has_segment_ids or "segment_ids" not in cls.input_names
-
-
-def takes_arguments(cls, arguments):
-    """Whether a class of backbones takes the arguments of an objective."""
-    from keras_bert_suite.argument_checks import list_arguments
-    from keras_bert_suite.models import LongformerBackbone
-
-    # It hands the argument to its base class, but its windows look to both sides.
-    if issubclass(cls, LongformerBackbone) and "attention_pattern" in arguments:
-        return False
-    return set(arguments) <= set(list_arguments(cls))
 
 
 def choose_arguments(cls, values, tokenizer):

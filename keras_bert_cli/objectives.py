@@ -10,6 +10,7 @@ from typing import Any
 
 from .command_flags import UsageError
 from .masker_flags import MASKER_FLAGS, make_masker
+from .new_models import MODELS
 
 #: The values of --mode whose sequences are pairs of texts, with the number of their relations.
 PAIR_MODES = {"pairs": 2, "sop": 2, "relations": 3}
@@ -42,45 +43,41 @@ class Objective:
     """How a model is pretrained.
 
     Attributes:
-        paper: str, the paper that describes it.
         defaults: dict of the name of a flag -> its value, if the flag is not given.
-        choices: dict of the name of a flag -> the values that it may have.
+        choices: dict of the name of a flag -> the values that it may have, if it has a value.
         idle_flags: tuple of str, the flags that it does not read. To give one is an error.
         make_masker: function (values, corpus, tokenizer) -> masker of the batches.
         task: str, the class of the task.
-        task_flags: dict of the name of an argument of the task -> the name of the flag that sets
-            it.
         task_arguments: dict of further arguments of the task.
         backbone_arguments: dict of further arguments of a new backbone. The backbone of a
             checkpoint becomes one with the same `attention_pattern`, which is "bidirectional" if
             there is none here.
     """
 
-    paper: str
     defaults: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     choices: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     idle_flags: tuple[str, ...] = ("generator_width",)
     make_masker: Callable = make_masker
     task: str = "Pretrainer"
-    task_flags: Mapping[str, str] = dataclasses.field(default_factory=dict)
     task_arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     backbone_arguments: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 OBJECTIVES = {
-    "masked_lm": Objective(paper="BERT, https://arxiv.org/abs/1810.04805"),
+    # BERT, https://arxiv.org/abs/1810.04805
+    "masked_lm": Objective(),
+    # SpanBERT, https://arxiv.org/abs/1907.10529
     "span_boundary": Objective(
-        paper="SpanBERT, https://arxiv.org/abs/1907.10529",
         defaults={"mode": "doc_sentences", "unit": "span", "short_seq_prob": 0.0},
         task_arguments={"span_boundary": True},
     ),
+    # StructBERT, https://arxiv.org/abs/1908.04577
     "word_order": Objective(
-        paper="StructBERT, https://arxiv.org/abs/1908.04577",
         defaults={"mode": "relations"},
         make_masker=make_shuffler,
     ),
+    # ELECTRA, https://arxiv.org/abs/2003.10555
     "replaced_tokens": Objective(
-        paper="ELECTRA, https://arxiv.org/abs/2003.10555",
         defaults={
             "mode": "full_sentences",
             "learning_rate": 2e-4,
@@ -91,19 +88,22 @@ OBJECTIVES = {
         choices={"mode": ("full_sentences", "doc_sentences"), "model": ("electra",)},
         idle_flags=(),
         task="ElectraPretrainer",
-        task_flags={"generator_width": "generator_width"},
     ),
+    # UniLM, https://arxiv.org/abs/1905.03197
     "unilm": Objective(
-        paper="UniLM, https://arxiv.org/abs/1905.03197",
         defaults={"model": "bert"},
         choices={"mode": tuple(PAIR_MODES), "model": ("bert",)},
         make_masker=make_mixture,
         backbone_arguments={"attention_pattern": "unilm", "num_segments": 6},
     ),
+    # GPT, Radford et al., 2018
     "left_to_right": Objective(
-        paper="GPT, Radford et al., 2018",
         defaults={"mode": "full_sentences"},
-        choices={"mode": ("full_sentences", "doc_sentences")},
+        choices={
+            "mode": ("full_sentences", "doc_sentences"),
+            # The windows of a Longformer and of a ModernBERT look to both sides.
+            "model": tuple(name for name in MODELS if name not in ("modernbert", "longformer")),
+        },
         idle_flags=("generator_width", *MASKER_FLAGS),
         make_masker=make_next_tokens,
         backbone_arguments={"attention_pattern": "left_to_right"},
@@ -145,7 +145,7 @@ def choose_objective(values):
         if values[name].using_default_value:
             values[name].value = value
     for name, choices in objective.choices.items():
-        if values[name].value not in choices:
+        if values[name].value not in (None, *choices):
             raise UsageError(
                 f"--objective {values.objective} takes --{name} {' or '.join(choices)}, got "
                 f"{values[name].value}"
@@ -160,16 +160,14 @@ def make_task_arguments(objective, values):
         objective: `Objective`.
         values: the flags.
     """
-    arguments = {
-        name: values[flag].value
-        for name, flag in objective.task_flags.items()
-        # A checkpoint has values of its own.
-        if not (values.checkpoint and values[flag].using_default_value)
-    }
+    arguments = dict(objective.task_arguments)
     if objective.task == "Pretrainer":
         # A checkpoint may have heads that are not for this objective.
-        arguments["span_boundary"] = False
+        arguments.setdefault("span_boundary", False)
         arguments["next_sentence"] = values.mode in PAIR_MODES
         if values.mode in PAIR_MODES:
             arguments["sentence_relations"] = PAIR_MODES[values.mode]
-    return {**arguments, **objective.task_arguments}
+    # A checkpoint has a width of its own.
+    elif not values.checkpoint or not values["generator_width"].using_default_value:
+        arguments["generator_width"] = values.generator_width
+    return arguments

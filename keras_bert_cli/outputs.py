@@ -1,11 +1,11 @@
 """Writes the results of commands atomically: to a temporary path first, then renamed."""
 
 import fnmatch
-import json
 import os
 import shutil
 import tempfile
 import uuid
+import warnings
 from pathlib import Path
 
 #: The files that tokenizers write.
@@ -43,14 +43,11 @@ FOLDERS = {
     ),
 }
 
-#: How many bytes are written as a trial. An almost full disk has no room for them.
-TRIAL_BYTES = 1 << 20
-
 
 def check_output(path, overwrite=False, kind=None):
     """Checks before hours of work that the result can be written.
 
-    A small file is written beside `path` and removed again.
+    A folder is made beside `path` and removed again.
 
     Args:
         path: str or path.
@@ -72,10 +69,6 @@ def check_output(path, overwrite=False, kind=None):
     aside = folder / _name_aside(path)
     try:
         aside.mkdir()
-        with open(aside / path.name, "wb") as file:
-            file.write(bytes(TRIAL_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
     except OSError as error:
         raise _describe_again(error, f"{path} cannot be written: {folder} takes no files") from None
     finally:
@@ -115,42 +108,37 @@ def write_output(path, write, overwrite=False, kind=None):
     return path
 
 
-def write_json(path, content, overwrite=False):
-    """Writes a file of JSON as `write_output` does, and prints its path."""
-    text = json.dumps(content, indent=2, ensure_ascii=False) + "\n"
-    print(f"wrote {write_output(path, lambda path: path.write_text(text, 'utf-8'), overwrite)}")
-
-
-def write_picture(path, draw, overwrite=False):
-    """Writes a picture as `write_output` does, and prints its path.
-
-    Args:
-        path, overwrite: as for `write_output`.
-        draw: function that draws the picture to a path that it is given.
-    """
-    print(f"wrote {write_output(path, draw, overwrite)}")
-
-
 def _write_in_place(path, write, overwrite, kind):
     from keras_bert_suite.files.atomic_directory import atomic_directory
 
     _check_replaceable(path, overwrite, kind)
     aside = path.absolute().with_name(_name_aside(path))
+    former = aside / "replaced"
     try:
         with atomic_directory(aside) as folder:
             write(folder / path.name)
         if os.path.lexists(path) and overwrite:
-            path.rename(aside / "replaced")
-        try:
-            # `replace` would overwrite a file that another process has just written.
-            _check_replaceable(path, False, kind)
-            (aside / path.name).rename(path)
-        except OSError:
-            if os.path.lexists(aside / "replaced"):
-                (aside / "replaced").rename(path)
-            raise
+            path.rename(former)
+        # `replace` would overwrite a file that another process has just written.
+        _check_replaceable(path, False, kind)
+        (aside / path.name).rename(path)
+    except BaseException:
+        if os.path.lexists(former):
+            _put_back(former, path)
+        raise
     finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        # If the place of the former file is taken, it stays where it is.
+        if not os.path.lexists(former) or not os.path.lexists(aside / path.name):
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _put_back(former, path):
+    """Puts what was replaced back to its place, unless another process has taken the place."""
+    try:
+        _check_replaceable(path, False, None)
+        former.rename(path)
+    except OSError:
+        warnings.warn(f"what was at {path} before is in {former}", stacklevel=2)
 
 
 def _write_elsewhere(path, write):

@@ -47,6 +47,14 @@ class Picture(Figure):
         return buffer.getvalue()
 
 
+def tidy(axes, grid=True):
+    """Leaves out the upper and the right line around the axes, and draws a grid below the data."""
+    axes.spines[["top", "right"]].set_visible(False)
+    if grid:
+        axes.grid(color=GRID_COLOR)
+        axes.set_axisbelow(True)
+
+
 def plot_training_curves(history, path=None, held_out_name="test"):
     """Draws loss and accuracy over the epochs.
 
@@ -69,8 +77,7 @@ def plot_training_curves(history, path=None, held_out_name="test"):
         axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         axes.set_xlim(0.5, len(epochs) + 0.5)
         axes.margins(y=0.1)
-        axes.grid(color=GRID_COLOR)
-        axes.spines[["top", "right"]].set_visible(False)
+        tidy(axes)
         axes.legend(frameon=False)
     return figure.write(path)
 
@@ -107,45 +114,9 @@ def plot_pretraining(rows, path=None):
         axes.set(xlabel="step", title=title)
         axes.xaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
         axes.set_ylim(bottom=0)
-        axes.grid(color=GRID_COLOR)
-        axes.spines[["top", "right"]].set_visible(False)
+        tidy(axes)
         if axes is not rate_axes:
             axes.legend(frameon=False, fontsize="small")
-    return figure.write(path)
-
-
-def plot_glue_curves(curves, path=None):
-    """Draws the metrics of each task over the epochs, the mean and the range of the seeds.
-
-    Args:
-        curves: dict of the name of a task -> dict of seed -> list of dicts of an epoch, with
-            `epoch`, `loss` and the metrics.
-        path: str or path of the file, or None.
-    """
-    columns = min(len(curves), 3)
-    rows = -(-len(curves) // columns)
-    figure = Picture(figsize=(4 * columns, 3.2 * rows), layout="constrained")
-    panels = figure.subplots(rows, columns, squeeze=False).ravel()
-    for axes, (name, runs) in zip(panels, curves.items(), strict=False):
-        runs = list(runs.values())
-        epochs = [row["epoch"] for row in runs[0]]
-        metrics = [metric for metric in runs[0][0] if metric not in ("epoch", "loss")]
-        for metric, color in zip(metrics, (HELD_OUT_COLOR, TRAIN_COLOR), strict=False):
-            scores = np.array([[row[metric] for row in run] for run in runs])
-            mean = scores.mean(axis=0)
-            label = f"{metric}, {mean[-1]:.3f} at the end"
-            axes.plot(epochs, mean, marker="o", linewidth=2, color=color, label=label)
-            axes.fill_between(
-                epochs, scores.min(axis=0), scores.max(axis=0), color=color, alpha=0.2
-            )
-        axes.set(xlabel="epoch", title=name)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        axes.margins(y=0.1)
-        axes.grid(color=GRID_COLOR)
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, fontsize="small")
-    for axes in panels[len(curves) :]:
-        axes.set_visible(False)
     return figure.write(path)
 
 
@@ -198,7 +169,7 @@ def plot_label_scores(classes, path=None, counted="rows", title="F1 of each labe
     axes.bar_label(bars, fmt="%.2f", padding=3)
     axes.invert_yaxis()
     axes.set(xlabel="F1", xlim=(0, 1.1), title=title)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes, grid=False)
     return figure.write(path)
 
 
@@ -216,5 +187,5 @@ def plot_numbers(targets, predictions, title, path=None):
     ends = [min(*targets, *predictions), max(*targets, *predictions)]
     axes.plot(ends, ends, color=GRID_COLOR, zorder=0)
     axes.set(xlabel="true", ylabel="predicted", title=title)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes, grid=False)
     return figure.write(path)

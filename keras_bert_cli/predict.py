@@ -25,12 +25,12 @@ import sys
 
 from absl import flags
 
-from .ask_saved_model import SavedModel
+from keras_bert_suite.data import squad, tables
+
 from .command_flags import UsageError, define_path
-from .kinds import Questions, define_task_flag, find_kind, find_served_kind
+from .kinds import Questions, define_task_flag, find_kind
 from .model_paths import check_model, find_input_names, is_saved_model
 from .outputs import check_output, write_output
-from .standalone import squad, tables
 from .table_flags import define_table_flags
 from .text_files import check_table_flags, is_table, read_text_columns
 
@@ -39,23 +39,24 @@ REQUIRED = ("model",)
 
 def define_flags(values):
     """Defines the flags of this command."""
-
-    def path(name, default, explanation):
-        define_path(values, name, default, explanation)
-
-    path("model", None, "A .keras file, the folder of a preset or checkpoint, or a SavedModel.")
+    define_path(
+        values,
+        "model",
+        None,
+        "A .keras file, the folder of a preset or checkpoint, or a SavedModel.",
+    )
     define_task_flag(values)
     explanation = (
         "File with a text in each line, a table (.tsv, .csv or --delimiter), questions in SQuAD's "
         "format (.json), or - for standard input."
     )
-    path("input", "-", explanation)
+    define_path(values, "input", "-", explanation)
     explanation = (
         "A question about the whole text of the input, for a model that answers questions."
     )
     flags.DEFINE_string("question", None, explanation, flag_values=values)
     define_table_flags(values, text_column=None, label_column=None)
-    path("output", "-", "File to write, or - for standard output.")
+    define_path(values, "output", "-", "File to write, or - for standard output.")
     formats = ("tsv", "jsonl")
     explanation = (
         "Format of a line. Default: tsv; jsonl for entities and answers, which are marked in their "
@@ -74,16 +75,12 @@ def run(values):
             raise UsageError(f"--output is the --input, {values.input}, which would be lost")
         check_output(values.output, values.overwrite)
     check_model(values.model)
-    saved_model = SavedModel(values.model) if is_saved_model(values.model) else None
-    columns = None
-    if values.task or saved_model is None:
-        columns = find_kind(values).read_texts()
-    if columns is None:
-        names = saved_model.input_names if saved_model else find_input_names(values.model)
-        columns = read_texts(values, names)
+    kind = find_kind(values)
+    if values.question is not None and not isinstance(kind, Questions):
+        raise UsageError(f"--question is for --task {Questions.name}, not for --task {kind.name}")
+    columns = kind.read_texts() or read_texts(values, find_names(values.model, kind))
     # Half characters of JSON or of the command line are written as JSON escapes them.
-    lines = answer(values, columns, saved_model)
-    lines = [line.encode("utf-8", "backslashreplace").decode() for line in lines]
+    lines = [line.encode("utf-8", "backslashreplace").decode() for line in kind.predict(columns)]
     if values.output == "-":
         sys.stdout.writelines(lines)
         return
@@ -95,18 +92,9 @@ def run(values):
     write_output(values.output, write, values.overwrite)
 
 
-def answer(values, columns, saved_model=None):
-    """The lines of the output.
-
-    Args:
-        values: the flags.
-        columns: dict, column name -> texts.
-        saved_model: `SavedModel` of --model, or None if it is none.
-    """
-    kind = find_served_kind(values, saved_model) if saved_model else find_kind(values)
-    if values.question is not None and not isinstance(kind, Questions):
-        raise UsageError(f"--question is for --task {Questions.name}, not for --task {kind.name}")
-    return kind.predict(columns, saved_model)
+def find_names(path, kind):
+    """The names of the texts of a model, or None if they are unknown."""
+    return kind.saved_model.input_names if is_saved_model(path) else find_input_names(path)
 
 
 def _are_same(first, second):

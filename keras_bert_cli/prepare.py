@@ -13,41 +13,33 @@ Example:
 """
 
 import os
-import sys
 
 from absl import flags
 
 from .command_flags import UsageError, define_path
-from .corpus_input import define_input_flags, describe_left_out, make_progress
+from .corpus_input import Progress, define_input_flags, describe_left_out
 
 REQUIRED = ("input", "vocab", "output")
 
 
 def define_flags(values):
     """Defines the flags of this command."""
-
-    def path(name, explanation):
-        define_path(values, name, None, explanation)
-
-    def switch(name, default, explanation):
-        flags.DEFINE_boolean(name, default, explanation, flag_values=values)
-
     define_input_flags(values)
     explanation = (
         "The tokenizer: vocab.txt of a BERT, vocab.json of a RoBERTa beside its merges.txt, a "
         "tokenizer.json, a .model file of SentencePiece, or the folder of a checkpoint."
     )
-    path("vocab", explanation)
-    path("output", "Folder to write. An unfinished corpus in it is completed.")
+    define_path(values, "vocab", None, explanation)
+    define_path(values, "output", None, "Folder to write. An unfinished corpus in it is completed.")
     explanation = "Processes that tokenize. Default: one for each core."
     flags.DEFINE_integer("workers", None, explanation, 1, flag_values=values)
     explanation = (
         "Lowercase the texts, or --nolowercase. Default: as the tokenizer says; yes for a "
         "vocab.txt."
     )
-    switch("lowercase", None, explanation)
+    flags.DEFINE_boolean("lowercase", None, explanation, flag_values=values)
     explanation = "Strip accents, or --nostrip_accents. Default: as --lowercase for a vocab.txt."
-    switch("strip_accents", None, explanation)
+    flags.DEFINE_boolean("strip_accents", None, explanation, flag_values=values)
     explanation = "Megabytes of input in a shard."
     flags.DEFINE_float("slice_mb", 32.0, explanation, 1e-6, flag_values=values)
 
@@ -58,7 +50,7 @@ def run(values):
     from keras_bert_suite.corpus.preparation_plan import list_faults
 
     tokenizer = open_tokenizer(values)
-    with make_progress(sys.stdout.isatty()) as progress:
+    with Progress() as progress:
         manifest = prepare_corpus(
             values.input,
             tokenizer,

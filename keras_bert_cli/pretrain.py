@@ -44,7 +44,6 @@ Example:
 """
 
 import contextlib
-import importlib.util
 from pathlib import Path
 
 from absl import flags
@@ -52,19 +51,13 @@ from absl import flags
 from .command_flags import UsageError, define_path
 from .corpus_shares import CORPUS_EXPLANATION, read_shares
 from .devices import define_devices_flag, is_leader, use_devices
-from .masker_flags import check_masker_flags, define_masker_flags
+from .masker_flags import define_masker_flags
 from .model_paths import check_model, digest_corpus
 from .new_models import MODEL_FLAGS, check_model_flags, define_model_flags, make_backbone
 from .objectives import MODES, OBJECTIVES, choose_objective, list_defaults, make_task_arguments
 from .outputs import write_output
-from .pretrain_folder import (
-    CORPUS_DIGESTS,
-    claim_folder,
-    find_report_every,
-    keep_defaults,
-    read_run,
-)
-from .run_settings import find_digest, report_stop, write_settings
+from .pretrain_folder import CORPUS_DIGESTS, check_run, find_report_every, read_run
+from .run_settings import claim_folder, find_digest, report_stop, write_settings
 
 REQUIRED = ("corpus", "output", "steps")
 
@@ -210,21 +203,22 @@ def begin_run(values, output):
         a context manager, as of `claim_folder`, with the settings of the run.
     """
     before = read_run(output)
-    keep_defaults(values, before)
     # A checkpoint is made for one distance between lines of the log. So a run that is prolonged
     # keeps its distance.
     wanted = values.report_every or before.get("report_every")
     report_every = find_report_every(values.steps, wanted)
     check_accumulate(values.steps, values.accumulate)
     check_model_flags(values)
-    check_masker_flags(values)
-    if values.tensorboard:
-        check_tensorboard()
     if values.checkpoint:
         check_model(values.checkpoint)
-    settings = {**settings_of(values), "report_every": report_every}
+    settings = {
+        **settings_of(values),
+        "report_every": report_every,
+        "finished": before.get("finished", 0),  # The steps of the model, 0 if there is none.
+    }
     if not is_leader(values):
-        return contextlib.nullcontext({**settings, "finished": before.get("finished", 0)})
+        return contextlib.nullcontext(settings)
+    check_run(output, before, settings)
     return claim_folder(output, before, settings)
 
 
@@ -232,23 +226,31 @@ def build_pretrainer(values, objective, tokenizer):
     """Loads the task of the objective from --checkpoint, or makes a new one of --size."""
     import keras_bert_suite as kbs
 
-    from .saved_tasks import open_pretrainer
-
     cls = getattr(kbs, objective.task)
     arguments = make_task_arguments(objective, values)
     if values.checkpoint:
-        pretrainer = open_pretrainer(
+        pretrainer = cls.from_preset(
             values.checkpoint,
-            tokenizer,
-            cls,
             sequence_length=values.sequence_length,
             dtype=values.dtype,
             **arguments,
         )
+        check_tokenizer(values, tokenizer, pretrainer.preprocessor.tokenizer)
         return set_pattern(values, objective, pretrainer)
     backbone = make_backbone(values, objective, tokenizer)
     packer = kbs.SegmentPacker(tokenizer, values.sequence_length)
     return cls(backbone, preprocessor=packer, **arguments)
+
+
+def check_tokenizer(values, tokenizer, other):
+    """Raises a `ValueError` unless the tokenizers of the corpus and of --checkpoint are equal."""
+    is_same = tokenizer.get_vocabulary() == other.get_vocabulary()
+    if not is_same or tokenizer.settings != other.settings:
+        raise ValueError(
+            f"The corpus and {values.checkpoint} have tokenizers of different "
+            f"{'settings' if is_same else 'vocabulary'}. Prepare the corpus with the tokenizer of "
+            "the checkpoint."
+        )
 
 
 def set_pattern(values, objective, pretrainer):
@@ -257,20 +259,14 @@ def set_pattern(values, objective, pretrainer):
     Raises:
         ValueError: if the backbone is none that the objective trains.
     """
-    wanted = {"attention_pattern": "bidirectional", **objective.backbone_arguments}
+    plain = {"attention_pattern": "bidirectional"}
+    wanted = {**plain, **objective.backbone_arguments}
     pattern = wanted["attention_pattern"]
-    backbone = pretrainer.backbone
     # The backbone of another library may have no pattern. Such a backbone looks to both sides.
-    if getattr(backbone, "attention_pattern", "bidirectional") != pattern:
+    if getattr(pretrainer.backbone, "attention_pattern", "bidirectional") != pattern:
         if hasattr(pretrainer, "change_pattern"):
             pretrainer = pretrainer.change_pattern(pattern)
-    check_backbone(values, wanted, pretrainer.backbone)
-    return pretrainer
-
-
-def check_backbone(values, wanted, backbone):
-    """Raises a `ValueError` if the backbone of --checkpoint is none that the objective trains."""
-    config = {"attention_pattern": "bidirectional", **backbone.get_config()}
+    config = {**plain, **pretrainer.backbone.get_config()}
     for name, value in wanted.items():
         if config.get(name) != value:
             raise ValueError(
@@ -278,6 +274,7 @@ def check_backbone(values, wanted, backbone):
                 f"{values.checkpoint} has {name}={config.get(name)!r}. Leave out --checkpoint, or "
                 "choose another objective."
             )
+    return pretrainer
 
 
 def train(values, pretrainer, training, held_out, report):
@@ -319,17 +316,6 @@ def check_accumulate(steps, accumulate):
             f"--accumulate={accumulate} does not divide --steps={steps}, and the last "
             f"{steps % accumulate} steps would make no update; choose "
             f"--steps={steps + accumulate - steps % accumulate}"
-        )
-
-
-def check_tensorboard():
-    """Raises a `UsageError` if a package for TensorBoard is missing."""
-    packages = ("tensorflow", "tensorboard")
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UsageError(
-            f"--tensorboard needs {' and '.join(missing)}, not installed here; "
-            f"pip install {' '.join(packages)}"
         )
 
 

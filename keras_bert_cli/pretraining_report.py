@@ -9,22 +9,20 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from keras_bert_suite.files.atomic_file import atomic_file
 
-#: Columns of the log, and their short names in a line of output. A run has the columns of its
-#: objective.
-COLUMNS = {
-    "loss": "loss",
+#: Scores in the log, and their short names in a line of output. A run has the scores of its
+#: objective, and with the prefix `val_` those of the documents that are held out.
+SCORES = {
     "mlm_loss": "mlm",
     "mlm_accuracy": "mlm acc",
     "nsp_accuracy": "nsp acc",
     "sbo_accuracy": "sbo acc",
     "rtd_accuracy": "rtd acc",
     "rtd_recall": "rtd recall",
-    "val_mlm_loss": "held-out mlm",
-    "val_mlm_accuracy": "held-out mlm acc",
-    "val_nsp_accuracy": "held-out nsp acc",
-    "val_sbo_accuracy": "held-out sbo acc",
-    "val_rtd_accuracy": "held-out rtd acc",
-    "val_rtd_recall": "held-out rtd recall",
+}
+COLUMNS = {
+    "loss": "loss",
+    **SCORES,
+    **{f"val_{name}": f"held-out {title}" for name, title in SCORES.items()},
 }
 
 

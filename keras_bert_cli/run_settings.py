@@ -1,11 +1,13 @@
-"""The flags of a run, kept in its folder, so that the same command resumes the run."""
+"""The folder of a run. It keeps the flags of the run, so that the same command resumes it."""
 
 import contextlib
 import hashlib
 import os
+import shutil
 import signal
 
-from .standalone import atomic_file, folder_lock, tables
+from keras_bert_suite.data import tables
+from keras_bert_suite.files import atomic_file, folder_lock
 
 FILE_NAME = "settings.json"
 
@@ -91,16 +93,50 @@ def holds_files(folder):
     )
 
 
-def list_missing(folder):
-    """The folder and those above it that do not exist, the innermost first."""
-    return [path for path in (folder, *folder.parents) if not path.exists()]
+@contextlib.contextmanager
+def claim_folder(folder, before, settings):
+    """Writes the settings of a run to its folder, which is locked while the block runs.
+
+    So no second run writes to it. If the block raises, and there is neither a checkpoint nor a
+    model, the files of the run are removed, and so are the folders that were made for it. So a
+    command with other settings can take their place.
+
+    Args:
+        folder: `pathlib.Path`.
+        before: dict, which `read_settings` has returned.
+        settings: dict of flag name -> value that JSON can hold.
+
+    Yields:
+        `settings`.
+
+    Raises:
+        BlockingIOError: if another process has the folder.
+    """
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with folder_lock.lock_folder(folder):
+            if settings != before:
+                write_settings(folder, settings)
+            try:
+                yield settings
+            except BaseException:
+                if not any(folder.glob("checkpoints/*")) and not (folder / "model").exists():
+                    drop_run(folder)
+                raise
+    except BaseException:
+        with contextlib.suppress(OSError):  # A folder with files stays.
+            for path in made:
+                path.rmdir()
+        raise
 
 
-def remove_empty(folders):
-    """Removes folders, each before the one that it is in. A folder with files stays."""
-    with contextlib.suppress(OSError):  # Another process may have put a file into it.
-        for folder in folders:
-            folder.rmdir()
+def drop_run(folder):
+    """Removes the checkpoints, the logs and the settings of a run from its folder."""
+    for name in ("checkpoints", "tensorboard"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for name in ("log.csv", "epochs.json", FILE_NAME):
+        (folder / name).unlink(missing_ok=True)
 
 
 def report_stop():

@@ -5,9 +5,11 @@ import os
 import zipfile
 from pathlib import Path
 
+from keras_bert_suite.files import messages
+from keras_bert_suite.serving import versions
+
 from .model_paths import find_class
 from .outputs import check_output, write_output
-from .standalone import messages, versions
 
 #: The tasks that can be opened to be evaluated, exported or asked, and the heads of a checkpoint
 #: that each of them keeps.
@@ -46,8 +48,8 @@ def open_task(path, wanted=None):
     found = find_task(path)
     if found == "Pretrainer":
         found = "MaskedLM"
-    if found == "ElectraPretrainer":
-        return open_generator(path, wanted)
+    if found == "ElectraPretrainer" and wanted == "MaskedLM":
+        return open_generator(path)
     if found not in TASKS:
         raise ValueError(
             f"{path} has no head, such as a classification layer. Make one with keras-bert "
@@ -87,22 +89,8 @@ def _load_file(path):
         raise ValueError(f"{path} cannot be loaded. {message}") from error
 
 
-def open_generator(path, wanted):
-    """Loads the generator of an `ElectraPretrainer` as a `MaskedLM`.
-
-    Args:
-        path: str, the folder of a preset.
-        wanted: as for `open_task`.
-
-    Raises:
-        ValueError: if another task than "MaskedLM" is wanted.
-    """
-    if wanted != "MaskedLM":
-        raise ValueError(
-            f"{path} holds the generator and the discriminator of an ELECTRA. Fine-tune the "
-            f"discriminator with keras-bert finetune --checkpoint {path}, or write the generator, "
-            f"which guesses masked tokens, with keras-bert convert --input {path} --part masked_lm"
-        )
+def open_generator(path):
+    """Loads the generator of an `ElectraPretrainer`, in the folder of a preset, as a `MaskedLM`."""
     import keras_bert_suite as kbs
 
     pretrainer = kbs.ElectraPretrainer.from_preset(path).make_masked_lm()
@@ -125,35 +113,6 @@ def open_embedder(path):
     import keras_bert_suite as kbs
 
     return kbs.TextEmbedder.from_preset(path)
-
-
-def open_pretrainer(path, tokenizer=None, cls=None, **arguments):
-    """Loads a `Pretrainer`, or a task of another class that pretrains.
-
-    Args:
-        path: str, folder of a preset or of a checkpoint, or `hf://owner/name`.
-        tokenizer: tokenizer, or None. The tokenizer of the checkpoint must be equal to it.
-        cls: the class of the task; None for `Pretrainer`.
-        **arguments: arguments of `cls.from_preset`.
-
-    Raises:
-        ValueError: if the vocabularies differ.
-    """
-    import keras_bert_suite as kbs
-
-    pretrainer = (cls or kbs.Pretrainer).from_preset(path, **arguments)
-    theirs = pretrainer.preprocessor.tokenizer
-    if tokenizer is not None:
-        for name, ours, other in (
-            ("vocabulary", tokenizer.get_vocabulary(), theirs.get_vocabulary()),
-            ("settings", tokenizer.settings, theirs.settings),
-        ):
-            if ours != other:
-                raise ValueError(
-                    f"The corpus and {path} have tokenizers of different {name}. Prepare the "
-                    "corpus with the tokenizer of the checkpoint."
-                )
-    return pretrainer
 
 
 def find_task(path):

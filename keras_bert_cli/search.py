@@ -16,10 +16,11 @@ import sys
 
 from absl import flags
 
+from keras_bert_suite.data import tables
+
 from .command_flags import UsageError, define_path
 from .model_paths import check_model
 from .saved_tasks import open_embedder
-from .standalone import tables
 from .table_flags import define_table_flags
 from .text_files import read_texts
 

@@ -2,8 +2,12 @@
 
 from absl import flags
 
+from keras_bert_suite.data import tables
+
 from .command_flags import UsageError
-from .standalone import tables
+
+#: The flags that say what is where in a table, without its encoding.
+TABLE_FLAGS = ("text_column", "text_pair_column", "label_column", "header", "delimiter")
 
 #: Names of delimiters that are hard to type in a shell.
 DELIMITERS = {"tab": "\t", "\\t": "\t"}

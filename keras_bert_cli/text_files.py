@@ -1,7 +1,8 @@
 """The texts of a file: lines, or columns of a table."""
 
+from keras_bert_suite.data import tables
+
 from .command_flags import UsageError
-from .standalone import tables
 from .table_flags import choose_text_columns, read_columns
 
 

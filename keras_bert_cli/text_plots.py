@@ -5,7 +5,7 @@ The functions return and write a `Picture`, as those of `plots.py`.
 
 import numpy as np
 
-from .plots import GRID_COLOR, HELD_OUT_COLOR, TRAIN_COLOR, Picture
+from .plots import HELD_OUT_COLOR, TRAIN_COLOR, Picture, tidy
 
 
 def plot_thresholds(labels, probabilities, label_names, thresholds, path=None):
@@ -30,8 +30,7 @@ def plot_thresholds(labels, probabilities, label_names, thresholds, path=None):
         (line,) = axes.plot(grid, f1[:-1], label=name)
         axes.plot(points[-1], f1[-1], marker="o", color=line.get_color())
     axes.set(xlabel="threshold", ylabel="F1", ylim=(0, 1))
-    axes.grid(color=GRID_COLOR)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
     axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
     return figure.write(path)
 
@@ -90,7 +89,7 @@ def plot_groups(panels, path=None):
         axes.set_yticks(range(len(groups)), list(groups), parse_math=False)
         axes.invert_yaxis()
         axes.set(xlim=(0, 110), title=title, xlabel="percent" if len(names) > 1 else names[0])
-        axes.spines[["top", "right"]].set_visible(False)
+        tidy(axes, grid=False)
     if len(names) > 1:
         handles, labels = grid[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
@@ -109,7 +108,5 @@ def plot_similarities(scores, cosines, title, path=None):
     axes = figure.subplots()
     axes.scatter(scores, cosines, s=10, alpha=0.4, color=TRAIN_COLOR)
     axes.set(xlabel="score", ylabel="cosine similarity", title=title)
-    axes.grid(color=GRID_COLOR)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
+    tidy(axes)
     return figure.write(path)

@@ -9,12 +9,10 @@ Example:
   keras-bert vocab --input wiki.jsonl --output vocab.txt --nolowercase --size 8000
 """
 
-import sys
-
 from absl import flags
 
 from .command_flags import define_path
-from .corpus_input import define_input_flags, describe_left_out, make_progress
+from .corpus_input import Progress, define_input_flags, describe_left_out
 from .outputs import check_output, write_output
 
 REQUIRED = ("input", "output")
@@ -67,7 +65,7 @@ def run(values):
     )
     slices = plan_slices(folder, names, options.format, SLICE_BYTES, options.encoding)
     faults = Faults()
-    with make_progress(sys.stdout.isatty()) as progress:
+    with Progress() as progress:
         texts = read_texts(slices, options, faults, progress)
         word_counts = count_words(texts, values.lowercase, values.strip_accents)
     if faults and options.on_error == "stop":

@@ -3,8 +3,9 @@
     python scripts/make_notebooks.py                    # all notebooks
     python scripts/make_notebooks.py serve_model ...    # these
 
-The scripts are in jupytext's percent format. A notebook whose code has not changed keeps its
-outputs, so the text above the code may say what the outputs are. Delete a notebook to run it again.
+The scripts are in jupytext's percent format. A script without cells has no notebook. A notebook
+whose code has not changed keeps its outputs, so the text above the code may say what the outputs
+are. Delete a notebook to run it again.
 """
 
 import copy
@@ -82,7 +83,8 @@ def tidy_outputs(outputs):
 def main(*names):
     os.environ.setdefault("KERAS_BACKEND", "tensorflow")
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    scripts = [EXAMPLES / f"{name}.py" for name in names] or sorted(EXAMPLES.glob("*.py"))
+    in_cells = (path for path in EXAMPLES.glob("*.py") if "# %%" in path.read_text("utf-8"))
+    scripts = [EXAMPLES / f"{name}.py" for name in names] or sorted(in_cells)
     for script in scripts:
         notebook, path = make_notebook(script), script.with_suffix(".ipynb")
         if not keep_outputs(notebook, path):

@@ -27,6 +27,10 @@ else:
     # The command line would name a folder in the user's home.
     os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", "")
 
+# The imports and the collection of the tests make a million objects and no garbage. Looking for it
+# would take a sixth of their time.
+gc.disable()
+
 # A failed assertion in there then shows its values, as one in a test does.
 pytest.register_assert_rewrite("checkers")
 
@@ -53,8 +57,11 @@ def pytest_collection_modifyitems(config, items):
     is left out, except by `--long serving`.
     """
     part, every_test = config.getoption("--long"), config.getoption("--every-test")
-    chosen = [item for item in items if part_of(item) == part and runs_here(item, every_test)]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    chosen, others = [], []
+    for item in items:
+        here = part_of(item) == part and runs_here(item, every_test)
+        (chosen if here else others).append(item)
+    config.hook.pytest_deselected(items=others)
     items[:] = chosen
 
 
@@ -101,6 +108,7 @@ def frozen_imports():
 
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

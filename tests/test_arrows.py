@@ -11,7 +11,6 @@ ROOT = Path(__file__).resolve().parents[1] / PACKAGE
 ALLOWED = {
     "annotations": set(),
     "argument_checks": set(),
-    "length_plot": set(),
     "files": set(),
     "replicas": {"files"},
     "layers": {"replicas"},
@@ -22,7 +21,7 @@ ALLOWED = {
     "tokenizers": {"models", "checkpoints", "files", "argument_checks"},
     "preprocessing": {
         *("tokenizers", "models", "checkpoints"),
-        *("files", "argument_checks", "length_plot"),
+        *("files", "argument_checks"),
     },
     "corpus": {"tokenizers", "files", "argument_checks"},
     "data": {"tokenizers", "replicas"},

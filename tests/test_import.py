@@ -87,15 +87,11 @@ def run_python(code, backend, folder):
     return process.stdout
 
 
+LONG = pytest.mark.long("combinations")
+
+
 @pytest.mark.parametrize(
-    "backend",
-    [
-        "torch",
-        *(
-            pytest.param(name, marks=pytest.mark.long("combinations"))
-            for name in ("tensorflow", "jax")
-        ),
-    ],
+    "backend", ["torch", *(pytest.param(name, marks=LONG) for name in ("tensorflow", "jax"))]
 )
 def test_import_costs_little(backend, tmp_path):
     seconds, *third_party = run_python(MEASURE_IMPORT, backend, tmp_path).split()
@@ -103,6 +99,6 @@ def test_import_costs_little(backend, tmp_path):
     assert float(seconds) < IMPORT_SECONDS
 
 
-@pytest.mark.parametrize("backend", ["jax", "torch"])
+@pytest.mark.parametrize("backend", ["torch", pytest.param("jax", marks=LONG)])
 def test_works_without_tensorflow(backend, tmp_path):
     run_python(HIDE_TENSORFLOW + USE_THE_PACKAGE, backend, tmp_path)

@@ -2,8 +2,9 @@
 
 from absl import flags
 
+from ..ask_saved_model import SavedModel
 from ..command_flags import UsageError
-from ..model_paths import read_saved_task
+from ..model_paths import is_saved_model, read_saved_task
 from .choice import Choices
 from .classify import Classify
 from .embed import Embed
@@ -33,21 +34,16 @@ def define_task_flag(values, default=None):
     flags.DEFINE_enum("task", default, list(KINDS), explanation, flag_values=values)
 
 
-def define_kind_flags(values):
-    """Defines the flags of single kinds, for a command that reads labelled files."""
-    for define in _list_own("define_flags"):
-        define(values)
+def define_kind_flags(values, method="define_flags"):
+    """Defines the flags of single kinds, for a command that reads labelled files.
 
-
-def define_training_flags(values):
-    """Defines the flags of single kinds for `finetune`."""
-    for define in _list_own("define_training_flags"):
-        define(values)
-
-
-def _list_own(name):
-    """The functions of a name that kinds have not inherited, so that each is called once."""
-    return [getattr(kind, name) for kind in KINDS.values() if name in vars(kind)]
+    Args:
+        values: `absl.flags.FlagValues`.
+        method: str, the name of a method of `Kind`: "define_flags" or "define_training_flags".
+    """
+    for kind in KINDS.values():
+        if method in vars(kind):  # A kind that inherits it has the flags of its base.
+            getattr(kind, method)(values)
 
 
 def find_kind(values):
@@ -59,35 +55,23 @@ def find_kind(values):
     Raises:
         UsageError: if a flag is given that is for other kinds.
     """
-    saved = None if values.task else read_saved_task(values.model)
-    return _choose_kind(values, lambda kind: saved is not None and kind.recognizes(saved))
-
-
-def find_served_kind(values, saved_model):
-    """The `Kind` of a command whose --model is a SavedModel.
-
-    Args:
-        values: the flags.
-        saved_model: `SavedModel`.
-
-    Raises:
-        UsageError: as `find_kind`.
-    """
-    return _choose_kind(values, lambda kind: kind.serves(saved_model.output_names))
+    kinds, saved_model = list(KINDS.values()), None
+    if values.task:
+        chosen = KINDS[values.task]
+    elif is_saved_model(values.model):
+        saved_model = SavedModel(values.model)
+        chosen = next((k for k in kinds if k.serves(saved_model.output_names)), kinds[0])
+    else:
+        saved = read_saved_task(values.model)
+        chosen = next((k for k in kinds if saved is not None and k.recognizes(saved)), kinds[0])
+    for name in list_idle_flags(chosen):
+        if name in values and values[name].present:
+            wanted = ", ".join(kind.name for kind in kinds if name in kind.own_flags)
+            raise UsageError(f"--{name} is for --task {wanted}, not for --task {chosen.name}")
+    return chosen(values, saved_model)
 
 
 def list_idle_flags(kind):
     """The flags of other kinds that a kind does not read: a list of names."""
     names = dict.fromkeys(name for other in KINDS.values() for name in other.own_flags)
     return [name for name in names if name not in kind.own_flags]
-
-
-def _choose_kind(values, fits):
-    """The `Kind` of --task, or else the first one that fits, or else the first of all."""
-    kinds = list(KINDS.values())
-    chosen = KINDS[values.task] if values.task else next(filter(fits, kinds), kinds[0])
-    for name in list_idle_flags(chosen):
-        if name in values and values[name].present:
-            wanted = ", ".join(kind.name for kind in kinds if name in kind.own_flags)
-            raise UsageError(f"--{name} is for --task {wanted}, not for --task {chosen.name}")
-    return chosen(values)

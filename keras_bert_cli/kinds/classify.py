@@ -1,8 +1,8 @@
 """A label for each text: a `TextClassifier` or `DocumentClassifier`, and tables of texts."""
 
-import json
+import functools
+from pathlib import Path
 
-from ..label_weights import weigh_labels
 from ..labelled_tables import (
     check_labels,
     columns_of,
@@ -10,15 +10,22 @@ from ..labelled_tables import (
     list_labels,
     read_examples,
     shorten_label,
+    weigh_labels,
 )
 from ..model_paths import find_input_names
-from ..outputs import write_json, write_picture
-from ..predictor import open_predictor
+from ..saved_tasks import open_task
 from ..score_table import make_score_table
 from ..table_flags import choose_text_columns
 from ..text_files import to_field
 from ..window_flags import WINDOW_FLAGS, define_window_flags, find_window_arguments
-from .kind import Kind
+from .kind import Kind, format_json
+
+#: `problem_type` of a classifier -> the value of --task.
+TASK_FLAGS = {
+    "single_label_classification": "classify",
+    "multi_label_classification": "multilabel",
+    "regression": "regress",
+}
 
 #: A matrix of more classes is not printed.
 MOST_PRINTED_CLASSES = 20
@@ -29,7 +36,6 @@ class Classify(Kind):
 
     name = "classify"
     about = "a label for each text"
-    unit = "texts"
     own_flags = WINDOW_FLAGS
 
     #: `problem_type` of the task.
@@ -45,6 +51,10 @@ class Classify(Kind):
         define_window_flags(values)
 
     @classmethod
+    def serves(cls, output_names):
+        return {"labels", "probabilities"} <= {*output_names} and "is_label" not in output_names
+
+    @classmethod
     def recognizes(cls, saved):
         is_classifier = saved.class_name in ("TextClassifier", "DocumentClassifier")
         return is_classifier and find_problem_type(saved.config) == cls.problem_type
@@ -58,9 +68,14 @@ class Classify(Kind):
             return ("text_a", "text_b")
         return (self.values.text_column, self.values.text_pair_column)
 
-    def read(self, path):
-        """Reads a `Table`, in which every row has its texts and a label."""
-        return read_examples(self.values, path, choose_text_columns(self.values))
+    def read(self, path, text_columns=None):
+        """Reads a `Table`, in which every row has its texts and a label.
+
+        Args:
+            path: str.
+            text_columns: as `choose_text_columns` returns them. By default, the flags name them.
+        """
+        return read_examples(self.values, path, text_columns or choose_text_columns(self.values))
 
     def find_arguments(self, train):
         return {**self.find_labels(train), **find_window_arguments(self.values)}
@@ -91,43 +106,115 @@ class Classify(Kind):
         scores = task.evaluate(*columns_of(examples), verbose=0, return_dict=True)
         return f"accuracy {scores['accuracy']:.4f}, loss {scores['loss']:.4f}"
 
-    def evaluate(self):
-        values = self.values
-        if values.png:
-            from ..plots import plot_confusion_matrix
-        text_columns = choose_text_columns(values, find_input_names(values.model))
-        table = read_examples(values, values.input, text_columns)
+    def score(self):
+        from keras_bert_suite.data.label_scores import score_classes
 
-        predictor = open_predictor(values.model)
+        from ..scores import count_confusions
+
+        texts, table = self.read_input()
         labels = columns_of(table)[1]
-        if predictor.label_names:
-            check_labels(values, table, predictor.label_names, source=values.model)
-        texts = {name: table.columns[name] for name in text_columns.values()}
-        predicted, _ = predictor.answer(texts, values.batch_size)
+        if self.label_names:
+            check_labels(self.values, table, self.label_names, source=self.values.model)
+        (predicted,) = self.answer(texts, "labels")
         # A SavedModel may not name its labels. A label may then occur in the answers only.
-        label_names = predictor.label_names or sorted({*labels, *predicted})
-
-        from ..scores import count_confusions, score
-
+        label_names = self.label_names or sorted({*labels, *predicted})
         id_of = {name: i for i, name in enumerate(label_names)}
         label_ids = [id_of[name] for name in labels]
         predicted_ids = [id_of[name] for name in predicted]
-        scores = score(count_confusions(label_ids, predicted_ids, len(label_names)), label_names)
+        scores = {
+            "rows": len(table),
+            **score_classes(label_ids, predicted_ids, label_names),
+            "label_names": label_names,
+            "confusion_matrix": count_confusions(
+                label_ids, predicted_ids, len(label_names)
+            ).tolist(),
+        }
         print_scores(scores)
-        if values.json:
-            write_json(values.json, scores, values.overwrite)
-        if values.png:
-            write_picture(
-                values.png,
-                lambda path: plot_confusion_matrix(label_ids, predicted_ids, label_names, path),
-                values.overwrite,
-            )
 
-    def predict(self, columns, saved_model=None):
-        predictor = open_predictor(self.values.model, saved_model)
-        answers = predictor.answer(columns, self.values.batch_size)
-        style = self.values.format or "tsv"
-        return _format_lines(style, columns, *answers, predictor.label_names)
+        def draw(path):
+            from ..plots import plot_confusion_matrix
+
+            plot_confusion_matrix(label_ids, predicted_ids, label_names, path)
+
+        return scores, draw
+
+    def read_input(self):
+        """(dict of the name of a column -> texts of --input; the `Table` with their labels)."""
+        text_columns = choose_text_columns(self.values, find_input_names(self.values.model))
+        table = self.read(self.values.input, text_columns)
+        return {name: table.columns[name] for name in text_columns.values()}, table
+
+    @functools.cached_property
+    def classifier(self):
+        """The `TextClassifier` of --model.
+
+        Raises:
+            ValueError: if it has another problem type, so that its outputs mean something else.
+        """
+        path = self.values.model
+        classifier = open_task(path, "TextClassifier")
+        if classifier.problem_type != self.problem_type:
+            other = TASK_FLAGS[classifier.problem_type]
+            raise ValueError(
+                f"{path} was trained with problem_type={classifier.problem_type!r}, and --task "
+                f"{self.name} is for {self.problem_type!r}. Pass --task {other}."
+            )
+        return classifier
+
+    @functools.cached_property
+    def label_names(self):
+        """list of C str, the label names of --model, or None for a SavedModel without them."""
+        if self.saved_model is not None:
+            return read_label_names(self.values.model)
+        return self.classifier.label_names
+
+    def answer(self, columns, *outputs):
+        """Answers texts as a server does.
+
+        Args:
+            columns: dict, name of a column -> N texts.
+            *outputs: str, names of outputs of `serving_default`.
+
+        Returns:
+            list with the answers of each output: an array, or for "labels" a list, of N rows.
+        """
+        import numpy as np
+
+        batch_size = self.values.batch_size
+        if self.saved_model is not None:
+            batches = list(self.saved_model.answer(columns, batch_size))
+            answers = {name: np.concatenate([batch[name] for batch in batches]) for name in outputs}
+            if "labels" in answers:
+                answers["labels"] = [label.decode() for label in answers["labels"]]
+            return [answers[name] for name in outputs]
+
+        from keras import ops
+
+        texts = self.order_texts(self.classifier.input_names, columns)
+        predicted = self.classifier.predict(texts, batch_size=batch_size, verbose=0)
+        answers = self.classifier.serving_outputs(ops.convert_to_tensor(predicted), None)
+        answers = {name: ops.convert_to_numpy(answer) for name, answer in answers.items()}
+        if "label_ids" in answers:
+            answers["labels"] = [self.label_names[i] for i in answers["label_ids"]]
+        return [answers[name] for name in outputs]
+
+    def predict(self, columns):
+        labels, probabilities = self.answer(columns, "labels", "probabilities")
+        rounded = [[round(float(p), 6) for p in row] for row in probabilities]
+        if self.values.format != "jsonl":
+            rows = zip(labels, rounded, strict=True)
+            lines = (f"{to_field(label)}\t{max(row):.6f}\n" for label, row in rows)
+            return ["label\tprobability\n", *lines]
+        names = self.label_names
+        answers = (
+            {
+                "label": label,
+                "probability": max(row),
+                "probabilities": dict(zip(names, row, strict=True)) if names else row,
+            }
+            for label, row in zip(labels, rounded, strict=True)
+        )
+        return format_json(columns, answers)
 
 
 def find_problem_type(config):
@@ -162,18 +249,8 @@ def print_scores(scores):
     console.print(matrix)
 
 
-def _format_lines(style, columns, labels, probabilities, label_names):
-    """Yields the lines of the output."""
-    if style == "tsv":
-        yield "label\tprobability\n"
-    for row, label in enumerate(labels):
-        rounded = [round(float(p), 6) for p in probabilities[row]]
-        if style == "tsv":
-            yield f"{to_field(label)}\t{max(rounded):.6f}\n"
-            continue
-        answer = {name: texts[row] for name, texts in columns.items()}
-        answer.update(label=label, probability=max(rounded))
-        answer["probabilities"] = (
-            dict(zip(label_names, rounded, strict=True)) if label_names else rounded
-        )
-        yield json.dumps(answer, ensure_ascii=False) + "\n"
+def read_label_names(saved_model):
+    """The class names that `export_saved_model` has written beside the graph, or None."""
+    file = Path(saved_model) / "assets.extra" / "label_names.txt"
+    # A name may hold any character but a line feed. `read_text` would change a carriage return.
+    return file.read_bytes().decode("utf-8").split("\n") if file.is_file() else None

@@ -1,16 +1,12 @@
 """A vector for each text: a `TextEmbedder`, and tables of pairs of texts."""
 
-import json
-
 from absl import flags
 
 from ..command_flags import UsageError
 from ..labelled_tables import check_texts, is_finite
-from ..outputs import write_json, write_picture
-from ..predictor import order_texts
 from ..saved_tasks import open_embedder
 from ..table_flags import choose_text_columns, read_columns
-from .kind import Kind
+from .kind import Kind, format_json
 
 #: The most places of a search that are scored, and shown in the picture.
 MOST_RANKS = 10
@@ -24,7 +20,6 @@ class Embed(Kind):
     name = "embed"
     about = "a vector for each text, from pairs"
     task = "TextEmbedder"
-    unit = "pairs"
     input_names = ("text",)
     own_flags = ("negative_column",)
 
@@ -71,18 +66,12 @@ class Embed(Kind):
             table.columns[values.label_column] = _read_scores(table, values.label_column)
         return table
 
-    def find_arguments(self, train):
-        return {}
-
     def find_compile_arguments(self):
         if not self.has_scores:
             return {}
         import keras_bert_suite as kbs
 
         return {"loss": kbs.CoSENT()}
-
-    def check(self, examples, arguments, source):
-        """There is nothing to compare: pairs have no labels."""
 
     def introduce(self, train, arguments):
         kind = "with scores" if self.has_scores else "that match"
@@ -93,23 +82,14 @@ class Embed(Kind):
         scores = columns.pop() if self.has_scores else None
         return tuple(columns), scores
 
-    def balance(self, train):
-        raise UsageError("--class_weight balanced is for classes. Leave it out with --task embed")
-
     def describe(self, task, examples):
         return _format_scores(self._score(task, examples)[0])
 
-    def evaluate(self):
-        values = self.values
-        if values.png:
-            from .. import text_plots  # noqa: F401, its absence is an error before the work
-        table = self.read(values.input)
-        scores, draw = self._score(open_embedder(values.model), table)
+    def score(self):
+        table = self.read(self.values.input)
+        scores, draw = self._score(open_embedder(self.values.model), table)
         print(f"{_format_scores(scores)}, {len(table)} pairs")
-        if values.json:
-            write_json(values.json, {"pairs": len(table), **scores}, values.overwrite)
-        if values.png:
-            write_picture(values.png, draw, values.overwrite)
+        return {"pairs": len(table), **scores}, draw
 
     def _score(self, task, table):
         """Scores correlations with scores, or how early second texts are found.
@@ -131,22 +111,22 @@ class Embed(Kind):
 
         return scores, draw
 
-    def predict(self, columns, saved_model=None):
+    def predict(self, columns):
         if self.values.format == "tsv":
             raise UsageError("--format tsv has labels. Choose --format jsonl for vectors")
-        return _format_vectors(columns, self._encode(columns, saved_model))
+        texts = next(iter(columns.values()))
+        answers = ({"embedding": [round(float(x), 6) for x in v]} for v in self._encode(columns))
+        return format_json({"text": texts}, answers)
 
-    def _encode(self, columns, saved_model):
+    def _encode(self, columns):
         """Yields the vectors of texts."""
-        if saved_model is not None:
-            saved_model.check_kind(Embed)
-            for outputs in saved_model.answer(columns, self.values.batch_size):
+        batch_size = self.values.batch_size
+        if self.saved_model is not None:
+            for outputs in self.saved_model.answer(columns, batch_size):
                 yield from outputs["embedding"]
             return
-        texts = order_texts(self.values.model, self.input_names, columns)
-        yield from open_embedder(self.values.model).predict(
-            texts, self.values.batch_size, verbose=0
-        )
+        texts = self.order_texts(self.input_names, columns)
+        yield from open_embedder(self.values.model).predict(texts, batch_size, verbose=0)
 
 
 def _score_search(task, first, second, negatives=()):
@@ -180,14 +160,6 @@ def _score_search(task, first, second, negatives=()):
         return plot_groups({title: shares}, path)
 
     return scores, draw
-
-
-def _format_vectors(columns, vectors):
-    """Yields a line of JSON for each text."""
-    (texts, *_) = columns.values()
-    for text, vector in zip(texts, vectors, strict=True):
-        answer = {"text": text, "embedding": [round(float(x), 6) for x in vector]}
-        yield json.dumps(answer, ensure_ascii=False) + "\n"
 
 
 def _read_scores(table, column):

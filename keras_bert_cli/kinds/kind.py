@@ -1,6 +1,13 @@
 """The base of the kinds of tasks, the values of --task."""
 
+import functools
+import json
 from abc import ABC, abstractmethod
+
+from ..ask_saved_model import SavedModel
+from ..command_flags import UsageError
+from ..model_paths import is_saved_model
+from ..outputs import write_output
 
 
 class Kind(ABC):
@@ -10,6 +17,7 @@ class Kind(ABC):
 
     Args:
         values: the flags.
+        loaded: the `SavedModel` of --model, if it is loaded already.
     """
 
     #: The value of --task.
@@ -18,15 +26,34 @@ class Kind(ABC):
     about: str
     #: The class of keras_bert_suite.
     task: str
-    #: The word for its rows.
-    unit: str
     #: The most tokens of a row, unless --sequence_length says otherwise.
     sequence_length = 128
     #: The flags that go with this kind, and not with all others.
     own_flags: tuple = ()
+    #: Flags of tables that do not go with the labelled files of this kind.
+    idle_table_flags: tuple = ()
 
-    def __init__(self, values):
+    def __init__(self, values, loaded=None):
         self.values = values
+        self._loaded = loaded
+
+    @functools.cached_property
+    def saved_model(self):
+        """The `SavedModel` of --model, or None if a model of another format is there.
+
+        Raises:
+            ValueError: if it answers as another kind of task.
+        """
+        path = self.values.model
+        if self._loaded is None and not is_saved_model(path):
+            return None
+        saved_model = self._loaded or SavedModel(path)
+        if not self.serves(saved_model.output_names):
+            raise ValueError(
+                f"{path} does not answer as --task {self.name}: its outputs are "
+                f"{', '.join(saved_model.output_names)}. Pass the --task that it was trained for."
+            )
+        return saved_model
 
     @staticmethod  # noqa: B027
     def define_flags(values):
@@ -42,9 +69,9 @@ class Kind(ABC):
         return saved.class_name == cls.task
 
     @classmethod
+    @abstractmethod
     def serves(cls, output_names):
         """Whether a SavedModel with these outputs is of this kind."""
-        return False
 
     @property
     @abstractmethod
@@ -59,16 +86,21 @@ class Kind(ABC):
             the examples, an object with a length and a `path`. The other methods take it.
         """
 
-    @abstractmethod
+    def check_table_flags(self):
+        """Raises a `UsageError` if a flag of `idle_table_flags` is given."""
+        for name in self.idle_table_flags:
+            if name in self.values and self.values[name].present:
+                raise UsageError(f"--{name} is for other tables, not for --task {self.name}")
+
     def find_arguments(self, train):
         """dict of arguments of the task's `from_preset`, such as `label_names`."""
+        return {}
 
     def find_compile_arguments(self):
         """dict of arguments of the task's `compile`, beside the optimizer."""
         return {}
 
-    @abstractmethod
-    def check(self, examples, arguments, source):
+    def check(self, examples, arguments, source):  # noqa: B027
         """Checks held-out examples before the training.
 
         Args:
@@ -88,9 +120,9 @@ class Kind(ABC):
     def columns_of(self, examples):
         """(x, y), as the task's `fit` takes them."""
 
-    @abstractmethod
     def balance(self, train):
         """dict with the argument of `fit` that weights all labels alike."""
+        raise UsageError(f"--class_weight is for labels. Leave it out with --task {self.name}")
 
     def optimizer_arguments(self):
         """dict of arguments of `AdamW` that no flag sets."""
@@ -120,9 +152,28 @@ class Kind(ABC):
     def describe(self, task, examples):
         """str, a line with the scores of a task."""
 
-    @abstractmethod
     def evaluate(self):
         """Scores --model on --input, prints the scores, and writes what --json and --png name."""
+        values = self.values
+        if values.png:
+            from .. import plots  # noqa: F401, the absence of matplotlib is an error before the work
+        scores, draw = self.score()
+        if values.json:
+            text = json.dumps(scores, indent=2, ensure_ascii=False) + "\n"
+            self._write(values.json, lambda path: path.write_text(text, "utf-8"))
+        if values.png:
+            self._write(values.png, draw)
+
+    def _write(self, path, write):
+        print(f"wrote {write_output(path, write, self.values.overwrite)}")
+
+    @abstractmethod
+    def score(self):
+        """Scores --model on --input, and prints the scores.
+
+        Returns:
+            (dict of the scores, for JSON; function that draws a picture of them to a path).
+        """
 
     def read_texts(self):
         """Reads the texts of --input for `predict`, if this kind has files of its own.
@@ -132,14 +183,49 @@ class Kind(ABC):
         """
         return None
 
+    def order_texts(self, input_names, columns):
+        """The texts of columns as `predict` takes them.
+
+        Args:
+            input_names: names of the texts of the model, or None.
+            columns: dict, name of a column -> texts. Columns with the names of the model's texts
+                may come in any order.
+
+        Raises:
+            ValueError: if there are more or fewer columns than names.
+        """
+        if input_names is not None and len(columns) != len(input_names):
+            remedy = "Name two columns, with --text_column and --text_pair_column, of a table."
+            if len(input_names) == 1:
+                remedy = "Leave out --text_pair_column."
+            raise ValueError(
+                f"{self.values.model} was trained with rows of {len(input_names)} texts, "
+                f"{', '.join(input_names)}, and got rows of {len(columns)}, {', '.join(columns)}. "
+                f"{remedy}"
+            )
+        in_order = input_names if set(input_names or ()) == set(columns) else columns
+        texts = tuple(columns[name] for name in in_order)
+        return texts if len(texts) > 1 else texts[0]
+
     @abstractmethod
-    def predict(self, columns, saved_model=None):
+    def predict(self, columns):
         """Answers texts.
 
         Args:
             columns: dict, name of a column -> texts.
-            saved_model: `SavedModel`, or None: --model is then a task.
 
         Returns:
             iterable of str, the lines of the output.
         """
+
+
+def format_json(columns, answers):
+    """Yields a line of JSON for each row, with its texts and its answer.
+
+    Args:
+        columns: dict, name of a column -> N texts.
+        answers: iterable of N dicts.
+    """
+    for row, answer in enumerate(answers):
+        texts = {name: column[row] for name, column in columns.items()}
+        yield json.dumps({**texts, **answer}, ensure_ascii=False) + "\n"

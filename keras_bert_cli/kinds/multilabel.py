@@ -1,25 +1,16 @@
 """A set of labels for each text: a `TextClassifier`, and tables whose labels are joined."""
 
-import json
-
 from absl import flags
+
+from keras_bert_suite.data import tables
 
 from ..command_flags import UsageError
 from ..labelled_tables import check_lines, columns_of, list_labels, read_examples, shorten_label
-from ..model_paths import find_input_names
-from ..outputs import write_json, write_picture
-from ..predictor import (
-    open_classifier,
-    open_saved_model,
-    order_texts,
-    predict_probabilities,
-    read_label_names,
-)
 from ..score_table import make_score_table
-from ..standalone import tables
 from ..table_flags import choose_text_columns
 from ..text_files import to_field
 from .classify import Classify
+from .kind import format_json
 
 
 class MultiLabel(Classify):
@@ -39,9 +30,9 @@ class MultiLabel(Classify):
     def serves(cls, output_names):
         return "is_label" in output_names
 
-    def read(self, path):
+    def read(self, path, text_columns=None):
         """Reads a `Table`, in which every row has its texts, and its labels joined."""
-        columns = choose_text_columns(self.values)
+        columns = text_columns or choose_text_columns(self.values)
         return read_examples(self.values, path, columns, needs_label=False)
 
     def find_labels(self, train):
@@ -93,39 +84,42 @@ class MultiLabel(Classify):
         scores = task.score(*self.columns_of(examples))
         return f"micro F1 {scores['micro_f1']:.4f}, macro F1 {scores['macro_f1']:.4f}"
 
-    def evaluate(self):
-        values = self.values
-        if values.png:
-            from ..plots import plot_label_scores
-        text_columns = choose_text_columns(values, find_input_names(values.model))
-        table = read_examples(values, values.input, text_columns, needs_label=False)
-        wanted = self.columns_of(table)[1]
-        texts = {name: table.columns[name] for name in text_columns.values()}
-        found, _, label_names = answer_sets(values.model, texts, values.batch_size)
-        _check_sets(table, wanted, label_names, source=values.model)
-
+    def score(self):
         from keras_bert_suite.data.label_scores import score_label_sets
         from keras_bert_suite.data.label_sets import encode_label_sets, read_label_sets
 
-        matrices = (
-            encode_label_sets(read_label_sets(sets), label_names) > 0 for sets in (wanted, found)
-        )
-        scores = {"rows": len(table), **score_label_sets(*matrices, label_names)}
+        texts, table = self.read_input()
+        wanted = self.columns_of(table)[1]
+        names = self.label_names
+        _check_sets(table, wanted, names, source=self.values.model)
+        (is_label,) = self.answer(texts, "is_label")
+        matrix = encode_label_sets(read_label_sets(wanted), names) > 0
+        scores = {"rows": len(table), **score_label_sets(matrix, is_label, names)}
         print_set_scores(scores)
-        if values.json:
-            write_json(values.json, scores, values.overwrite)
-        if values.png:
-            write_picture(
-                values.png,
-                lambda path: plot_label_scores(scores["classes"], path),
-                values.overwrite,
-            )
 
-    def predict(self, columns, saved_model=None):
-        path, batch_size = self.values.model, self.values.batch_size
-        sets, probabilities, label_names = answer_sets(path, columns, batch_size, saved_model)
-        style = self.values.format or "tsv"
-        return _format_lines(style, columns, sets, probabilities, label_names)
+        def draw(path):
+            from ..plots import plot_label_scores
+
+            plot_label_scores(scores["classes"], path)
+
+        return scores, draw
+
+    def predict(self, columns):
+        names = self.label_names
+        is_label, probabilities = self.answer(columns, "is_label", "probabilities")
+        by_name = [
+            dict(zip(names, (round(float(p), 6) for p in row), strict=True))
+            for row in probabilities
+        ]
+        sets = [[name for name, has in zip(names, row, strict=True) if has] for row in is_label]
+        rows = zip(sets, by_name, strict=True)
+        if self.values.format == "jsonl":
+            return format_json(columns, ({"labels": s, "probabilities": p} for s, p in rows))
+        lines = (
+            f"{to_field(','.join(s))}\t{','.join(f'{p[name]:.6f}' for name in s)}\n"
+            for s, p in rows
+        )
+        return ["labels\tprobabilities\n", *lines]
 
 
 def split_labels(text, separator):
@@ -135,37 +129,6 @@ def split_labels(text, separator):
     ['joy', 'love']
     """
     return [name.strip() for name in text.split(separator) if name.strip()]
-
-
-def answer_sets(path, columns, batch_size, saved_model=None):
-    """Answers texts with sets of labels.
-
-    Args:
-        path: str, a task or a SavedModel.
-        columns: dict, name of a column -> N texts.
-        batch_size: int.
-        saved_model: the `SavedModel` at `path`, if it is loaded already.
-
-    Returns:
-        (list of N lists of names; probabilities, float32 (N, C); list of C names).
-    """
-    import numpy as np
-
-    saved_model = open_saved_model(path, saved_model)
-    if saved_model is not None:
-        saved_model.check_kind(MultiLabel)
-        batches = list(saved_model.answer(columns, batch_size))
-        sets = [
-            [name.decode() for name in row if name] for batch in batches for row in batch["labels"]
-        ]
-        probabilities = np.concatenate([batch["probabilities"] for batch in batches])
-        return sets, probabilities, read_label_names(path)
-    task = open_classifier(path, "multi_label_classification")
-    texts = order_texts(path, task.input_names, columns)
-    probabilities = predict_probabilities(task, texts, batch_size)
-    names = np.array(task.label_names, object)
-    is_label = probabilities > np.array(task.thresholds, "float32")
-    return [names[row].tolist() for row in is_label], probabilities, task.label_names
 
 
 def print_set_scores(scores):
@@ -193,21 +156,3 @@ def _check_sets(table, sets, label_names, source):
                     "with texts that have it, or name what stands between the labels with "
                     "--label_separator."
                 )
-
-
-def _format_lines(style, columns, sets, probabilities, label_names):
-    """Yields the lines of the output."""
-    if style == "tsv":
-        yield "labels\tprobabilities\n"
-    for row, names in enumerate(sets):
-        by_name = {
-            name: round(float(p), 6)
-            for name, p in zip(label_names, probabilities[row], strict=True)
-        }
-        if style == "tsv":
-            shares = (f"{by_name[name]:.6f}" for name in names)
-            yield f"{to_field(','.join(names))}\t{','.join(shares)}\n"
-            continue
-        answer = {name: texts[row] for name, texts in columns.items()}
-        answer.update(labels=names, probabilities=by_name)
-        yield json.dumps(answer, ensure_ascii=False) + "\n"

@@ -1,22 +1,20 @@
 """A tag for each word, or spans of words, and files of CoNLL's form."""
 
 import dataclasses
-import json
 
 from absl import flags
 
+from keras_bert_suite.data import conll, tag_schemes
+
 from ..command_flags import UsageError
-from ..label_weights import weigh_labels
-from ..labelled_tables import list_labels
+from ..labelled_tables import list_labels, weigh_labels
 from ..marked_texts import is_for_reader, show_entities
 from ..model_paths import find_class, is_saved_model
-from ..outputs import write_json, write_picture
-from ..predictor import order_texts
 from ..saved_tasks import open_task
 from ..score_table import make_score_table
-from ..standalone import conll, tag_schemes
-from ..tagged_sentences import check_tags, check_types, find_types, read_sentences, warn_of_tables
-from .kind import Kind
+from ..table_flags import TABLE_FLAGS
+from ..tagged_sentences import check_tags, find_types, read_sentences
+from .kind import Kind, format_json
 
 #: The values of --head, and the class of each.
 HEADS = {
@@ -31,9 +29,9 @@ class NamedEntities(Kind):
 
     name = "ner"
     about = "a tag for each word"
-    unit = "sentences"
     input_names = ("text",)
     own_flags = ("word_column", "tag_column", "tag_scheme", "head")
+    idle_table_flags = TABLE_FLAGS
 
     @property
     def task(self):
@@ -75,10 +73,10 @@ class NamedEntities(Kind):
 
     def read(self, path):
         """Reads `Sentences`."""
+        self.check_table_flags()
         return read_sentences(self.values, path)
 
     def find_arguments(self, train):
-        warn_of_tables(train)
         self._check_head(train)
         if self.finds_spans:
             return {"label_names": find_types(train)}
@@ -102,11 +100,7 @@ class NamedEntities(Kind):
             )
 
     def check(self, examples, arguments, source):
-        names = arguments["label_names"]
-        if self.finds_spans:
-            check_types(examples, names, source)
-        else:
-            check_tags(examples, names, source)
+        check_tags(examples, arguments["label_names"], source, spans=self.finds_spans)
 
     def introduce(self, train, arguments):
         return f"{len(train)} training sentences, labels {list_labels(arguments['label_names'])}"
@@ -135,48 +129,47 @@ class NamedEntities(Kind):
         figures = (f"{kind} {scores[kind]:.4f}" for kind in ("precision", "recall"))
         return f"entity F1 {scores['f1']:.4f}, {', '.join(figures)}"
 
-    def evaluate(self):
+    def score(self):
         values = self.values
-        if values.png:
-            from ..plots import plot_label_scores
         if is_saved_model(values.model):
             raise UsageError(
                 f"--model {values.model} is a SavedModel. It splits texts into words of its own, "
                 "which may differ from the words of the file. Evaluate the model that it was "
                 "exported from"
             )
-        sentences = read_sentences(values, values.input)
+        sentences = self.read(values.input)
         tagger = open_task(values.model, self.task)
         self.check(sentences, {"label_names": tagger.label_names}, source=values.model)
         scores = tagger.score(*self.columns_of(sentences), values.batch_size)
         scores = {"sentences": len(sentences), **scores}
         print_entity_scores(scores)
-        if values.json:
-            write_json(values.json, scores, values.overwrite)
-        if values.png:
-            title = "F1 of each type (entities)"
-            write_picture(
-                values.png,
-                lambda path: plot_label_scores(scores["types"], path, "entities", title),
-                values.overwrite,
-            )
 
-    def predict(self, columns, saved_model=None):
+        def draw(path):
+            from ..plots import plot_label_scores
+
+            plot_label_scores(scores["types"], path, "entities", "F1 of each type (entities)")
+
+        return scores, draw
+
+    def predict(self, columns):
         if self.values.format == "tsv":
             raise UsageError(
                 "--format tsv has one label for each text. Choose --format jsonl for entities"
             )
-        answers = self._find_entities(columns, saved_model)
+        answers = self._find_entities(columns)
+        texts = next(iter(columns.values()))
         if is_for_reader(self.values):
-            (texts, *_) = columns.values()
             return show_entities(texts, answers)
-        return format_entities(columns, answers)
+        rounded = (
+            [{**entity, "score": round(entity["score"], 6)} for entity in row] for row in answers
+        )
+        return format_json({"text": texts}, ({"entities": row} for row in rounded))
 
-    def _find_entities(self, columns, saved_model):
+    def _find_entities(self, columns):
         """For each text a list of dicts of `label`, `text`, `start`, `end` and `score`."""
-        if saved_model is not None:
-            return saved_model.find_entities(columns, self.values.batch_size)
-        texts = order_texts(self.values.model, self.input_names, columns)
+        if self.saved_model is not None:
+            return self.saved_model.find_entities(columns, self.values.batch_size)
+        texts = self.order_texts(self.input_names, columns)
         tagger = open_task(self.values.model, self.task)
         answers = tagger.predict(texts, batch_size=self.values.batch_size, verbose=0)
         return [[dataclasses.asdict(entity) for entity in entities] for entities in answers]
@@ -191,11 +184,3 @@ def print_entity_scores(scores):
     rows = [*scores["types"].items(), ("all", scores)]
     table = make_score_table("type", "entities", ((name, r, r["entities"]) for name, r in rows))
     console.print(table)
-
-
-def format_entities(columns, answers):
-    """Yields a line of JSON for each text, with its entities."""
-    (texts, *_) = columns.values()
-    for text, entities in zip(texts, answers, strict=True):
-        entities = [{**entity, "score": round(entity["score"], 6)} for entity in entities]
-        yield json.dumps({"text": text, "entities": entities}, ensure_ascii=False) + "\n"

@@ -1,26 +1,18 @@
 """The answer to a question in a context: a `QuestionAnswerer`, and files of SQuAD's form."""
 
 import dataclasses
-import json
 import math
-import statistics
 
 from absl import flags
 
-from ..command_flags import UsageError
-from ..example_groups import group_by_first_word, group_by_number
-from ..marked_texts import is_for_reader, show_answers
-from ..outputs import write_json, write_picture
-from ..predictor import open_saved_model
-from ..saved_tasks import open_task
-from ..standalone import squad
-from .kind import Kind
+from keras_bert_suite.data import squad
 
-#: Flags of tables, which do not go with a file of SQuAD's form.
-_TABLE_FLAGS = (
-    *("text_column", "text_pair_column", "label_column", "header", "delimiter"),
-    "encoding",  # JSON is UTF-8.
-)
+from ..command_flags import UsageError
+from ..example_groups import group_by_first_word, group_by_length
+from ..marked_texts import is_for_reader, show_answers
+from ..saved_tasks import open_task
+from ..table_flags import TABLE_FLAGS
+from .kind import Kind, format_json
 
 
 class Questions(Kind):
@@ -29,10 +21,10 @@ class Questions(Kind):
     name = "qa"
     about = "the part of a context that answers a question"
     task = "QuestionAnswerer"
-    unit = "questions"
     input_names = ("question", "context")
     sequence_length = 384
     own_flags = ("max_answer_length",)
+    idle_table_flags = (*TABLE_FLAGS, "encoding")  # JSON is UTF-8.
 
     @staticmethod
     def define_flags(values):
@@ -48,9 +40,7 @@ class Questions(Kind):
 
     def read(self, path):
         """Reads `SquadQuestions`."""
-        for name in _TABLE_FLAGS:
-            if self.values[name].present:
-                raise UsageError(f"--{name} is for tables of texts, not for --task qa")
+        self.check_table_flags()
         return squad.read_squad(path)
 
     def find_arguments(self, train):
@@ -77,9 +67,6 @@ class Questions(Kind):
     def columns_of(self, examples):
         return (examples.questions, examples.contexts), examples.answers
 
-    def balance(self, train):
-        raise UsageError("--class_weight is for labels. Leave it out with --task qa")
-
     def callbacks(self, dev):
         import keras_bert_suite as kbs
 
@@ -95,38 +82,36 @@ class Questions(Kind):
         scores = task.score(*self.columns_of(examples))
         return f"exact match {scores['exact_match']:.2f}, F1 {scores['f1']:.2f}"
 
-    def evaluate(self):
-        values = self.values
-        if values.png:
-            from ..text_plots import plot_groups
-        questions = self.read(values.input)
-        answers = self._find_answers(
-            dict(zip(self.input_names, (questions.questions, questions.contexts), strict=True))
-        )
-
+    def score(self):
         from keras_bert_suite.data.squad_scores import score_answers
 
+        questions = self.read(self.values.input)
+        texts = (questions.questions, questions.contexts)
+        answers = self._find_answers(dict(zip(self.input_names, texts, strict=True)))
         references = [row["text"] for row in questions.answers]
         predictions = [answer["text"] for answer in answers]
         scores = score_answers(references, predictions)
         print_answer_scores(scores)
-        if values.json:
-            write_json(values.json, scores, values.overwrite)
-        if values.png:
-            panels = score_groups(questions, references, predictions)
-            write_picture(values.png, lambda path: plot_groups(panels, path), values.overwrite)
 
-    def predict(self, columns, saved_model=None):
+        def draw(path):
+            from ..text_plots import plot_groups
+
+            plot_groups(score_groups(questions, references, predictions), path)
+
+        return scores, draw
+
+    def predict(self, columns):
         names = self._find_columns(columns)
         asked = dict(zip(self.input_names, (columns[name] for name in names), strict=True))
-        answers = self._find_answers(asked, saved_model)
+        answers = self._find_answers(asked)
         if self.values.format == "tsv":
-            return _format_tsv(answers)
+            # Without the tabs and line ends of an answer.
+            rows = ((" ".join(answer["text"].split()), answer["score"]) for answer in answers)
+            return ["answer\tscore\n", *(f"{text}\t{score:.6f}\n" for text, score in rows)]
         if is_for_reader(self.values):
             return show_answers(asked["question"], asked["context"], answers)
-        if "id" in columns:
-            asked = {"id": columns["id"], **asked}
-        return _format_json(asked, answers)
+        named = {name: columns[name] for name in ("id",) if name in columns}
+        return format_json({**named, "question": asked["question"]}, map(_round, answers))
 
     def _find_columns(self, columns):
         """The names of the columns of the questions and of the contexts."""
@@ -141,24 +126,34 @@ class Questions(Kind):
             )
         return names
 
-    def _find_answers(self, columns, saved_model=None):
+    def _find_answers(self, columns):
         """For each question a dict of `text`, `start`, `end`, `score` and `null_odds`."""
         values = self.values
         longest = None
         if "max_answer_length" in values and values["max_answer_length"].present:
             longest = values.max_answer_length
-        saved_model = open_saved_model(values.model, saved_model)
-        if saved_model is not None:
+        if self.saved_model is not None:
             if longest is not None:
                 raise UsageError(
                     f"--max_answer_length is a part of the graph of {values.model}. Evaluate the "
                     "model that it was exported from"
                 )
-            return saved_model.find_answers(columns, values.batch_size)
+            return self._ask_saved_model(columns)
         answerer = open_task(values.model, self.task)
         answerer.max_answer_length = longest or answerer.max_answer_length
         answers = answerer.predict(tuple(columns.values()), batch_size=values.batch_size, verbose=0)
         return [dataclasses.asdict(answer) for answer in answers]
+
+    def _ask_saved_model(self, columns):
+        outputs = ("answers", "starts", "ends", "scores", "null_odds")
+        rows = []
+        for batch in self.saved_model.answer(columns, self.values.batch_size):
+            rows += zip(*(batch[name].tolist() for name in outputs), strict=True)
+        names = ("start", "end", "score", "null_odds")
+        return [
+            {"text": text.decode(), **dict(zip(names, figures, strict=True))}
+            for text, *figures in rows
+        ]
 
 
 def score_groups(questions, references, predictions):
@@ -170,12 +165,9 @@ def score_groups(questions, references, predictions):
     """
     from keras_bert_suite.data.squad_scores import score_answers
 
-    lengths = [len(context) for context in questions.contexts]
-    quarters = statistics.quantiles(lengths, n=4) if len(lengths) > 1 else []
-    ends = sorted({*map(int, quarters), max(lengths)})
     panels = {
         "By the first word of the question": group_by_first_word(questions.questions),
-        "By the characters of the context": group_by_number(lengths, ends),
+        "By the characters of the context": group_by_length(questions.contexts),
     }
 
     def score_rows(rows):
@@ -207,20 +199,12 @@ def print_answer_scores(scores):
     Console(highlight=False, markup=False).print(table)
 
 
-def _format_tsv(answers):
-    """Yields a line for each answer, without its tabs and line ends."""
-    yield "answer\tscore\n"
-    for answer in answers:
-        yield f"{' '.join(answer['text'].split())}\t{answer['score']:.6f}\n"
-
-
-def _format_json(columns, answers):
-    """Yields a line of JSON for each question."""
-    names = [name for name in columns if name != "context"]
-    for row, answer in enumerate(answers):
-        line = {name: columns[name][row] for name in names}
-        line["answer"] = answer["text"]
-        line.update({name: answer[name] for name in ("start", "end")})
-        for name in ("score", "null_odds"):  # JSON has no infinity, the odds without any text.
-            line[name] = round(answer[name], 6) if math.isfinite(answer[name]) else None
-        yield json.dumps(line, ensure_ascii=False) + "\n"
+def _round(answer):
+    """The dict of an answer as JSON has it. JSON has no infinity, the odds without any text."""
+    figures = {name: answer[name] for name in ("score", "null_odds")}
+    return {
+        "answer": answer["text"],
+        "start": answer["start"],
+        "end": answer["end"],
+        **{name: round(x, 6) if math.isfinite(x) else None for name, x in figures.items()},
+    }

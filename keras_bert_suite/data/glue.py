@@ -1,8 +1,5 @@
 """Reads the official files of the nine tasks of GLUE.
 
-The command line loads this file before Keras is imported, so at first it imports only the standard
-library.
-
 Source: Wang et al., 2018 (https://arxiv.org/abs/1804.07461), and the files of
 https://gluebenchmark.com/tasks.
 """
@@ -10,6 +7,8 @@ https://gluebenchmark.com/tasks.
 import dataclasses
 import warnings
 from pathlib import Path
+
+from keras_bert_suite.data.tables import read_table
 
 #: `problem_type` of a `TextClassifier`.
 CLASSES, NUMBERS = "single_label_classification", "regression"
@@ -22,7 +21,7 @@ class GlueTask:
     """A task of GLUE: its files, its labels, its metrics.
 
     Attributes:
-        name: str, as the command line and Hugging Face spell it.
+        name: str, as Hugging Face spells it.
         folder: str, the folder of its files.
         text_columns: names of the columns of texts.
         label_column: name of the column of labels.
@@ -184,8 +183,6 @@ def read_glue(task, folder, file="train.tsv", labelled=True):
     Warns:
         UserWarning: if broken rows are left out. The official training file of QQP has some.
     """
-    from keras_bert_suite.data.tables import read_table
-
     unnamed = labelled and task.unnamed_columns is not None
     columns = [*task.text_columns, *([task.label_column] if labelled else [])]
     table = read_table(

@@ -73,7 +73,7 @@ class LengthAdvice:
         Args:
             path: str or path of the file.
         """
-        from keras_bert_suite.length_plot import plot_lengths
+        from keras_bert_suite.preprocessing.length_plot import plot_lengths
 
         plot_lengths(self.lengths, self.sequence_length, path)
 

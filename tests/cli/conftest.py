@@ -1,8 +1,11 @@
-"""A fine-tuned classifier, made once by the command line itself."""
+"""A fine-tuned classifier and a corpus, made once by the command line itself."""
+
+import random
 
 import keras
 import pytest
-from cli.small_files import save_tiny_checkpoint, write_reviews
+from cli.small_files import MODEL, SETTINGS, STEPS, save_tiny_checkpoint, write_reviews
+from small_texts import VOCABULARY, WORDS
 
 from keras_bert_cli import main
 
@@ -19,7 +22,7 @@ def workshop(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def finetuned(workshop, tmp_path_factory):
-    """Folder of `model.keras` and `saved/1`, written by `finetune`. Not to be written to."""
+    """Folder of `model.keras`, written by `finetune`. Not to be written to."""
     folder = tmp_path_factory.mktemp("finetuned")
     arguments = [
         "finetune",
@@ -27,13 +30,20 @@ def finetuned(workshop, tmp_path_factory):
         f"--train={workshop / 'train.tsv'}",
         f"--dev={workshop / 'dev.tsv'}",
         "--text_column=sentence",
-        "--epochs=2",
+        "--epochs=1",
         "--learning_rate=1e-3",
         f"--output={folder / 'model.keras'}",
-        f"--export={folder / 'saved' / '1'}",
     ]
     assert main(arguments) == 0
     return folder
+
+
+@pytest.fixture(scope="session")
+def saved(finetuned, tmp_path_factory):
+    """Path of the SavedModel of `finetuned`'s model, for TensorFlow. Not to be written to."""
+    path = tmp_path_factory.mktemp("saved") / "reviews" / "1"
+    assert main(["export", f"--model={finetuned / 'model.keras'}", f"--output={path}"]) == 0
+    return path
 
 
 @pytest.fixture(scope="session")
@@ -44,6 +54,31 @@ def pairs(finetuned, tmp_path_factory):
     classifier.input_names = ("premise", "hypothesis")
     classifier.save(path)
     return path
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory):
+    """Folder that `keras-bert prepare` wrote. Not to be written to."""
+    folder = tmp_path_factory.mktemp("corpus")
+    rng = random.Random(0)
+    documents = [
+        "\n".join(" ".join(rng.choices(WORDS, k=rng.randint(3, 8))) for _ in range(6))
+        for _ in range(60)
+    ]
+    (folder / "corpus.txt").write_text("\n\n".join(documents) + "\n")
+    (folder / "vocab.txt").write_text("\n".join(VOCABULARY) + "\n")
+    arguments = ["--input", str(folder / "corpus.txt"), "--vocab", str(folder / "vocab.txt")]
+    assert main(["prepare", *arguments, "--output", str(folder / "shards"), "--workers=1"]) == 0
+    return folder / "shards"
+
+
+@pytest.fixture(scope="session")
+def pretrained(corpus, tmp_path_factory):
+    """Folder of a finished run. Not to be written to."""
+    output = tmp_path_factory.mktemp("runs") / "run"
+    arguments = ["--corpus", str(corpus), "--output", str(output), "--held_out=0.3"]
+    assert main(["pretrain", *arguments, *SETTINGS, *MODEL, *STEPS]) == 0
+    return output
 
 
 @pytest.fixture

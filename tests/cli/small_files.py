@@ -6,6 +6,11 @@ from small_texts import TINY, VOCABULARY, make_reviews
 import keras_bert_suite as kbs
 from keras_bert_suite.checkpoints import save_hugging_face
 
+#: Flags of a `pretrain` of seconds.
+SETTINGS = ("--size=tiny", "--batch_size=4", "--sequence_length=16", "--max_predictions=3")
+MODEL = ("--dropout=0", "--initializer_range=0.05")
+STEPS = ("--steps=6", "--report_every=2", "--checkpoint_every=2", "--evaluation_batches=2")
+
 
 def save_tiny_checkpoint(path):
     """Writes a Hugging Face directory of a random BERT of one layer, without a head."""

@@ -5,7 +5,6 @@ import platform
 import subprocess
 import sys
 
-import keras
 import pytest
 
 from keras_bert_cli.backend import keep_compiled_steps
@@ -13,7 +12,8 @@ from keras_bert_cli.backend import keep_compiled_steps
 NAME = "JAX_COMPILATION_CACHE_DIR"
 
 
-@pytest.mark.skipif(keras.config.backend() != "jax", reason="JAX alone keeps compiled steps")
+@pytest.mark.long("combinations")
+@pytest.mark.backend("jax")
 def test_a_second_command_compiles_nothing(workshop, tmp_path):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
     del environment[NAME]
@@ -38,7 +38,6 @@ def test_a_second_command_compiles_nothing(workshop, tmp_path):
             text=True,
         )
         assert process.returncode == 0, process.stderr
-        assert process.stderr == ""
         folder = tmp_path / "cache" / "keras_bert_suite" / "jax"
         kept.append({path.name: path.stat().st_mtime_ns for path in folder.iterdir()})
     assert any("train_step" in name for name in kept[0]), kept[0]

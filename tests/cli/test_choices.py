@@ -21,9 +21,6 @@ def write_swag(path, num_rows, seed):
             writer.writerow(["the film", "it was", *endings, label])
 
 
-# The command line does the same on every backend.
-
-
 @pytest.fixture(scope="module")
 def choosing(workshop, tmp_path_factory):
     """Folder of a model and its data. Not to be written to."""
@@ -34,7 +31,6 @@ def choosing(workshop, tmp_path_factory):
         *("finetune", "--task=choice", f"--checkpoint={workshop / 'checkpoint'}", "--epochs=6"),
         *(f"--train={folder / 'train.csv'}", f"--dev={folder / 'dev.csv'}", "--batch_size=8"),
         *("--learning_rate=5e-3", "--sequence_length=32", f"--output={folder / 'chooser.keras'}"),
-        f"--export={folder / 'saved' / '1'}",
     ]
     assert main(arguments) == 0
     return folder
@@ -48,18 +44,29 @@ def test_a_model_is_trained_and_evaluated(choosing, run, tmp_path):
     scores = json.loads((tmp_path / "scores.json").read_text())
     assert scores["rows"] == 16 and scores["accuracy"] > 0.8 and "accuracy" in out
     assert (tmp_path / "scores.png").read_bytes()[:4] == b"\x89PNG"
-    answers = []
-    for model in ("chooser.keras", "saved/1"):
-        arguments = ("--model", choosing / model, "--input", choosing / "dev.csv", "--task=choice")
-        status, out, err = run("predict", *arguments, "--format=jsonl")
-        assert (status, err) == (0, "")
-        answers.append([json.loads(line)["choice"] for line in out.splitlines()])
+    arguments = ("--model", choosing / "chooser.keras", "--input", choosing / "dev.csv")
+    status, out, err = run("predict", *arguments, "--format=jsonl")
+    assert (status, err) == (0, "")
+    answers = [json.loads(line)["choice"] for line in out.splitlines()]
     right = [row["label"] for row in csv.DictReader(open(choosing / "dev.csv", encoding="utf-8"))]
-    assert answers[0] == answers[1]
-    matches = sum(str(a) == b for a, b in zip(answers[0], right, strict=True))
+    matches = sum(str(a) == b for a, b in zip(answers, right, strict=True))
     assert matches / 16 == scores["accuracy"]
     status, out, _ = run("predict", *arguments)
     assert status == 0 and out.startswith("choice\tprobability\n") and len(out.splitlines()) == 17
+
+
+@pytest.mark.long("serving")
+@pytest.mark.backend("tensorflow")
+def test_a_saved_model_chooses_as_the_model(choosing, run):
+    models = (choosing / "chooser.keras", choosing / "saved/1")
+    assert run("export", "--model", models[0], "--output", models[1])[0] == 0
+    answers = []
+    for model in models:
+        arguments = ("--model", model, "--input", choosing / "dev.csv", "--format=jsonl")
+        status, out, err = run("predict", *arguments)
+        assert (status, err) == (0, "")
+        answers.append([json.loads(line)["choice"] for line in out.splitlines()])
+    assert answers[0] == answers[1]
 
 
 def test_wrong_rows(choosing, run, workshop, tmp_path):

@@ -6,7 +6,7 @@ from keras_bert_cli import corpus_input
 def test_lines_of_progress(monkeypatch, capsys):
     clock = [100.0]
     monkeypatch.setattr(corpus_input.time, "monotonic", lambda: clock[0])
-    with corpus_input.make_progress(on_terminal=False) as progress:
+    with corpus_input.Progress() as progress:
         for seconds, *figures in (
             (0, 0, 0, 9_000_000),
             (5, 3_000_000, 3_000_000, 9_000_000),
@@ -22,12 +22,3 @@ def test_lines_of_progress(monkeypatch, capsys):
         "9.0 of 9.0 MB, 0.3 MB/s, 0 s left",
     ]
     assert progress.seconds == 20 and progress.rate == 300_000
-
-
-def test_bar(capsys):
-    with corpus_input.make_progress(on_terminal=True) as progress:
-        progress.show(0, 0, 9_000_000)
-        progress.show(4_500_000, 0, 9_000_000)
-        (task,) = progress._bar.tasks
-        assert (task.completed, task.total) == (4_500_000, 9_000_000)
-    assert progress.done == 4_500_000 and progress.rate > 0

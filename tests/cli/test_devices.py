@@ -1,12 +1,12 @@
 """`--devices` of `keras-bert pretrain` and `finetune`."""
 
+import contextlib
 import csv
 import os
 import re
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
@@ -44,81 +44,20 @@ def test_the_backend_is_found_without_keras(monkeypatch, tmp_path):
     assert devices.find_backend(None) == "torch"
 
 
-def start(monkeypatch, lines):
-    """Lets a process of the command run these lines of Python in place of the command."""
-    monkeypatch.setattr(devices, "START", "import os, sys, time\n" + "\n".join(lines))
-
-
-def test_each_process_knows_its_number(monkeypatch, tmp_path):
-    names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR")
-    start(
-        monkeypatch,
-        [
-            f"values = ' '.join(os.environ[name] for name in {names})",
-            "open(os.path.join(sys.argv[1], os.environ['RANK']), 'w').write(values)",
-        ],
-    )
-    assert devices.run_processes("3", [str(tmp_path)]) == 0
-    found = [(tmp_path / str(rank)).read_text() for rank in range(3)]
-    assert found == [f"{rank} {rank} 3 127.0.0.1" for rank in range(3)]
-
-
-def test_a_process_that_fails_ends_the_others(monkeypatch, capfd):
-    monkeypatch.setattr(devices, "GRACE", 0.1)
-    start(
-        monkeypatch,
-        [
-            "if os.environ['RANK'] == '1':",
-            "    print('no room', file=sys.stderr)",
-            "    sys.exit(3)",
-            "time.sleep(60)",
-        ],
-    )
-    assert devices.run_processes("2", []) == 3
-    assert capfd.readouterr().err == "process 1 of 2:\nno room\n\n"
-
-
-def test_a_process_that_is_killed_is_named(monkeypatch, capfd):
-    monkeypatch.setattr(devices, "GRACE", 0.1)
-    start(
-        monkeypatch,
-        [
-            "if os.environ['RANK'] == '0':",
-            "    os.kill(os.getpid(), 9)",
-            "time.sleep(60)",
-        ],
-    )
-    assert devices.run_processes("2", []) == 137
-    assert "process 0 of 2 was ended by SIGKILL" in capfd.readouterr().err
-
-
-def test_sigterm_goes_to_all_processes(monkeypatch, tmp_path):
-    start(
-        monkeypatch,
-        [
-            "import signal",
-            "signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))",
-            "open(os.path.join(sys.argv[1], os.environ['RANK']), 'w').close()",
-            "time.sleep(60)",
-        ],
-    )
-
-    def send():
-        while len(list(tmp_path.iterdir())) < 2:
-            time.sleep(0.05)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    sender = threading.Thread(target=send)
-    sender.start()
-    assert devices.run_processes("2", [str(tmp_path)]) == 143
-    sender.join()
+def test_torchrun_runs_the_command_on_each_device(capfd):
+    """The commands end before they import Keras."""
+    assert devices.run_processes("2", ["--version"]) == 0
+    version, again = capfd.readouterr().out.splitlines()
+    assert version == again
+    assert devices.run_processes("2", ["fly"]) == 2
+    assert "unknown command 'fly'" in capfd.readouterr().err
 
 
 @pytest.mark.long("faults")
 def test_two_devices_pretrain_as_one(corpus, tmp_path):  # noqa: F811
     def pretrain(name, *flags):
         arguments = ["--corpus", str(corpus), "--output", str(tmp_path / name), *flags]
-        command = [sys.executable, "-c", devices.START, "pretrain", *arguments]
+        command = [sys.executable, "-m", "keras_bert_cli", "pretrain", *arguments]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     def read(name):
@@ -136,6 +75,26 @@ def test_two_devices_pretrain_as_one(corpus, tmp_path):  # noqa: F811
 
 
 @pytest.mark.long("faults")
+def test_sigterm_goes_to_all_processes(corpus, tmp_path):  # noqa: F811
+    output, steps = tmp_path / "run", [flag for flag in STEPS if not flag.startswith("--steps")]
+    arguments = [f"--corpus={corpus}", f"--output={output}", *SETTINGS, *MODEL, *steps]
+    command = [sys.executable, "-m", "keras_bert_cli", "pretrain", *arguments]
+    process = subprocess.Popen([*command, "--steps=100000", "--devices=2"], start_new_session=True)
+    try:
+        for _ in range(1200):
+            if list(output.glob("checkpoints/*")) or process.poll() is not None:
+                break
+            time.sleep(0.1)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 143
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)  # None of its processes is left.
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+@pytest.mark.long("faults")
 def test_two_devices_finetune_and_score_as_one(workshop, tmp_path):
     # The devices do not divide the last batch of the test file.
     write_reviews(tmp_path / "test.tsv", 7, seed=3)
@@ -150,7 +109,7 @@ def test_two_devices_finetune_and_score_as_one(workshop, tmp_path):
         "devices": 2,
     }
     flags = (f"--{name}={value}" for name, value in arguments.items())
-    command = [sys.executable, "-c", devices.START, "finetune", *flags]
+    command = [sys.executable, "-m", "keras_bert_cli", "finetune", *flags]
     output = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
     assert output.count("test accuracy") == output.count("wrote ") == 1
 

@@ -97,6 +97,7 @@ def test_texts_are_embedded_and_found(folder, run, tmp_path):
     assert status == 1 and "(3, 16)" in err and "has 16 texts" in err
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_a_saved_model_gives_the_vectors_of_the_embedder(folder, run, tmp_path):
     (tmp_path / "texts.txt").write_text("the film was good\ndull\n\n")

@@ -1,5 +1,7 @@
 """`keras-bert export`."""
 
+import shutil
+
 import pytest
 from cli.small_files import list_files
 
@@ -7,15 +9,34 @@ pytest.importorskip("tensorflow_text")
 
 
 @pytest.mark.backend("tensorflow")
-def test_versions(run, finetuned, tmp_path):
+def test_a_saved_model_is_asked(run, saved, finetuned, workshop, tmp_path):
+    """It answers as the model does, by `predict` and by `evaluate`."""
+    models = (finetuned / "model.keras", saved)
+    (tmp_path / "texts.txt").write_text("a good film\nit was awful , not good\n\na dull plot\n")
+    for arguments in (
+        ("predict", "--input", tmp_path / "texts.txt", "--batch_size=3"),
+        ("evaluate", "--input", workshop / "dev.tsv", "--text_column=sentence"),
+    ):
+        wanted, got = (run(*arguments, "--model", model) for model in models)
+        assert wanted[::2] == got[::2] == (0, "")
+        rows = [[line.split("\t") for line in out.splitlines()] for out in (wanted[1], got[1])]
+        assert [row[0] for row in rows[0]] == [row[0] for row in rows[1]]
+        if arguments[0] == "predict":
+            figures = ([float(row[1]) for row in lines[1:]] for lines in rows)
+            assert next(figures) == pytest.approx(next(figures), abs=2e-6)
+    table = tmp_path / "pairs.tsv"
+    table.write_text("a\tb\na good film\tit was awful\n")
+    flags = ("--input", table, "--text_column=a", "--text_pair_column=b")
+    status, _, err = run("predict", "--model", saved, *flags)
+    assert status == 1 and f"The inputs of {saved} are text, got a, b. Name the columns" in err
+
+
+@pytest.mark.backend("tensorflow")
+def test_versions(run, finetuned, saved, tmp_path):
     """A model's folder gets its next version; a version that is there needs --overwrite."""
     model, output = finetuned / "model.keras", tmp_path / "reviews"
+    shutil.copytree(saved, output / "1")
     arguments = ["export", "--model", model, "--output"]
-    status, out, err = run(*arguments, output)
-    assert (status, out, err) == (0, f"wrote {output / '1'}, with the inputs text\n", "")
-    requests = (output / "1" / "assets.extra" / "tf_serving_warmup_requests").read_bytes()
-    assert b"reviews" in requests
-
     status, _, err = run(*arguments, output / "1")
     assert status == 1 and f"{output / '1'} exists already" in err
     (output / "1" / "keras_metadata.pb").touch()
@@ -24,27 +45,28 @@ def test_versions(run, finetuned, tmp_path):
     status, _, err = run(*arguments, output / "1", *flags)
     assert status == 1 and "holds files that keras-bert did not write: notes.txt." in err
     (output / "1" / "notes.txt").unlink()
-    assert run(*arguments, output / "1", *flags)[0] == 0
-    assert not (output / "1" / "keras_metadata.pb").exists()
-    assert "allowed_batch_sizes: 6" in (output / "1" / "batching_params.pbtxt").read_text()
-    requests = (output / "1" / "assets.extra" / "tf_serving_warmup_requests").read_bytes()
+    (output / "1").rename(output / "7")
+    status, out, err = run(*arguments, output, *flags[1:])
+    assert (status, out, err) == (0, f"wrote {output / '8'}, with the inputs sentence\n", "")
+    assert "allowed_batch_sizes: 6" in (output / "8" / "batching_params.pbtxt").read_text()
+    requests = (output / "8" / "assets.extra" / "tf_serving_warmup_requests").read_bytes()
     assert b"reviews" in requests and b"sentence" in requests
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
-def test_bfloat16(run, finetuned, tmp_path):
+def test_bfloat16(run, finetuned, saved, tmp_path):
     """The weights take half of the bytes."""
     model = ["export", "--model", finetuned / "model.keras", "--output"]
     assert run(*model, tmp_path / "half", "--precision=bfloat16")[0] == 0
     sizes = []
-    for folder in (finetuned / "saved", tmp_path / "half"):
-        (file,) = (folder / "1" / "variables").glob("variables.data-*")
+    for folder in (saved, tmp_path / "half" / "1"):
+        (file,) = (folder / "variables").glob("variables.data-*")
         sizes.append(file.stat().st_size)
     assert sizes[1] < 0.6 * sizes[0]
-    status, _, err = run(*model, tmp_path / "no", "--precision=bfloat16", "--format=openvino")
-    assert status == 2 and "--precision bfloat16 is for --format saved_model, got openvino" in err
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 @pytest.mark.parametrize(
     ("format", "files"),
@@ -75,9 +97,10 @@ def count_integers(folder):
     return sum(tensor.data_type == onnx.TensorProto.INT8 for tensor in tensors)
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_int8(run, finetuned, tmp_path):
-    """Scales come from lines or from a column of a table; the flags must fit together."""
+    """Scales come from lines or from a column of a table."""
     pytest.importorskip("tf2onnx")
     model = ["export", "--model", finetuned / "model.keras"]
     (tmp_path / "texts.txt").write_text("a good film\nit was awful\n" * 10)
@@ -90,9 +113,16 @@ def test_int8(run, finetuned, tmp_path):
     assert run(*onnx, tmp_path / "table", *int8, "--text_column=sentence")[0] == 0
     assert count_integers(tmp_path / "lines") == count_integers(tmp_path / "table") > 0
 
+
+def test_flags_that_do_not_fit_together(run, finetuned, tmp_path):
+    model = ["export", "--model", finetuned / "model.keras"]
     for flags, message in (
         (["--format=openvino", "--precision=int8"], "needs --calibration, a file of texts"),
         (["--precision=int8"], "is for --format onnx and openvino, got saved_model"),
+        (
+            ["--precision=bfloat16", "--format=openvino"],
+            "is for --format saved_model, got",
+        ),
         (["--format=onnx", "--calibration=texts.txt"], "--calibration is for --precision int8"),
         (["--format=onnx", "--inputs=text"], "--inputs is for --format saved_model, got onnx"),
         (["--format=litert", "--max_batch_size=2"], "is for --format saved_model, got litert"),

@@ -27,6 +27,7 @@ def test_every_format_of_a_masked_lm(run, tmp_path):
         assert out.splitlines()[1].split()[::2] == wanted
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_a_served_masked_lm(run, tmp_path):
     tf = pytest.importorskip("tensorflow")

@@ -3,19 +3,15 @@
 import csv
 import json
 
-import keras
 import pytest
-from cli.small_files import write_reviews
-from cli.test_pretrain import MODEL, SETTINGS, STEPS, corpus  # noqa: F401
+from cli.small_files import MODEL, SETTINGS, STEPS, write_reviews
 
-from keras_bert_cli import main, masker_flags
-from keras_bert_cli.objectives import MODES, OBJECTIVES, PAIR_MODES
-from keras_bert_suite import BertBackbone
+from keras_bert_cli import main, masker_flags, pretrain
+from keras_bert_cli.command_flags import parse_flags
+from keras_bert_cli.objectives import MODES, OBJECTIVES, PAIR_MODES, choose_objective
+from keras_bert_suite.corpus import read_tokenizer
 from keras_bert_suite.instances import instance_planner, instance_ranges
 from keras_bert_suite.preprocessing.masking import token_masker
-
-#: Elsewhere the steps of each run are compiled for seconds. tests/tasks/ trains on each backend.
-pytestmark = [] if keras.config.backend() == "torch" else [pytest.mark.long("faults")]
 
 #: The columns of the log that an objective adds to those of masked tokens.
 COLUMNS = {
@@ -28,7 +24,7 @@ COLUMNS = {
 
 
 @pytest.fixture(scope="module")
-def runs(corpus, tmp_path_factory):  # noqa: F811
+def runs(corpus, tmp_path_factory):
     """Function: objective -> folder of a finished run. Not to be written to."""
     folder = tmp_path_factory.mktemp("objectives")
 
@@ -65,7 +61,7 @@ def test_a_run_is_evaluated_and_fills_masks(run, runs, objective):
         assert (status, err) == (0, "") and len(out.splitlines()) == 2
 
 
-def test_a_second_phase_and_a_killed_run_keep_the_objective(run, runs, corpus, tmp_path):  # noqa: F811
+def test_a_second_phase_and_a_killed_run_keep_the_objective(run, runs, corpus, tmp_path):
     arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0", "--steps=2"]
     arguments += ["--batch_size=4", "--sequence_length=24", "--objective=replaced_tokens"]
     arguments += ["--checkpoint", runs("replaced_tokens") / "model"]
@@ -77,29 +73,22 @@ def test_a_second_phase_and_a_killed_run_keep_the_objective(run, runs, corpus, t
 
 
 @pytest.mark.parametrize("objective", ["unilm", "left_to_right"])
-def test_a_checkpoint_becomes_a_model_of_another_pattern(run, runs, corpus, tmp_path, objective):  # noqa: F811
-    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0", "--steps=1"]
-    arguments += ["--batch_size=4", "--sequence_length=16", f"--objective={objective}"]
-    status, _, err = run("pretrain", *arguments, "--checkpoint", runs("word_order") / "model")
-    assert status == 0, err
-    backbone = BertBackbone.from_preset(tmp_path / "run" / "model")
+def test_a_checkpoint_becomes_a_model_of_another_pattern(runs, corpus, objective):
+    """And one of a pattern looks to both sides again."""
+
+    def open_checkpoint(objective, checkpoint):
+        flags = ["--output=run", "--steps=1", "--sequence_length=16", "--mode=pairs"]
+        if objective == "left_to_right":
+            flags[-1] = "--mode=full_sentences"
+        flags += [f"--corpus={corpus}", f"--objective={objective}", f"--checkpoint={checkpoint}"]
+        values = parse_flags("pretrain", pretrain, flags)
+        row = choose_objective(values)
+        return pretrain.build_pretrainer(values, row, read_tokenizer(corpus)).backbone
+
+    backbone = open_checkpoint(objective, runs("word_order") / "model")
     expected = OBJECTIVES[objective].backbone_arguments
     assert {name: getattr(backbone, name) for name in expected} == expected
-
-
-@pytest.mark.parametrize("objective", ["unilm", "left_to_right"])
-def test_a_checkpoint_of_a_pattern_looks_to_both_sides_again(
-    run,
-    runs,
-    corpus,  # noqa: F811
-    tmp_path,
-    objective,
-):
-    arguments = ["--corpus", corpus, "--output", tmp_path / "run", "--held_out=0", "--steps=1"]
-    arguments += ["--batch_size=4", "--sequence_length=16", "--mode=full_sentences"]
-    status, _, err = run("pretrain", *arguments, "--checkpoint", runs(objective) / "model")
-    assert status == 0, err
-    backbone = BertBackbone.from_preset(tmp_path / "run" / "model")
+    backbone = open_checkpoint("masked_lm", runs(objective) / "model")
     assert (backbone.attention_pattern, backbone.num_segments) == ("bidirectional", 2)
 
 
@@ -153,7 +142,7 @@ def test_the_parts_of_an_electra(run, runs, tmp_path):
         (["--checkpoint=base", "--model=bert"], 2, "--model and --size would have no effect"),
     ],
 )
-def test_meaningless_combinations(run, corpus, tmp_path, monkeypatch, flags, status, message):  # noqa: F811
+def test_meaningless_combinations(run, corpus, tmp_path, monkeypatch, flags, status, message):
     monkeypatch.chdir(tmp_path)
     arguments = ["--corpus", corpus, "--output", "run", *SETTINGS, "--steps=6", *flags]
     got, _, err = run("pretrain", *arguments)

@@ -1,9 +1,8 @@
 """Files and folders appear whole or not at all."""
 
-import contextlib
 import os
-import resource
 import tempfile
+from pathlib import Path
 
 import pytest
 from cli.small_files import list_files
@@ -109,28 +108,90 @@ def test_what_has_no_place_is_written_elsewhere(tmp_path, elsewhere):
     assert list_files(tmp_path) == []
 
 
-def test_another_may_come_first(tmp_path):
-    def write(path):
-        write_file(path)
-        (tmp_path / "x").write_text("the other's")
+def write_anew(path, write, content):
+    """Puts a file, or a folder with one, at a path. Returns the file."""
+    write(path)
+    file = path / "config.json" if path.is_dir() else path
+    file.write_text(content)
+    return file
+
+
+def before_rename(monkeypatch, act):
+    """Has `act(source, target)` called before each rename."""
+    rename = Path.rename
+
+    def act_and_rename(source, target):
+        act(source, Path(target))
+        return rename(source, target)
+
+    monkeypatch.setattr(Path, "rename", act_and_rename)
+
+
+KINDS = [(write_file, None), (write_preset, "preset")]
+
+
+@pytest.mark.parametrize(("write", "kind"), KINDS)
+def test_another_may_come_first(tmp_path, write, kind):
+    path = tmp_path / "x"
+
+    def write_beside_another(aside):
+        write(aside)
+        if not path.exists():
+            write_anew(path, write, "the other's")
 
     with pytest.raises(OSError, match="x exists already") as raised:
-        write_output(tmp_path / "x", write)
-    assert (tmp_path / "x").read_text() == "the other's"
-    (folder,) = (path for path in tmp_path.iterdir() if path.is_dir())
+        write_output(path, write_beside_another, kind=kind)
+    (folder,) = tmp_path.glob("keras-bert-*")
     assert str(folder / "x") in str(raised.value)
-    assert (folder / "x").read_text() == "new"
+    assert [read_text(path), read_text(folder / "x")] == ["the other's", "new"]
+    assert not list(tmp_path.glob(".*"))
 
 
-@contextlib.contextmanager
-def files_of_at_most(num_bytes):
-    """No file may grow larger: to who writes it, the disk is full."""
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (num_bytes, limits[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+def read_text(path):
+    return (path / "config.json" if path.is_dir() else path).read_text()
+
+
+@pytest.mark.parametrize(("write", "kind"), KINDS)
+@pytest.mark.parametrize("error", [OSError(5, "Input/output error"), KeyboardInterrupt()])
+@pytest.mark.parametrize("failing", ["x", "replaced"])
+def test_what_was_there_survives_a_rename_that_fails(
+    tmp_path, monkeypatch, write, kind, error, failing
+):
+    """Before the swap, when the former file leaves its place, and in it."""
+    write_anew(tmp_path / "x", write, "old")
+    errors = [error]
+
+    def fail(source, target):
+        if target.name == failing and errors:
+            raise errors.pop()
+
+    before_rename(monkeypatch, fail)
+    with pytest.raises(type(error)):
+        write_output(tmp_path / "x", write, overwrite=True, kind=kind)
+    assert read_text(tmp_path / "x") == "old"
+    saved = [read_text(folder / "x") for folder in tmp_path.glob("keras-bert-*")]
+    assert saved == (["new"] if isinstance(error, OSError) else [])
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize(("write", "kind"), KINDS)
+def test_another_may_come_between_the_renames(tmp_path, monkeypatch, write, kind):
+    """Neither what it wrote nor what was there before is lost."""
+    path = tmp_path / "x"
+    write_anew(path, write, "old")
+
+    def come_between(source, target):
+        if target.name == "replaced":
+            os.rename(source, target)
+            write_anew(path, write, "the other's")
+            raise OSError(2, "The former file has left already")
+
+    before_rename(monkeypatch, come_between)
+    with pytest.warns(UserWarning, match="x before is in ") as warned:
+        with pytest.raises(OSError, match="the result is in"):
+            write_output(path, write, overwrite=True, kind=kind)
+    former = Path(str(warned[0].message).rpartition(" is in ")[2])
+    assert [read_text(path), read_text(former)] == ["the other's", "old"]
 
 
 def test_places_that_cannot_be_written_to(tmp_path):
@@ -141,8 +202,6 @@ def test_places_that_cannot_be_written_to(tmp_path):
         check_output("/proc/a/b")
     with pytest.raises(OSError, match="takes no files. File name too long"):
         check_output(tmp_path / ("x" * 240))  # there would be no room for the name aside
-    with files_of_at_most(20_000), pytest.raises(OSError, match="takes no files. File too large"):
-        check_output(tmp_path / "a/b")
     if os.geteuid():
         (tmp_path / "closed").mkdir(mode=0o500)
         with pytest.raises(PermissionError, match="closed takes no files"):

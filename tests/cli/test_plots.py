@@ -5,28 +5,49 @@ import pytest
 from matplotlib.image import imread
 
 from keras_bert_cli.example_groups import group_by_first_word, group_by_number
-from keras_bert_cli.plots import plot_confusion_matrix, plot_label_scores, plot_training_curves
+from keras_bert_cli.plots import (
+    plot_confusion_matrix,
+    plot_label_scores,
+    plot_numbers,
+    plot_training_curves,
+)
 from keras_bert_cli.text_plots import plot_groups, plot_heat_map, plot_similarities, plot_thresholds
 
 
 @pytest.mark.parametrize("epochs", [1, 3])
-def test_pictures_are_written(tmp_path, epochs):
-    history = {name: list(np.linspace(0.2, 0.9, epochs)) for name in ("loss", "accuracy")}
-    plot_training_curves(history, tmp_path / "without.png")
-    history |= {f"val_{name}": values for name, values in history.items()}
-    plot_training_curves(history, tmp_path / "with.png")
+def test_training_curves(tmp_path, epochs):
+    history = {
+        name: list(np.linspace(start, 0.9, epochs))
+        for name, start in (("loss", 3), ("val_loss", 2), ("accuracy", 0.2), ("val_accuracy", 0.1))
+    }
+    figure = plot_training_curves(history, tmp_path / "curves.png")
+    for axes, name in zip(figure.axes, ("loss", "accuracy"), strict=True):
+        training, held_out = axes.lines
+        assert list(training.get_ydata()) == history[name]
+        assert list(held_out.get_ydata()) == history[f"val_{name}"]
+        assert list(training.get_xdata()) == list(range(1, epochs + 1))
+        assert held_out.get_label() == f"test, {history[f'val_{name}'][-1]:.3f} at the end"
+    assert imread(tmp_path / "curves.png")[..., :3].std() > 0.05
+    del history["val_loss"]
+    assert len(plot_training_curves(history).axes[0].lines) == 1
+
+
+def test_a_confusion_matrix(tmp_path):
     names = ["negative", "neutral", "never seen"]
-    plot_confusion_matrix([0, 1, 1], [0, 1, 0], names, tmp_path / "matrix.png")
-    for file in ("without.png", "with.png", "matrix.png"):
-        picture = imread(tmp_path / file)
-        assert min(picture.shape[:2]) > 400
-        assert picture[..., :3].std() > 0.05
+    figure = plot_confusion_matrix([0, 1, 1, 1], [0, 1, 0, 1], names, tmp_path / "matrix.png")
+    (axes,) = figure.axes
+    shares = [[1, 0, 0], [1 / 3, 2 / 3, 0], [0, 0, 0]]  # A row is a true class.
+    np.testing.assert_allclose(axes.images[0].get_array(), shares)
+    numbers = {text.get_position(): text.get_text() for text in axes.texts}
+    assert numbers[1, 1] == "2\n66.7%" and numbers[0, 1] == "1\n33.3%" and len(numbers) == 9
+    assert axes.get_title() == "Accuracy 75.0%"
+    assert imread(tmp_path / "matrix.png")[..., :3].std() > 0.05
 
 
-def test_a_confusion_matrix_of_many_classes(tmp_path):
-    names = [f"class {i}" for i in range(200)]
-    plot_confusion_matrix(range(200), range(200), names, tmp_path / "matrix.png")
-    assert max(imread(tmp_path / "matrix.png").shape) < 10_000
+def test_a_confusion_matrix_of_many_classes():
+    figure = plot_confusion_matrix(range(200), range(200), [f"class {i}" for i in range(200)])
+    assert max(figure.get_size_inches()) * 150 < 10_000
+    assert not figure.axes[0].texts
 
 
 def test_a_notebook_shows_a_picture():
@@ -88,3 +109,10 @@ def test_similarities(tmp_path):
     (dots,) = figure.axes[0].collections
     np.testing.assert_allclose(dots.get_offsets(), [[0, 0.1], [5, 0.9]])
     assert imread(tmp_path / "pairs.png")[..., :3].std() > 0.01
+
+
+def test_predicted_numbers():
+    figure = plot_numbers([1, 4], [2, 3], "error 1.0")
+    (dots,), (line,) = figure.axes[0].collections, figure.axes[0].lines
+    np.testing.assert_allclose(dots.get_offsets(), [[1, 2], [4, 3]])
+    assert list(line.get_xdata()) == list(line.get_ydata()) == [1, 4]

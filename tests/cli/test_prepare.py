@@ -33,7 +33,7 @@ OPTIONS = ["--text_key=body", "--slice_mb=0.001"]
 
 
 def test_writes_what_the_function_writes(run, workshop):
-    status, out, err = run(*ARGUMENTS, *OPTIONS, "--workers=2")
+    status, out, err = run(*ARGUMENTS, *OPTIONS, "--workers=1")
     assert (status, err) == (0, "")
     prepare_corpus("corpus", make_tokenizer(), "ours", slice_bytes=1049, text_key="body")
     assert read_folder(workshop / "out" / "shards") == read_folder(workshop / "ours")

@@ -8,7 +8,7 @@ import pytest
 from small_texts import make_reviews
 
 import keras_bert_suite as kbs
-from keras_bert_cli.predictor import read_label_names
+from keras_bert_cli.kinds.classify import read_label_names
 
 TEXTS, _ = make_reviews(32)
 NAMES = ["bad", "good", "plot"]
@@ -180,20 +180,6 @@ def test_outputs_are_not_read_as_those_of_another_task(run, tables, twins, task)
         if other != task and task != "multilabel":
             status, _, err = run("evaluate", *model, f"--task={task}")
             assert status == 1 and f"Pass --task {other}." in err
-
-
-@pytest.mark.long("faults")
-@pytest.mark.backend("tensorflow")
-def test_saved_models_of_other_tasks(run, twins, tmp_path):
-    (tmp_path / "texts.txt").write_text("good\n")
-    texts = ("--input", tmp_path / "texts.txt")
-    for task, problem_type in PROBLEM_TYPES.items():
-        saved = tmp_path / task / "1"
-        assert run("export", "--model", twins(problem_type), "--output", saved)[0] == 0
-        assert run("predict", "--model", saved, *texts)[0] == 0
-        for other in {"classify", "multilabel", "regress", "ner", "embed", "seq2seq"} - {task}:
-            status, out, err = run("predict", "--model", saved, *texts, f"--task={other}")
-            assert (status, out) == (1, "") and str(saved) in err
 
 
 def test_tabs_and_lines_in_labels(run, finetuned, tmp_path):

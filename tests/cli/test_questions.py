@@ -24,12 +24,9 @@ def write_squad(path, num_rows, seed, answerable=0.7):
     path.write_text(json.dumps({"version": "v2.0", "data": articles}))
 
 
-# The command line does the same on every backend.
-
-
 @pytest.fixture(scope="module")
 def answering(workshop, tmp_path_factory):
-    """Folder of a model, its SavedModel and its data. Not to be written to."""
+    """Folder of a model and its data. Not to be written to."""
     folder = tmp_path_factory.mktemp("answering")
     write_squad(folder / "train.json", 96, seed=1)
     write_squad(folder / "dev.json", 24, seed=2)
@@ -37,7 +34,6 @@ def answering(workshop, tmp_path_factory):
         *("finetune", "--task=qa", f"--checkpoint={workshop / 'checkpoint'}", "--epochs=6"),
         *(f"--train={folder / 'train.json'}", f"--dev={folder / 'dev.json'}", "--batch_size=16"),
         *("--learning_rate=5e-3", "--sequence_length=80", f"--output={folder / 'answerer.keras'}"),
-        f"--export={folder / 'saved' / '1'}",
     ]
     assert main(arguments) == 0
     return folder
@@ -52,30 +48,20 @@ def test_a_model_is_trained_and_evaluated(answering, run, tmp_path):
     assert scores["questions"] == 24 and scores["f1"] > 80
     assert f"{scores['f1']:.2f}" in out and "without an answer" in out
     assert (tmp_path / "scores.png").read_bytes()[:4] == b"\x89PNG"
-    # The SavedModel answers as the model does.
-    saved = ("--model", answering / "saved/1", "--input", answering / "dev.json", "--task=qa")
-    assert run("evaluate", *saved)[1] == out.partition("wrote")[0]
     # All answers have two words or three.
     files = ("--json", tmp_path / "short.json", "--max_answer_length=1")
     assert run("evaluate", *arguments, *files)[::2] == (0, "")
     found = json.loads((tmp_path / "short.json").read_text())["has_answer"]
     assert found["exact_match"] == 0 < scores["has_answer"]["exact_match"]
-    status, _, err = run("evaluate", *saved, "--max_answer_length=1")
-    assert status == 2 and "--max_answer_length is a part of the graph" in err
 
 
-def test_answers_as_lines(answering, run, tmp_path):
-    lines = {}
-    for model in ("answerer.keras", "saved/1"):
-        arguments = ("--model", answering / model, "--input", answering / "dev.json")
-        status, out, err = run("predict", *arguments)
-        assert (status, err) == (0, "")
-        lines[model] = list(map(json.loads, out.splitlines()))
+def test_answers_as_lines(answering, run):
+    arguments = ("--model", answering / "answerer.keras", "--input", answering / "dev.json")
+    status, out, err = run("predict", *arguments)
+    assert (status, err) == (0, "")
     read = json.loads((answering / "dev.json").read_text())["data"]
-    for line, served, article in zip(*lines.values(), read, strict=True):
+    for line, article in zip(map(json.loads, out.splitlines()), read, strict=True):
         assert list(line) == ["id", "question", "answer", "start", "end", "score", "null_odds"]
-        assert line["answer"] == served["answer"]
-        assert line["score"] == pytest.approx(served["score"], abs=1e-4)
         context = article["paragraphs"][0]["context"]
         if line["answer"]:
             assert context[line["start"] : line["end"]] == line["answer"]
@@ -83,21 +69,42 @@ def test_answers_as_lines(answering, run, tmp_path):
     assert (status, err) == (0, "") and len(out.splitlines()) == 25
 
 
-def test_half_characters(answering, run, tmp_path):
+@pytest.mark.long("serving")
+@pytest.mark.backend("tensorflow")
+def test_a_saved_model_answers_as_the_model(answering, run):
+    saved = answering / "saved/1"
+    models = (answering / "answerer.keras", saved)
+    assert run("export", "--model", models[0], "--output", saved)[0] == 0
+    for command in ("evaluate", "predict"):
+        arguments = (command, "--input", answering / "dev.json", "--model")
+        outs = [run(*arguments, model) for model in models]
+        assert outs[0][0] == outs[1][0] == 0
+        if command == "evaluate":
+            assert outs[0][1] == outs[1][1]
+            continue
+        for line, served in zip(
+            *(map(json.loads, out[1].splitlines()) for out in outs), strict=True
+        ):
+            assert line["answer"] == served["answer"]
+            assert line["score"] == pytest.approx(served["score"], abs=1e-4)
+    check_half_characters(run, saved, answering)
+
+
+def check_half_characters(run, model, folder):
     """JSON may hold them, and UTF-8 may not."""
-    write_squad(tmp_path / "questions.json", 2, seed=4)
-    text = (
-        (tmp_path / "questions.json").read_text().replace('"question": "', '"question": "\\ud83d ')
-    )
-    (tmp_path / "questions.json").write_text(text)
-    for model in ("answerer.keras", "saved/1"):
-        arguments = ("--model", answering / model, "--input", tmp_path / "questions.json")
-        output = ("--output", tmp_path / f"{model}.jsonl")
-        assert run("predict", *arguments, *output) == (0, "", "")
-        status, out, err = run("predict", *arguments)
-        assert (status, err) == (0, "") and (tmp_path / f"{model}.jsonl").read_text() == out
-        assert json.loads(out.splitlines()[0])["question"].startswith("\ud83d ")
-        assert run("evaluate", *arguments, "--task=qa")[0] == 0
+    path, output = folder / "halves.json", folder / "halves.jsonl"
+    write_squad(path, 2, seed=4)
+    path.write_text(path.read_text().replace('"question": "', '"question": "\\ud83d '))
+    arguments = ("--model", model, "--input", path)
+    assert run("predict", *arguments, "--output", output, "--overwrite") == (0, "", "")
+    status, out, err = run("predict", *arguments)
+    assert (status, err) == (0, "") and output.read_text() == out
+    assert json.loads(out.splitlines()[0])["question"].startswith("\ud83d ")
+    assert run("evaluate", *arguments)[0] == 0
+
+
+def test_half_characters(answering, run):
+    check_half_characters(run, answering / "answerer.keras", answering)
 
 
 def test_one_question(answering, run, tmp_path, monkeypatch):
@@ -108,9 +115,8 @@ def test_one_question(answering, run, tmp_path, monkeypatch):
     assert json.loads(out)["answer"] == "very good" and json.loads(out)["start"] == 13
     table = tmp_path / "questions.tsv"
     table.write_text("context\tquestion\nit was very good\twas it\n")
-    for model in ("answerer.keras", "saved/1"):
-        status, out, _ = run("predict", "--model", answering / model, "--input", table)
-        assert status == 0 and json.loads(out)["answer"] == "very good"
+    status, out, _ = run("predict", *arguments[:2], "--input", table)
+    assert status == 0 and json.loads(out)["answer"] == "very good"
     # On a terminal the context is shown, with its answer marked.
     monkeypatch.setattr(type(sys.stdout), "isatty", lambda stream: True, raising=False)
     status, out, _ = run("predict", *arguments, "--question", "what was it")
@@ -143,7 +149,10 @@ def test_wrong_questions(answering, run, workshop, tmp_path):
     for arguments, message in (
         ([*finetune, tmp_path / "wrong.json"], "article 2, paragraph 1, question 1 (2-1)"),
         ([*finetune, tmp_path / "all.json", "--dev", answering / "dev.json"], "it has no answer"),
-        ([*finetune, tmp_path / "all.json", "--text_column=x"], "--text_column is for tables"),
+        (
+            [*finetune, tmp_path / "all.json", "--text_column=x"],
+            "--text_column is for other tables",
+        ),
         ([*finetune, tmp_path / "all.json", "--class_weight=balanced"], "Leave it out with --task"),
     ):
         status, _, err = run(*arguments)

@@ -63,7 +63,10 @@ def test_wrong_flags_and_files(writing, workshop, run, tmp_path):
     (tmp_path / "empty.tsv").write_text("review\ttarget\nfine\t\n", "utf-8")
     for arguments, message in (
         ((*train, *data, *output), "has no column 'target'"),
-        ((*train, *data, *output, "--label_column=title"), "texts to write are in the --target_"),
+        (
+            (*train, *data, *output, "--label_column=title"),
+            "is for other tables, not",
+        ),
         (
             (*train, "--train", tmp_path / "empty.tsv", "--text_column=review", *output),
             "empty.tsv, line 2: the text in the column 'target' is missing",
@@ -77,6 +80,7 @@ def test_wrong_flags_and_files(writing, workshop, run, tmp_path):
         assert status in (1, 2) and message in err
 
 
+@pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
 def test_a_server_writes_the_same(run, tmp_path):
     backbone = kbs.BertBackbone(**ONE_LAYER, attention_pattern="seq2seq", initializer_range=0.5)

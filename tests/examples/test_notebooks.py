@@ -9,7 +9,12 @@ import nbformat
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-SCRIPTS = sorted((REPOSITORY / "examples").glob("*.py"))
+#: Scripts in cells. The others, such as demo.py, have no notebook.
+SCRIPTS = [
+    path
+    for path in sorted((REPOSITORY / "examples").glob("*.py"))
+    if "# %%" in path.read_text("utf-8")
+]
 MOST_BYTES = 300_000
 
 

@@ -2,9 +2,12 @@
 
 import runpy
 
+import pytest
+
 import keras_bert_suite as kbs
 
 
+@pytest.mark.long("examples")
 def test_script(examples, monkeypatch, capsys):
     monkeypatch.chdir(examples)
     script = examples / "pretrain_corpus.py"

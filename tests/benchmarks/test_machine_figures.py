@@ -1,8 +1,7 @@
 """What a machine can do, and what a model asks of it."""
 
 import pytest
-
-from keras_bert_cli.machine_figures import count_operations, find_peak
+from harness.machine_figures import count_operations, find_peak
 
 
 def test_operations_of_bert_base():

@@ -5,7 +5,7 @@ import statistics
 import sys
 from pathlib import Path
 
-from .machine_figures import describe_processor
+from harness.machine_figures import describe_processor
 
 
 def describe_run(measured, rounds, packages=()):
@@ -16,9 +16,7 @@ def describe_run(measured, rounds, packages=()):
         rounds: int.
         packages: names of packages that were measured beside Keras and the backends.
     """
-    program = Path(sys.argv[0])
-    script = program.suffix == ".py"
-    command = f"python benchmarks/{program.name}" if script else program.name
+    command = f"python benchmarks/{Path(sys.argv[0]).name}"
     devices = {name for figures in measured.values() for name in figures["device"] if name}
     machine = ", ".join([*sorted(devices), describe_processor()])
     names = dict.fromkeys(["keras", *(backend for _, backend in measured), *packages])

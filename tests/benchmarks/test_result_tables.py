@@ -3,8 +3,7 @@
 import sys
 
 import pytest
-
-from keras_bert_cli import result_tables as tables
+from harness import result_tables as tables
 
 
 def test_median_and_spread():

@@ -10,8 +10,6 @@ import sys
 import time
 from pathlib import Path
 
-from .prepare import count_cores
-
 #: The vector instructions that matter for products, as Linux names them.
 INSTRUCTIONS = ("avx2", "avx512f", "avx512_vnni", "avx512_bf16", "amx_bf16", "asimd", "bf16")
 
@@ -115,4 +113,5 @@ def describe_processor():
         name = fields.get("model name", name)
         words = (fields.get("flags") or fields.get("Features") or "").split()
         known = [word for word in INSTRUCTIONS if word in words]
-    return f"{count_cores()} cores of {name}" + (f" ({', '.join(known)})" if known else "")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{cores} cores of {name}" + (f" ({', '.join(known)})" if known else "")

@@ -1,21 +1,39 @@
-"""A process of `keras-bert benchmark`: measures one backend with one precision.
+"""Measures how fast this machine trains and predicts with a BERT, by backend and precision.
 
-KERAS_BACKEND=torch python -m keras_bert_cli.speed_process '{"size": "tiny", ...}' --child float32
+    python benchmarks/speed.py --size mini
+    python benchmarks/speed.py --checkpoint path/to/checkpoint --backends torch \\
+        --dtypes float32 mixed_bfloat16 --length 512 --batch_size 16
+
+A classifier is trained on random rows of `--length` tokens without padding, and then predicts them.
+The first half of the steps is not timed. A model cannot be faster than its matrix products, so the
+speed of a product of two large matrices in the same process is its peak.
 """
 
-import json
+import argparse
 import sys
 import time
 
 import keras
 import numpy as np
+from harness.machine_figures import count_operations
+from harness.result_tables import describe_run, format_columns
+from harness.side_flags import BACKENDS, parse_flags
+from harness.side_runs import report, run_in_turn
 
 import keras_bert_suite as kbs
 
-from .machine_figures import count_operations
-from .side_runs import report
-
 VOCABULARY_SIZE = 30522
+
+#: The columns of the table: a figure, its format.
+COLUMNS = {
+    "fit, rows/s": "{:,.1f}",
+    "fit, of the peak": "{:.0%}",
+    "predict, rows/s": "{:,.1f}",
+    "predict, of the peak": "{:.0%}",
+    "first step, s": "{:.1f}",
+    "memory, GB": "{:.1f}",
+    "peak, TFLOP/s": "{:.2f}",
+}
 
 
 def measure(size, checkpoint, dtype, batch_size, length, steps):
@@ -98,9 +116,28 @@ def make_rows(backbone, num_rows, length):
     return rows
 
 
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--size", default="mini", help="of a BERT with random weights")
+    parser.add_argument("--checkpoint", help="in place of --size")
+    parser.add_argument("--backends", nargs="+", default=BACKENDS)
+    parser.add_argument("--dtypes", nargs="+", default=["float32"])
+    parser.add_argument("--batch_size", type=int, default=32)
+    parser.add_argument("--length", type=int, default=128)
+    parser.add_argument("--steps", type=int, default=10, help="that are timed")
+    options = parse_flags(parser)
+    sizes = options.batch_size, options.length, options.steps
+    if options.child:
+        report(*measure(options.size, options.checkpoint, options.child, *sizes))
+        return
+
+    sides = [(dtype, backend) for backend in options.backends for dtype in options.dtypes]
+    measured = run_in_turn(sys.argv, sides, [[]] * options.rounds)
+    model = options.checkpoint or f"BERT-{options.size}"
+    print(f"{model}, {options.batch_size} rows of {options.length} tokens without padding.\n")
+    print(f"{describe_run(measured, options.rounds)}\n")
+    print(format_columns(measured, COLUMNS, ("precision", "backend")))
+
+
 if __name__ == "__main__":
-    _, settings, _, dtype = sys.argv
-    try:
-        report(*measure(dtype=dtype, **json.loads(settings)))
-    except (ValueError, OSError, ImportError) as error:
-        sys.exit(" ".join(str(error).split()))
+    main()

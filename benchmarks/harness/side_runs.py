@@ -12,14 +12,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from . import machine_figures
+from harness import machine_figures
 
 
 def run_in_turn(command, sides, rounds, at_once=1, finished=None):
     """Runs `python COMMAND ARGUMENTS --child NAME` for every side, in each round.
 
     Args:
-        command: list, a script or `-m MODULE` and its arguments.
+        command: list, a script and its arguments.
         sides: list of (name, Keras backend).
         rounds: list, for each round the list of its further arguments.
         at_once: int, processes that run side by side and share the cores. With more than one,

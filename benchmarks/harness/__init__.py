@@ -1,0 +1,1 @@
+"""What the benchmarks share: sides in turn, their figures as Markdown, and the machine."""

