@@ -65,6 +65,10 @@ def test_questions_are_in_every_window():
         [2, bad, 3, plot, plot, 3, *[0] * 6],
         *[[0] * 12] * 2,
     ]
+    # Of 8 places two questions have 2 each.
+    packed = pack_documents(packer, (questions, questions, documents), max_windows=5)
+    row = [2, good, good, 3, good, good, 3, *[film] * 4, 3]
+    assert packed["token_ids"][0, 0].tolist() == row
 
 
 def test_few_shapes_where_each_is_compiled():

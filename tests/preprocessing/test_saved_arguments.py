@@ -60,7 +60,6 @@ def byte_pairs(special_tokens):
 OF_BYTE_PAIRS = {
     "merges": [merge for merge in MERGES if merge not in ("a a", "aa a")],
     "add_prefix_space": True,
-    # The longest counts, although it is not the first.
     "added_tokens": ["lo", "low"],
     **special(*"zqdfb"),
 }
