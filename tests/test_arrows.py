@@ -1,6 +1,7 @@
 """Imports between the rooms of the package point one way, and TensorFlow stays in its place."""
 
 import ast
+import functools
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -89,6 +90,11 @@ def find_imports(path):
     yield from visit(ast.parse(path.read_text(encoding="utf-8")), True)
 
 
+@functools.cache
+def list_imports(path):
+    return list(find_imports(path))
+
+
 def imported_room(name):
     """`keras_bert_suite.layers.x` -> "layers", a public name -> "__init__", other -> None."""
     package, *rest = name.split(".")
@@ -109,7 +115,7 @@ def test_imports_follow_the_table():
     wrong = [
         f"{path.relative_to(ROOT)}, line {line}: {room_of(path)} imports {name}"
         for path in FILES
-        for line, name, _ in find_imports(path)
+        for line, name, _ in list_imports(path)
         if imported_room(name) not in {None, room_of(path), "annotations", *ALLOWED[room_of(path)]}
     ]
     assert not wrong
@@ -119,7 +125,7 @@ def test_tensorflow_stays_in_its_place():
     wrong = [
         f"{path.relative_to(ROOT)}, line {line}: {name}{' at module level' if top_level else ''}"
         for path in FILES
-        for line, name, top_level in find_imports(path)
+        for line, name, top_level in list_imports(path)
         if name.split(".")[0] in ("tensorflow", "tensorflow_text")
         if not path.relative_to(ROOT).as_posix().startswith(tuple(TENSORFLOW))
         or (top_level and room_of(path) != "serving")

@@ -42,11 +42,13 @@ def make_classifier(dtype=None, **kwargs):
     "make_pooling",
     [
         lambda: None,
-        pytest.param(AttentionPooling, marks=()),
-        pytest.param(lambda: ConvolutionPooling(4), marks=()),
-        pytest.param(make_lstm, marks=()),
+        AttentionPooling,
+        lambda: ConvolutionPooling(4),
+        make_lstm,
         lambda: ScalarMix(pooling=AttentionPooling()),
-        lambda: LastLayers(1, pooling=BiLSTMPooling()),  # Devlin et al., section 5.3
+        pytest.param(  # Devlin et al., section 5.3
+            lambda: LastLayers(1, pooling=BiLSTMPooling()), marks=pytest.mark.long("combinations")
+        ),
     ],
     ids=["pooled output", "attention", "convolution", "LSTM", "scalar mix", "last layers"],
 )

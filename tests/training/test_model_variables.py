@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 from small_pretraining import STEPS_PER_EPOCH, SmallBatches, all_arrays, build_pretrainer
 from small_texts import ONE_LAYER, TINY
-from tables import everywhere_for
 
 from keras_bert_suite import (
     AdamW,
@@ -156,7 +155,11 @@ def build_unnamed(name, **arguments):
     return task
 
 
-@pytest.mark.parametrize("name", everywhere_for(UNNAMED, "two of a class"))
+#: The LSTM of the last layers is slow.
+MARKS = {"two of a class": pytest.mark.every_backend, "last layers": pytest.mark.long("faults")}
+
+
+@pytest.mark.parametrize("name", [pytest.param(n, marks=MARKS.get(n, ())) for n in UNNAMED])
 def test_names_do_not_depend_on_what_was_built_before(name):
     """As when a cell of a notebook is run again."""
     task, twin = build_unnamed(name), build_unnamed(name)
