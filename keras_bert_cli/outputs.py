@@ -5,7 +5,6 @@ import os
 import shutil
 import tempfile
 import uuid
-import warnings
 from pathlib import Path
 
 #: The files that tokenizers write.
@@ -109,36 +108,16 @@ def write_output(path, write, overwrite=False, kind=None):
 
 
 def _write_in_place(path, write, overwrite, kind):
-    from keras_bert_suite.files.atomic_directory import atomic_directory
+    from keras_bert_suite.files.atomic_directory import atomic_directory, put_in_place
 
     _check_replaceable(path, overwrite, kind)
     aside = path.absolute().with_name(_name_aside(path))
-    former = aside / "replaced"
     try:
         with atomic_directory(aside) as folder:
             write(folder / path.name)
-        if os.path.lexists(path) and overwrite:
-            path.rename(former)
-        # `replace` would overwrite a file that another process has just written.
-        _check_replaceable(path, False, kind)
-        (aside / path.name).rename(path)
-    except BaseException:
-        if os.path.lexists(former):
-            _put_back(former, path)
-        raise
+        put_in_place(aside / path.name, path, replace=overwrite)
     finally:
-        # If the place of the former file is taken, it stays where it is.
-        if not os.path.lexists(former) or not os.path.lexists(aside / path.name):
-            shutil.rmtree(aside, ignore_errors=True)
-
-
-def _put_back(former, path):
-    """Puts what was replaced back to its place, unless another process has taken the place."""
-    try:
-        _check_replaceable(path, False, None)
-        former.rename(path)
-    except OSError:
-        warnings.warn(f"what was at {path} before is in {former}", stacklevel=2)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def _write_elsewhere(path, write):

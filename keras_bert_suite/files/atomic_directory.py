@@ -70,7 +70,7 @@ def put_in_place(made, path, replace=False):
         # A rename replaces a file or an empty directory without complaint.
         _check_absent(path)
         made.rename(path)
-    except OSError:
+    except BaseException:
         if not os.path.lexists(old):
             _check_absent(path)  # Another process may have made it meanwhile.
         elif not os.path.lexists(path):

@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 from cli.small_files import write_reviews
-from cli.test_pretrain import MODEL, SETTINGS, STEPS, corpus  # noqa: F401
+from cli.small_files import MODEL, SETTINGS, STEPS
 from small_texts import make_reviews
 
 from keras_bert_cli import devices
@@ -54,7 +54,7 @@ def test_torchrun_runs_the_command_on_each_device(capfd):
 
 
 @pytest.mark.long("faults")
-def test_two_devices_pretrain_as_one(corpus, tmp_path):  # noqa: F811
+def test_two_devices_pretrain_as_one(corpus, tmp_path):
     def pretrain(name, *flags):
         arguments = ["--corpus", str(corpus), "--output", str(tmp_path / name), *flags]
         command = [sys.executable, "-m", "keras_bert_cli", "pretrain", *arguments]
@@ -75,7 +75,7 @@ def test_two_devices_pretrain_as_one(corpus, tmp_path):  # noqa: F811
 
 
 @pytest.mark.long("faults")
-def test_sigterm_goes_to_all_processes(corpus, tmp_path):  # noqa: F811
+def test_sigterm_goes_to_all_processes(corpus, tmp_path):
     output, steps = tmp_path / "run", [flag for flag in STEPS if not flag.startswith("--steps")]
     arguments = [f"--corpus={corpus}", f"--output={output}", *SETTINGS, *MODEL, *steps]
     command = [sys.executable, "-m", "keras_bert_cli", "pretrain", *arguments]

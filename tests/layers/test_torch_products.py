@@ -86,7 +86,6 @@ def test_what_onednn_does_not_take(monkeypatch):
     assert "Product" not in type(torch_products.linear(x, kernel).grad_fn).__name__
 
 
-@pytest.mark.skipif(keras.config.backend() != "torch", reason="a model of PyTorch")
 def test_a_trained_encoder(monkeypatch):
     """Three steps of an encoder come to the same weights."""
     import keras_bert_suite as kbs

@@ -99,7 +99,7 @@ def test_same_step_of_some_weights(kind, monkeypatch):
     check(task, monkeypatch)
 
 
-@pytest.mark.skipif(keras.config.backend() != "torch", reason="PyTorch says what it keeps")
+@pytest.mark.backend("torch")
 def test_less_is_kept():
     import torch
 

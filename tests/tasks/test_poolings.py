@@ -1,10 +1,8 @@
 """A TextClassifier on a pooling of the hidden states."""
 
 import re
-import warnings
 
 import keras
-import keras_hub
 import numpy as np
 import pytest
 from checkers import evaluate
@@ -186,39 +184,13 @@ def test_formats_of_others_refuse_a_pooling(save, name, tmp_path):
             keras.layers.GlobalAveragePooling1D(keepdims=True),
             "A pooling layer must return one vector (B, P)",
         ),
-        (AttentionPooling(name="classifier"), "the name 'classifier', of the classes AttentionP"),
+        (AttentionPooling(name="classifier"), 'The name "classifier" is used 2 times'),
         (LastLayers(3), "num_layers must be from 1 to 1, the number of layers"),
     ],
 )
 def test_wrong_poolings(pooling, error):
     with pytest.raises(ValueError, match=re.escape(error)):
         make_classifier(pooling=pooling)
-
-
-class OwnPooling(MeanPooling):
-    """Not registered with Keras."""
-
-
-@pytest.mark.parametrize("kind", ["pooling", "nested", "task"])
-def test_classes_that_are_not_registered(kind, tmp_path):
-    class OwnClassifier(TextClassifier):
-        backbone_cls = keras_hub.models.Backbone  # so that KerasHub does not find this class
-
-    pooling = {"pooling": OwnPooling(), "nested": ScalarMix(pooling=OwnPooling())}.get(kind)
-    name = "OwnClassifier" if kind == "task" else "OwnPooling"
-    cls = OwnClassifier if kind == "task" else TextClassifier
-    classifier = cls(BertBackbone(**ONE_LAYER), num_classes=2, pooling=pooling, compile=False)
-    path = tmp_path / "own.keras"
-    with pytest.warns(UserWarning, match=f"class {name} is saved, .* not registered .* above the"):
-        classifier.save(path)
-    if kind == "pooling":
-        with pytest.warns(UserWarning, match="class OwnPooling is saved"):
-            classifier.save_to_preset(str(tmp_path / "preset"))
-    known = {"OwnPooling": OwnPooling, "OwnClassifier": OwnClassifier}
-    keras.saving.load_model(path, custom_objects=known)
-    with keras.saving.custom_object_scope(known), warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        classifier.save(path)
 
 
 @pytest.mark.long("combinations")

@@ -164,7 +164,7 @@ def test_a_table_of_labels(trained, regression):
     assert trained.evaluate(TEXTS, table, batch_size=16, verbose=0) == pytest.approx(wanted)
     batches = iter([(TEXTS[:16], table[:16]), (TEXTS[16:], table[16:])])
     assert trained.evaluate(batches, verbose=0) == pytest.approx(wanted, abs=1e-4)
-    with pytest.raises(ValueError, match="misses 'plot', and also has 'plto'"):
+    with pytest.raises(ValueError, match="'plto'"):
         trained.fit(TEXTS, table.rename(columns={"plot": "plto"}), verbose=0)
     numbers = pandas.DataFrame({"score": NUMBERS})
     assert regression.evaluate(TEXTS, numbers, verbose=0)[0] == pytest.approx(
