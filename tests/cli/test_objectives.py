@@ -72,23 +72,27 @@ def test_a_second_phase_and_a_killed_run_keep_the_objective(run, runs, corpus, t
     assert status == 1 and "--objective was 'replaced_tokens' and is 'masked_lm'" in err
 
 
-@pytest.mark.parametrize("objective", ["unilm", "left_to_right"])
-def test_a_checkpoint_becomes_a_model_of_another_pattern(runs, corpus, objective):
+@pytest.mark.parametrize(
+    ("objective", "modes"),
+    [
+        ("unilm", ("relations", "pairs")),
+        ("left_to_right", ("full_sentences", "full_sentences")),
+    ],
+)
+def test_a_checkpoint_becomes_a_model_of_another_pattern(runs, corpus, objective, modes):
     """And one of a pattern looks to both sides again."""
 
-    def open_checkpoint(objective, checkpoint):
-        flags = ["--output=run", "--steps=1", "--sequence_length=16", "--mode=pairs"]
-        if objective == "left_to_right":
-            flags[-1] = "--mode=full_sentences"
+    def open_checkpoint(objective, checkpoint, mode):
+        flags = ["--output=run", "--steps=1", "--sequence_length=16", f"--mode={mode}"]
         flags += [f"--corpus={corpus}", f"--objective={objective}", f"--checkpoint={checkpoint}"]
         values = parse_flags("pretrain", pretrain, flags)
         row = choose_objective(values)
         return pretrain.build_pretrainer(values, row, read_tokenizer(corpus)).backbone
 
-    backbone = open_checkpoint(objective, runs("word_order") / "model")
+    backbone = open_checkpoint(objective, runs("word_order") / "model", modes[0])
     expected = OBJECTIVES[objective].backbone_arguments
     assert {name: getattr(backbone, name) for name in expected} == expected
-    backbone = open_checkpoint("masked_lm", runs(objective) / "model")
+    backbone = open_checkpoint("masked_lm", runs(objective) / "model", modes[1])
     assert (backbone.attention_pattern, backbone.num_segments) == ("bidirectional", 2)
 
 
