@@ -38,6 +38,9 @@ def test_ids_of_albert_are_those_of_the_file():
     tokenizer = AlbertTokenizer(MODELS[AlbertTokenizer])
     assert tokenizer.get_vocabulary() == [*ALBERT_TOKENS, *DEFINED, *PIECES]
     assert tokenizer.special_token_ids == [1, 2, 3, 0, 4]
+    # The name of the unknown piece ends with punctuation, and says nothing of its text.
+    assert not tokenizer.find_endings()[tokenizer.unknown_token_id]
+    assert tokenizer.find_endings()[tokenizer.token_to_id("!")]
     assert tokenizer.packing_arguments == {
         "start_token_id": 2,
         "end_token_id": 3,
