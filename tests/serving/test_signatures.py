@@ -171,7 +171,10 @@ def test_label_sets_and_numbers(classifier):
         **arguments,
     )
     rng = np.random.default_rng(0)
-    labeller.classifier.kernel.assign(rng.normal(size=labeller.classifier.kernel.shape))
+    # The vectors of a small model are much alike.
+    labeller.classifier.kernel.assign(20 * rng.normal(size=labeller.classifier.kernel.shape))
+    middle = np.median(labeller.predict(TEXTS, verbose=0), axis=0)
+    labeller.classifier.bias.assign_sub(middle)
     got = serve(labeller).answer_texts((tf.constant(TEXTS),))
     logits = labeller.predict(TEXTS, verbose=0)
     shares = 1 / (1 + np.exp(-logits))
@@ -179,7 +182,8 @@ def test_label_sets_and_numbers(classifier):
     np.testing.assert_array_equal(got["is_label"], shares > [0.3, 0.5, 0.6])
     wanted = labeller.predict_labels(TEXTS, verbose=0)
     found = [[name.decode() for name in row if name] for row in got["labels"].numpy()]
-    assert found == [list(row) for row in wanted] and {len(row) for row in found} >= {1, 2}
+    assert found == [list(row) for row in wanted]
+    assert len({tuple(row) for row in found}) > 1, "answers that are all alike prove little"
     assert got["num_labels"].numpy().tolist() == [len(row) for row in wanted]
 
     rater = TextClassifier(
