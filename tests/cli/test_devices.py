@@ -11,8 +11,7 @@ import time
 
 import numpy as np
 import pytest
-from cli.small_files import write_reviews
-from cli.small_files import MODEL, SETTINGS, STEPS
+from cli.small_files import MODEL, SETTINGS, STEPS, write_reviews
 from small_texts import make_reviews
 
 from keras_bert_cli import devices
