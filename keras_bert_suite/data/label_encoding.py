@@ -58,7 +58,9 @@ def encode_labels(labels, label_names):
     if is_tf_tensor(labels):
         is_matrix = labels.shape.rank == 2 and labels.shape[1] != 1
         kind = ("float32", (None, len(label_names))) if is_matrix else ("int32", (None,))
-        return encode_tensor(lambda array: encode_labels(array, label_names), labels, *kind)
+        # TensorFlow keeps the function. A list that Keras tracks would bring its task along.
+        names = list(label_names)
+        return encode_tensor(lambda array: encode_labels(array, names), labels, *kind)
     if hasattr(labels, "detach"):
         labels = labels.detach().cpu()
     labels = np.asarray(labels)

@@ -74,7 +74,7 @@ def encode_label_sets(labels, label_names):
     """
     if is_tf_tensor(labels):
         shape = (None, len(label_names))
-        encode = functools.partial(encode_label_sets, label_names=label_names)
+        encode = functools.partial(encode_label_sets, label_names=list(label_names))
         return encode_tensor(encode, labels, "float32", shape)
     num_classes = len(label_names)
     if not len(labels):
