@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
-from keras_bert_suite.argument_checks import check_integer, is_auto
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import SpanBoundaryHead
 from keras_bert_suite.layers.heads.span_boundary import find_spans
 from keras_bert_suite.models import BertBackbone, change_pattern
@@ -31,7 +31,7 @@ from keras_bert_suite.tasks.pretraining_heads import (
     make_span_boundary_head,
     warn_of_new_heads,
 )
-from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
+from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -78,6 +78,8 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     global_tokens = "none"
+    default_rate = 1e-4
+    warmup_ratio = 0.01
 
     def __init__(
         self,
@@ -257,47 +259,31 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         warn_of_new_heads(preset, new_parts)
         return task
 
-    def compile(
-        self,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        loss: Any = "auto",
-        *,
-        weighted_metrics: Any = "auto",
-        **kwargs: Any,
-    ) -> None:
-        """Configures training, by default as BERT was pretrained.
+    def make_loss(self) -> dict[str, Any]:
+        """Google's loss: the sum of the weighted means over the masked tokens and over the pairs.
 
-        Args:
-            optimizer: "auto" is `AdamW` at 1e-4 with linear warm-up over the first hundredth
-                of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is Google's loss: the sum of the weighted mean over the masked tokens
-                and of the weighted mean over the pairs. The head for spans adds a weighted mean
-                of its own.
-            weighted_metrics: "auto" is the accuracy of each head, `mlm_accuracy`, `nsp_accuracy`
-                and `sbo_accuracy`. `mlm_loss`, and its exponential `perplexity`, are always logged.
-            **kwargs: see `keras.Model.compile`.
+        The head for spans adds a weighted mean of its own.
         """
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(1e-4, warmup_ratio=0.01))
-        if is_auto(loss):
-            loss = {"mlm": MaskedLMLoss()}
-            if self.next_sentence:
-                # In a mixture of language models the pairs of some rows do not count.
-                loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(
-                    from_logits=True, reduction="mean_with_sample_weight"
-                )
-            if self.span_boundary:
-                loss["sbo"] = MaskedLMLoss()
-        if is_auto(weighted_metrics):
-            # With several outputs, Keras puts the name of the output before the metric's name.
-            several = self.next_sentence or self.span_boundary
-            name = "accuracy" if several else "mlm_accuracy"
-            weighted_metrics = {"mlm": [MaskedLMAccuracy(name=name)]}
-            if self.next_sentence:
-                weighted_metrics["nsp"] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
-            if self.span_boundary:
-                weighted_metrics["sbo"] = [MaskedLMAccuracy(name="accuracy")]
-        super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+        loss: dict[str, Any] = {"mlm": MaskedLMLoss()}
+        if self.next_sentence:
+            # In a mixture of language models the pairs of some rows do not count.
+            loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(
+                from_logits=True, reduction="mean_with_sample_weight"
+            )
+        if self.span_boundary:
+            loss["sbo"] = MaskedLMLoss()
+        return loss
+
+    def make_metrics(self) -> dict[str, Any]:
+        """The accuracy of each head. `mlm_loss` and `perplexity` are always logged."""
+        # With several outputs, Keras puts the name of the output before the metric's name.
+        several = self.next_sentence or self.span_boundary
+        metrics = {"mlm": [MaskedLMAccuracy(name="accuracy" if several else "mlm_accuracy")]}
+        if self.next_sentence:
+            metrics["nsp"] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+        if self.span_boundary:
+            metrics["sbo"] = [MaskedLMAccuracy(name="accuracy")]
+        return {"weighted_metrics": metrics}
 
     def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         """See `RowTask.preprocess_training`.

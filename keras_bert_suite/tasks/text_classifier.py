@@ -8,7 +8,6 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.label_encoding import order_label_columns
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers.poolings.pooling import FirstTokenPooling, get_pooling
@@ -31,7 +30,7 @@ from keras_bert_suite.tasks.hidden_states import (
     pool_hidden_states,
 )
 from keras_bert_suite.tasks.problem_types import MultiLabel, SingleLabel, find_problem_type
-from keras_bert_suite.training import AdamW, LinearWarmupDecay, read_loss
+from keras_bert_suite.training import read_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -227,38 +226,17 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         _check_new_head(arguments, cls.has_new_head(arguments))
         return super().load_keras_preset(loader, load_weights, **arguments)
 
-    def compile(
-        self,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        loss: Any = "auto",
-        *,
-        metrics: Any = "auto",
-        **kwargs: Any,
-    ) -> None:
-        """Configures training, by default as BERT is fine-tuned.
+    def make_loss(self) -> keras.losses.Loss:
+        """Cross-entropy for classes, binary for sets of labels; the squared error for numbers.
 
-        Args:
-            optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first
-                tenth of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is cross-entropy for classes, binary cross-entropy for sets of labels, and
-                the mean squared error for numbers. For classes, the categorical and sparse
-                categorical cross-entropies of Keras take the same labels, also soft labels. A loss
-                of Keras that is given by its name takes the outputs as they are, logits or
-                probabilities.
-            metrics: "auto" is accuracy for classes, micro and macro F1 at a threshold of 0.5 for
-                sets of labels, and the mean absolute error for numbers. None is no metric.
-            **kwargs: see `keras.Model.compile`.
-
-        Raises:
-            ValueError: if the loss takes logits and the outputs are probabilities, or the reverse.
+        For classes, the categorical and sparse categorical cross-entropies of Keras take the same
+        labels, also soft labels.
         """
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(5e-5))
-        if is_auto(loss):
-            loss = self.problem.make_loss(self.returns_logits)
-        if is_auto(metrics):
-            metrics = self.problem.make_metrics(self.returns_logits)
-        super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
+        return self.problem.make_loss(self.returns_logits)
+
+    def make_metrics(self) -> dict[str, Any]:
+        """Accuracy; micro and macro F1 at a threshold of 0.5; or the mean absolute error."""
+        return {"metrics": self.problem.make_metrics(self.returns_logits)}
 
     def read_loss(self, loss: Any) -> Any:
         return self.problem.wrap_loss(read_loss(loss, self.returns_logits))

@@ -113,8 +113,7 @@ def _compile_head(head, task, optimizer):
             "weighted_metrics": metrics and metrics._user_weighted_metrics,
         }
     else:
-        loss = task.problem.make_loss(task.returns_logits)
-        arguments = {"metrics": task.problem.make_metrics(task.returns_logits)}
+        loss, arguments = task.make_loss(), task.make_metrics()
     head.compile(
         optimizer=keras.optimizers.Adam(1e-3) if is_auto(optimizer) else optimizer,
         loss=loss,

@@ -28,6 +28,7 @@ from keras_bert_suite.argument_checks import (
 from keras_bert_suite.files.messages import reading, shorten
 from keras_bert_suite.models import BACKBONES, LongformerBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.base.idle_weights import list_missing_poolers
 from keras_bert_suite.tasks.base.saved_task import SavedTask
 
 #: The arguments of a task that the constructors of Keras and KerasHub read.
@@ -117,6 +118,12 @@ class PresetTask(SavedTask):
         if not task.compiled and kwargs.get("compile", True):
             task.compile()
         return task
+
+    @classmethod
+    def arguments_of(
+        cls, checkpoint: Any, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
+        return arguments, list_missing_poolers(checkpoint)
 
     @classmethod
     def has_new_head(cls, arguments: dict[str, Any]) -> bool:
@@ -253,14 +260,6 @@ def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
     is_new = not holds_task(preset, cls.preset_classes())
     if is_new:
         _choose_global_tokens(task)
-    family = keras_hub.models.TextClassifier
-    is_theirs = holds_task(preset, family) and not holds_task(preset, SavedTask)
-    if is_theirs and issubclass(cls, family):
-        warnings.warn(
-            f"{preset} holds a classifier of KerasHub's for a {type(task.backbone).__name__}. Its "
-            f"classification layer is left out, and that of the {cls.__name__} is new.",
-            stacklevel=4,
-        )
     has_head = len(task.weights) > len(task.backbone.weights)
     if is_new and has_head and not cls.has_new_head(arguments):
         warnings.warn(

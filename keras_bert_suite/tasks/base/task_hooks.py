@@ -11,7 +11,7 @@ from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.tasks.base.batch_sources import read_samples
 from keras_bert_suite.tasks.base.input_checks import check_segments, default_names, order_columns
 from keras_bert_suite.tasks.base.text_packing import pack_texts
-from keras_bert_suite.training import read_loss, take_class_ids
+from keras_bert_suite.training import AdamW, LinearWarmupDecay, read_loss, take_class_ids
 
 
 class TaskHooks:
@@ -24,6 +24,8 @@ class TaskHooks:
     - `encode_labels(labels)` turns labels, as users write them, into labels for the loss;
     - `returns_logits` says whether the outputs are logits, and `read_loss(loss)` makes a loss, as
       users write it, fit the labels and the outputs;
+    - `default_rate`, `warmup_ratio`, `make_optimizer`, `make_loss` and `make_metrics` say what
+      `compile` takes for "auto";
     - `class_weighting(class_weight)` makes a function from labels to the weights of their classes;
     - `cut_windows(rows)` turns rows into the rows that the model sees;
     - `preprocess(x, y, sample_weight)` turns a batch of these rows into inputs of the model, and
@@ -52,6 +54,22 @@ class TaskHooks:
     text_ranks: tuple[int, ...] | None = None
 
     needs_segment_packer = False
+
+    #: The peak of the learning rate.
+    default_rate = 5e-5
+
+    #: The share of the steps in which the learning rate rises.
+    warmup_ratio = 0.1
+
+    def make_optimizer(self) -> keras.optimizers.Optimizer:
+        return AdamW(LinearWarmupDecay(self.default_rate, warmup_ratio=self.warmup_ratio))
+
+    def make_loss(self) -> Any:
+        raise NotImplementedError
+
+    def make_metrics(self) -> dict[str, Any]:
+        """dict of further arguments of `compile`."""
+        return {}
 
     @property
     def returns_logits(self) -> bool:
