@@ -205,21 +205,14 @@ class CrfTokenClassifier(TokenClassifier):
     def find_probabilities(self, logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         return find_marginals(logits, lengths, *self.crf.read_scores())
 
-    def _decode_tags(self, outputs, rows):
-        self._check_words(rows)
-        return super()._decode_tags(outputs, rows)
-
-    def _decode_probabilities(self, outputs, rows):
-        self._check_words(rows)
-        return super()._decode_probabilities(outputs, rows)
-
-    def _check_words(self, rows):
+    def _join(self, outputs, rows):
         if not isinstance(rows, WordWindows):
             raise ValueError(
                 "Packed arrays do not say which tokens the chain runs over. Pass rows of words or "
                 "texts. `predict` gives the emissions of packed arrays, and `score` takes their "
                 "labels."
             )
+        return super()._join(outputs, rows)
 
     def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The answers for tokens: `emissions` float32 (B, L, C)."""

@@ -1,6 +1,6 @@
 """ELECTRA's pretraining task: a generator replaces tokens, and a discriminator finds them."""
 
-from typing import Any, Self
+from typing import Any
 
 import keras
 import keras_hub
@@ -18,7 +18,6 @@ from keras_bert_suite.tasks.base.idle_weights import (
     encode_tokens,
     find_idle,
 )
-from keras_bert_suite.tasks.base.preset_task import holds_task, read_task_config
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.pretraining_heads import (
     DerivedLabels,
@@ -139,19 +138,6 @@ class ElectraPretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         # A checkpoint holds a discriminator or a generator, and this is its discriminator.
         arguments, new_parts = super().arguments_of(checkpoint, arguments)
         return arguments, ["generator/.*", "masked_lm/.*", *new_parts]
-
-    @classmethod
-    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
-        wanted = arguments.get("generator_width")
-        if wanted is not None and holds_task(loader.preset, cls):
-            held = read_task_config(loader.preset)["generator_width"]
-            if held != wanted:
-                raise ValueError(
-                    f"{loader.preset} has a generator of generator_width={held}, got {wanted}. "
-                    "Leave it out. For a new generator, build an ElectraPretrainer on "
-                    "ElectraBackbone.from_preset."
-                )
-        return super().load_keras_preset(loader, load_weights, **arguments)
 
     @property
     def discriminator(self) -> keras.Model:

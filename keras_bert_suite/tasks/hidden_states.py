@@ -76,13 +76,18 @@ def pool_hidden_states(
         encoded = encode_tokens(backbone, inputs)
         idle = find_idle(backbone)
     pooled = call_pooling(pooling, encoded, inputs["padding_mask"])
+    check_pooled(pooled, pooling)
+    return pooled, idle
+
+
+def check_pooled(pooled: Any, pooling: keras.layers.Layer) -> None:
+    """Raises a ValueError if a pooling has not made one vector (B, P) of each row."""
     shape = getattr(pooled, "shape", None)
     if shape is None or len(shape) != 2 or shape[-1] is None:
         raise ValueError(
             "A pooling layer must return one vector (B, P) for each row, got "
             f"{shape or type(pooled).__name__} from {type(pooling).__name__}."
         )
-    return pooled, idle
 
 
 def make_layer_model(backbone: keras_hub.models.Backbone) -> keras.Model:

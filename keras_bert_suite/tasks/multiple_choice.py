@@ -14,11 +14,7 @@ from keras_bert_suite.data.choice_rows import check_collated_endings, read_choic
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.base.input_checks import (
-    check_first_token,
-    check_input_names,
-    check_pairs,
-)
+from keras_bert_suite.tasks.base.input_checks import check_first_token
 from keras_bert_suite.tasks.base.labelled_task import make_head
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.hidden_states import pool_first_token
@@ -72,14 +68,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
-        input_names = check_input_names(input_names) or ("prompt", "endings")
-        if len(input_names) != 2:
-            raise ValueError(
-                "input_names must name the prompts and the endings, such as ('prompt', 'endings'), "
-                f"got {input_names}."
-            )
         check_first_token(backbone)
-        check_pairs(backbone)
 
         # === Layers ===
         self.backbone = backbone
@@ -105,7 +94,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
 
         # === Config ===
         self.dropout = dropout
-        self.input_names = input_names
+        self.input_names = tuple(input_names)
 
     @classmethod
     def arguments_of(

@@ -1,6 +1,5 @@
 """Finds the answer to a question in a context."""
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,14 +28,12 @@ from keras_bert_suite.tasks.base.idle_weights import (
 )
 from keras_bert_suite.tasks.base.input_checks import (
     check_in_memory,
-    check_input_names,
     order_columns,
 )
 from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.base.text_packing import check_can_pack
 from keras_bert_suite.tasks.question_windows import QuestionWindows, cut_question_windows
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 #: The score of padding. So no answer begins or ends there, and the loss is the same with any length
 #: of the padding.
@@ -116,12 +113,6 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
     ) -> None:
         self.check_further_arguments(kwargs)
         check_integer("max_answer_length", max_answer_length, at_least=1)
-        input_names = check_input_names(input_names) or ("question", "context")
-        if len(input_names) != 2:
-            raise ValueError(
-                "input_names must name the questions and the contexts, such as ('question', "
-                f"'context'), got {input_names}."
-            )
 
         # === Layers ===
         self.backbone = backbone
@@ -149,7 +140,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         self.query_length = query_length
         self.max_answer_length = max_answer_length
         self.no_answer_threshold = no_answer_threshold
-        self.input_names = input_names
+        self.input_names = tuple(input_names)
 
     def make_loss(self) -> keras.losses.Loss:
         """Cross-entropy over the tokens of a row, the mean for the first and the last token."""
@@ -286,12 +277,6 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         return self._read_labels(rows, y)
 
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        tensors = [column for column in keras.tree.flatten(x) if is_tf_tensor(column)]
-        if tensors and not sys.modules["tensorflow"].executing_eagerly():
-            raise ValueError(
-                f"A {type(self).__name__} reads contexts outside of graphs of TensorFlow. Pass the "
-                "tf.data dataset itself to `fit`, without mapping `preprocess_samples` over it."
-            )
         rows = Rows.read_batch(x, None, sample_weight)
         inputs = leave_tensorflow(rows.inputs)
         return self._read_labels(Rows(inputs, None, rows.weights, rows.input_names), y)

@@ -137,18 +137,6 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
             check_can_pack(self)
             self._count_room(preprocessor, max_target_length)
 
-    @property
-    def preprocessor(self) -> Any:
-        """The `SegmentPacker`, or None. It is checked when it is set, with `max_target_length`."""
-        return super().preprocessor
-
-    @preprocessor.setter
-    def preprocessor(self, value: keras.layers.Layer | None) -> None:
-        # Within the constructor the length is not set yet.
-        if isinstance(value, SegmentPacker) and hasattr(self, "max_target_length"):
-            self._count_room(value, self.max_target_length)
-        RowTask.preprocessor.fset(self, value)  # type: ignore[attr-defined]
-
     def _count_room(self, packer, max_target_length):
         """int, the maximum number of tokens of a source, so that a target has room after it.
 
@@ -164,18 +152,6 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
                 "max_target_length, or a larger sequence_length."
             )
         return room
-
-    @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
-        kind = checkpoint.model_type
-        if kind.backbone != BertBackbone.__name__:
-            raise ValueError(
-                f"{checkpoint.path} holds weights of {kind.title}, and a Seq2Seq writes with the "
-                "layers of a BERT. Load a checkpoint of a BERT."
-            )
-        return super().arguments_of(checkpoint, arguments)
 
     @classmethod
     def load_checkpoint(cls, checkpoint: Any, load_weights: bool, **arguments: Any) -> Self:

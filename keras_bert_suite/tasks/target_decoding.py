@@ -11,9 +11,6 @@ from keras_bert_suite.layers import SelfAttention, TransformerBlock
 from keras_bert_suite.layers.attention.cached_attention import Source, attend_to_source_and_targets
 from keras_bert_suite.models import BertBackbone
 
-#: Samplers that need more than the scores of the next token.
-_UNFIT_SAMPLERS = (keras_hub.samplers.ContrastiveSampler, keras_hub.samplers.SpeculativeSampler)
-
 
 def check_can_decode(backbone: keras_hub.models.Backbone) -> None:
     """Checks that a backbone has the layers which this module calls one by one.
@@ -40,18 +37,13 @@ def get_sampler(sampler: Any) -> keras_hub.samplers.Sampler:
     """The sampler of a name, a configuration or a sampler.
 
     Raises:
-        ValueError: if there is no such sampler, or the sampler compares hidden states.
+        ValueError: if there is no such sampler.
     """
     found = keras_hub.samplers.get(sampler)
     if not isinstance(found, keras_hub.samplers.Sampler):
         raise ValueError(
             f"sampler must be 'greedy', 'beam', 'top_k', 'top_p', 'random' or a sampler of "
             f"KerasHub, got {sampler!r}."
-        )
-    if isinstance(found, _UNFIT_SAMPLERS):
-        raise ValueError(
-            f"A Seq2Seq has no {type(found).__name__}, which needs hidden states or a second "
-            "model. Use 'greedy', 'beam', 'top_k', 'top_p' or 'random'."
         )
     return found
 

@@ -20,7 +20,6 @@ from keras_bert_suite.tasks.base.input_checks import (
     check_first_token,
     check_in_memory,
     check_input_names,
-    check_pairs,
 )
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.predicting import predict
@@ -165,16 +164,12 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         Args:
             inputs: dict of symbolic tensors, from `make_inputs`.
         """
-        if self._pools_first_token:
+        if self.pooling is None or isinstance(self.pooling, FirstTokenPooling):
             check_first_token(self.backbone)
         if self.pooling is None:
             return pool_first_token(self.backbone(inputs))
         pooled, self._idle_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
         return pooled
-
-    @property
-    def _pools_first_token(self) -> bool:
-        return self.pooling is None or isinstance(self.pooling, FirstTokenPooling)
 
     @property
     def pooling_layers(self) -> tuple[keras.layers.Layer, ...]:
@@ -306,13 +301,6 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         y = order_label_columns(y, self.label_names)
         return super().read_batch(x, self.problem.read_batch(y), sample_weight)
-
-    def arrange_columns(
-        self, inputs: tuple[Any, ...], names: tuple[str, ...] | None, labelled: bool
-    ) -> tuple[Any, ...]:
-        if len(inputs) > 1 and self._pools_first_token:
-            check_pairs(self.backbone)
-        return super().arrange_columns(inputs, names, labelled)
 
     def encode_labels(self, labels: Labels) -> Labels:
         """Turns labels, as users write them, into class ids, a 0/1 matrix, or floats (N, C)."""

@@ -65,8 +65,8 @@ class BertOptimizer(keras.optimizers.Optimizer):
             gradient_accumulation_steps=gradient_accumulation_steps,
             **kwargs,
         )
-        # It is a variable, so that a compiled step reads its values. JAX may keep a step after Keras
-        # has dropped it.
+        # A variable, so that a compiled step reads its values. JAX may keep a step after Keras has
+        # dropped it.
         self._schedule_numbers: Any = None
         if isinstance(learning_rate, LinearWarmupDecay) and learning_rate.total_steps is None:
             # Nothing reads it. Files of trained tasks have it.

@@ -111,8 +111,6 @@ class InBatchNegatives(EmbeddingLoss):
         name: str = "in_batch_negatives",
         dtype: Dtype | None = None,
     ) -> None:
-        if not temperature > 0:
-            raise ValueError(f"temperature must be above 0, got {temperature}.")
         super().__init__(name, dtype)
         self.temperature = temperature
 
@@ -190,8 +188,6 @@ class CoSENT(EmbeddingLoss):
     def __init__(
         self, scale: float = 20.0, name: str = "cosent", dtype: Dtype | None = None
     ) -> None:
-        if not scale > 0:
-            raise ValueError(f"scale must be above 0, got {scale}.")
         super().__init__(name, dtype)
         self.scale = scale
 

@@ -69,20 +69,6 @@ def check_first_token(backbone):
         )
 
 
-def check_pairs(backbone):
-    """Checks that the first token of a pair sees the second text, before a task pools it.
-
-    Raises:
-        ValueError: if the attention pattern of the backbone hides the second text.
-    """
-    if getattr(backbone, "attention_pattern", None) == "seq2seq":
-        raise ValueError(
-            "The first text of a pair does not see the second text in a seq2seq backbone, such as "
-            "the backbone of a Seq2Seq, so its first token is the same for every second text. "
-            "Build the task on keras_bert_suite.change_pattern(backbone, 'bidirectional')."
-        )
-
-
 def check_segments(num_segments, backbone, input_names):
     """Checks the number of texts in a row.
 
@@ -147,22 +133,10 @@ def check_packed(arrays, backbone):
 
 
 def check_input_names(input_names):
-    """Checks the argument `input_names`, and returns it as a tuple, or None.
-
-    Raises:
-        ValueError: if the names are not different strings.
-    """
+    """The argument `input_names` as a tuple, or None."""
     if input_names is None:
         return None
-    if isinstance(input_names, str):
-        input_names = (input_names,)
-    if (
-        not input_names
-        or len({*input_names}) != len(input_names)
-        or not all(isinstance(name, str) and name for name in input_names)
-    ):
-        raise ValueError(f"input_names must be different names, got {input_names!r}.")
-    return tuple(input_names)
+    return (input_names,) if isinstance(input_names, str) else tuple(input_names)
 
 
 def default_names(num_segments):
