@@ -33,6 +33,8 @@ from keras_bert_suite.tasks.pretraining_heads import (
 )
 from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
+_HEAD_ARGUMENTS = ("next_sentence", "sentence_relations", "span_boundary")
+
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
 class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
@@ -178,19 +180,7 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         Args:
             attention_pattern: str, as for `keras_bert_suite.models.change_pattern`.
         """
-        task = type(self)(
-            change_pattern(self.backbone, attention_pattern),
-            self.next_sentence,
-            self.preprocessor,
-            self.sentence_relations,
-            self.span_boundary,
-            name=self.name,
-            compile=False,
-        )
-        for name in ("masked_lm", "next_sentence_head", "span_boundary_head"):
-            if getattr(self, name) is not None:
-                getattr(task, name).set_weights(getattr(self, name).get_weights())
-        return task
+        return self._copy(change_pattern(self.backbone, attention_pattern))[0]
 
     @classmethod
     def arguments_of(
@@ -214,50 +204,39 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         return {**arguments, **heads}, [f"{part}/.*" for part in new_parts]
 
     @classmethod
-    def load_keras_preset(
-        cls,
-        loader: Any,
-        load_weights: bool,
-        next_sentence: bool | None = None,
-        sentence_relations: int | None = None,
-        span_boundary: bool | None = None,
-        **arguments: Any,
-    ) -> Self:
+    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
+        wanted = {name: arguments.pop(name, None) for name in _HEAD_ARGUMENTS}
         task = super().load_keras_preset(loader, load_weights, **arguments)
-        wanted = {
-            "next_sentence": next_sentence,
-            "sentence_relations": sentence_relations,
-            "span_boundary": span_boundary,
-        }
         return task._with_heads(loader.preset, wanted)
 
     def _with_heads(self, preset, wanted):
         """This pretrainer, or a copy with other heads. A head of both keeps its weights."""
-        own = {name: getattr(self, name) for name in wanted}
+        own = {name: getattr(self, name) for name in _HEAD_ARGUMENTS}
         wanted = {name: own[name] if value is None else value for name, value in wanted.items()}
         if wanted == own:
             return self
+        task, new_parts = self._copy(self.backbone, **wanted)
+        warn_of_new_heads(preset, new_parts)
+        return task
+
+    def _copy(self, backbone, **heads):
+        """(a copy on another backbone or with other heads; the names of the heads that are new)."""
+        own = {name: getattr(self, name) for name in _HEAD_ARGUMENTS}
         task = type(self)(
-            self.backbone,
+            backbone,
             preprocessor=self.preprocessor,
             name=self.name,
             compile=False,
-            **wanted,
+            **{**own, **heads},
         )
-        task.masked_lm.set_weights(self.masked_lm.get_weights())
         new_parts = []
-        for ours, theirs in (
-            (self.next_sentence_head, task.next_sentence_head),
-            (self.span_boundary_head, task.span_boundary_head),
-        ):
-            if theirs is None:
-                continue
-            if ours is not None and _has_same_shapes(ours, theirs):
+        for name in ("masked_lm", "next_sentence_head", "span_boundary_head"):
+            ours, theirs = getattr(self, name), getattr(task, name)
+            if ours is not None and theirs is not None and _has_same_shapes(ours, theirs):
                 theirs.set_weights(ours.get_weights())
-            else:
+            elif theirs is not None:
                 new_parts.append(theirs.name)
-        warn_of_new_heads(preset, new_parts)
-        return task
+        return task, new_parts
 
     def make_loss(self) -> dict[str, Any]:
         """Google's loss: the sum of the weighted means over the masked tokens and over the pairs.
@@ -296,9 +275,8 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
             self.sentence_relations
         ):
             raise ValueError(
-                f"A pair has the relation {relations.max()}, and this Pretrainer knows the "
-                f"relations 0 to {self.sentence_relations - 1}. For batches of mode='relations' "
-                "build it with sentence_relations=3."
+                f"A pair has the relation {relations.max()}, and this Pretrainer has "
+                f"sentence_relations={self.sentence_relations}. For mode='relations' pass 3."
             )
         return super().preprocess_training(x, y, sample_weight)
 
@@ -349,9 +327,7 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
     def get_config(self) -> Config:
         return {
             **super().get_config(),
-            "next_sentence": self.next_sentence,
-            "sentence_relations": self.sentence_relations,
-            "span_boundary": self.span_boundary,
+            **{name: getattr(self, name) for name in _HEAD_ARGUMENTS},
         }
 
 

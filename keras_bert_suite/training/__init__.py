@@ -39,7 +39,6 @@ from keras_bert_suite.training.training_checkpoint import (
     TrainingCheckpoint,
     find_training_checkpoint,
 )
-from keras_bert_suite.training.whole_epochs import WholeEpochs
 
 __all__ = [
     "AdamW",
@@ -65,7 +64,6 @@ __all__ = [
     "TokenAccuracy",
     "TrainingCheckpoint",
     "Triplet",
-    "WholeEpochs",
     "encode_in_parts",
     "find_training_checkpoint",
     "forget_metrics",

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import keras
 
-from keras_bert_suite.replicas.gradients import sum_gradients
 from keras_bert_suite.replicas.groups import find_group, find_torch_processes
+from keras_bert_suite.replicas.sums import sum_gradients
 
 
 def list_accumulators(optimizer: keras.optimizers.Optimizer) -> list[keras.Variable]:

@@ -5,7 +5,7 @@ from typing import Any
 import keras
 
 from keras_bert_suite.replicas import count_replicas, sum_over_replicas
-from keras_bert_suite.replicas.gradients import sum_gradients
+from keras_bert_suite.replicas.sums import sum_gradients
 
 
 def sum_before_clipping(optimizer: keras.optimizers.Optimizer) -> None:

@@ -29,8 +29,13 @@ class TokenMeanLoss(keras.losses.Loss):
     #: The loss is the share of a replica in the loss of the batch, see `share_loss`.
     is_shared = True
 
+    default_name: str
+
     def __init__(
-        self, name: str, reduction: str = "sum_over_batch_size", dtype: Dtype | None = None
+        self,
+        name: str | None = None,
+        reduction: str = "sum_over_batch_size",
+        dtype: Dtype | None = None,
     ) -> None:
         if reduction != "sum_over_batch_size":
             raise ValueError(
@@ -38,7 +43,7 @@ class TokenMeanLoss(keras.losses.Loss):
                 f"reduction={reduction!r}. Leave `reduction` out. For the loss of each prediction, "
                 "call the method `call` of the loss."
             )
-        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        super().__init__(name=name or self.default_name, reduction=reduction, dtype=dtype)
 
     def __call__(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
@@ -60,13 +65,7 @@ class MaskedLMLoss(TokenMeanLoss):
     Source: google-research/bert, run_pretraining.py, `get_masked_lm_output`.
     """
 
-    def __init__(
-        self,
-        name: str = "masked_lm_loss",
-        reduction: str = "sum_over_batch_size",
-        dtype: Dtype | None = None,
-    ) -> None:
-        super().__init__(name, reduction, dtype)
+    default_name = "masked_lm_loss"
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B, P), the cross-entropy of each prediction."""
@@ -84,13 +83,7 @@ class ReplacedTokenLoss(TokenMeanLoss):
     beside the sum of the weights is 1e-6.)
     """
 
-    def __init__(
-        self,
-        name: str = "replaced_token_loss",
-        reduction: str = "sum_over_batch_size",
-        dtype: Dtype | None = None,
-    ) -> None:
-        super().__init__(name, reduction, dtype)
+    default_name = "replaced_token_loss"
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B, L), the cross-entropy of each token."""

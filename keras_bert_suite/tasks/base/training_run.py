@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+from typing import Any
 
 import keras
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from keras_bert_suite.replicas import find_group
 from keras_bert_suite.replicas.processes import run_on_leader
 from keras_bert_suite.tasks.base.batch_sources import BatchSource
-from keras_bert_suite.training import Progress, WholeEpochs
+from keras_bert_suite.training import Progress, TrainingCheckpoint
 
 
 def find_progress(optimizer, checkpoint):
@@ -113,6 +114,34 @@ class TrainingRun:
         return self.validation.preprocessed(
             self.validation_steps and self.validation_steps * self.epochs
         )
+
+
+class WholeEpochs(keras.callbacks.CallbackList):
+    """The callbacks of a `fit`. The list forwards `on_epoch_end` only for completed epochs.
+
+    Keras also calls `on_epoch_end` and `on_test_end` when an epoch or a validation was cut short.
+    A log would then show means over some of the batches as if they were means over all batches.
+
+    Args:
+        checkpoint: `TrainingCheckpoint`, which is one of the callbacks.
+        callbacks, **arguments: as for `keras.callbacks.CallbackList`.
+    """
+
+    def __init__(self, checkpoint: TrainingCheckpoint, callbacks: Any, **arguments: Any) -> None:
+        super().__init__(callbacks, **arguments)
+        self._checkpoint = checkpoint
+
+    @property
+    def terminated(self) -> bool:
+        """bool, whether SIGTERM has come."""
+        return self._checkpoint.terminated
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if not (self.terminated and self._checkpoint.within_epoch):
+            super().on_epoch_end(epoch, logs)
+
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+        super().on_test_end({} if self.terminated else logs)
 
 
 def validate(task, callbacks, **arguments):
