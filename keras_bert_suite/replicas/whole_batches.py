@@ -65,18 +65,8 @@ def take_share(batch: Any, group: Group) -> Any:
 
     The batch is the same in all processes. So its lengths of padding do not depend on the number of
     replicas. If they do not divide the rows, the shares differ by one row. A share may be empty.
-
-    Args:
-        batch: nested dicts and tuples of arrays (k B, ...), or None. The number of rows B is that
-            of the shortest array. Where `k` is above 1, each row has `k` entries, such as texts,
-            one after the other.
-        group: `Group`, which replica of how many.
-
-    Returns:
-        the same structure, with the rows of the replica.
-
-    Raises:
-        ValueError: if an array has no rows, or if B does not divide its entries.
+    The number of rows B is that of the shortest array (B, ...). An array (k B, ...) has `k` entries
+    for each row, such as texts, one after the other.
     """
     if group.count == 1:
         return batch
@@ -106,11 +96,7 @@ def take_share(batch: Any, group: Group) -> Any:
 def split_rows(batch: Any) -> Any:
     """Splits the rows of a batch among the devices, within a compiled step of JAX.
 
-    Args:
-        batch: nested dicts and tuples of arrays (B, ...), or None.
-
-    Returns:
-        the same values. An array whose rows the devices do not divide stays whole on each of them.
+    An array whose rows the devices do not divide stays whole on each of them.
     """
     distribution = _find_distribution()
     if distribution is None:

@@ -13,16 +13,10 @@ from keras_bert_suite.tasks.base.idle_weights import encode_tokens, find_idle
 
 
 def open_new_pooling(arguments: dict[str, Any], name: str) -> list[str]:
-    """Makes the pooling layer of a task that is built on a checkpoint.
+    """Makes the pooling layer of a task that is built on a checkpoint, in its `arguments`.
 
-    Args:
-        arguments: dict of the arguments of the task. If the pooling is a configuration, the
-            function replaces it by the layer.
-        name: str, the name of the argument for the pooling.
-
-    Returns:
-        regular expressions for the weights of the layer. No checkpoint of another library has
-        them.
+    It returns regular expressions for the weights of the layer. No checkpoint of another library
+    has them.
     """
     if isinstance(arguments.get(name), Mapping):
         arguments[name] = get_pooling(arguments[name])

@@ -289,11 +289,7 @@ PROBLEM_TYPES: dict[str, ProblemType] = {
 
 
 def find_problem_type(name: str) -> ProblemType:
-    """The `ProblemType` of a name.
-
-    Raises:
-        ValueError: if no problem type has this name.
-    """
+    """The `ProblemType` of a name."""
     if name not in PROBLEM_TYPES:
         raise ValueError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, got {name!r}.")
     return PROBLEM_TYPES[name]

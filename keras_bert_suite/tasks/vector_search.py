@@ -25,17 +25,8 @@ class SearchHit(NamedTuple):
 def search_vectors(queries, corpus, top_k):
     """Finds the vectors of a corpus with the highest cosine similarity, by comparing all.
 
-    Args:
-        queries: float (N, H).
-        corpus: float (M, H).
-        top_k: int, how many vectors are found for each query, but at most M.
-
-    Returns:
-        list with a list of `SearchHit` for each query, the best first. Hits with equal scores are
-        in the order of the corpus.
-
-    Raises:
-        ValueError: if the corpus is empty, or `top_k` is less than 1.
+    Of queries (N, H) and a corpus (M, H) it makes a list of at most `top_k` `SearchHit` for each
+    query, the best first. Hits with equal scores are in the order of the corpus.
     """
     if top_k < 1:
         raise ValueError(f"top_k must be at least 1, got {top_k}.")

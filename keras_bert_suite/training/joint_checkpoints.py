@@ -59,17 +59,8 @@ class JointCheckpoints:
     def write(self, directory: pathlib.Path, progress: Progress, pieces: Pieces, keep: int) -> int:
         """Writes the piece of this process, and waits until the checkpoint is there whole.
 
-        Args:
-            directory: `pathlib.Path` of all checkpoints, the same folder for all processes.
-            progress: `Progress`.
-            pieces: `Pieces` of this process.
-            keep: int, as for `write_checkpoint`.
-
-        Returns:
-            int, `progress.batches`.
-
-        Raises:
-            OSError: if a piece could not be written, or did not come in time.
+        It returns `progress.batches`, and raises an OSError if a piece could not be written, or did
+        not come in time. Arguments: as for `write_checkpoint`.
         """
         path = locate(directory, progress)
         hidden = path.with_name(f".{path.name}.{self.attempt}.tmp")

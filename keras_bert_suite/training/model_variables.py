@@ -94,13 +94,8 @@ def check_finite(array: np.ndarray, path: str) -> None:
 def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None:
     """Brings a model to a state that `copy_variables` has copied, on any backend.
 
-    Args:
-        model: a compiled and built model.
-        arrays: dict of name -> array. Names of other groups are ignored.
-        source: the path of the arrays, for the error.
-
-    Raises:
-        ValueError: if names, shapes or dtypes differ from the model's. Then nothing is assigned.
+    Names of other groups are ignored. If names, shapes or dtypes differ from the model's, nothing
+    is assigned. `source` is the path of the arrays, for the error.
     """
     variables = named_variables(model)
     wanted = {name: _kind(v.shape, v.dtype) for name, v in variables.items()}

@@ -18,15 +18,7 @@ def lay_schedule(
 ) -> None:
     """Lays a schedule of open length over the steps that a `fit` is about to take.
 
-    Args:
-        model: compiled `keras.Model`.
-        first_step: int, optimizer steps taken before.
-        num_batches: int, or None if unknown.
-        callbacks: the argument `callbacks` of `fit`.
-
-    Raises:
-        ValueError: if the schedule needs the length, and it is unknown; or if a callback would set
-            the rate as well.
+    `num_batches` is None if it is unknown, which is an error unless the schedule has a length.
     """
     optimizer, schedule = _find_schedule(model)
     if schedule is None:
@@ -55,11 +47,7 @@ def lay_schedule(
 
 
 def lay_schedule_without_end(model: keras.Model) -> None:
-    """Keeps a schedule of open length at its peak, because the number of steps is unknown.
-
-    Args:
-        model: compiled `keras.Model`, whose `train_on_batch` is about to be called.
-    """
+    """Keeps a schedule of open length at its peak, because the number of steps is unknown."""
     optimizer, schedule = _find_schedule(model)
     if schedule is None or schedule.total_steps is not None or schedule.is_endless:
         return

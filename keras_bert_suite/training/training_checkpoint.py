@@ -141,12 +141,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     ) -> Iterator[None]:
         """Restores the checkpoint that `find_progress` has found, and saves until the block ends.
 
-        Args:
-            model: the compiled task.
-            dataset: the dataset that the user passed to `fit`, or that `fit` has made of rows.
-            batches: iterable of the batches still to come.
-            steps_per_epoch: int.
-            initial_epoch: int, the first epoch of the whole run.
+        `dataset` is the dataset of an epoch, `batches` the batches still to come, and
+        `initial_epoch` the first epoch of the whole run.
         """
         done = self.progress.batches
         check_resumable(
@@ -264,13 +260,10 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
 
 def find_training_checkpoint(callbacks: Any) -> tuple[TrainingCheckpoint | None, Any]:
-    """Finds the `TrainingCheckpoint` in a list of callbacks, and puts it first.
+    """(the `TrainingCheckpoint` among callbacks or None, the callbacks with it in the first place).
 
     The `TrainingCheckpoint` ends a resumed epoch with `stop_training`. It must reset this flag
-    before another callback sets it on purpose. So the `TrainingCheckpoint` comes first.
-
-    Returns:
-        (`TrainingCheckpoint` or None, callbacks).
+    before another callback sets it on purpose. So it comes first.
     """
     if callbacks is None or isinstance(callbacks, keras.callbacks.CallbackList):
         return None, callbacks

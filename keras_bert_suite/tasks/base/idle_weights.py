@@ -44,14 +44,9 @@ class IdleWeights:
 
 
 def find_idle(backbone: keras_hub.models.Backbone, transformed: bool = False) -> frozenset[str]:
-    """Finds the weights of a backbone that a task on tokens does not need.
+    """The paths of the weights of a backbone that a task on tokens does not need.
 
-    Args:
-        backbone: as for `encode_tokens`.
-        transformed: bool, whether the task is on `transform_tokens` of the sequence output.
-
-    Returns:
-        frozenset of str, the paths of variables that the task's outputs do not depend on.
+    With `transformed` the task is on `transform_tokens` of the sequence output.
     """
     if not isinstance(backbone.output, dict):
         return frozenset()
@@ -68,33 +63,23 @@ def encode_tokens(
 ) -> Tensor:
     """float (B, L, H), symbolic, the sequence output of a text encoder.
 
-    Args:
-        backbone: `BertBackbone`, or a KerasHub text encoder.
-        inputs: dict of symbolic tensors (B, L). None for the backbone's own input.
+    `inputs` are symbolic tensors (B, L) by name, by default the backbone's own input.
     """
     encoded = backbone(backbone.input if inputs is None else inputs)
     return encoded["sequence_output"] if isinstance(encoded, dict) else encoded
 
 
 def transform_tokens(backbone: keras_hub.models.Backbone, encoded: Tensor) -> Tensor:
-    """The input of the output layer of a head on tokens, symbolic (B, L, H).
-
-    Args:
-        backbone: as for `encode_tokens`.
-        encoded: symbolic (B, L, H), the sequence output.
-    """
+    """The input of the output layer of a head on tokens, symbolic (B, L, H) as `encoded`."""
     transform = getattr(backbone, "token_transform", None)
     return encoded if transform is None else transform(encoded)
 
 
 def list_missing_poolers(checkpoint: Any) -> list[str]:
-    """Lists the path pattern of the pooler if a checkpoint lacks the pooler.
+    """The path pattern of the pooler if a checkpoint lacks the pooler.
 
     If no output depends on the pooler, it needs no warning that its weights are new. A pooler that
     also transforms tokens needs this warning.
-
-    Args:
-        checkpoint: a checkpoint from `checkpoints.open_checkpoint`.
     """
     backbone = BACKBONES[checkpoint.model_type.backbone]
     if hasattr(backbone, "token_transform") or checkpoints.has_part(checkpoint, "pooler"):

@@ -145,14 +145,7 @@ class PresetTask(SavedTask):
         skip: Sequence[str] = (),
         **arguments: Any,
     ) -> Self:
-        """Builds the task of a checkpoint of another library.
-
-        Args:
-            checkpoint: from `checkpoints.open_checkpoint`.
-            load_weights, dtype: as for `from_preset`.
-            skip: list of regular expressions, as for `from_preset`.
-            **arguments: of the constructor.
-        """
+        """Builds the task of a checkpoint from `checkpoints.open_checkpoint`."""
         arguments, new_parts = cls.arguments_of(checkpoint, arguments)
         backbone_cls = BACKBONES[checkpoint.model_type.backbone]
         if issubclass(cls.backbone_cls, backbone_cls):

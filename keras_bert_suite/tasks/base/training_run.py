@@ -14,15 +14,7 @@ from keras_bert_suite.training import Progress, TrainingCheckpoint
 
 
 def find_progress(optimizer, checkpoint):
-    """The progress of a run: its newest checkpoint, or its beginning.
-
-    Args:
-        optimizer: the optimizer of the compiled task, or None.
-        checkpoint: `TrainingCheckpoint` or None.
-
-    Returns:
-        `Progress`.
-    """
+    """The `Progress` of a run: its newest checkpoint, or its beginning."""
     own = Progress(
         first_step=int(keras.ops.convert_to_numpy(getattr(optimizer, "iterations", 0))),
         # `keras.utils.set_random_seed` sets this generator.
@@ -65,16 +57,7 @@ class TrainingRun:
         return self.steps_per_epoch and self.steps_per_epoch * (self.epochs - self.initial_epoch)
 
     def train(self, task, checkpoint, callbacks, shuffle, verbose, **kwargs):
-        """Trains on the batches that are left.
-
-        Args:
-            task: compiled `RowTask` with a built optimizer.
-            checkpoint: `TrainingCheckpoint` or None.
-            callbacks, shuffle, verbose, **kwargs: as for `RowTask.fit`.
-
-        Returns:
-            `keras.callbacks.History`.
-        """
+        """Trains a compiled task, whose optimizer is built, on the batches that are left."""
         batches = self.training.preprocessed(self.total, self.progress.batches, shuffle)
         verbose = verbose if find_group().leads else 0
         resuming = contextlib.nullcontext()
@@ -117,14 +100,11 @@ class TrainingRun:
 
 
 class WholeEpochs(keras.callbacks.CallbackList):
-    """The callbacks of a `fit`. The list forwards `on_epoch_end` only for completed epochs.
+    """The callbacks of a `fit` that SIGTERM may cut short.
 
-    Keras also calls `on_epoch_end` and `on_test_end` when an epoch or a validation was cut short.
-    A log would then show means over some of the batches as if they were means over all batches.
-
-    Args:
-        checkpoint: `TrainingCheckpoint`, which is one of the callbacks.
-        callbacks, **arguments: as for `keras.callbacks.CallbackList`.
+    Keras also calls `on_epoch_end` and `on_test_end` when an epoch or a validation was cut short. A
+    log would then show means over some of the batches as if they were means over all batches. So
+    the list forwards `on_epoch_end` only for completed epochs.
     """
 
     def __init__(self, checkpoint: TrainingCheckpoint, callbacks: Any, **arguments: Any) -> None:
@@ -145,15 +125,10 @@ class WholeEpochs(keras.callbacks.CallbackList):
 
 
 def validate(task, callbacks, **arguments):
-    """Evaluates a task within a `fit`.
+    """Evaluates a task within a `fit`. `arguments` are what Keras' `fit` hands to `evaluate`.
 
-    Args:
-        task: `RowTask`.
-        callbacks, **arguments: what Keras' `fit` hands to `evaluate`.
-
-    Returns:
-        the logs. They are empty if SIGTERM ends the `fit`, since they would be means over some of
-        the batches.
+    The logs are empty if SIGTERM ends the `fit`, since they would be means over some of the
+    batches.
     """
 
     def is_terminated():
