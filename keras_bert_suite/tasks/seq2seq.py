@@ -154,6 +154,17 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         return room
 
     @classmethod
+    def arguments_of(
+        cls, checkpoint: Any, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
+        if checkpoint.model_type.backbone != BertBackbone.__name__:
+            raise ValueError(
+                f"{checkpoint.path} holds weights of {checkpoint.model_type.title}, and a Seq2Seq "
+                "writes with the layers of a BERT. Load a checkpoint of a BERT."
+            )
+        return super().arguments_of(checkpoint, arguments)
+
+    @classmethod
     def load_checkpoint(cls, checkpoint: Any, load_weights: bool, **arguments: Any) -> Self:
         task = super().load_checkpoint(checkpoint, load_weights, **arguments)
         if not holds_mixture(task.backbone):

@@ -39,6 +39,12 @@ class WordTask(IdleWeights, LabelledTask):
         return read_word_rows(x, y, sample_weight, self._check_shapes)
 
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
+        if isinstance(x, list) and x and isinstance(x[0], tuple):
+            raise ValueError(
+                "A row must be a list of words, got a tuple. PyTorch's `default_collate` makes such "
+                "tuples, of the first words of all rows. Pass the DataLoader a `collate_fn` that "
+                "returns a list of rows and a list of their labels."
+            )
         return self.read_rows(x, y, sample_weight)
 
     def unpack_batch(self, batch: Any) -> tuple[Any, Any, Any]:
