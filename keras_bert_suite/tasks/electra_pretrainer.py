@@ -122,7 +122,7 @@ class ElectraPretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         token_ids = self.sampler(inputs["token_ids"], mask_positions, guesses)
         encoded = encode_tokens(backbone, {**inputs, "token_ids": token_ids})
         outputs = {"mlm": guesses, "rtd": self.replaced_tokens(encoded), "token_ids": token_ids}
-        self._idle_paths = find_idle(backbone) | find_idle(self.generator)
+        self.idle_paths = find_idle(backbone) | find_idle(self.generator)
         super().__init__(
             inputs={**inputs, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )

@@ -119,7 +119,7 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
                 f"The head {head.name} has scores for {outputs.shape[1]} types, and there are "
                 f"{len(label_names)} label_names. Make both the same."
             )
-        self._idle_paths = find_idle(backbone)
+        self.idle_paths = find_idle(backbone)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===

@@ -112,7 +112,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        self._idle_paths = find_idle(backbone, transformed=True)
+        self.idle_paths = find_idle(backbone, transformed=True)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions},
             outputs=self.masked_lm(encode_tokens(backbone), mask_positions),

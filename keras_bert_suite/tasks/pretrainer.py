@@ -120,7 +120,7 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         if self.span_boundary_head is not None:
             outputs["sbo"] = self.span_boundary_head(sequence_output, mask_positions)
         if not next_sentence:
-            self._idle_paths = find_idle(backbone, transformed=True)
+            self.idle_paths = find_idle(backbone, transformed=True)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )

@@ -132,7 +132,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         scores = ops.transpose(self.output_activation(self.span_labeler(encoded)), (0, 2, 1))
         is_token = ops.expand_dims(inputs["padding_mask"], axis=1) > 0
         outputs = ops.where(is_token, scores, _PADDING_SCORE)
-        self._idle_paths = find_idle(backbone, transformed=True)
+        self.idle_paths = find_idle(backbone, transformed=True)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===

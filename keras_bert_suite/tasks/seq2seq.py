@@ -123,7 +123,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        self._idle_paths = find_idle(backbone)
+        self.idle_paths = find_idle(backbone)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions},
             outputs=self.masked_lm(encode_tokens(backbone), mask_positions),

@@ -168,7 +168,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
             check_first_token(self.backbone)
         if self.pooling is None:
             return pool_first_token(self.backbone(inputs))
-        pooled, self._idle_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
+        pooled, self.idle_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
         return pooled
 
     @property
@@ -236,63 +236,7 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     def read_loss(self, loss: Any) -> Any:
         return self.problem.wrap_loss(read_loss(loss, self.returns_logits))
 
-    def fit_on_features(
-        self,
-        x: Inputs,
-        y: Labels,
-        batch_size: int = 32,
-        epochs: int = 10,
-        *,
-        sample_weight: Labels = None,
-        class_weight: Mapping[Any, float] | None = None,
-        validation_data: Any = None,
-        validation_split: float | None = None,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        **kwargs: Any,
-    ) -> keras.callbacks.History:
-        """Trains the classification layer, and a pooling with weights, on features computed once.
-
-        The encoder is not trained. Its outputs are computed once, without dropout, and kept in
-        memory. So the results differ from a `fit` with a frozen encoder, whose dropout gives a text
-        another vector in each epoch. The dropout before the classification layer is active.
-        `compile` sets the loss and the metrics.
-
-        Without a pooling that has weights, the features are vectors, float32 (N, P). Otherwise
-        they are the hidden states that the pooling takes, float32 (B, L, H) for each batch of rows
-        of similar length. These rows stay together in all epochs. 10,000 rows of 64 tokens with
-        H = 768 take 2 GB; `ScalarMix` and `LastLayers` on twelve layers take 13 times as much.
-        A `DocumentClassifier` with a learned `window_pooling` keeps the vectors of its windows.
-
-        Args:
-            x, y: as for `fit`, in memory.
-            batch_size: int.
-            epochs: int.
-            sample_weight, class_weight, validation_split: as for `fit`.
-            validation_data: `(x, y)` or `(x, y, sample_weight)` in memory, or None.
-            optimizer: "auto" is Adam at 1e-3. It is used for this training only. A later `fit` uses
-                the optimizer of `compile`.
-            **kwargs: as in `keras.Model.fit`, such as `callbacks` and `verbose`.
-
-        Returns:
-            `keras.callbacks.History`.
-
-        Raises:
-            ValueError: as `fit`; or if `x` is a dataset; or if the `pooling` of a
-                `DocumentClassifier` has weights to train.
-        """
-        return fit_on_features(
-            self,
-            x,
-            y,
-            batch_size,
-            epochs,
-            sample_weight=sample_weight,
-            class_weight=class_weight,
-            validation_data=validation_data,
-            validation_split=validation_split,
-            optimizer=optimizer,
-            **kwargs,
-        )
+    fit_on_features = fit_on_features
 
     def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         y = order_label_columns(y, self.label_names)

@@ -118,7 +118,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
 
         # === Functional Model ===
         inputs = backbone.input
-        pooled, self._idle_paths = pool_hidden_states(backbone, self.pooling)
+        pooled, self.idle_paths = pool_hidden_states(backbone, self.pooling)
         outputs = self.vectors(pooled)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
@@ -162,8 +162,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
     def read_loss(self, loss: Any) -> Any:
         if is_loss_of_keras(loss):
             raise ValueError(
-                f"The loss {loss!r} of Keras compares outputs with labels of the same shape, but "
-                "the outputs of a TextEmbedder are vectors, and its labels are scores. For scores, "
+                f"The loss {loss!r} of Keras does not compare vectors with scores. For scores, "
                 "compile with CosineRegression() or CoSENT(); without scores, with "
                 "InBatchNegatives() or Triplet()."
             )
@@ -239,9 +238,8 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
             scores = scores[:, 0]
         if scores.ndim != 1 or not np.isfinite(scores).all():
             raise ValueError(
-                f"The scores of a TextEmbedder must be one finite number for each row, got an "
-                f"array of shape {scores.shape}"
-                + ("." if scores.ndim != 1 else " with NaN or infinite numbers.")
+                "The scores of a TextEmbedder must be one finite number for each row, no NaN, got "
+                f"an array of shape {scores.shape}."
             )
         if isinstance(self.loss, EmbeddingLoss):
             self.loss.check_scores(scores)
@@ -310,9 +308,8 @@ def _holds_numbers(tensor):
 
 def _refuse(labels):
     raise ValueError(
-        "The labels of a TextEmbedder are scores, numbers, got labels of type "
+        "The labels of a TextEmbedder are scores, got labels of type "
         f"{getattr(labels, 'dtype', type(labels).__name__)}. If they are texts: a tuple of two is "
-        "read as (x, y). Pass columns of texts as x=(first_texts, second_texts); in datasets make "
-        "a batch a dict of columns, or ((first_texts, second_texts),); and `validation_data` "
-        "((first_texts, second_texts), None)."
+        "read as (x, y). Pass columns of texts as x=(first_texts, second_texts), in datasets as a "
+        "dict, and in `validation_data` as ((first_texts, second_texts), None)."
     )

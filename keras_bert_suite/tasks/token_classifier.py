@@ -103,7 +103,7 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
         encoded = transform_tokens(backbone, encode_tokens(backbone))
         logits = self.token_classifier(self.classifier_dropout(encoded))
         outputs = self.make_outputs(logits, label_names)
-        self._idle_paths = find_idle(backbone, transformed=True)
+        self.idle_paths = find_idle(backbone, transformed=True)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===

@@ -18,6 +18,7 @@ from keras_bert_suite.training.losses import (
     MaskedLMLoss,
     OneHotLoss,
     ReplacedTokenLoss,
+    SpanLoss,
 )
 from keras_bert_suite.training.metrics import (
     ClassAccuracy,
@@ -33,7 +34,6 @@ from keras_bert_suite.training.metrics import (
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.schedule_lengths import lay_schedule, lay_schedule_without_end
 from keras_bert_suite.training.schedules import LinearWarmupDecay
-from keras_bert_suite.training.span_loss import SpanLoss
 from keras_bert_suite.training.torch_generators import separate_generators
 from keras_bert_suite.training.training_checkpoint import (
     TrainingCheckpoint,

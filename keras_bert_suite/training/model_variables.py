@@ -110,11 +110,9 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
         if wanted.get(name) != found.get(name)
     ]
     if differences:
-        more = f" and {len(differences) - 5} more" if len(differences) > 5 else ""
         raise ValueError(
-            f"{source} holds the state of another model or optimizer: "
-            f"{'; '.join(differences[:5])}{more}. Build and compile the model that it was saved "
-            "from, or choose another directory."
+            f"{source} holds the state of another model or optimizer: {'; '.join(differences[:5])}. "
+            "Build and compile the model that it was saved from, or choose another directory."
         )
     for name, variable in variables.items():
         assign_value(variable, arrays[name])

@@ -10,7 +10,7 @@ import keras
 from keras_bert_suite.annotations import Arrays
 from keras_bert_suite.replicas import has_joint_variables, take_first_share
 from keras_bert_suite.replicas.processes import copy_from_leader, run_on_leader
-from keras_bert_suite.training.accumulated_gradients import keep_on_leader
+from keras_bert_suite.training.gradient_sums import keep_on_leader
 from keras_bert_suite.training.model_variables import assign_variables
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.run_checkpoints import read_arrays

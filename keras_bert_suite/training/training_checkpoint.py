@@ -17,8 +17,8 @@ from keras_bert_suite.replicas.processes import (
     run_on_leader,
     summed_variables,
 )
-from keras_bert_suite.training.accumulated_gradients import summed_accumulators
 from keras_bert_suite.training.checkpoint_writer import CheckpointWriter
+from keras_bert_suite.training.gradient_sums import summed_accumulators
 from keras_bert_suite.training.joint_checkpoints import JointCheckpoints
 from keras_bert_suite.training.model_variables import (
     assign_value,

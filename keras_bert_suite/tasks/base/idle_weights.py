@@ -11,26 +11,21 @@ from keras_bert_suite.models import BACKBONES
 
 
 class IdleWeights:
-    """A task that does not train the weights at `_idle_paths`.
+    """A task that does not train the weights at `idle_paths`, which no output depends on.
 
     A weight that no output depends on has no gradient, and Keras warns about it. Under JAX its
     gradient is 0, so that weight decay would still change it. So such weights are not trained.
     """
 
-    _idle_paths: frozenset[str] = frozenset()
-
-    @property
-    def idle_paths(self) -> frozenset[str]:
-        """frozenset of str, the paths of the backbone's variables that no output depends on."""
-        return self._idle_paths
+    idle_paths: frozenset[str] = frozenset()
 
     @property
     def trainable_variables(self) -> list[keras.Variable]:
-        return [v for v in super().trainable_variables if v.path not in self._idle_paths]
+        return [v for v in super().trainable_variables if v.path not in self.idle_paths]
 
     @property
     def trainable_weights(self) -> list[keras.Variable]:
-        return [v for v in super().trainable_weights if v.path not in self._idle_paths]
+        return [v for v in super().trainable_weights if v.path not in self.idle_paths]
 
     @property
     def non_trainable_variables(self) -> list[keras.Variable]:

@@ -59,12 +59,9 @@ def check_segments(num_segments, backbone, input_names):
     """Checks the number of texts in a row. `input_names` are those of the task, or None."""
     if input_names is not None and num_segments != len(input_names):
         wanted = "single texts" if len(input_names) == 1 else f"rows of {len(input_names)} texts"
-        remedy = "Pass pairs as a tuple of two lists, (first_texts, second_texts)."
-        if num_segments > len(input_names):
-            remedy = "Pass only the columns of these texts, without labels or other columns."
         raise ValueError(
             f"This task was trained on {wanted}, {', '.join(input_names)}; got rows of "
-            f"{num_segments}. {remedy}"
+            f"{num_segments}. Pass pairs as a tuple of two lists, (first_texts, second_texts)."
         )
     available = getattr(backbone, "num_segments", None)
     if available and num_segments > available and "segment_ids" in backbone.input:

@@ -9,7 +9,7 @@ from keras_bert_suite.replicas import count_replicas, find_group, find_groups, t
 from keras_bert_suite.replicas.compared_batches import check_same, digest_batch
 from keras_bert_suite.replicas.processes import copy_from_leader
 from keras_bert_suite.training import separate_generators
-from keras_bert_suite.training.accumulated_gradients import list_accumulators
+from keras_bert_suite.training.gradient_sums import list_accumulators
 
 #: How many batches are compared between the processes.
 COMPARED_BATCHES = 4

@@ -154,10 +154,8 @@ def resolve_label_names(
             f"{label_names}."
         )
     if len(set(label_names)) != len(label_names) or len(label_names) < fewest:
-        number = {1: "one", 2: "two"}[fewest]
-        advice = " For a number as the answer, pass problem_type='regression'."
         raise ValueError(
-            f"A classifier needs {number} or more different labels, got {label_names}."
-            + (advice if len(label_names) == 1 else "")
+            f"A classifier needs {fewest} or more different labels, got {label_names}. For a "
+            "number as the answer, pass problem_type='regression'."
         )
     return label_names

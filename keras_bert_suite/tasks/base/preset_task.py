@@ -225,8 +225,10 @@ def _replace_head(cls, preset, checkpoint, arguments):
 def _read_head(cls, preset, checkpoint):
     """The arguments of a task with the head of a preset or checkpoint; None without a head."""
     if checkpoint is None:
-        held = holds_task(preset, cls)
-        return read_task_config(preset) if held else None
+        if not holds_task(preset, cls):
+            return None
+        with _reading(preset):
+            return load_json(preset, TASK_CONFIG_FILE)["config"]
     try:
         return cls.head_arguments(checkpoint)
     except ValueError:
@@ -279,12 +281,6 @@ def _choose_global_tokens(task):
 def holds_task(preset, classes):
     """Whether the task of a preset is of a class, or of one of several classes."""
     return _saved_class(preset, TASK_CONFIG_FILE, classes)
-
-
-def read_task_config(preset):
-    """dict, the arguments of the task of a preset."""
-    with _reading(preset):
-        return load_json(preset, TASK_CONFIG_FILE)["config"]
 
 
 def _saved_class(preset, file, family):

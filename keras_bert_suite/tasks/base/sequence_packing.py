@@ -28,9 +28,8 @@ def check_can_pack_sequences(task):
     for argument in ("cache_batch_size", "training_windows"):
         if getattr(task, argument, None) is not None:
             raise ValueError(
-                f"{type(task).__name__} has {argument}={getattr(task, argument)}, so the encoder "
-                "sees only some rows of a batch at once, and a batch cannot be packed as a whole. "
-                f"Drop sequence_packing or {argument}."
+                f"{argument}={getattr(task, argument)} encodes only some rows of a batch at once, "
+                f"so a batch cannot be packed as a whole. Drop sequence_packing or {argument}."
             )
 
 
