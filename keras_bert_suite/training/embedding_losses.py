@@ -33,7 +33,7 @@ class EmbeddingLoss(keras.losses.Loss):
         super().__init__(name=name, dtype=dtype)
 
     def check_rows(self, num_texts: int, has_scores: bool) -> None:
-        """Raises a ValueError if the loss takes no rows of so many texts, with or without scores."""
+        """Raises a ValueError if the loss takes no such rows."""
         least, most = self.num_texts
         if num_texts < least or (most is not None and num_texts > most):
             wanted = f"{least}" if most == least else f"at least {least}"

@@ -111,7 +111,7 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
     ]
     if differences:
         raise ValueError(
-            f"{source} holds the state of another model or optimizer: {'; '.join(differences[:5])}. "
+            f"{source} is the state of another model or optimizer: {'; '.join(differences[:5])}. "
             "Build and compile the model that it was saved from, or choose another directory."
         )
     for name, variable in variables.items():

@@ -325,7 +325,7 @@ def test_a_tokenizer_that_does_not_make_the_segment_ids_of_the_backbone():
     ("arguments", "error"),
     [
         ({"label_names": None}, "needs `num_classes` or `label_names`"),
-        ({"label_names": ["a"]}, r"two or more different labels, got \['a'\]"),
+        ({"label_names": ["a"]}, r"2 or more different labels, got \['a'\]"),
         ({"label_names": ["a", "a"]}, "different labels"),
         ({"num_classes": 3}, "num_classes=3, but there are 2 label_names"),
     ],

@@ -107,7 +107,7 @@ def test_a_weight_of_two_is_a_second_copy():
 @pytest.mark.parametrize(
     "loss, num_texts, has_scores, message",
     [
-        (CoSENT(), 2, False, "needs a score for each pair"),
+        (CoSENT(), 2, False, "takes rows with scores"),
         (CosineRegression(), 3, True, "takes rows of 2 texts, got rows of 3"),
         (Triplet(), 2, False, "takes rows of 3 texts, got rows of 2"),
         (InBatchNegatives(), 2, True, "takes rows without scores"),

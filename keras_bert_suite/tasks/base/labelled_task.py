@@ -154,8 +154,9 @@ def resolve_label_names(
             f"{label_names}."
         )
     if len(set(label_names)) != len(label_names) or len(label_names) < fewest:
+        advice = " For a number as the answer, pass problem_type='regression'."
         raise ValueError(
-            f"A classifier needs {fewest} or more different labels, got {label_names}. For a "
-            "number as the answer, pass problem_type='regression'."
+            f"A classifier needs {fewest} or more different labels, got {label_names}."
+            + (advice if len(label_names) == 1 else "")
         )
     return label_names
