@@ -41,8 +41,8 @@ class WordTask(IdleWeights, LabelledTask):
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         if isinstance(x, list) and x and isinstance(x[0], tuple):
             raise ValueError(
-                "A row must be a list of words, got a tuple, as the `default_collate` of "
-                "PyTorch makes it of the first words of all rows. Pass the DataLoader a `collate_fn` that "
+                "A row must be a list of words, got a tuple, as the `default_collate` of PyTorch "
+                "makes it of the first words of all rows. Pass the DataLoader a `collate_fn` that "
                 "returns a list of rows and a list of their labels."
             )
         return self.read_rows(x, y, sample_weight)
