@@ -100,9 +100,6 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         max_skipped: int = 20,
     ) -> None:
         super().__init__()
-        for name, value in (("every", every), ("keep", keep), ("max_skipped", max_skipped)):
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}.")
         self.directory = Path(directory).expanduser()
         self.every = every
         self.keep = keep
