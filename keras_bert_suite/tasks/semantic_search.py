@@ -93,15 +93,15 @@ class SemanticSearch:
             the scores.
 
         Raises:
-            ValueError: if there is not one score for each pair.
+            ValueError: if there is not one finite score for each pair.
         """
         a, b = self._read_pairs(pairs)
         wanted = np.asarray(scores, "float64").reshape(-1)
         cosines = self.similarity_pairwise(a, b, batch_size).astype("float64")
-        if wanted.shape != cosines.shape:
+        if wanted.shape != cosines.shape or not np.isfinite(wanted).all():
             raise ValueError(
-                f"Wanted a score for each of {len(cosines)} pairs, got an array of shape "
-                f"{wanted.shape}."
+                f"Wanted a finite score for each of {len(cosines)} pairs, got an array of shape "
+                f"{wanted.shape}. Correct a score that is NaN, or leave its pair out."
             )
         return {
             "spearman": correlate(rank(cosines), rank(wanted)),
