@@ -377,7 +377,7 @@ def test_labels_on_a_regression_are_classes(regression, tmp_path):
     [
         ({"problem_type": "ranking"}, "must be one of single_label.*, got 'ranking'"),
         ({"num_classes": 1}, r"2 or more different labels, got \['0'\]. For a number"),
-        ({"num_classes": 0, "problem_type": "regression"}, r"needs one or more .* got \[\]"),
+        ({"num_classes": 0, "problem_type": "regression"}, r"needs 1 or more .* got \[\]"),
         ({"num_classes": 1, "problem_type": "regression", "activation": "sigmoid"}, "must be None"),
         (
             {
