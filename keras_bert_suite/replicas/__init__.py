@@ -5,7 +5,6 @@ The engines are those of the backends: `torch.distributed`, `tf.distribute`, and
 over the replicas. Without replicas its functions return their arguments.
 """
 
-from keras_bert_suite.replicas.gathers import gather_rows
 from keras_bert_suite.replicas.groups import (
     Group,
     count_replicas,
@@ -17,9 +16,8 @@ from keras_bert_suite.replicas.groups import (
     in_scope_of_model,
     take_first_share,
 )
-from keras_bert_suite.replicas.shares import take_share
-from keras_bert_suite.replicas.sums import sum_over_replicas
-from keras_bert_suite.replicas.whole_batches import join_rows, split_rows, whole_batches
+from keras_bert_suite.replicas.sums import gather_rows, sum_over_replicas
+from keras_bert_suite.replicas.whole_batches import join_rows, split_rows, take_share, whole_batches
 
 __all__ = [
     "Group",

@@ -13,13 +13,10 @@ from keras_bert_suite.replicas.processes import exchange
 
 
 def check_same(facts: Mapping[str, Any]) -> None:
-    """Checks that all processes have the same facts. All of them call it at the same place.
+    """Raises a ValueError in all processes if one has another fact than the first process.
 
-    Args:
-        facts: dict of name -> an object that JSON can write, or a text can describe.
-
-    Raises:
-        ValueError: in all processes, if one has another fact than the first process.
+    All of them call it at the same place. `facts` are objects by name that JSON can write, or a
+    text can describe.
     """
     own = {name: json.dumps(fact, sort_keys=True, default=str) for name, fact in facts.items()}
     first, *others = exchange(own)
@@ -40,12 +37,6 @@ def compare_batches(batches: Iterator[Any]) -> Iterator[Any]:
 
     All processes iterate at the same places. They exchange a digest of each batch, and so they also
     find out at once that one of them has fewer batches.
-
-    Args:
-        batches: iterator of nested dicts and tuples of arrays.
-
-    Raises:
-        ValueError: in all processes, if one has read another batch, or has no batch any more.
     """
     for number in itertools.count(1):
         batch = next(batches, None)
@@ -56,11 +47,7 @@ def compare_batches(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def digest_batch(batch: Any) -> str:
-    """A text that differs if an array of a batch has another dtype, shape or value.
-
-    Args:
-        batch: nested dicts and tuples of arrays, or None.
-    """
+    """A text that differs if an array of a batch has another dtype, shape or value."""
     digest = hashlib.blake2b(digest_size=16)
     for array in keras.tree.flatten(batch):
         if array is not None:

@@ -105,14 +105,7 @@ def drop_copies(model: Any, outputs: Any) -> Any:
     """The outputs of `predict_on_batch` for one copy of the batch.
 
     Under a strategy of TensorFlow, Keras gives the whole batch to each device, and joins the
-    outputs.
-
-    Args:
-        model: `keras.Model`.
-        outputs: nested arrays (n B, ...), of n devices.
-
-    Returns:
-        nested arrays (B, ...).
+    outputs: arrays (n B, ...) of n devices.
     """
     strategy = getattr(model, "distribute_strategy", None)
     count = 1 if strategy is None else strategy.num_replicas_in_sync

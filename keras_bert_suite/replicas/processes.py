@@ -19,11 +19,7 @@ from keras_bert_suite.replicas.groups import (
 def exchange(value: Any) -> list[Any]:
     """The values of all processes, in their order.
 
-    Args:
-        value: a small object: numbers, texts, arrays, or tuples and dicts of them.
-
-    Returns:
-        list. Without other processes it holds `value` alone.
+    A value is a small object: numbers, texts, arrays, or tuples and dicts of them.
     """
     if has_joint_variables():
         return _exchange_jax(value)

@@ -1,9 +1,16 @@
-"""Sums over replicas."""
+"""Sums over replicas, and gathers the rows of all replicas on each of them."""
+
+import functools
+from typing import Any
 
 import keras
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.replicas.groups import count_replicas, find_torch_processes
+
+#: Gradients are sent in buckets of so many bytes, the size that PyTorch's own
+#: DistributedDataParallel has. A larger gradient is sent as it is, without a copy.
+BUCKET_BYTES = 25 * 2**20
 
 
 def sum_over_replicas(x: Tensor) -> Tensor:
@@ -44,3 +51,143 @@ def _sum_tensorflow(x: Tensor) -> Tensor:
 
 
 _SUMS = {"torch": _sum_torch, "tensorflow": _sum_tensorflow, "jax": lambda x: x}
+
+
+def sum_gradients(gradients: list[Any]) -> list[Any]:
+    """The gradients, summed over all replicas.
+
+    Args:
+        gradients: list of tensors, the same shapes in the same order on each replica. PyTorch's
+            tensors are changed in place.
+
+    Returns:
+        list of tensors. Under TensorFlow none of them is `tf.IndexedSlices`. With one replica of
+        PyTorch, and under JAX, it is the list itself.
+    """
+    return _GRADIENT_SUMS[keras.config.backend()](gradients)
+
+
+def _sum_gradients_torch(gradients: list[Tensor]) -> list[Tensor]:
+    processes = find_torch_processes()
+    if processes is None:
+        return gradients
+    import torch
+
+    waiting = []
+    for bucket in _fill_buckets(gradients):
+        alone = len(bucket) == 1 and bucket[0].is_contiguous()
+        flat = bucket[0] if alone else torch.cat([gradient.reshape(-1) for gradient in bucket])
+        waiting.append((processes.all_reduce(flat, async_op=True), bucket, None if alone else flat))
+    for work, bucket, flat in waiting:
+        work.wait()
+        if flat is not None:
+            parts = flat.split([gradient.numel() for gradient in bucket])
+            views = [p.view(g.shape) for p, g in zip(parts, bucket, strict=True)]
+            torch._foreach_copy_(bucket, views)
+    return gradients
+
+
+def _fill_buckets(gradients: list[Tensor]) -> list[list[Tensor]]:
+    """Neighbouring gradients of one dtype, at most `BUCKET_BYTES` unless a bucket has only one."""
+    buckets: list[list[Tensor]] = []
+    room, dtype = 0, None
+    for gradient in gradients:
+        size = gradient.numel() * gradient.element_size()
+        if gradient.dtype != dtype or size > room:
+            buckets.append([])
+            room, dtype = BUCKET_BYTES, gradient.dtype
+        buckets[-1].append(gradient)
+        room -= size
+    return buckets
+
+
+def _sum_gradients_tensorflow(gradients: list[Any]) -> list[Any]:
+    import tensorflow as tf
+
+    # The gradient of an embedding has a part for each time that a token occurs. Keras would take
+    # the norm of the parts, and the square of each, and not those of their sum.
+    gradients = [tf.convert_to_tensor(gradient) for gradient in gradients]
+    if count_replicas() == 1:
+        return gradients
+    return tf.distribute.get_replica_context().all_reduce("SUM", gradients)
+
+
+_GRADIENT_SUMS = {
+    "torch": _sum_gradients_torch,
+    "tensorflow": _sum_gradients_tensorflow,
+    "jax": lambda gradients: gradients,
+}
+
+
+def gather_rows(rows: Tensor) -> tuple[Tensor, Any]:
+    """The rows of all replicas, in the order of the batch. Gradients flow back to each replica.
+
+    A loss that compares the rows of a batch with each other needs it. Each replica gets the sum of
+    the gradients that all replicas have for its rows.
+
+    Args:
+        rows: float or int (B, ...). The replicas may have different numbers of rows.
+
+    Returns:
+        (the rows of all replicas; int, how many of them come before the rows of this replica).
+        With one replica, and under JAX, where a step sees the whole batch: (`rows`, 0).
+    """
+    return _GATHERS[keras.config.backend()](rows)
+
+
+def _gather_torch(rows: Tensor) -> tuple[Tensor, int]:
+    processes = find_torch_processes()
+    if processes is None or rows.device.type == "meta":
+        return rows, 0
+    sizes = rows.new_zeros(processes.get_world_size(), dtype=int)
+    sizes[processes.get_rank()] = len(rows)
+    processes.all_reduce(sizes)
+    first = int(sizes[: processes.get_rank()].sum())
+    return _torch_gather().apply(rows, first, int(sizes.sum())), first
+
+
+@functools.cache
+def _torch_gather() -> Any:
+    """The function of PyTorch that gathers rows, with its gradient."""
+    import torch
+
+    class Gather(torch.autograd.Function):
+        """A sum of arrays that are 0 outside of the own rows: shares differ in size."""
+
+        @staticmethod
+        def forward(context: Any, rows: Tensor, first: int, total: int) -> Tensor:
+            context.place = first, first + len(rows)
+            gathered = rows.new_zeros(total, *rows.shape[1:])
+            gathered[first : first + len(rows)] = rows
+            torch.distributed.all_reduce(gathered)
+            return gathered
+
+        @staticmethod
+        def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+            gradient = gradient.clone(memory_format=torch.contiguous_format)
+            torch.distributed.all_reduce(gradient)
+            first, last = context.place
+            return gradient[first:last], None, None
+
+    return Gather
+
+
+def _gather_tensorflow(rows: Tensor) -> tuple[Tensor, Any]:
+    if count_replicas() == 1:
+        return rows, 0
+    import tensorflow as tf
+
+    context = tf.distribute.get_replica_context()
+    if context is None:
+        return rows, 0
+    sizes = context.all_gather(tf.shape(rows)[:1], axis=0)
+    first = tf.reduce_sum(sizes[: context.replica_id_in_sync_group])
+    gathered = context.all_gather(rows, axis=0)
+    return tf.ensure_shape(gathered, [None, *rows.shape[1:]]), first
+
+
+_GATHERS = {
+    "torch": _gather_torch,
+    "tensorflow": _gather_tensorflow,
+    "jax": lambda rows: (rows, 0),
+}

@@ -15,7 +15,7 @@ import keras
 from keras.src.distribution.distribution_lib import Distribution
 
 from keras_bert_suite.annotations import Tensor
-from keras_bert_suite.replicas.groups import count_replicas
+from keras_bert_suite.replicas.groups import Group, count_replicas
 
 
 class WholeBatches(Distribution):
@@ -60,14 +60,43 @@ def whole_batches() -> Iterator[None]:
         yield
 
 
+def take_share(batch: Any, group: Group) -> Any:
+    """The rows of a batch that one replica takes: neighbours, and as many as the others take.
+
+    The batch is the same in all processes. So its lengths of padding do not depend on the number of
+    replicas. If they do not divide the rows, the shares differ by one row. A share may be empty.
+    The number of rows B is that of the shortest array (B, ...). An array (k B, ...) has `k` entries
+    for each row, such as texts, one after the other.
+    """
+    if group.count == 1:
+        return batch
+    sizes = {
+        len(array) if array.shape else 0 for array in keras.tree.flatten(batch) if array is not None
+    }
+    num_rows = min(sizes)
+    wrong = [size for size in sizes if size % max(num_rows, 1)]
+    if num_rows == 0 or wrong:
+        raise ValueError(
+            f"A batch for {group.count} replicas is cut by rows, and this one has arrays of "
+            f"{sorted(sizes)} entries. Make batches in which each row has the same number of "
+            "entries."
+        )
+    # The first replicas have a row more.
+    first, last = (-(-num_rows * (group.index + i) // group.count) for i in (0, 1))
+
+    def cut(array: Any) -> Any:
+        if array is None:
+            return None
+        entries = len(array) // num_rows
+        return array[first * entries : last * entries]
+
+    return keras.tree.map_structure(cut, batch, none_is_leaf=True)
+
+
 def split_rows(batch: Any) -> Any:
     """Splits the rows of a batch among the devices, within a compiled step of JAX.
 
-    Args:
-        batch: nested dicts and tuples of arrays (B, ...), or None.
-
-    Returns:
-        the same values. An array whose rows the devices do not divide stays whole on each of them.
+    An array whose rows the devices do not divide stays whole on each of them.
     """
     distribution = _find_distribution()
     if distribution is None:

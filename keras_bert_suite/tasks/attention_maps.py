@@ -52,11 +52,9 @@ def encode_with_attention(
     measure = [_find_measure(layer, backbone) for layer, _ in calls]
     names = list(backbone.input)
     if not isinstance(inputs, Mapping) or not set(names) <= set(inputs):
-        got = ", ".join(map(str, inputs)) if isinstance(inputs, Mapping) else repr(inputs)[:40]
         raise ValueError(
-            f"inputs must be a dict of the packed arrays {', '.join(names)}, got {got}. Pack texts "
-            "with the preprocessor of a task: encode_with_attention(task.backbone, "
-            "task.preprocessor(texts))."
+            f"inputs must be a dict of the packed arrays {', '.join(names)}, got {inputs!r:.40}. "
+            "Pack texts with the preprocessor of a task, task.preprocessor(texts)."
         )
     if isinstance(backbone, LongformerBackbone) and GLOBAL_ARGUMENT in inputs:
         names.append(GLOBAL_ARGUMENT)

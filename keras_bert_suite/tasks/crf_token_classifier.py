@@ -8,7 +8,6 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Labels, Tensor
-from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.tag_schemes import allowed_neighbours, infer_scheme
 from keras_bert_suite.layers import ConditionalRandomField
 from keras_bert_suite.layers.heads.chain_decoding import find_best_paths, find_marginals
@@ -126,41 +125,27 @@ class CrfTokenClassifier(TokenClassifier):
         # The heads of other libraries have only the emission layer.
         return arguments, [*new_parts, "crf/.*"]
 
-    def compile(
-        self,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        loss: Any = "auto",
-        *,
-        weighted_metrics: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        """Configures training.
+    def make_optimizer(self) -> keras.optimizers.Optimizer:
+        """The weights of the CRF learn 100 times as fast as the encoder."""
+        schedule = LinearWarmupDecay(self.default_rate)
+        return AdamW(schedule, rate_multipliers=[("(^|/)crf/", 100.0)])
 
-        Args:
-            optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first tenth of the
-                steps that `fit` takes, and linear decay over the rest. The weights of the CRF
-                learn 100 times as fast.
-            loss: "auto" is `CrfLoss`. No other loss is accepted.
-            weighted_metrics: none by default. Metrics of Keras see the emissions, but not the
-                transitions, so they would score other labels than the predicted path. The callback
-                `EntityF1` scores the paths after each epoch.
-            **kwargs: see `keras.Model.compile`.
+    def make_loss(self) -> keras.losses.Loss:
+        """`CrfLoss`. No other loss is accepted."""
+        return CrfLoss()
 
-        Raises:
-            ValueError: if `loss` is another loss.
-        """
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(5e-5), rate_multipliers=[("(^|/)crf/", 100.0)])
-        if is_auto(loss):
-            loss = CrfLoss()
+    def make_metrics(self) -> dict[str, Any]:
+        """None: metrics of Keras do not see the transitions. `EntityF1` scores the paths."""
+        return {}
+
+    def read_loss(self, loss: Any) -> Any:
         if not isinstance(loss, CrfLoss):
-            name = loss if isinstance(loss, str) else getattr(loss, "name", type(loss).__name__)
             raise ValueError(
-                f"A {type(self).__name__} is trained with `CrfLoss`, got loss={name!r}. Leave out "
+                f"A {type(self).__name__} is trained with `CrfLoss`, got loss={loss!r}. Leave out "
                 "`loss`, or use a TokenClassifier."
             )
         loss.crf = self.crf
-        super().compile(optimizer, loss, weighted_metrics=weighted_metrics, **kwargs)
+        return loss
 
     def encode_labels(self, labels: Labels) -> Labels:
         """Turns label names or ids of words into label ids.
@@ -220,21 +205,14 @@ class CrfTokenClassifier(TokenClassifier):
     def find_probabilities(self, logits: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         return find_marginals(logits, lengths, *self.crf.read_scores())
 
-    def _decode_tags(self, outputs, rows):
-        self._check_words(rows)
-        return super()._decode_tags(outputs, rows)
-
-    def _decode_probabilities(self, outputs, rows):
-        self._check_words(rows)
-        return super()._decode_probabilities(outputs, rows)
-
-    def _check_words(self, rows):
+    def _join(self, outputs, rows):
         if not isinstance(rows, WordWindows):
             raise ValueError(
                 "Packed arrays do not say which tokens the chain runs over. Pass rows of words or "
                 "texts. `predict` gives the emissions of packed arrays, and `score` takes their "
                 "labels."
             )
+        return super()._join(outputs, rows)
 
     def serving_outputs(self, outputs: Tensor, packed: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The answers for tokens: `emissions` float32 (B, L, C)."""

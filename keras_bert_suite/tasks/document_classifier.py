@@ -7,7 +7,7 @@ import keras
 import keras_hub
 from keras import ops
 
-from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
+from keras_bert_suite.annotations import Activation, Config, Tensor
 from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers.poolings.pooling import call_pooling, get_pooling
 from keras_bert_suite.layers.poolings.window_sampler import WindowSampler, find_windows
@@ -15,7 +15,7 @@ from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.preprocessing.document_windows import pack_documents
 from keras_bert_suite.tasks.base.input_checks import check_segments
 from keras_bert_suite.tasks.base.text_packing import check_can_pack
-from keras_bert_suite.tasks.hidden_states import open_new_pooling
+from keras_bert_suite.tasks.hidden_states import check_pooled, open_new_pooling
 from keras_bert_suite.tasks.problem_types import SingleLabel
 from keras_bert_suite.tasks.text_classifier import TextClassifier
 
@@ -98,14 +98,8 @@ class DocumentClassifier(TextClassifier):
         check_integer("max_windows", max_windows, at_least=1)
         if training_windows is not None:
             check_integer("training_windows", training_windows, at_least=1)
-        _check_padding_mask(backbone)
         dtype = backbone.dtype_policy
         self.window_pooling = get_pooling(window_pooling, dtype=dtype.name, name="window_pooling")
-        if getattr(self.window_pooling, "takes_hidden_states", False):
-            raise ValueError(
-                f"A {type(self.window_pooling).__name__} takes the states of all layers, and "
-                "window_pooling is called with one vector for each window. Pass it as `pooling`."
-            )
         self.window_sampler = None
         if training_windows is not None:
             self.window_sampler = WindowSampler(training_windows, name="window_sampler")
@@ -140,12 +134,7 @@ class DocumentClassifier(TextClassifier):
         vectors = super().encode_rows(windows)
         vectors, mask = _SplitWindows(name="split_windows")(vectors, inputs["padding_mask"])
         pooled = call_pooling(self.window_pooling, vectors, mask)
-        shape = getattr(pooled, "shape", None)
-        if shape is None or len(shape) != 2 or shape[-1] is None:
-            raise ValueError(
-                "A window_pooling must return one vector (B, P) for each document, got "
-                f"{shape or type(pooled).__name__} from {type(self.window_pooling).__name__}."
-            )
+        check_pooled(pooled, self.window_pooling)
         return pooled
 
     @property
@@ -173,15 +162,6 @@ class DocumentClassifier(TextClassifier):
                 "a new layer."
             )
         return super().load_keras_preset(loader, load_weights, **arguments)
-
-    def preprocess(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
-        if isinstance(x, dict) and any(len(array.shape) != 3 for array in x.values()):
-            shapes = {name: tuple(array.shape) for name, array in x.items()}
-            raise ValueError(
-                "Packed arrays of documents must have the shape (B, W, L), for W windows of L "
-                f"tokens, got {shapes}."
-            )
-        return super().preprocess(x, y, sample_weight)
 
     def pack_texts(self, texts: Sequence[Any]) -> dict[str, Tensor]:
         """Turns documents into the inputs of the model.
@@ -243,11 +223,3 @@ class _SplitWindows(keras.layers.Layer):
     def call(self, vectors: Tensor, padding_mask: Tensor) -> tuple[Tensor, Tensor]:
         shape = (-1, ops.shape(padding_mask)[1], vectors.shape[-1])
         return ops.reshape(vectors, shape), find_windows(padding_mask)
-
-
-def _check_padding_mask(backbone):
-    if "padding_mask" not in backbone.input:
-        raise ValueError(
-            f"A {type(backbone).__name__} has no input padding_mask, so documents with different "
-            "numbers of windows cannot share a batch. Choose another encoder."
-        )

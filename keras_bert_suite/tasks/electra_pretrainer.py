@@ -1,13 +1,13 @@
 """ELECTRA's pretraining task: a generator replaces tokens, and a discriminator finds them."""
 
-from typing import Any, Self
+from typing import Any
 
 import keras
 import keras_hub
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Tensor
-from keras_bert_suite.argument_checks import check_integer, check_share, is_auto
+from keras_bert_suite.argument_checks import check_integer, check_share
 from keras_bert_suite.layers import ReplacedTokenHead, ReplacementSampler
 from keras_bert_suite.layers.heads.replaced_tokens import write_tokens
 from keras_bert_suite.models import ElectraBackbone
@@ -17,9 +17,7 @@ from keras_bert_suite.tasks.base.idle_weights import (
     IdleWeights,
     encode_tokens,
     find_idle,
-    list_missing_poolers,
 )
-from keras_bert_suite.tasks.base.preset_task import holds_task, read_task_config
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.pretraining_heads import (
     DerivedLabels,
@@ -27,8 +25,6 @@ from keras_bert_suite.tasks.pretraining_heads import (
     make_masked_lm_head,
 )
 from keras_bert_suite.training import (
-    AdamW,
-    LinearWarmupDecay,
     MaskedLMAccuracy,
     MaskedLMLoss,
     ReplacedTokenAccuracy,
@@ -85,6 +81,8 @@ class ElectraPretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
 
     backbone_cls = ElectraBackbone
     preprocessor_cls = SegmentPacker
+    default_rate = 5e-4  # Of the small model.
+    warmup_ratio = 0.01
 
     def __init__(
         self,
@@ -124,7 +122,7 @@ class ElectraPretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         token_ids = self.sampler(inputs["token_ids"], mask_positions, guesses)
         encoded = encode_tokens(backbone, {**inputs, "token_ids": token_ids})
         outputs = {"mlm": guesses, "rtd": self.replaced_tokens(encoded), "token_ids": token_ids}
-        self._idle_paths = find_idle(backbone) | find_idle(self.generator)
+        self.idle_paths = find_idle(backbone) | find_idle(self.generator)
         super().__init__(
             inputs={**inputs, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )
@@ -138,21 +136,8 @@ class ElectraPretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
         # A checkpoint holds a discriminator or a generator, and this is its discriminator.
-        new_parts = ["generator/.*", "masked_lm/.*", *list_missing_poolers(checkpoint)]
-        return arguments, new_parts
-
-    @classmethod
-    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
-        wanted = arguments.get("generator_width")
-        if wanted is not None and holds_task(loader.preset, cls):
-            held = read_task_config(loader.preset)["generator_width"]
-            if held != wanted:
-                raise ValueError(
-                    f"{loader.preset} has a generator of generator_width={held}, got {wanted}. "
-                    "Leave it out. For a new generator, build an ElectraPretrainer on "
-                    "ElectraBackbone.from_preset."
-                )
-        return super().load_keras_preset(loader, load_weights, **arguments)
+        arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        return arguments, ["generator/.*", "masked_lm/.*", *new_parts]
 
     @property
     def discriminator(self) -> keras.Model:
@@ -177,46 +162,26 @@ class ElectraPretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         self,
         optimizer: str | keras.optimizers.Optimizer = "auto",
         loss: Any = "auto",
-        *,
-        loss_weights: Any = "auto",
-        weighted_metrics: Any = "auto",
         **kwargs: Any,
     ) -> None:
-        """Configures training, by default as ELECTRA was pretrained.
-
-        Args:
-            optimizer: "auto" is `AdamW` at 5e-4, the rate of the small model, with linear warm-up
-                over the first hundredth of the steps that `fit` takes, and linear decay over the
-                rest. The base and the large model had 2e-4.
-            loss: "auto" is the mean over the masked tokens for the generator, and the mean over all
-                tokens but padding for the discriminator.
-            loss_weights: "auto" weights the discriminator's loss with 50.
-            weighted_metrics: "auto" is `mlm_accuracy`; `rtd_accuracy`, the share of tokens that
-                the discriminator classifies correctly; and `rtd_recall`, the share of the replaced
-                tokens that it finds. `mlm_loss`, and its exponential `perplexity`, are always
-                logged.
-            **kwargs: see `keras.Model.compile`.
-        """
+        """See `RowTask.compile`. The base and the large model of the paper had the rate 2e-4."""
         self.generator.remat = self.backbone.remat
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(5e-4, warmup_ratio=0.01))
-        if is_auto(loss):
-            loss = {"mlm": MaskedLMLoss(), "rtd": ReplacedTokenLoss()}
-        if is_auto(loss_weights):
-            loss_weights = {"mlm": 1.0, "rtd": DISCRIMINATOR_WEIGHT}
-        if is_auto(weighted_metrics):
-            # Keras puts the name of the output before the metric's name.
-            weighted_metrics = {
+        super().compile(optimizer, loss, **kwargs)
+
+    def make_loss(self) -> dict[str, Any]:
+        """The means over the masked tokens, and over all tokens for the discriminator."""
+        return {"mlm": MaskedLMLoss(), "rtd": ReplacedTokenLoss()}
+
+    def make_metrics(self) -> dict[str, Any]:
+        """`mlm_accuracy`, `rtd_accuracy` and `rtd_recall`, and the weights of the losses."""
+        # Keras puts the name of the output before the metric's name.
+        return {
+            "loss_weights": {"mlm": 1.0, "rtd": DISCRIMINATOR_WEIGHT},
+            "weighted_metrics": {
                 "mlm": [MaskedLMAccuracy(name="accuracy")],
                 "rtd": [ReplacedTokenAccuracy(name="accuracy"), ReplacedTokenRecall(name="recall")],
-            }
-        super().compile(
-            optimizer=optimizer,
-            loss=loss,
-            loss_weights=loss_weights,
-            weighted_metrics=weighted_metrics,
-            **kwargs,
-        )
+            },
+        }
 
     def derive_labels(self, x: Any, y: Any, y_pred: Any, sample_weight: Any) -> tuple[Any, ...]:
         """The labels that follow from the drawn tokens."""

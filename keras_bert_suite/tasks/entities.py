@@ -31,16 +31,9 @@ class Entity:
 
 
 def read_entities(texts, tokenized, tags, scores):
-    """Reads the entities of rows from their tags.
+    """Reads the entities of B rows from their tags, as B lists of `Entity`.
 
-    Args:
-        texts: list of B str, or of B lists of words.
-        tokenized: `TokenizedWords` of the texts.
-        tags: list of B lists of str, with a tag for each word.
-        scores: list of B float arrays (words,), the probability of each tag.
-
-    Returns:
-        list of B lists of `Entity`.
+    `tags` has a list of str for each row, and `scores` float (words,), the probability of each tag.
     """
     return [
         [
@@ -69,11 +62,7 @@ def join_words(words):
 def make_entity(text, words, spans, label, first, end, score):
     """Makes an `Entity` of the words from `first` up to, but not including, `end`.
 
-    Args:
-        text: str, or list of str.
-        words: list of str, the words of the row.
-        spans: list of `(start, end)`, the characters of each word in the text; None for a list.
-        label, first, end, score: str, int, int and float.
+    `spans` are the characters of each word in the text; None if the row is a list of words.
     """
     if spans is None:
         return Entity(label, join_words(words[first:end]), first, end, score)

@@ -8,7 +8,6 @@ import keras_hub
 import numpy as np
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.entity_scores import score_spans
 from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.data.rows import Rows
@@ -30,7 +29,7 @@ from keras_bert_suite.tasks.span_windows import (
     pad_spans,
 )
 from keras_bert_suite.tasks.word_windows import WordWindows
-from keras_bert_suite.training import AdamW, LinearWarmupDecay, SpanLoss, is_loss_of_keras
+from keras_bert_suite.training import SpanLoss, is_loss_of_keras
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -120,7 +119,7 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
                 f"The head {head.name} has scores for {outputs.shape[1]} types, and there are "
                 f"{len(label_names)} label_names. Make both the same."
             )
-        self._idle_paths = find_idle(backbone)
+        self.idle_paths = find_idle(backbone)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
@@ -155,26 +154,8 @@ class EntitySpanClassifier(WordTask, keras_hub.models.Task):
             config = {**config, "head": {**config["head"], "config": settings}}
         return super().from_config(config)
 
-    def compile(
-        self,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        loss: Any = "auto",
-        **kwargs: Any,
-    ) -> None:
-        """Configures training, by default as BERT is fine-tuned.
-
-        Args:
-            optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first
-                tenth of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is `SpanLoss`.
-            **kwargs: see `keras.Model.compile`. The callback `EntityF1` scores the entities of
-                held-out rows.
-        """
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(5e-5))
-        if is_auto(loss):
-            loss = SpanLoss()
-        super().compile(optimizer=optimizer, loss=loss, **kwargs)
+    def make_loss(self) -> keras.losses.Loss:
+        return SpanLoss()
 
     def read_loss(self, loss: Any) -> Any:
         if is_loss_of_keras(loss):

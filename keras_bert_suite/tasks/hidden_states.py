@@ -13,16 +13,10 @@ from keras_bert_suite.tasks.base.idle_weights import encode_tokens, find_idle
 
 
 def open_new_pooling(arguments: dict[str, Any], name: str) -> list[str]:
-    """Makes the pooling layer of a task that is built on a checkpoint.
+    """Makes the pooling layer of a task that is built on a checkpoint, in its `arguments`.
 
-    Args:
-        arguments: dict of the arguments of the task. If the pooling is a configuration, the
-            function replaces it by the layer.
-        name: str, the name of the argument for the pooling.
-
-    Returns:
-        regular expressions for the weights of the layer. No checkpoint of another library has
-        them.
+    It returns regular expressions for the weights of the layer. No checkpoint of another library
+    has them.
     """
     if isinstance(arguments.get(name), Mapping):
         arguments[name] = get_pooling(arguments[name])
@@ -76,13 +70,18 @@ def pool_hidden_states(
         encoded = encode_tokens(backbone, inputs)
         idle = find_idle(backbone)
     pooled = call_pooling(pooling, encoded, inputs["padding_mask"])
+    check_pooled(pooled, pooling)
+    return pooled, idle
+
+
+def check_pooled(pooled: Any, pooling: keras.layers.Layer) -> None:
+    """Raises a ValueError if a pooling has not made one vector (B, P) of each row."""
     shape = getattr(pooled, "shape", None)
     if shape is None or len(shape) != 2 or shape[-1] is None:
         raise ValueError(
             "A pooling layer must return one vector (B, P) for each row, got "
             f"{shape or type(pooled).__name__} from {type(pooling).__name__}."
         )
-    return pooled, idle
 
 
 def make_layer_model(backbone: keras_hub.models.Backbone) -> keras.Model:

@@ -88,10 +88,7 @@ def rank_tokens(logits, top_k, allowed=None):
 def name_guesses(tokenizer, ranked, segments):
     """The guesses for each text: for each mask a list of pairs (token, probability).
 
-    Args:
-        tokenizer: the tokenizer.
-        ranked: for each text an array (P, K, 2), from `rank_tokens`.
-        segments: tuple of the column of the texts.
+    `ranked` has an array (P, K, 2) for each text, from `rank_tokens`.
     """
     counts = [len(tokenizer.split_at_masks(text)) - 1 for text in segments[0]]
     return [

@@ -11,7 +11,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import check_integer, is_auto
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.rows import Rows, leave_tensorflow
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker, TokenMasker
@@ -19,7 +19,6 @@ from keras_bert_suite.tasks.base.idle_weights import (
     IdleWeights,
     encode_tokens,
     find_idle,
-    list_missing_poolers,
 )
 from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.base.preset_task import holds_task
@@ -35,7 +34,7 @@ from keras_bert_suite.tasks.mask_filling import (
 from keras_bert_suite.tasks.pretrainer import Pretrainer
 from keras_bert_suite.tasks.pretraining_heads import add_perplexity, make_masked_lm_head
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
-from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
+from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +112,7 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        self._idle_paths = find_idle(backbone, transformed=True)
+        self.idle_paths = find_idle(backbone, transformed=True)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions},
             outputs=self.masked_lm(encode_tokens(backbone), mask_positions),
@@ -134,12 +133,6 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
             self._find_masker()  # A wrong argument is an error now.
 
     @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
-        return arguments, list_missing_poolers(checkpoint)
-
-    @classmethod
     def preset_classes(cls) -> tuple[type, ...]:
         return cls, Pretrainer
 
@@ -154,31 +147,13 @@ class MaskedLM(IdleWeights, RowTask, keras_hub.models.Task):
         task.masked_lm.set_weights(pretrainer.masked_lm.get_weights())
         return task
 
-    def compile(
-        self,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        loss: Any = "auto",
-        *,
-        weighted_metrics: Any = "auto",
-        **kwargs: Any,
-    ) -> None:
-        """Configures training.
+    def make_loss(self) -> keras.losses.Loss:
+        """The mean over the masked tokens."""
+        return MaskedLMLoss()
 
-        Args:
-            optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first
-                tenth of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is `MaskedLMLoss`, the mean over the masked tokens.
-            weighted_metrics: "auto" is the accuracy over the masked tokens, `mlm_accuracy`. The
-                exponential of the loss, `perplexity`, is always logged.
-            **kwargs: see `keras.Model.compile`.
-        """
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(5e-5))
-        if is_auto(loss):
-            loss = MaskedLMLoss()
-        if is_auto(weighted_metrics):
-            weighted_metrics = [MaskedLMAccuracy(name="mlm_accuracy")]
-        super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+    def make_metrics(self) -> dict[str, Any]:
+        """The accuracy over the masked tokens. `perplexity` is always logged."""
+        return {"weighted_metrics": [MaskedLMAccuracy(name="mlm_accuracy")]}
 
     def get_metrics_result(self) -> dict[str, Tensor]:
         """dict of the metrics, with `perplexity`."""

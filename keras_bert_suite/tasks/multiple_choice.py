@@ -10,20 +10,14 @@ from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.choice_rows import check_collated_endings, read_choice_rows
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
-from keras_bert_suite.tasks.base.input_checks import (
-    check_first_token,
-    check_input_names,
-    check_pairs,
-)
+from keras_bert_suite.tasks.base.input_checks import check_first_token
 from keras_bert_suite.tasks.base.labelled_task import make_head
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.hidden_states import pool_first_token
-from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -58,6 +52,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     global_tokens = "later_texts"  # The ending.
+    default_rate = 2e-5
     # Endings are listed in Python.
     preprocesses_in_graphs = False
     # Prompts (B,) and endings (B, K).
@@ -73,14 +68,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
         **kwargs: Any,
     ) -> None:
         self.check_further_arguments(kwargs)
-        input_names = check_input_names(input_names) or ("prompt", "endings")
-        if len(input_names) != 2:
-            raise ValueError(
-                "input_names must name the prompts and the endings, such as ('prompt', 'endings'), "
-                f"got {input_names}."
-            )
         check_first_token(backbone)
-        check_pairs(backbone)
 
         # === Layers ===
         self.backbone = backbone
@@ -106,7 +94,7 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
 
         # === Config ===
         self.dropout = dropout
-        self.input_names = input_names
+        self.input_names = tuple(input_names)
 
     @classmethod
     def arguments_of(
@@ -114,30 +102,12 @@ class MultipleChoice(RowTask, keras_hub.models.Task):
     ) -> tuple[dict[str, Any], list[str]]:
         return {**checkpoints.multiple_choice_arguments(checkpoint), **arguments}, []
 
-    def compile(
-        self,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        loss: Any = "auto",
-        *,
-        metrics: Any = "auto",
-        **kwargs: Any,
-    ) -> None:
-        """Configures training, by default as BERT is fine-tuned.
+    def make_loss(self) -> keras.losses.Loss:
+        """Sparse categorical cross-entropy over the endings of a row."""
+        return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
-        Args:
-            optimizer: "auto" is `AdamW` at 2e-5 with linear warm-up over the first
-                tenth of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is sparse categorical cross-entropy over the endings of a row.
-            metrics: "auto" is accuracy.
-            **kwargs: see `keras.Model.compile`.
-        """
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(2e-5))
-        if is_auto(loss):
-            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        if is_auto(metrics):
-            metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
-        super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
+    def make_metrics(self) -> dict[str, Any]:
+        return {"metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]}
 
     def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         return read_choice_rows(x, y, sample_weight, self.input_names)

@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, PathLike, Tensor
-from keras_bert_suite.argument_checks import check_integer, is_auto
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.layers import SpanBoundaryHead
 from keras_bert_suite.layers.heads.span_boundary import find_spans
 from keras_bert_suite.models import BertBackbone, change_pattern
@@ -31,7 +31,9 @@ from keras_bert_suite.tasks.pretraining_heads import (
     make_span_boundary_head,
     warn_of_new_heads,
 )
-from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
+from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
+
+_HEAD_ARGUMENTS = ("next_sentence", "sentence_relations", "span_boundary")
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -78,6 +80,8 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     global_tokens = "none"
+    default_rate = 1e-4
+    warmup_ratio = 0.01
 
     def __init__(
         self,
@@ -116,7 +120,7 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         if self.span_boundary_head is not None:
             outputs["sbo"] = self.span_boundary_head(sequence_output, mask_positions)
         if not next_sentence:
-            self._idle_paths = find_idle(backbone, transformed=True)
+            self.idle_paths = find_idle(backbone, transformed=True)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions}, outputs=outputs, **kwargs
         )
@@ -176,19 +180,7 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         Args:
             attention_pattern: str, as for `keras_bert_suite.models.change_pattern`.
         """
-        task = type(self)(
-            change_pattern(self.backbone, attention_pattern),
-            self.next_sentence,
-            self.preprocessor,
-            self.sentence_relations,
-            self.span_boundary,
-            name=self.name,
-            compile=False,
-        )
-        for name in ("masked_lm", "next_sentence_head", "span_boundary_head"):
-            if getattr(self, name) is not None:
-                getattr(task, name).set_weights(getattr(self, name).get_weights())
-        return task
+        return self._copy(change_pattern(self.backbone, attention_pattern))[0]
 
     @classmethod
     def arguments_of(
@@ -212,92 +204,65 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
         return {**arguments, **heads}, [f"{part}/.*" for part in new_parts]
 
     @classmethod
-    def load_keras_preset(
-        cls,
-        loader: Any,
-        load_weights: bool,
-        next_sentence: bool | None = None,
-        sentence_relations: int | None = None,
-        span_boundary: bool | None = None,
-        **arguments: Any,
-    ) -> Self:
+    def load_keras_preset(cls, loader: Any, load_weights: bool, **arguments: Any) -> Self:
+        wanted = {name: arguments.pop(name, None) for name in _HEAD_ARGUMENTS}
         task = super().load_keras_preset(loader, load_weights, **arguments)
-        wanted = {
-            "next_sentence": next_sentence,
-            "sentence_relations": sentence_relations,
-            "span_boundary": span_boundary,
-        }
         return task._with_heads(loader.preset, wanted)
 
     def _with_heads(self, preset, wanted):
         """This pretrainer, or a copy with other heads. A head of both keeps its weights."""
-        own = {name: getattr(self, name) for name in wanted}
+        own = {name: getattr(self, name) for name in _HEAD_ARGUMENTS}
         wanted = {name: own[name] if value is None else value for name, value in wanted.items()}
         if wanted == own:
             return self
-        task = type(self)(
-            self.backbone,
-            preprocessor=self.preprocessor,
-            name=self.name,
-            compile=False,
-            **wanted,
-        )
-        task.masked_lm.set_weights(self.masked_lm.get_weights())
-        new_parts = []
-        for ours, theirs in (
-            (self.next_sentence_head, task.next_sentence_head),
-            (self.span_boundary_head, task.span_boundary_head),
-        ):
-            if theirs is None:
-                continue
-            if ours is not None and _has_same_shapes(ours, theirs):
-                theirs.set_weights(ours.get_weights())
-            else:
-                new_parts.append(theirs.name)
+        task, new_parts = self._copy(self.backbone, **wanted)
         warn_of_new_heads(preset, new_parts)
         return task
 
-    def compile(
-        self,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        loss: Any = "auto",
-        *,
-        weighted_metrics: Any = "auto",
-        **kwargs: Any,
-    ) -> None:
-        """Configures training, by default as BERT was pretrained.
+    def _copy(self, backbone, **heads):
+        """(a copy on another backbone or with other heads; the names of the heads that are new)."""
+        own = {name: getattr(self, name) for name in _HEAD_ARGUMENTS}
+        task = type(self)(
+            backbone,
+            preprocessor=self.preprocessor,
+            name=self.name,
+            compile=False,
+            **{**own, **heads},
+        )
+        new_parts = []
+        for name in ("masked_lm", "next_sentence_head", "span_boundary_head"):
+            ours, theirs = getattr(self, name), getattr(task, name)
+            if ours is not None and theirs is not None and _has_same_shapes(ours, theirs):
+                theirs.set_weights(ours.get_weights())
+            elif theirs is not None:
+                new_parts.append(theirs.name)
+        return task, new_parts
 
-        Args:
-            optimizer: "auto" is `AdamW` at 1e-4 with linear warm-up over the first hundredth
-                of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is Google's loss: the sum of the weighted mean over the masked tokens
-                and of the weighted mean over the pairs. The head for spans adds a weighted mean
-                of its own.
-            weighted_metrics: "auto" is the accuracy of each head, `mlm_accuracy`, `nsp_accuracy`
-                and `sbo_accuracy`. `mlm_loss`, and its exponential `perplexity`, are always logged.
-            **kwargs: see `keras.Model.compile`.
+    def make_loss(self) -> dict[str, Any]:
+        """Google's loss: the sum of the weighted means over the masked tokens and over the pairs.
+
+        The head for spans adds a weighted mean of its own.
         """
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(1e-4, warmup_ratio=0.01))
-        if is_auto(loss):
-            loss = {"mlm": MaskedLMLoss()}
-            if self.next_sentence:
-                # In a mixture of language models the pairs of some rows do not count.
-                loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(
-                    from_logits=True, reduction="mean_with_sample_weight"
-                )
-            if self.span_boundary:
-                loss["sbo"] = MaskedLMLoss()
-        if is_auto(weighted_metrics):
-            # With several outputs, Keras puts the name of the output before the metric's name.
-            several = self.next_sentence or self.span_boundary
-            name = "accuracy" if several else "mlm_accuracy"
-            weighted_metrics = {"mlm": [MaskedLMAccuracy(name=name)]}
-            if self.next_sentence:
-                weighted_metrics["nsp"] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
-            if self.span_boundary:
-                weighted_metrics["sbo"] = [MaskedLMAccuracy(name="accuracy")]
-        super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+        loss: dict[str, Any] = {"mlm": MaskedLMLoss()}
+        if self.next_sentence:
+            # In a mixture of language models the pairs of some rows do not count.
+            loss["nsp"] = keras.losses.SparseCategoricalCrossentropy(
+                from_logits=True, reduction="mean_with_sample_weight"
+            )
+        if self.span_boundary:
+            loss["sbo"] = MaskedLMLoss()
+        return loss
+
+    def make_metrics(self) -> dict[str, Any]:
+        """The accuracy of each head. `mlm_loss` and `perplexity` are always logged."""
+        # With several outputs, Keras puts the name of the output before the metric's name.
+        several = self.next_sentence or self.span_boundary
+        metrics = {"mlm": [MaskedLMAccuracy(name="accuracy" if several else "mlm_accuracy")]}
+        if self.next_sentence:
+            metrics["nsp"] = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
+        if self.span_boundary:
+            metrics["sbo"] = [MaskedLMAccuracy(name="accuracy")]
+        return {"weighted_metrics": metrics}
 
     def preprocess_training(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Any:
         """See `RowTask.preprocess_training`.
@@ -310,9 +275,8 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
             self.sentence_relations
         ):
             raise ValueError(
-                f"A pair has the relation {relations.max()}, and this Pretrainer knows the "
-                f"relations 0 to {self.sentence_relations - 1}. For batches of mode='relations' "
-                "build it with sentence_relations=3."
+                f"A pair has the relation {relations.max()}, and this Pretrainer has "
+                f"sentence_relations={self.sentence_relations}. For mode='relations' pass 3."
             )
         return super().preprocess_training(x, y, sample_weight)
 
@@ -363,9 +327,7 @@ class Pretrainer(IdleWeights, DerivedLabels, keras_hub.models.Task):
     def get_config(self) -> Config:
         return {
             **super().get_config(),
-            "next_sentence": self.next_sentence,
-            "sentence_relations": self.sentence_relations,
-            "span_boundary": self.span_boundary,
+            **{name: getattr(self, name) for name in _HEAD_ARGUMENTS},
         }
 
 

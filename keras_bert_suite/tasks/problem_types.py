@@ -82,17 +82,15 @@ class ProblemType(ABC):
         """Checks the argument `activation` of a classifier, and finds its name; None for logits."""
         if isinstance(activation, dict):
             activation = keras.activations.deserialize(activation)
-        names: dict[str | None, str | None] = {None: None, "linear": None}
-        names |= {name: name for name in self.activations}
-        name = activation if activation is None or isinstance(activation, str) else None
-        if callable(activation):
-            name = getattr(activation, "__name__", repr(activation))
-        if name not in names:
+        name = getattr(activation, "__name__", activation)
+        if name in (None, "linear"):
+            return None
+        if name not in self.activations:
             wanted = " or ".join(["None, for logits,", *map(repr, self.activations)])
             raise ValueError(
                 f"activation must be {wanted} with problem_type={self.name!r}, got {name!r}."
             )
-        return names[name]
+        return name
 
     def check_thresholds(
         self, thresholds: Sequence[float] | None, label_names: Sequence[str]
@@ -291,11 +289,7 @@ PROBLEM_TYPES: dict[str, ProblemType] = {
 
 
 def find_problem_type(name: str) -> ProblemType:
-    """The `ProblemType` of a name.
-
-    Raises:
-        ValueError: if no problem type has this name.
-    """
+    """The `ProblemType` of a name."""
     if name not in PROBLEM_TYPES:
         raise ValueError(f"problem_type must be one of {', '.join(PROBLEM_TYPES)}, got {name!r}.")
     return PROBLEM_TYPES[name]

@@ -1,6 +1,5 @@
 """Finds the answer to a question in a context."""
 
-import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import check_integer, is_auto
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.answer_spans import (
     check_token_spans,
     read_accepted_answers,
@@ -25,20 +24,16 @@ from keras_bert_suite.tasks.base.idle_weights import (
     IdleWeights,
     encode_tokens,
     find_idle,
-    list_missing_poolers,
     transform_tokens,
 )
 from keras_bert_suite.tasks.base.input_checks import (
     check_in_memory,
-    check_input_names,
     order_columns,
 )
 from keras_bert_suite.tasks.base.predicting import predict
 from keras_bert_suite.tasks.base.row_task import RowTask
 from keras_bert_suite.tasks.base.text_packing import check_can_pack
 from keras_bert_suite.tasks.question_windows import QuestionWindows, cut_question_windows
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
-from keras_bert_suite.training import AdamW, LinearWarmupDecay
 
 #: The score of padding. So no answer begins or ends there, and the loss is the same with any length
 #: of the padding.
@@ -99,6 +94,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     global_tokens = "first_text"  # The question.
+    default_rate = 3e-5
     # Contexts are cut into windows in Python.
     preprocesses_in_graphs = False
     needs_segment_packer = True
@@ -117,12 +113,6 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
     ) -> None:
         self.check_further_arguments(kwargs)
         check_integer("max_answer_length", max_answer_length, at_least=1)
-        input_names = check_input_names(input_names) or ("question", "context")
-        if len(input_names) != 2:
-            raise ValueError(
-                "input_names must name the questions and the contexts, such as ('question', "
-                f"'context'), got {input_names}."
-            )
 
         # === Layers ===
         self.backbone = backbone
@@ -142,7 +132,7 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         scores = ops.transpose(self.output_activation(self.span_labeler(encoded)), (0, 2, 1))
         is_token = ops.expand_dims(inputs["padding_mask"], axis=1) > 0
         outputs = ops.where(is_token, scores, _PADDING_SCORE)
-        self._idle_paths = find_idle(backbone, transformed=True)
+        self.idle_paths = find_idle(backbone, transformed=True)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
@@ -150,39 +140,15 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         self.query_length = query_length
         self.max_answer_length = max_answer_length
         self.no_answer_threshold = no_answer_threshold
-        self.input_names = input_names
+        self.input_names = tuple(input_names)
 
-    @classmethod
-    def arguments_of(
-        cls, checkpoint: Any, arguments: dict[str, Any]
-    ) -> tuple[dict[str, Any], list[str]]:
-        return arguments, list_missing_poolers(checkpoint)
+    def make_loss(self) -> keras.losses.Loss:
+        """Cross-entropy over the tokens of a row, the mean for the first and the last token."""
+        return keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
-    def compile(
-        self,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        loss: Any = "auto",
-        *,
-        metrics: Any = "auto",
-        **kwargs: Any,
-    ) -> None:
-        """Configures training, by default as BERT is fine-tuned.
-
-        Args:
-            optimizer: "auto" is `AdamW` at 3e-5 with linear warm-up over the first
-                tenth of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is sparse categorical cross-entropy over the tokens of a row, the mean of
-                the loss of the first token and the loss of the last token.
-            metrics: "auto" is the accuracy of first and last tokens.
-            **kwargs: see `keras.Model.compile`.
-        """
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(3e-5))
-        if is_auto(loss):
-            loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
-        if is_auto(metrics):
-            metrics = [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]
-        super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
+    def make_metrics(self) -> dict[str, Any]:
+        """The accuracy of first and last tokens."""
+        return {"metrics": [keras.metrics.SparseCategoricalAccuracy(name="accuracy")]}
 
     def predict(
         self,
@@ -311,12 +277,6 @@ class QuestionAnswerer(IdleWeights, RowTask, keras_hub.models.Task):
         return self._read_labels(rows, y)
 
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        tensors = [column for column in keras.tree.flatten(x) if is_tf_tensor(column)]
-        if tensors and not sys.modules["tensorflow"].executing_eagerly():
-            raise ValueError(
-                f"A {type(self).__name__} reads contexts outside of graphs of TensorFlow. Pass the "
-                "tf.data dataset itself to `fit`, without mapping `preprocess_samples` over it."
-            )
         rows = Rows.read_batch(x, None, sample_weight)
         inputs = leave_tensorflow(rows.inputs)
         return self._read_labels(Rows(inputs, None, rows.weights, rows.input_names), y)

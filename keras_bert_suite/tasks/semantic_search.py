@@ -1,7 +1,6 @@
 """Compares, searches and scores texts by their vectors."""
 
-import operator
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,10 @@ import numpy as np
 from keras_bert_suite.annotations import Inputs
 from keras_bert_suite.data.label_scores import correlate, rank
 from keras_bert_suite.data.retrieval_scores import score_rankings
-from keras_bert_suite.data.rows import as_array, holds_texts
 from keras_bert_suite.tasks.base.input_checks import check_in_memory
 from keras_bert_suite.tasks.vector_search import (
     SearchHit,
     check_vectors,
-    check_widths,
     search_vectors,
     to_unit_length,
 )
@@ -39,7 +36,6 @@ class SemanticSearch:
             float32 (N, M), cosine similarities.
         """
         a, b = self._read_vectors(a, batch_size), self._read_vectors(b, batch_size)
-        check_widths(a, b)
         return to_unit_length(a) @ to_unit_length(b).T
 
     def similarity_pairwise(
@@ -53,17 +49,8 @@ class SemanticSearch:
 
         Returns:
             float32 (N,), cosine similarities.
-
-        Raises:
-            ValueError: if `a` and `b` have different numbers of texts.
         """
         a, b = self._read_vectors(a, batch_size), self._read_vectors(b, batch_size)
-        check_widths(a, b)
-        if len(a) != len(b):
-            raise ValueError(
-                f"Pairs need as many first texts as second texts, got {len(a)} and {len(b)}. To "
-                "compare each text with each other, call `similarity`."
-            )
         return (to_unit_length(a) * to_unit_length(b)).sum(axis=-1)
 
     def search(
@@ -76,7 +63,7 @@ class SemanticSearch:
 
         Args:
             queries: texts or vectors.
-            corpus: texts or vectors. A generator of texts is read into a list.
+            corpus: texts or vectors.
             top_k: int, how many texts are found for each query. If the corpus has fewer texts, all
                 are found.
             batch_size: int, as for `predict`.
@@ -88,11 +75,6 @@ class SemanticSearch:
         Raises:
             ValueError: if the corpus is empty, `top_k` is less than 1, or a vector is not finite.
         """
-        corpus = _read_generator(corpus)
-        # An empty corpus is an error before the queries are encoded. Not every dataset knows its
-        # length.
-        if not operator.length_hint(corpus, 1):
-            return search_vectors(np.zeros((0, 1)), np.zeros((0, 1)), top_k)
         queries = self._read_vectors(queries, batch_size)
         return search_vectors(queries, self._read_vectors(corpus, batch_size), top_k)
 
@@ -111,20 +93,15 @@ class SemanticSearch:
             the scores.
 
         Raises:
-            ValueError: if there are less than two pairs, or the scores are not one finite number
-                for each pair.
+            ValueError: if there is not one finite score for each pair.
         """
         a, b = self._read_pairs(pairs)
-        wanted = _read_scores(scores)
+        wanted = np.asarray(scores, "float64").reshape(-1)
         cosines = self.similarity_pairwise(a, b, batch_size).astype("float64")
-        if wanted.shape != cosines.shape:
+        if wanted.shape != cosines.shape or not np.isfinite(wanted).all():
             raise ValueError(
-                f"Wanted a score for each of {len(cosines)} pairs, got an array of shape "
-                f"{wanted.shape}."
-            )
-        if len(wanted) < 2:
-            raise ValueError(
-                f"A correlation needs at least two pairs of texts, got {len(wanted)}. Add pairs."
+                f"Wanted a finite score for each of {len(cosines)} pairs, got an array of shape "
+                f"{wanted.shape}. Correct a score that is NaN, or leave its pair out."
             )
         return {
             "spearman": correlate(rank(cosines), rank(wanted)),
@@ -160,10 +137,6 @@ class SemanticSearch:
         relevant = {query: relevant[query] for query in queries if relevant.get(query)}
         ids = list(corpus)
         for query, documents in relevant.items():
-            if isinstance(documents, dict) and max(documents.values()) <= 0:
-                raise ValueError(
-                    f"Query {query!r} has no document with a relevance above 0. Leave it out."
-                )
             for document in documents:
                 if document not in corpus:
                     raise ValueError(
@@ -190,34 +163,11 @@ class SemanticSearch:
 
     def _read_vectors(self, x, batch_size):
         """float32 (N, H), of texts or of vectors."""
-        if hasattr(x, "__array__") and hasattr(x, "dtype") and not holds_texts(x):
-            x = as_array(x)  # Such as a tensor.
         if isinstance(x, np.ndarray) and x.dtype.kind == "f":
             if x.ndim != 2:
                 raise ValueError(f"Vectors must be an array (N, H), got the shape {x.shape}.")
             check_vectors(x)
             return x
-        vectors = self.predict(_read_generator(x), batch_size, verbose=0)
+        vectors = self.predict(x, batch_size, verbose=0)
         check_vectors(vectors)
         return vectors
-
-
-def _read_generator(x):
-    """Reads a generator of texts into a list. Other values, and generators of batches, stay."""
-    if not isinstance(x, Iterator):
-        return x
-    texts = list(x)
-    is_texts = all(isinstance(text, (str, bytes)) for text in texts)
-    return texts if is_texts else iter(texts)
-
-
-def _read_scores(scores):
-    """float64 scores. Checks that they are finite numbers."""
-    array = np.asarray(scores, "float64")
-    wrong = np.flatnonzero(~np.isfinite(array))
-    if len(wrong):
-        raise ValueError(
-            f"Scores must be finite numbers, got {array.flat[wrong[0]]} at row {wrong[0]}. Correct "
-            "the score, or leave its pair out."
-        )
-    return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array

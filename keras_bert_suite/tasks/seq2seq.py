@@ -10,7 +10,7 @@ import numpy as np
 from keras import ops
 
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import check_integer, is_auto
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.input_dataset import is_dataset
 from keras_bert_suite.data.passes import read_batches
 from keras_bert_suite.data.rows import Rows, leave_tensorflow, read_texts
@@ -26,7 +26,6 @@ from keras_bert_suite.tasks.base.idle_weights import (
     IdleWeights,
     encode_tokens,
     find_idle,
-    list_missing_poolers,
 )
 from keras_bert_suite.tasks.base.preset_task import holds_task
 from keras_bert_suite.tasks.base.row_task import RowTask
@@ -44,7 +43,7 @@ from keras_bert_suite.tasks.target_decoding import (
     make_cache,
 )
 from keras_bert_suite.tokenizers.text_inputs import canonicalize_texts
-from keras_bert_suite.training import AdamW, LinearWarmupDecay, MaskedLMAccuracy, MaskedLMLoss
+from keras_bert_suite.training import MaskedLMAccuracy, MaskedLMLoss
 
 #: Tasks whose presets hold the head for masked tokens, with which a `Seq2Seq` begins.
 _LANGUAGE_MODELS = (Pretrainer, MaskedLM)
@@ -95,6 +94,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
     backbone_arguments = {"attention_pattern": "seq2seq"}
+    default_rate = 2e-5
     # Targets are packed in Python.
     preprocesses_in_graphs = False
     needs_segment_packer = True
@@ -123,7 +123,7 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
 
         # === Functional Model ===
         mask_positions = keras.Input(shape=(None,), dtype="int32", name="mask_positions")
-        self._idle_paths = find_idle(backbone)
+        self.idle_paths = find_idle(backbone)
         super().__init__(
             inputs={**backbone.input, "mask_positions": mask_positions},
             outputs=self.masked_lm(encode_tokens(backbone), mask_positions),
@@ -136,18 +136,6 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         if preprocessor is not None:
             check_can_pack(self)
             self._count_room(preprocessor, max_target_length)
-
-    @property
-    def preprocessor(self) -> Any:
-        """The `SegmentPacker`, or None. It is checked when it is set, with `max_target_length`."""
-        return super().preprocessor
-
-    @preprocessor.setter
-    def preprocessor(self, value: keras.layers.Layer | None) -> None:
-        # Within the constructor the length is not set yet.
-        if isinstance(value, SegmentPacker) and hasattr(self, "max_target_length"):
-            self._count_room(value, self.max_target_length)
-        RowTask.preprocessor.fset(self, value)  # type: ignore[attr-defined]
 
     def _count_room(self, packer, max_target_length):
         """int, the maximum number of tokens of a source, so that a target has room after it.
@@ -169,13 +157,12 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
     def arguments_of(
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
-        kind = checkpoint.model_type
-        if kind.backbone != BertBackbone.__name__:
+        if checkpoint.model_type.backbone != BertBackbone.__name__:
             raise ValueError(
-                f"{checkpoint.path} holds weights of {kind.title}, and a Seq2Seq writes with the "
-                "layers of a BERT. Load a checkpoint of a BERT."
+                f"{checkpoint.path} holds weights of {checkpoint.model_type.title}, and a Seq2Seq "
+                "writes with the layers of a BERT. Load a checkpoint of a BERT."
             )
-        return arguments, list_missing_poolers(checkpoint)
+        return super().arguments_of(checkpoint, arguments)
 
     @classmethod
     def load_checkpoint(cls, checkpoint: Any, load_weights: bool, **arguments: Any) -> Self:
@@ -212,37 +199,25 @@ class Seq2Seq(IdleWeights, RowTask, keras_hub.models.CausalLM):
         optimizer: str | keras.optimizers.Optimizer = "auto",
         loss: Any = "auto",
         *,
-        weighted_metrics: Any = "auto",
         sampler: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Configures training, and how `predict` chooses tokens.
+        """Configures training, and how `predict` chooses tokens; see `RowTask.compile`.
 
         Args:
-            optimizer: "auto" is `AdamW` at 2e-5 with linear warm-up over the first tenth of the
-                steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is `MaskedLMLoss`, the mean over the tokens of the targets.
-            weighted_metrics: "auto" is the accuracy over these tokens. The exponential of the
-                loss, `perplexity`, is always logged.
+            optimizer, loss, **kwargs: as for `RowTask.compile`.
             sampler: as for the constructor. None keeps the sampler that the task has.
-            **kwargs: see `keras.Model.compile`.
-
-        Raises:
-            ValueError: if there is no such sampler, or the sampler needs hidden states.
         """
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(2e-5))
-        if is_auto(loss):
-            loss = MaskedLMLoss()
-        if is_auto(weighted_metrics):
-            weighted_metrics = [MaskedLMAccuracy(name="accuracy")]
-        super().compile(
-            optimizer=optimizer,
-            loss=loss,
-            weighted_metrics=weighted_metrics,
-            sampler=self.sampler if sampler is None else get_sampler(sampler),
-            **kwargs,
-        )
+        sampler = self.sampler if sampler is None else get_sampler(sampler)
+        super().compile(optimizer, loss, sampler=sampler, **kwargs)
+
+    def make_loss(self) -> keras.losses.Loss:
+        """The mean over the tokens of the targets."""
+        return MaskedLMLoss()
+
+    def make_metrics(self) -> dict[str, Any]:
+        """The accuracy over the tokens of the targets. `perplexity` is always logged."""
+        return {"weighted_metrics": [MaskedLMAccuracy(name="accuracy")]}
 
     def quantize(self, mode: str | None = None, config: Any = None) -> None:
         """Converts the matrices of the encoder to 8-bit integers; see `SavedTask.quantize`."""

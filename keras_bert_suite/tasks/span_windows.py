@@ -63,13 +63,9 @@ def pad_spans(columns):
 
 
 def find_spans(scores):
-    """The spans with a score above 0.
+    """The spans with a score above 0, of scores (C, L, L).
 
-    Args:
-        scores: float array (C, L, L).
-
-    Returns:
-        float64 (M, 4): the positions of the two tokens, the label id and the score.
+    It returns float64 (M, 4): the positions of the two tokens, the label id and the score.
     """
     kind, first, last = np.nonzero(scores > 0)
     return np.stack([first, last, kind, scores[kind, first, last]], axis=-1).astype("float64")

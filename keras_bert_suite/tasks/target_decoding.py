@@ -11,16 +11,9 @@ from keras_bert_suite.layers import SelfAttention, TransformerBlock
 from keras_bert_suite.layers.attention.cached_attention import Source, attend_to_source_and_targets
 from keras_bert_suite.models import BertBackbone
 
-#: Samplers that need more than the scores of the next token.
-_UNFIT_SAMPLERS = (keras_hub.samplers.ContrastiveSampler, keras_hub.samplers.SpeculativeSampler)
-
 
 def check_can_decode(backbone: keras_hub.models.Backbone) -> None:
-    """Checks that a backbone has the layers which this module calls one by one.
-
-    Raises:
-        ValueError: if the backbone has other layers or another attention pattern.
-    """
+    """Checks that a backbone has the layers which this module calls one by one."""
     blocks = getattr(backbone, "transformer_layers", [])
     is_plain = (
         type(backbone) is BertBackbone
@@ -37,37 +30,21 @@ def check_can_decode(backbone: keras_hub.models.Backbone) -> None:
 
 
 def get_sampler(sampler: Any) -> keras_hub.samplers.Sampler:
-    """The sampler of a name, a configuration or a sampler.
-
-    Raises:
-        ValueError: if there is no such sampler, or the sampler compares hidden states.
-    """
+    """The sampler of a name, a configuration or a sampler."""
     found = keras_hub.samplers.get(sampler)
     if not isinstance(found, keras_hub.samplers.Sampler):
         raise ValueError(
             f"sampler must be 'greedy', 'beam', 'top_k', 'top_p', 'random' or a sampler of "
             f"KerasHub, got {sampler!r}."
         )
-    if isinstance(found, _UNFIT_SAMPLERS):
-        raise ValueError(
-            f"A Seq2Seq has no {type(found).__name__}, which needs hidden states or a second "
-            "model. Use 'greedy', 'beam', 'top_k', 'top_p' or 'random'."
-        )
     return found
 
 
 def encode_sources(backbone: BertBackbone, packed: dict[str, Tensor]) -> list[Source]:
-    """Computes the keys and values of a batch of sources, for each layer.
+    """Computes the keys and values of a batch of sources, a `Source` for each layer.
 
-    The last token of a source, [SEP], is left out. It is the first token that the decoder reads.
-
-    Args:
-        backbone: `BertBackbone`.
-        packed: dict of int32 (B, L), `token_ids`, `segment_ids`, all 0, and `padding_mask`, which
-            is 1 on the first tokens.
-
-    Returns:
-        list of `Source`, one for each layer.
+    `packed` are int32 (B, L). The last token of a source, [SEP], is left out: it is the first token
+    that the decoder reads.
     """
     padding_mask = packed["padding_mask"]
     hidden = backbone.embed(packed)
@@ -142,15 +119,9 @@ def decode_token(
 
 
 def force_padding(logits: Tensor, has_ended: Tensor, pad_token_id: int) -> Tensor:
-    """Lets a target that has ended continue with padding alone, at no cost to a beam.
+    """float32 (B, V), logits by which a target that has ended continues with padding alone.
 
-    Args:
-        logits: float (B, V).
-        has_ended: bool (B,).
-        pad_token_id: int.
-
-    Returns:
-        float32 (B, V).
+    A beam pays nothing for it.
     """
     is_padding = ops.arange(logits.shape[-1]) == pad_token_id
     forced = ops.where(is_padding, 0.0, -1e9)

@@ -8,7 +8,6 @@ import keras_hub
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Activation, Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.label_encoding import order_label_columns
 from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.layers.poolings.pooling import FirstTokenPooling, get_pooling
@@ -21,7 +20,6 @@ from keras_bert_suite.tasks.base.input_checks import (
     check_first_token,
     check_in_memory,
     check_input_names,
-    check_pairs,
 )
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask, make_head, resolve_label_names
 from keras_bert_suite.tasks.base.predicting import predict
@@ -31,7 +29,7 @@ from keras_bert_suite.tasks.hidden_states import (
     pool_hidden_states,
 )
 from keras_bert_suite.tasks.problem_types import MultiLabel, SingleLabel, find_problem_type
-from keras_bert_suite.training import AdamW, LinearWarmupDecay, read_loss
+from keras_bert_suite.training import read_loss
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
@@ -166,16 +164,12 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         Args:
             inputs: dict of symbolic tensors, from `make_inputs`.
         """
-        if self._pools_first_token:
+        if self.pooling is None or isinstance(self.pooling, FirstTokenPooling):
             check_first_token(self.backbone)
         if self.pooling is None:
             return pool_first_token(self.backbone(inputs))
-        pooled, self._idle_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
+        pooled, self.idle_paths = pool_hidden_states(self.backbone, self.pooling, inputs)
         return pooled
-
-    @property
-    def _pools_first_token(self) -> bool:
-        return self.pooling is None or isinstance(self.pooling, FirstTokenPooling)
 
     @property
     def pooling_layers(self) -> tuple[keras.layers.Layer, ...]:
@@ -227,99 +221,22 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
         _check_new_head(arguments, cls.has_new_head(arguments))
         return super().load_keras_preset(loader, load_weights, **arguments)
 
-    def compile(
-        self,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        loss: Any = "auto",
-        *,
-        metrics: Any = "auto",
-        **kwargs: Any,
-    ) -> None:
-        """Configures training, by default as BERT is fine-tuned.
+    def make_loss(self) -> keras.losses.Loss:
+        """Cross-entropy for classes, binary for sets of labels; the squared error for numbers.
 
-        Args:
-            optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first
-                tenth of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is cross-entropy for classes, binary cross-entropy for sets of labels, and
-                the mean squared error for numbers. For classes, the categorical and sparse
-                categorical cross-entropies of Keras take the same labels, also soft labels. A loss
-                of Keras that is given by its name takes the outputs as they are, logits or
-                probabilities.
-            metrics: "auto" is accuracy for classes, micro and macro F1 at a threshold of 0.5 for
-                sets of labels, and the mean absolute error for numbers. None is no metric.
-            **kwargs: see `keras.Model.compile`.
-
-        Raises:
-            ValueError: if the loss takes logits and the outputs are probabilities, or the reverse.
+        For classes, the categorical and sparse categorical cross-entropies of Keras take the same
+        labels, also soft labels.
         """
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(5e-5))
-        if is_auto(loss):
-            loss = self.problem.make_loss(self.returns_logits)
-        if is_auto(metrics):
-            metrics = self.problem.make_metrics(self.returns_logits)
-        super().compile(optimizer=optimizer, loss=loss, metrics=metrics, **kwargs)
+        return self.problem.make_loss(self.returns_logits)
+
+    def make_metrics(self) -> dict[str, Any]:
+        """Accuracy; micro and macro F1 at a threshold of 0.5; or the mean absolute error."""
+        return {"metrics": self.problem.make_metrics(self.returns_logits)}
 
     def read_loss(self, loss: Any) -> Any:
         return self.problem.wrap_loss(read_loss(loss, self.returns_logits))
 
-    def fit_on_features(
-        self,
-        x: Inputs,
-        y: Labels,
-        batch_size: int = 32,
-        epochs: int = 10,
-        *,
-        sample_weight: Labels = None,
-        class_weight: Mapping[Any, float] | None = None,
-        validation_data: Any = None,
-        validation_split: float | None = None,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        **kwargs: Any,
-    ) -> keras.callbacks.History:
-        """Trains the classification layer, and a pooling with weights, on features computed once.
-
-        The encoder is not trained. Its outputs are computed once, without dropout, and kept in
-        memory. So the results differ from a `fit` with a frozen encoder, whose dropout gives a text
-        another vector in each epoch. The dropout before the classification layer is active.
-        `compile` sets the loss and the metrics.
-
-        Without a pooling that has weights, the features are vectors, float32 (N, P). Otherwise
-        they are the hidden states that the pooling takes, float32 (B, L, H) for each batch of rows
-        of similar length. These rows stay together in all epochs. 10,000 rows of 64 tokens with
-        H = 768 take 2 GB; `ScalarMix` and `LastLayers` on twelve layers take 13 times as much.
-        A `DocumentClassifier` with a learned `window_pooling` keeps the vectors of its windows.
-
-        Args:
-            x, y: as for `fit`, in memory.
-            batch_size: int.
-            epochs: int.
-            sample_weight, class_weight, validation_split: as for `fit`.
-            validation_data: `(x, y)` or `(x, y, sample_weight)` in memory, or None.
-            optimizer: "auto" is Adam at 1e-3. It is used for this training only. A later `fit` uses
-                the optimizer of `compile`.
-            **kwargs: as in `keras.Model.fit`, such as `callbacks` and `verbose`.
-
-        Returns:
-            `keras.callbacks.History`.
-
-        Raises:
-            ValueError: as `fit`; or if `x` is a dataset; or if the `pooling` of a
-                `DocumentClassifier` has weights to train.
-        """
-        return fit_on_features(
-            self,
-            x,
-            y,
-            batch_size,
-            epochs,
-            sample_weight=sample_weight,
-            class_weight=class_weight,
-            validation_data=validation_data,
-            validation_split=validation_split,
-            optimizer=optimizer,
-            **kwargs,
-        )
+    fit_on_features = fit_on_features
 
     def read_rows(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         y = order_label_columns(y, self.label_names)
@@ -328,13 +245,6 @@ class TextClassifier(IdleWeights, LabelledTask, keras_hub.models.TextClassifier)
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
         y = order_label_columns(y, self.label_names)
         return super().read_batch(x, self.problem.read_batch(y), sample_weight)
-
-    def arrange_columns(
-        self, inputs: tuple[Any, ...], names: tuple[str, ...] | None, labelled: bool
-    ) -> tuple[Any, ...]:
-        if len(inputs) > 1 and self._pools_first_token:
-            check_pairs(self.backbone)
-        return super().arrange_columns(inputs, names, labelled)
 
     def encode_labels(self, labels: Labels) -> Labels:
         """Turns labels, as users write them, into class ids, a 0/1 matrix, or floats (N, C)."""

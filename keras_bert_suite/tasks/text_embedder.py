@@ -10,7 +10,7 @@ from keras import ops
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Config, Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import check_integer, is_auto
+from keras_bert_suite.argument_checks import check_integer
 from keras_bert_suite.data.targets import encode_targets
 from keras_bert_suite.layers.poolings.pooling import get_pooling, name_pooling
 from keras_bert_suite.models import BertBackbone
@@ -21,7 +21,7 @@ from keras_bert_suite.preprocessing.text_rows import (
     number_texts,
     split_packed,
 )
-from keras_bert_suite.tasks.base.idle_weights import IdleWeights, list_missing_poolers
+from keras_bert_suite.tasks.base.idle_weights import IdleWeights
 from keras_bert_suite.tasks.base.input_checks import (
     check_input_names,
     default_names,
@@ -32,10 +32,8 @@ from keras_bert_suite.tasks.hidden_states import open_new_pooling, pool_hidden_s
 from keras_bert_suite.tasks.semantic_search import SemanticSearch
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 from keras_bert_suite.training import (
-    AdamW,
     EmbeddingLoss,
     InBatchNegatives,
-    LinearWarmupDecay,
     encode_in_parts,
     is_loss_of_keras,
 )
@@ -88,6 +86,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
 
     backbone_cls = BertBackbone
     preprocessor_cls = SegmentPacker
+    default_rate = 2e-5
     global_tokens = "none"  # As sentence-transformers calls a Longformer.
 
     #: int or None, see `compile`.
@@ -119,7 +118,7 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
 
         # === Functional Model ===
         inputs = backbone.input
-        pooled, self._idle_paths = pool_hidden_states(backbone, self.pooling)
+        pooled, self.idle_paths = pool_hidden_states(backbone, self.pooling)
         outputs = self.vectors(pooled)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
@@ -133,8 +132,8 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         cls, checkpoint: Any, arguments: dict[str, Any]
     ) -> tuple[dict[str, Any], list[str]]:
         arguments = {**checkpoints.embedder_arguments(checkpoint), **arguments}
-        new_parts = [*list_missing_poolers(checkpoint), *open_new_pooling(arguments, "pooling")]
-        return arguments, new_parts
+        arguments, new_parts = super().arguments_of(checkpoint, arguments)
+        return arguments, [*new_parts, *open_new_pooling(arguments, "pooling")]
 
     def compile(
         self,
@@ -144,31 +143,26 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
         cache_batch_size: int | None = None,
         **kwargs: Any,
     ) -> None:
-        """Configures training.
+        """Configures training; see `RowTask.compile`.
 
         Args:
-            optimizer: "auto" is `AdamW` at 2e-5 with linear warm-up over the first tenth of the
-                steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is `InBatchNegatives`.
+            optimizer, loss, **kwargs: as for `RowTask.compile`.
             cache_batch_size: int, how many texts go through the encoder at once in training. The
                 encoder then takes only the memory of these texts, for any `batch_size`, and a step
                 takes about a third more time. None encodes all texts of a batch at once.
-            **kwargs: see `keras.Model.compile`.
         """
         if cache_batch_size is not None:
             check_integer("cache_batch_size", cache_batch_size, at_least=1)
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(2e-5))
-        if is_auto(loss):
-            loss = InBatchNegatives()
         self.cache_batch_size = cache_batch_size
-        super().compile(optimizer=optimizer, loss=loss, **kwargs)
+        super().compile(optimizer, loss, **kwargs)
+
+    def make_loss(self) -> keras.losses.Loss:
+        return InBatchNegatives()
 
     def read_loss(self, loss: Any) -> Any:
         if is_loss_of_keras(loss):
             raise ValueError(
-                f"The loss {loss!r} of Keras compares outputs with labels of the same shape, but "
-                "the outputs of a TextEmbedder are vectors, and its labels are scores. For scores, "
+                f"The loss {loss!r} of Keras does not compare vectors with scores. For scores, "
                 "compile with CosineRegression() or CoSENT(); without scores, with "
                 "InBatchNegatives() or Triplet()."
             )
@@ -244,9 +238,8 @@ class TextEmbedder(SemanticSearch, IdleWeights, RowTask, keras_hub.models.Task):
             scores = scores[:, 0]
         if scores.ndim != 1 or not np.isfinite(scores).all():
             raise ValueError(
-                f"The scores of a TextEmbedder must be one finite number for each row, got an "
-                f"array of shape {scores.shape}"
-                + ("." if scores.ndim != 1 else " with NaN or infinite numbers.")
+                "The scores of a TextEmbedder must be one finite number for each row, no NaN, got "
+                f"an array of shape {scores.shape}."
             )
         if isinstance(self.loss, EmbeddingLoss):
             self.loss.check_scores(scores)
@@ -315,9 +308,8 @@ def _holds_numbers(tensor):
 
 def _refuse(labels):
     raise ValueError(
-        "The labels of a TextEmbedder are scores, numbers, got labels of type "
+        "The labels of a TextEmbedder are scores, got labels of type "
         f"{getattr(labels, 'dtype', type(labels).__name__)}. If they are texts: a tuple of two is "
-        "read as (x, y). Pass columns of texts as x=(first_texts, second_texts); in datasets make "
-        "a batch a dict of columns, or ((first_texts, second_texts),); and `validation_data` "
-        "((first_texts, second_texts), None)."
+        "read as (x, y). Pass columns of texts as x=(first_texts, second_texts), in datasets as a "
+        "dict, and in `validation_data` as ((first_texts, second_texts), None)."
     )

@@ -9,7 +9,6 @@ import numpy as np
 
 from keras_bert_suite import checkpoints
 from keras_bert_suite.annotations import Inputs, Labels, Tensor
-from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.data.class_weights import read_class_weights
 from keras_bert_suite.data.entity_scores import score_entities
 from keras_bert_suite.data.label_encoding import check_token_labels, encode_tags, weigh_token_labels
@@ -29,7 +28,7 @@ from keras_bert_suite.tasks.base.predicting import predict, softmax
 from keras_bert_suite.tasks.base.word_task import WordTask
 from keras_bert_suite.tasks.entities import read_entities
 from keras_bert_suite.tasks.word_windows import WordWindows, cut_tag_windows, join_windows
-from keras_bert_suite.training import AdamW, LinearWarmupDecay, TokenAccuracy
+from keras_bert_suite.training import TokenAccuracy
 
 #: For a word without a token, the logit of every label except "O".
 MISSING = -1e4
@@ -104,7 +103,7 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
         encoded = transform_tokens(backbone, encode_tokens(backbone))
         logits = self.token_classifier(self.classifier_dropout(encoded))
         outputs = self.make_outputs(logits, label_names)
-        self._idle_paths = find_idle(backbone, transformed=True)
+        self.idle_paths = find_idle(backbone, transformed=True)
         super().__init__(inputs=inputs, outputs=outputs, **kwargs)
 
         # === Config ===
@@ -126,32 +125,15 @@ class TokenClassifier(WordTask, keras_hub.models.Task):
     def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
         return checkpoints.token_classifier_arguments(checkpoint)
 
-    def compile(
-        self,
-        optimizer: str | keras.optimizers.Optimizer = "auto",
-        loss: Any = "auto",
-        *,
-        weighted_metrics: Any = "auto",
-        **kwargs: Any,
-    ) -> None:
-        """Configures training, by default as BERT is fine-tuned.
+    def make_loss(self) -> keras.losses.Loss:
+        """Sparse categorical cross-entropy, the mean over the labelled tokens."""
+        return keras.losses.SparseCategoricalCrossentropy(
+            from_logits=True, reduction="mean_with_sample_weight"
+        )
 
-        Args:
-            optimizer: "auto" is `AdamW` at 5e-5 with linear warm-up over the first
-                tenth of the steps that `fit` takes, and linear decay over the rest.
-            loss: "auto" is sparse categorical cross-entropy, the mean over the labelled tokens.
-            weighted_metrics: "auto" is the accuracy over the labelled tokens.
-            **kwargs: see `keras.Model.compile`.
-        """
-        if is_auto(optimizer):
-            optimizer = AdamW(LinearWarmupDecay(5e-5))
-        if is_auto(loss):
-            loss = keras.losses.SparseCategoricalCrossentropy(
-                from_logits=True, reduction="mean_with_sample_weight"
-            )
-        if is_auto(weighted_metrics):
-            weighted_metrics = [TokenAccuracy()]
-        super().compile(optimizer=optimizer, loss=loss, weighted_metrics=weighted_metrics, **kwargs)
+    def make_metrics(self) -> dict[str, Any]:
+        """The accuracy over the labelled tokens."""
+        return {"weighted_metrics": [TokenAccuracy()]}
 
     def predict_tags(
         self, x: Inputs, batch_size: int | None = None, steps: int | None = None, **kwargs: Any

@@ -25,23 +25,13 @@ class SearchHit(NamedTuple):
 def search_vectors(queries, corpus, top_k):
     """Finds the vectors of a corpus with the highest cosine similarity, by comparing all.
 
-    Args:
-        queries: float (N, H).
-        corpus: float (M, H).
-        top_k: int, how many vectors are found for each query, but at most M.
-
-    Returns:
-        list with a list of `SearchHit` for each query, the best first. Hits with equal scores are
-        in the order of the corpus.
-
-    Raises:
-        ValueError: if the corpus is empty, `top_k` is less than 1, or the widths differ.
+    Of queries (N, H) and a corpus (M, H) it makes a list of at most `top_k` `SearchHit` for each
+    query, the best first. Hits with equal scores are in the order of the corpus.
     """
     if top_k < 1:
         raise ValueError(f"top_k must be at least 1, got {top_k}.")
     if not len(corpus):
         raise ValueError("The corpus is empty, so nothing can be found. Pass at least one text.")
-    check_widths(queries, corpus)
     queries = to_unit_length(queries)
     found = []
     for first in range(0, len(queries), _QUERY_BLOCK):
@@ -78,33 +68,13 @@ def to_unit_length(vectors):
     return vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
 
 
-def check_widths(a, b):
-    """Checks that the vectors of two arrays have the same width.
-
-    Raises:
-        ValueError: if they differ.
-    """
-    if len(a) and len(b) and a.shape[-1] != b.shape[-1]:
-        raise ValueError(
-            f"Vectors of {a.shape[-1]} numbers cannot be compared with vectors of {b.shape[-1]}. "
-            "Make both with the same embedder."
-        )
-
-
 def check_vectors(vectors):
-    """Checks that vectors (N, H) have no NaN and no infinite number.
-
-    A similarity with such a vector is NaN, so a search would find nothing.
-
-    Raises:
-        ValueError: if there is such a vector, naming its row.
-    """
+    """Raises a ValueError if a vector (N, H) has NaN, with which a search would find nothing."""
     # The sum of a row is not finite if one of its numbers is not. A sum takes less memory than a
     # comparison of each number.
     wrong = np.flatnonzero(~np.isfinite(np.sum(vectors, axis=-1, dtype="float64")))
     if len(wrong):
         raise ValueError(
-            f"The vector at row {wrong[0]} has NaN or infinite numbers, and so have "
-            f"{len(wrong) - 1} other vectors. Correct the vectors, or leave them out. If an "
-            "embedder has made them, look for NaN in its weights."
+            f"The vector at row {wrong[0]} has NaN or infinite numbers. Leave it out, or look for "
+            "NaN in the weights of the embedder."
         )

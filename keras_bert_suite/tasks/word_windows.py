@@ -96,14 +96,9 @@ def tokenize_rows(tokenizer, rows):
 
 
 def cut_windows(packer, rows):
-    """Cuts rows of words or texts into windows that the packer has room for.
+    """Cuts `Rows` from `read_word_rows` into `WordWindows` that the packer has room for.
 
-    Args:
-        packer: `SegmentPacker`.
-        rows: `Rows` from `read_word_rows`.
-
-    Returns:
-        `WordWindows` without labels. The weight of a window is the weight of its row.
+    The windows have no labels. The weight of a window is the weight of its row.
     """
     (column,) = rows.inputs
     tokenized = tokenize_rows(packer.tokenizer, column)

@@ -18,6 +18,7 @@ from keras_bert_suite.training.losses import (
     MaskedLMLoss,
     OneHotLoss,
     ReplacedTokenLoss,
+    SpanLoss,
 )
 from keras_bert_suite.training.metrics import (
     ClassAccuracy,
@@ -33,13 +34,11 @@ from keras_bert_suite.training.metrics import (
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.schedule_lengths import lay_schedule, lay_schedule_without_end
 from keras_bert_suite.training.schedules import LinearWarmupDecay
-from keras_bert_suite.training.span_loss import SpanLoss
 from keras_bert_suite.training.torch_generators import separate_generators
 from keras_bert_suite.training.training_checkpoint import (
     TrainingCheckpoint,
     find_training_checkpoint,
 )
-from keras_bert_suite.training.whole_epochs import WholeEpochs
 
 __all__ = [
     "AdamW",
@@ -65,7 +64,6 @@ __all__ = [
     "TokenAccuracy",
     "TrainingCheckpoint",
     "Triplet",
-    "WholeEpochs",
     "encode_in_parts",
     "find_training_checkpoint",
     "forget_metrics",

@@ -65,13 +65,12 @@ class BertOptimizer(keras.optimizers.Optimizer):
             gradient_accumulation_steps=gradient_accumulation_steps,
             **kwargs,
         )
-        # Both are variables, so that a compiled step reads their values. JAX may keep a step after
-        # Keras has dropped it. A held rate below 0 means that the schedule sets the rate.
-        self._held_rate: Any = None
+        # A variable, so that a compiled step reads its values. JAX may keep a step after Keras has
+        # dropped it.
         self._schedule_numbers: Any = None
-        self._held_by_callbacks = False
         if isinstance(learning_rate, LinearWarmupDecay) and learning_rate.total_steps is None:
-            self._held_rate = self.add_variable((), Constant(-1.0), name="held_rate")
+            # Nothing reads it. Files of trained tasks have it.
+            self.add_variable((), Constant(-1.0), name="held_rate")
             self._schedule_numbers = self.add_variable(
                 (4,), "ones", dtype="float32", name="schedule_numbers"
             )
@@ -83,7 +82,8 @@ class BertOptimizer(keras.optimizers.Optimizer):
         self.momentum_dtype = momentum_dtype
         self.no_decay = tuple(no_decay)
         self.no_decay_names = tuple(no_decay_names)
-        self.rate_multipliers = tuple(_read_multipliers(rate_multipliers))
+        # A configuration holds lists.
+        self.rate_multipliers = tuple((text, float(factor)) for text, factor in rate_multipliers)
 
     def build(self, variables: Sequence[keras.Variable]) -> None:
         if self.built:
@@ -200,13 +200,7 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def learning_rate(self) -> Tensor:
         """float scalar, the learning rate of the coming update.
 
-        A number cannot be assigned if a schedule of a given length sets the rate. If a
-        `LinearWarmupDecay` of open length sets the rate, a number can be assigned. The number holds
-        for this `fit` and for all later ones, until a schedule is assigned or the model is compiled
-        anew. A callback that assigns the rate has the same effect.
-
-        `LearningRateScheduler` and `ReduceLROnPlateau` are the exception: the first `fit` without
-        these callbacks returns to the schedule, also if a number was assigned since the last `fit`.
+        A number cannot be assigned if a schedule sets the rate. Another schedule can.
         """
         schedule = self._learning_rate
         if not isinstance(schedule, keras.optimizers.schedules.LearningRateSchedule):
@@ -216,19 +210,13 @@ class BertOptimizer(keras.optimizers.Optimizer):
             return schedule(self.iterations)
         schedule.check_length()
         numbers = ops.unstack(ops.convert_to_tensor(self._schedule_numbers), 4)
-        rate = schedule.rate_at(self.iterations, *numbers)
-        held = ops.convert_to_tensor(self._held_rate)
-        return ops.where(held < 0, rate, held)
+        return schedule.rate_at(self.iterations, *numbers)
 
     @learning_rate.setter
     def learning_rate(self, value: LearningRate) -> Tensor:
-        if self._held_rate is None or callable(value):
-            keras.optimizers.Optimizer.learning_rate.fset(self, value)
-            if self.reads_schedule and self._learning_rate.has_length:
-                self.read_schedule()
-            value, self._held_by_callbacks = -1.0, False
-        if self._held_rate is not None:
-            self._held_rate.assign(value)
+        keras.optimizers.Optimizer.learning_rate.fset(self, value)
+        if self.reads_schedule and self._learning_rate.has_length:
+            self.read_schedule()
 
     @property
     def reads_schedule(self) -> bool:
@@ -240,29 +228,6 @@ class BertOptimizer(keras.optimizers.Optimizer):
     def read_schedule(self) -> None:
         """Hands the numbers of the schedule, which may have changed, to compiled steps."""
         self._schedule_numbers.assign(self._learning_rate.numbers)
-
-    def lay_schedule(self, by_callbacks: bool) -> None:
-        """Chooses who sets the rate: the schedule, or callbacks.
-
-        Args:
-            by_callbacks: bool. True hands the rate over to the callbacks, beginning with a number
-                that was assigned before, otherwise with the peak. False returns to the schedule if
-                the last `fit` had such callbacks. Otherwise a number that was assigned still holds.
-        """
-        if self._held_rate is None:
-            return
-        if by_callbacks and not self.holds_rate:
-            self._held_rate.assign(self._learning_rate.peak_learning_rate)
-        elif self._held_by_callbacks and not by_callbacks:
-            self._held_rate.assign(-1.0)
-        self._held_by_callbacks = by_callbacks
-
-    @property
-    def holds_rate(self) -> bool:
-        """bool, whether a number sets the rate instead of a schedule of open length."""
-        if self._held_rate is None:
-            return False
-        return float(ops.convert_to_numpy(self._held_rate)) >= 0
 
     def step(self) -> Tensor:
         """float32 scalar, the number of the coming update, from 1."""
@@ -329,19 +294,6 @@ class BertOptimizer(keras.optimizers.Optimizer):
             "no_decay_names": list(self.no_decay_names),
             "rate_multipliers": [list(row) for row in self.rate_multipliers],
         }
-
-
-def _read_multipliers(rows: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Checks the table `rate_multipliers`, which a configuration holds as lists."""
-    table = []
-    for row in rows:
-        if isinstance(row, str) or len(row) != 2 or not isinstance(row[0], str) or not row[1] >= 0:
-            raise ValueError(
-                "rate_multipliers must be pairs (regular expression, factor of at least 0), such "
-                f"as [('crf/', 100.0)], got the entry {row!r}."
-            )
-        table.append((row[0], float(row[1])))
-    return table
 
 
 def _find_all(

@@ -52,13 +52,9 @@ class CheckpointWriter:
             self._thread.shutdown()
 
     def write(self, progress: Progress, arrays: Arrays | Pieces) -> None:
-        """Writes a checkpoint.
+        """Writes a checkpoint of arrays by name, or `Pieces`, which must not change any more.
 
-        Call `wait` before you copy `arrays`. Memory then holds one copy at most.
-
-        Args:
-            progress: `Progress`.
-            arrays: dict of name -> array, or `Pieces`, which must not change any more.
+        Call `wait` before you copy them. Memory then holds one copy at most.
         """
         self.wait()
         self._writing = self._thread.submit(

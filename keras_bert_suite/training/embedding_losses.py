@@ -33,16 +33,7 @@ class EmbeddingLoss(keras.losses.Loss):
         super().__init__(name=name, dtype=dtype)
 
     def check_rows(self, num_texts: int, has_scores: bool) -> None:
-        """Checks that rows fit this loss.
-
-        Args:
-            num_texts: int, the texts of a row.
-            has_scores: bool, whether the rows have scores.
-
-        Raises:
-            ValueError: if the loss takes another number of texts, if it needs scores and there are
-                none, or if it takes no scores and there are scores.
-        """
+        """Raises a ValueError if the loss takes no such rows."""
         least, most = self.num_texts
         if num_texts < least or (most is not None and num_texts > most):
             wanted = f"{least}" if most == least else f"at least {least}"
@@ -50,15 +41,11 @@ class EmbeddingLoss(keras.losses.Loss):
                 f"{type(self).__name__} takes rows of {wanted} texts, got rows of {num_texts}. "
                 "Pass the columns as a tuple, such as (first_texts, second_texts)."
             )
-        if has_scores and not self.takes_scores:
+        if has_scores != self.takes_scores:
             raise ValueError(
-                f"{type(self).__name__} takes rows without scores, got scores. Drop them, and the "
-                "rows that do not match; or compile with CoSENT() or CosineRegression()."
-            )
-        if self.takes_scores and not has_scores:
-            raise ValueError(
-                f"{type(self).__name__} needs a score for each pair of texts, got none. Pass the "
-                "scores as `y`, or compile with InBatchNegatives() for pairs that all match."
+                f"{type(self).__name__} takes rows {'with' if self.takes_scores else 'without'} "
+                "scores. CoSENT() and CosineRegression() take pairs with scores as `y`, "
+                "InBatchNegatives() rows that all match."
             )
 
     def check_scores(self, scores: Any) -> None:
@@ -111,8 +98,6 @@ class InBatchNegatives(EmbeddingLoss):
         name: str = "in_batch_negatives",
         dtype: Dtype | None = None,
     ) -> None:
-        if not temperature > 0:
-            raise ValueError(f"temperature must be above 0, got {temperature}.")
         super().__init__(name, dtype)
         self.temperature = temperature
 
@@ -190,8 +175,6 @@ class CoSENT(EmbeddingLoss):
     def __init__(
         self, scale: float = 20.0, name: str = "cosent", dtype: Dtype | None = None
     ) -> None:
-        if not scale > 0:
-            raise ValueError(f"scale must be above 0, got {scale}.")
         super().__init__(name, dtype)
         self.scale = scale
 

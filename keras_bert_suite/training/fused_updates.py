@@ -138,14 +138,9 @@ def tensorflow_adamw(
 
 
 def torch_clip(gradients: list[Tensor], bound: float | None) -> tuple[list[Tensor], Tensor]:
-    """Clips PyTorch gradients in place, and says whether they were finite.
+    """(gradients, bool scalar: whether their global norm was finite). Clips them in place.
 
-    Args:
-        gradients: list of float tensors.
-        bound: float, largest global norm, or None.
-
-    Returns:
-        (gradients, bool scalar tensor: whether their global norm was finite).
+    `bound` is the largest global norm, or None.
     """
     import torch
 

@@ -59,17 +59,8 @@ class JointCheckpoints:
     def write(self, directory: pathlib.Path, progress: Progress, pieces: Pieces, keep: int) -> int:
         """Writes the piece of this process, and waits until the checkpoint is there whole.
 
-        Args:
-            directory: `pathlib.Path` of all checkpoints, the same folder for all processes.
-            progress: `Progress`.
-            pieces: `Pieces` of this process.
-            keep: int, as for `write_checkpoint`.
-
-        Returns:
-            int, `progress.batches`.
-
-        Raises:
-            OSError: if a piece could not be written, or did not come in time.
+        It returns `progress.batches`, and raises an OSError if a piece could not be written, or did
+        not come in time. Arguments: as for `write_checkpoint`.
         """
         path = locate(directory, progress)
         hidden = path.with_name(f".{path.name}.{self.attempt}.tmp")
@@ -114,15 +105,12 @@ class JointCheckpoints:
         pause = 0.001
         while not is_done():
             if time.monotonic() > deadline or not hidden.exists() and not is_done():
-                late = [
-                    name
-                    for name in map(self._name, range(self.group.count))
-                    if not _checksum_path(hidden, name).exists()
-                ]
+                names = map(self._name, range(self.group.count))
+                late = [name for name in names if not _checksum_path(hidden, name).exists()]
                 raise OSError(
-                    f"{path} was not written: {', '.join(late) or 'the manifest'} is "
-                    f"missing. All {self.group.count} processes must write to the same folder, "
-                    f"which must have room; they wait {PATIENCE} s for each other"
+                    f"{path} was not written: {', '.join(late) or 'the manifest'} is missing. All "
+                    f"{self.group.count} processes must write to the same folder, which must have "
+                    f"room; they wait {PATIENCE} s for each other"
                 )
             time.sleep(pause)
             pause = min(2 * pause, 0.1)

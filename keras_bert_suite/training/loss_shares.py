@@ -15,14 +15,8 @@ def share_loss(loss: keras.losses.Loss) -> Callable[..., Tensor]:
 
     A loss of Keras is a mean over rows, or a weighted mean. The share of a replica is its own mean,
     times its part of the rows or of the weights. The sum over the replicas is the loss of the
-    batch. With one replica nothing changes.
-
-    Args:
-        loss: `keras.losses.Loss`. If it has a true attribute `is_shared`, it returns the share
-            itself.
-
-    Returns:
-        function(y_true, y_pred, sample_weight).
+    batch. With one replica nothing changes. A loss with a true attribute `is_shared` returns the
+    share itself.
     """
     if getattr(loss, "is_shared", False):
         return loss

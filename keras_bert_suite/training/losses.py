@@ -1,4 +1,4 @@
-"""Losses of pretraining, and losses that wrap losses of Keras."""
+"""Losses of pretraining and of spans, and losses that wrap losses of Keras."""
 
 import keras
 from keras import ops
@@ -6,6 +6,9 @@ from keras import ops
 from keras_bert_suite.annotations import Config, Dtype, Tensor
 from keras_bert_suite.replicas import sum_over_replicas
 from keras_bert_suite.training.cross_entropy import sparse_cross_entropy
+
+#: A score that adds nothing to a sum of exponentials.
+_NOTHING = -1e12
 
 
 class TokenMeanLoss(keras.losses.Loss):
@@ -29,8 +32,13 @@ class TokenMeanLoss(keras.losses.Loss):
     #: The loss is the share of a replica in the loss of the batch, see `share_loss`.
     is_shared = True
 
+    default_name: str
+
     def __init__(
-        self, name: str, reduction: str = "sum_over_batch_size", dtype: Dtype | None = None
+        self,
+        name: str | None = None,
+        reduction: str = "sum_over_batch_size",
+        dtype: Dtype | None = None,
     ) -> None:
         if reduction != "sum_over_batch_size":
             raise ValueError(
@@ -38,7 +46,7 @@ class TokenMeanLoss(keras.losses.Loss):
                 f"reduction={reduction!r}. Leave `reduction` out. For the loss of each prediction, "
                 "call the method `call` of the loss."
             )
-        super().__init__(name=name, reduction=reduction, dtype=dtype)
+        super().__init__(name=name or self.default_name, reduction=reduction, dtype=dtype)
 
     def __call__(
         self, y_true: Tensor, y_pred: Tensor, sample_weight: Tensor | None = None
@@ -60,13 +68,7 @@ class MaskedLMLoss(TokenMeanLoss):
     Source: google-research/bert, run_pretraining.py, `get_masked_lm_output`.
     """
 
-    def __init__(
-        self,
-        name: str = "masked_lm_loss",
-        reduction: str = "sum_over_batch_size",
-        dtype: Dtype | None = None,
-    ) -> None:
-        super().__init__(name, reduction, dtype)
+    default_name = "masked_lm_loss"
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B, P), the cross-entropy of each prediction."""
@@ -84,13 +86,7 @@ class ReplacedTokenLoss(TokenMeanLoss):
     beside the sum of the weights is 1e-6.)
     """
 
-    def __init__(
-        self,
-        name: str = "replaced_token_loss",
-        reduction: str = "sum_over_batch_size",
-        dtype: Dtype | None = None,
-    ) -> None:
-        super().__init__(name, reduction, dtype)
+    default_name = "replaced_token_loss"
 
     def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
         """float32 (B, L), the cross-entropy of each token."""
@@ -190,3 +186,52 @@ class ClassCrossentropy(keras.losses.SparseCategoricalCrossentropy):
 def is_one_hot(y_true: Tensor, y_pred: Tensor) -> bool:
     """Whether labels are one-hot or soft labels (B, C), and not class ids (B,) or (B, 1)."""
     return len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] != 1
+
+
+@keras.saving.register_keras_serializable(package="keras_bert_suite")
+class SpanLoss(keras.losses.Loss):
+    """log(1 + sum_negative exp(s)) + log(1 + sum_positive exp(-s)), the mean over the types.
+
+    The loss is small if the scores of all entities are above 0, and all other scores are below 0.
+    It needs no weights for the few entities among the many spans.
+
+    `y_true` int (B, M, 3): the first token, the last token and the type of each entity, -1 in
+    places without an entity; `y_pred` float (B, C, L, L), scores by first and last token;
+    `sample_weight` float (B,), or None.
+
+    Source: Su et al., 2022 (https://arxiv.org/abs/2208.02955), section 3.
+    """
+
+    def call(self, y_true: Tensor, y_pred: Tensor) -> Tensor:
+        scores = ops.cast(y_pred, "float32")
+        batch, num_types, length, _ = ops.shape(scores)
+        is_entity = mark_spans(ops.cast(y_true, "int32"), (batch, num_types, length))
+        scores = ops.reshape(scores, (batch, num_types, length * length))
+        is_entity = ops.reshape(is_entity, (batch, num_types, length * length))
+        negative = ops.logsumexp(ops.where(is_entity, _NOTHING, scores), axis=-1)
+        positive = ops.logsumexp(ops.where(is_entity, -scores, _NOTHING), axis=-1)
+        return ops.mean(ops.softplus(negative) + ops.softplus(positive), axis=-1)
+
+
+def mark_spans(spans: Tensor, shape: tuple) -> Tensor:
+    """Marks the entities among all spans.
+
+    Args:
+        spans: int32 (B, M, 3), as `y_true` of `SpanLoss`.
+        shape: (B, C, L).
+
+    Returns:
+        bool (B, C, L, L).
+    """
+    batch, num_types, length = shape
+    rows = ops.arange(batch, dtype="int32")[:, None]
+    first, last, kind = spans[..., 0], spans[..., 1], spans[..., 2]
+    place = ((rows * num_types + kind) * length + first) * length + last
+    known = first >= 0
+    # Under PyTorch, Keras first calls a loss with labels of its own, which may be out of range.
+    size = batch * num_types * length * length
+    place = ops.clip(ops.where(known, place, 0), 0, size - 1)
+    marks = ops.scatter(
+        ops.reshape(place, (-1, 1)), ops.reshape(ops.cast(known, "float32"), (-1,)), (size,)
+    )
+    return ops.reshape(marks > 0, (batch, num_types, length, length))

@@ -94,13 +94,8 @@ def check_finite(array: np.ndarray, path: str) -> None:
 def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None:
     """Brings a model to a state that `copy_variables` has copied, on any backend.
 
-    Args:
-        model: a compiled and built model.
-        arrays: dict of name -> array. Names of other groups are ignored.
-        source: the path of the arrays, for the error.
-
-    Raises:
-        ValueError: if names, shapes or dtypes differ from the model's. Then nothing is assigned.
+    Names of other groups are ignored. If names, shapes or dtypes differ from the model's, nothing
+    is assigned. `source` is the path of the arrays, for the error.
     """
     variables = named_variables(model)
     wanted = {name: _kind(v.shape, v.dtype) for name, v in variables.items()}
@@ -115,11 +110,9 @@ def assign_variables(model: keras.Model, arrays: Arrays, source: object) -> None
         if wanted.get(name) != found.get(name)
     ]
     if differences:
-        more = f" and {len(differences) - 5} more" if len(differences) > 5 else ""
         raise ValueError(
-            f"{source} holds the state of another model or optimizer: "
-            f"{'; '.join(differences[:5])}{more}. Build and compile the model that it was saved "
-            "from, or choose another directory."
+            f"{source} is the state of another model or optimizer: {'; '.join(differences[:5])}. "
+            "Build and compile the model that it was saved from, or choose another directory."
         )
     for name, variable in variables.items():
         assign_value(variable, arrays[name])

@@ -10,7 +10,7 @@ import keras
 from keras_bert_suite.annotations import Arrays
 from keras_bert_suite.replicas import has_joint_variables, take_first_share
 from keras_bert_suite.replicas.processes import copy_from_leader, run_on_leader
-from keras_bert_suite.training.accumulated_gradients import keep_on_leader
+from keras_bert_suite.training.gradient_sums import keep_on_leader
 from keras_bert_suite.training.model_variables import assign_variables
 from keras_bert_suite.training.progress import Progress
 from keras_bert_suite.training.run_checkpoints import read_arrays
@@ -24,20 +24,7 @@ def check_resumable(
     progress: Progress,
     path: pathlib.Path | None,
 ) -> None:
-    """Checks that a run can resume with these data.
-
-    Args:
-        dataset: the dataset of the batches of an epoch, from the user or made by `fit`.
-        steps_per_epoch: int or None.
-        steps_per_execution: int, batches that Keras hands to a compiled step at once.
-        progress: `Progress` of the run.
-        path: path of the checkpoint that `progress` was read from, or None.
-
-    Raises:
-        ValueError: if reading cannot begin in the middle of the data; if the data have no end; if
-            the run had another number of batches in an epoch; or if `steps_per_execution` does not
-            divide the number of batches of an epoch or of batches that are done.
-    """
+    """Checks that a run can resume with these data, from the checkpoint at `path`."""
     if not isinstance(dataset, grain.MapDataset):
         raise ValueError(
             "TrainingCheckpoint needs data that can be entered in the middle: rows in memory or a "

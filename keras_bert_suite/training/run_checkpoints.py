@@ -42,18 +42,8 @@ MANIFEST, VARIABLES = "manifest.json", "variables.safetensors"
 def write_checkpoint(directory: pathlib.Path, progress: Progress, arrays: Arrays, keep: int) -> int:
     """Writes one more checkpoint, then removes all but the newest `keep` checkpoints.
 
-    Args:
-        directory: `pathlib.Path` of all checkpoints.
-        progress: `Progress`.
-        arrays: dict of name -> array.
-        keep: int.
-
-    Returns:
-        int, `progress.batches`.
-
-    Raises:
-        OSError: if the checkpoint could not be written, for example on a full disk. Earlier
-            checkpoints are intact.
+    It returns `progress.batches`. An OSError, for example on a full disk, leaves earlier
+    checkpoints intact.
     """
     path = locate(directory, progress)
     if path.exists():
@@ -89,16 +79,10 @@ def remove_oldest(directory: pathlib.Path, newest: pathlib.Path, keep: int) -> N
 
 
 def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | None:
-    """Finds the newest valid checkpoint. Warns of each newer checkpoint, because it is damaged.
+    """(path, `Progress`) of the newest valid checkpoint; None if there is no checkpoint at all.
 
-    Args:
-        directory: `pathlib.Path`. Files that killed runs have left there are removed.
-
-    Returns:
-        (path, `Progress`), or None if there is no checkpoint at all.
-
-    Raises:
-        ValueError: if there are checkpoints but none is valid.
+    It warns of each newer checkpoint, because it is damaged. If there are checkpoints but none is
+    valid, it raises a ValueError. Files that killed runs have left there are removed.
     """
     for leftover in directory.glob(".step-*.tmp"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -123,11 +107,7 @@ def find_checkpoint(directory: pathlib.Path) -> tuple[pathlib.Path, Progress] | 
 
 
 def read_arrays(path: pathlib.Path) -> Arrays:
-    """Reads the arrays of a checkpoint that `find_checkpoint` has found, by name.
-
-    Raises:
-        ValueError: if they cannot be read, although their checksum is right.
-    """
+    """Reads the arrays of a checkpoint that `find_checkpoint` has found, by name."""
     from safetensors.numpy import load_file
 
     pieces = _list_pieces(path)

@@ -18,55 +18,36 @@ def lay_schedule(
 ) -> None:
     """Lays a schedule of open length over the steps that a `fit` is about to take.
 
-    Keras' callbacks that set the learning rate replace such a schedule: the rate is the peak until
-    they set another rate. A number that was assigned to `optimizer.learning_rate` also replaces the
-    schedule.
-
-    Args:
-        model: compiled `keras.Model`.
-        first_step: int, optimizer steps taken before.
-        num_batches: int, or None if unknown.
-        callbacks: the argument `callbacks` of `fit`.
-
-    Raises:
-        ValueError: if the schedule needs the length, and it is unknown.
+    `num_batches` is None if it is unknown, which is an error unless the schedule has a length.
     """
     optimizer, schedule = _find_schedule(model)
     if schedule is None:
         return
-    is_replaced = by_callbacks = any(
-        isinstance(callback, RATE_SETTERS)
-        for callback in keras.tree.flatten(getattr(callbacks, "callbacks", callbacks))
-    )
+    for callback in keras.tree.flatten(getattr(callbacks, "callbacks", callbacks)):
+        if isinstance(callback, RATE_SETTERS):
+            raise ValueError(
+                f"A {type(callback).__name__} cannot set the learning rate beside a "
+                "LinearWarmupDecay. Compile with a number, such as AdamW(2e-5)."
+            )
     batches_per_step = optimizer.gradient_accumulation_steps or 1
-    if isinstance(optimizer, BertOptimizer):
-        optimizer.lay_schedule(by_callbacks)
-        is_replaced = optimizer.holds_rate
-    else:
+    if not isinstance(optimizer, BertOptimizer):
         # Keras' own optimizers pass the number of batches to a schedule.
         schedule.count_batches(batches_per_step)
     if schedule.total_steps is not None:
         return
-    if num_batches is not None:
-        num_steps: float = max(num_batches // batches_per_step, 1)
-    elif is_replaced:
-        num_steps = math.inf
-    else:
+    if num_batches is None:
         raise ValueError(
             "The length of this dataset is unknown, and so is that of the learning rate "
             "schedule. Pass `steps_per_epoch`, or compile with "
             "LinearWarmupDecay(..., total_steps=...)."
         )
+    num_steps = max(num_batches // batches_per_step, 1)
     schedule.span(first_step, num_steps)
     _hand_over(model, optimizer)
 
 
 def lay_schedule_without_end(model: keras.Model) -> None:
-    """Keeps a schedule of open length at its peak, because the number of steps is unknown.
-
-    Args:
-        model: compiled `keras.Model`, whose `train_on_batch` is about to be called.
-    """
+    """Keeps a schedule of open length at its peak, because the number of steps is unknown."""
     optimizer, schedule = _find_schedule(model)
     if schedule is None or schedule.total_steps is not None or schedule.is_endless:
         return

@@ -24,13 +24,8 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         peak_learning_rate: float.
         total_steps: int, optimizer steps until the rate is 0. None leaves the length open: the
             `fit` of this package's tasks spreads the schedule over the steps that it will take.
-            There are three exceptions. `LearningRateScheduler` and `ReduceLROnPlateau` replace the
-            schedule in their `fit`: the rate is the peak until they set another rate. A number that
-            is assigned to the optimizer's `learning_rate`, by hand or by another callback, replaces
-            the schedule in every later `fit`, until a schedule is assigned or the model is compiled
-            again. (The optimizers of Keras refuse the number and the callbacks.) `train_on_batch`
-            cannot know how many steps follow, so the rate rises over `warmup_steps`, if given, and
-            then stays at the peak.
+            `train_on_batch` cannot know how many steps follow, so the rate rises over
+            `warmup_steps`, if given, and then stays at the peak.
         warmup_steps: int, steps of the warm-up. Defaults to `warmup_ratio` of all steps.
         warmup_ratio: float in [0, 1).
 
@@ -51,12 +46,6 @@ class LinearWarmupDecay(keras.optimizers.schedules.LearningRateSchedule):
         name: str = "linear_warmup_decay",
     ) -> None:
         super().__init__()
-        if not peak_learning_rate > 0:
-            raise ValueError(f"peak_learning_rate must be positive, got {peak_learning_rate}.")
-        if total_steps is not None and total_steps < 1:
-            raise ValueError(f"total_steps must be at least 1, got {total_steps}.")
-        if warmup_steps is not None and warmup_steps < 0:
-            raise ValueError(f"warmup_steps must not be negative, got {warmup_steps}.")
         if not 0 <= warmup_ratio < 1:
             raise ValueError(f"warmup_ratio must be in [0, 1), got {warmup_ratio}.")
         self.peak_learning_rate = peak_learning_rate

@@ -30,14 +30,7 @@ class StepWatchdog:
         self.skipped = 0
 
     def count(self, batches: int) -> int:
-        """Counts the skipped steps of a run.
-
-        Args:
-            batches: int, batches of the run that are done.
-
-        Returns:
-            int, the optimizer steps taken.
-        """
+        """Counts the skipped steps of a run of so many batches, and returns the steps taken."""
         # During an epoch Keras' JAX trainer keeps the state outside of the variables.
         if keras.config.backend() == "jax":
             self._model.jax_state_sync()
@@ -52,14 +45,8 @@ class StepWatchdog:
         """Checks that one of the last `max_skipped` steps was taken.
 
         Reading a variable of the optimizer waits for the accelerator. So the method reads it only
-        once in `max_skipped` steps.
-
-        Args:
-            batches: int, batches of the run that are done.
-
-        Raises:
-            FloatingPointError: if no step was taken, unless a `LossScaleOptimizer` still lowers
-                its scale to 1.
+        once in `max_skipped` steps. It raises a FloatingPointError if no step was taken, unless a
+        `LossScaleOptimizer` still lowers its scale to 1.
         """
         if batches - self._batches_then < self._max_batches:
             return

@@ -18,9 +18,8 @@ PREFIX = "torch_generators/"
 def copy_generators() -> Arrays:
     """The states of the generators of all processes. All processes call this at the same place.
 
-    Returns:
-        dict of name -> uint8 array; empty under other backends. The names of the first process have
-        no number, so that a run may resume with another number of processes.
+    They are uint8 arrays by name, none under other backends. The names of the first process have no
+    number, so that a run may resume with another number of processes.
     """
     if keras.config.backend() != "torch":
         return {}
@@ -35,11 +34,7 @@ def restore_generators(arrays: Arrays) -> None:
     """Sets the generators to the states that `copy_generators` has copied.
 
     A process without a state of its own takes one that follows from the first process's state, and
-    differs from it.
-
-    Args:
-        arrays: dict of name -> array. Names of other things, and of GPUs that this machine lacks,
-            are ignored.
+    differs from it. Names of other things, and of GPUs that this machine lacks, are ignored.
     """
     if keras.config.backend() != "torch" or PREFIX + "cpu" not in arrays:
         return

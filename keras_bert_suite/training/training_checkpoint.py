@@ -17,8 +17,8 @@ from keras_bert_suite.replicas.processes import (
     run_on_leader,
     summed_variables,
 )
-from keras_bert_suite.training.accumulated_gradients import summed_accumulators
 from keras_bert_suite.training.checkpoint_writer import CheckpointWriter
+from keras_bert_suite.training.gradient_sums import summed_accumulators
 from keras_bert_suite.training.joint_checkpoints import JointCheckpoints
 from keras_bert_suite.training.model_variables import (
     assign_value,
@@ -100,9 +100,6 @@ class TrainingCheckpoint(keras.callbacks.Callback):
         max_skipped: int = 20,
     ) -> None:
         super().__init__()
-        for name, value in (("every", every), ("keep", keep), ("max_skipped", max_skipped)):
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1, got {value}.")
         self.directory = Path(directory).expanduser()
         self.every = every
         self.keep = keep
@@ -141,12 +138,8 @@ class TrainingCheckpoint(keras.callbacks.Callback):
     ) -> Iterator[None]:
         """Restores the checkpoint that `find_progress` has found, and saves until the block ends.
 
-        Args:
-            model: the compiled task.
-            dataset: the dataset that the user passed to `fit`, or that `fit` has made of rows.
-            batches: iterable of the batches still to come.
-            steps_per_epoch: int.
-            initial_epoch: int, the first epoch of the whole run.
+        `dataset` is the dataset of an epoch, `batches` the batches still to come, and
+        `initial_epoch` the first epoch of the whole run.
         """
         done = self.progress.batches
         check_resumable(
@@ -264,13 +257,10 @@ class TrainingCheckpoint(keras.callbacks.Callback):
 
 
 def find_training_checkpoint(callbacks: Any) -> tuple[TrainingCheckpoint | None, Any]:
-    """Finds the `TrainingCheckpoint` in a list of callbacks, and puts it first.
+    """(the `TrainingCheckpoint` among callbacks or None, the callbacks with it in the first place).
 
     The `TrainingCheckpoint` ends a resumed epoch with `stop_training`. It must reset this flag
-    before another callback sets it on purpose. So the `TrainingCheckpoint` comes first.
-
-    Returns:
-        (`TrainingCheckpoint` or None, callbacks).
+    before another callback sets it on purpose. So it comes first.
     """
     if callbacks is None or isinstance(callbacks, keras.callbacks.CallbackList):
         return None, callbacks

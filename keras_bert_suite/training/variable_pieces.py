@@ -31,14 +31,7 @@ class Pieces:
 
 
 def cut_pieces(model: keras.Model) -> Pieces:
-    """Copies the pieces of all variables that this process saves. For JAX alone.
-
-    Args:
-        model: a compiled and built model.
-
-    Raises:
-        FloatingPointError: if a weight is not finite; see `copy_variables`.
-    """
+    """Copies the pieces of all variables that this process saves. For JAX alone."""
     # During an epoch Keras' JAX trainer keeps the state outside of the variables.
     model.jax_state_sync()
     arrays, shapes = {}, {}
@@ -55,11 +48,9 @@ def cut_pieces(model: keras.Model) -> Pieces:
 
 
 def _choose_shards(value: Any, number: int) -> Iterable[Any]:
-    """The shards of an array that this process saves.
+    """The shards of a `jax.Array` that this process saves.
 
-    Args:
-        value: `jax.Array`.
-        number: int. Neighbouring numbers choose other devices among those with equal shards.
+    Neighbouring numbers choose other devices among those with equal shards.
     """
     num_shards = len(
         {str(index) for index in value.sharding.devices_indices_map(value.shape).values()}
@@ -69,17 +60,9 @@ def _choose_shards(value: Any, number: int) -> Iterable[Any]:
 
 
 def join_pieces(parts: Iterable[Pieces], source: object) -> Arrays:
-    """Puts the pieces of all processes together.
+    """Puts the `Pieces` of all processes together, to whole arrays by name.
 
-    Args:
-        parts: the `Pieces` of each process.
-        source: the path of the pieces, for the error.
-
-    Returns:
-        dict of name -> array.
-
-    Raises:
-        ValueError: if a part of a variable is missing.
+    `source` is their path, for the error if a part of a variable is missing.
     """
     arrays: dict[str, np.ndarray] = {}
     missing: dict[str, int] = {}

@@ -224,7 +224,7 @@ def test_wrong_input_takes_no_step(finder, x, y, error):
 def test_other_wrong_arguments(finder, tmp_path):
     with pytest.raises(ValueError, match="has scores for 3 types, and there are 2 label_names"):
         make_finder(head=GlobalPointer(3))
-    with pytest.raises(ValueError, match="needs one or more different labels"):
+    with pytest.raises(ValueError, match="needs 1 or more different labels"):
         make_finder(label_names=[])
     packed = finder.preprocessor.pack(["good"])
     with pytest.raises(ValueError, match=r"integers \(N, M, 3\)"):

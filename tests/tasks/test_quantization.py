@@ -154,17 +154,6 @@ def test_what_files_would_not_keep(tmp_path):
             open_other()
 
 
-def test_quantized_once(tmp_path):
-    """Keras' error names the first layer of the encoder and no remedy."""
-    model, _ = make_task("texts", "SegmentPacker")
-    model.quantize("int8")
-    model.save(tmp_path / "task.keras")
-    loaded = keras.saving.load_model(tmp_path / "task.keras")
-    for task in (model, loaded):
-        with pytest.raises(ValueError, match="'bert_backbone.*' are 8-bit integers already"):
-            task.quantize("int8")
-
-
 @pytest.mark.parametrize("policies", [("mixed_bfloat16", "float32"), ("float32", "mixed_bfloat16")])
 def test_the_policy_of_other_layers_is_kept(policies, tmp_path):
     """KerasHub opened a quantized model in the policy of `keras.config`, whatever it had."""

@@ -191,8 +191,6 @@ def test_data_loader_and_tensorflow(answerer):
     assert answerer.evaluate(dataset, verbose=0) == pytest.approx(wanted, abs=1e-4)
     answers = answerer.predict(dataset.map(lambda x, y: x), verbose=0)
     assert [a.text for a in answers] == [a.text for a in answerer.predict(PAIRS, verbose=0)]
-    with pytest.raises(ValueError, match="Pass the tf.data dataset itself to `fit`"):
-        dataset.map(answerer.preprocess_samples)
 
 
 def test_packed_arrays(answerer):
@@ -415,12 +413,10 @@ def test_wrong_input_takes_no_step(answerer, x, y, error):
 
 
 def test_wrong_arguments(answerer):
-    for arguments, error in (
-        ({"max_answer_length": 0}, "max_answer_length must be an integer of at least 1, got 0"),
-        ({"input_names": ("question",)}, "must name the questions and the contexts"),
+    with pytest.raises(
+        ValueError, match="max_answer_length must be an integer of at least 1, got 0"
     ):
-        with pytest.raises(ValueError, match=error):
-            make_answerer(**arguments)
+        make_answerer(max_answer_length=0)
     for arguments in ({}, {"question": "a"}, {"x": PAIRS, "context": "b", "question": "a"}):
         with pytest.raises(ValueError, match="Pass rows as `x`, or the two arguments"):
             answerer.predict(**arguments)

@@ -81,11 +81,6 @@ def test_default_compile_is_berts():
     classifier.fit(TEXTS, LABELS, batch_size=16, epochs=1, verbose=0)
     assert float(ops.convert_to_numpy(optimizer.learning_rate)) == 0.0
     assert int(optimizer.iterations) == 9
-    # A callback that sets the rate takes it over, from the peak on.
-    plateau = keras.callbacks.ReduceLROnPlateau("loss", factor=0.1, patience=1, min_delta=9)
-    arguments = {"batch_size": 16, "epochs": 3, "callbacks": [plateau], "verbose": 0}
-    rates = classifier.fit(TEXTS, LABELS, **arguments).history["learning_rate"]
-    assert rates == pytest.approx([5e-5, 5e-5, 5e-6])
 
 
 def test_predictions_come_in_the_order_of_the_rows():
@@ -330,7 +325,7 @@ def test_a_tokenizer_that_does_not_make_the_segment_ids_of_the_backbone():
     ("arguments", "error"),
     [
         ({"label_names": None}, "needs `num_classes` or `label_names`"),
-        ({"label_names": ["a"]}, r"two or more different labels, got \['a'\]"),
+        ({"label_names": ["a"]}, r"2 or more different labels, got \['a'\]"),
         ({"label_names": ["a", "a"]}, "different labels"),
         ({"num_classes": 3}, "num_classes=3, but there are 2 label_names"),
     ],

@@ -129,10 +129,6 @@ def test_comparing_and_searching(embedder):
     hits = embedder.search(FIRST[:3], SECOND, top_k=4)
     assert [[hit.id for hit in row] for row in hits] == np.argsort(-cosines)[:, :4].tolist()
     assert embedder.search(queries, vectors, top_k=4) == embedder.search(queries, vectors, 4)
-    tensors = map(keras.ops.convert_to_tensor, (queries, vectors))
-    assert embedder.search(*tensors, top_k=4) == embedder.search(queries, vectors, 4)
-    texts = (text for text in SECOND)
-    assert embedder.search((text for text in FIRST[:3]), texts, top_k=4) == hits
     batches = ((SECOND[i : i + 4],) for i in range(0, 12, 4))
     ids = [[hit.id for hit in row] for row in embedder.search(FIRST[:3], batches, top_k=4)]
     assert ids == [[hit.id for hit in row] for row in hits]
@@ -152,7 +148,6 @@ def test_bad_input(embedder):
 
     refuses("The corpus is empty", embedder.search, ["the film"], [])
     refuses("top_k must be at least 1, got 0", embedder.search, ["the film"], FIRST, top_k=0)
-    refuses("as many first texts as second", embedder.similarity_pairwise, FIRST, SECOND[:2])
     refuses("rows of 2 texts. Call it for each column", embedder.predict, PAIRS, verbose=0)
     refuses("takes rows without scores", embedder.fit, PAIRS, SCORES, verbose=0)
     refuses("pairs|x=\\(first_texts, second_texts\\)", embedder.fit, FIRST, SECOND, verbose=0)
@@ -165,7 +160,8 @@ def test_bad_input(embedder):
         *({"q": "good"}, {"d": "bad"}, relevant),
     )
     refuses("no queries", embedder.score_retrieval, {"q": "good"}, {"d": "bad"}, {})
-    refuses("a score for each of 12 pairs, got .* \\(3,\\)", embedder.score, PAIRS, SCORES[:3])
+    refuses("finite score for each of 12 pairs.* \\(3,\\)", embedder.score, PAIRS, SCORES[:3])
+    refuses("a score that is NaN", embedder.score, PAIRS, [1, 0, np.nan] + [0] * 9)
     for loss in ("mse", keras.losses.MeanSquaredError(), keras.losses.mean_squared_error):
         refuses("compile with CosineRegression", embedder.compile, loss=loss)
     refuses(
@@ -174,14 +170,10 @@ def test_bad_input(embedder):
         PAIRS,
         [1.0, "high"] + [0.0] * 10,
     )
-    refuses("finite numbers, got nan at row 2", embedder.score, PAIRS, [1, 0, np.nan] + [0] * 9)
-    refuses("at least two pairs of texts, got 0", embedder.score, ([], []), [])
-    refuses("at least two pairs of texts, got 1", embedder.score, (FIRST[:1], SECOND[:1]), [1.0])
-    refuses("The corpus is empty", embedder.search, ["the film"], iter(()))
     nan = np.full((2, 16), np.nan, "float32")
     for other in (embedder.search, embedder.similarity):
-        refuses("vector at row 0 has NaN .* 1 other", other, nan, FIRST)
-        refuses("vector at row 0 has NaN .* 1 other", other, FIRST, nan)
+        refuses("vector at row 0 has NaN", other, nan, FIRST)
+        refuses("vector at row 0 has NaN", other, FIRST, nan)
     refuses("cache_batch_size must be .* got 0", embedder.compile, cache_batch_size=0)
     refuses("pooling must be one of", make_embedder, pooling="average")
     embedder.compile(loss=CosineRegression())

@@ -283,8 +283,6 @@ def test_wrong_words_of_tensorflow(tagger):
     dataset = tf.data.Dataset.from_tensor_slices((["good"], [[1]])).batch(1)
     with pytest.raises(ValueError, match="Row 0 is a text, .* Split it into a list of words"):
         tagger.fit(dataset, verbose=0)
-    with pytest.raises(ValueError, match="Pass the tf.data dataset itself to `fit`"):
-        dataset.map(tagger.preprocess_samples)
 
 
 def test_batches_of_a_data_loader(tagger):

@@ -90,7 +90,7 @@ def test_another_model_is_refused(trained):
     wider.fit(SmallBatches(), verbose=0, steps_per_epoch=1)
     before = all_arrays(wider)
     with pytest.raises(
-        ValueError, match=r"here holds.*intermediate/bias: float32 \(32,\), wanted.*\(40,\)"
+        ValueError, match=r"here is the state.*intermediate/bias: float32 \(32,\), wanted.*\(40,\)"
     ):
         assign_variables(wider, copy_variables(trained), "here")
     for found, wanted in zip(all_arrays(wider), before, strict=True):

@@ -24,7 +24,7 @@ from keras_bert_suite import (
     Triplet,
     training,
 )
-from keras_bert_suite.training.span_loss import SpanLoss
+from keras_bert_suite.training import SpanLoss
 
 RNG = np.random.default_rng(0)
 VECTORS = RNG.normal(size=(6, 3, 4)).astype("float32")

@@ -58,13 +58,10 @@ class BatchSource:
         return num_batches(self.dataset)
 
     def prepare(self, x, y=None, sample_weight=None):
-        """Preprocesses a whole batch, and cuts it into a share for each replica of `groups`.
+        """Preprocesses a whole batch, and cuts it into a list of shares, one for each of `groups`.
 
         All shares are padded to the length of the whole batch. Sequence packing lays out each share
         by itself.
-
-        Returns:
-            list of batches.
         """
         return self._share(self.preprocess(x, y, sample_weight))
 
@@ -123,17 +120,7 @@ class BatchSource:
 def training_source(
     task, data, batch_size, shuffle, seed, class_weight=None, sequence_packing=False
 ):
-    """Makes the batches of a `fit`.
-
-    Args:
-        task: `RowTask`.
-        data: `Rows`, or a dataset.
-        batch_size, shuffle, class_weight, sequence_packing: as for `RowTask.fit`.
-        seed: int, the seed of the order of rows.
-
-    Returns:
-        `BatchSource`.
-    """
+    """The `BatchSource` of a `fit` on `Rows` or a dataset. Arguments: as for `RowTask.fit`."""
     lay_out = choose_layout(task.backbone) if sequence_packing else None
     if not isinstance(data, Rows):
         preprocess = weighted(task, task.preprocess_training_samples, class_weight)
@@ -149,15 +136,7 @@ def training_source(
 
 
 def evaluation_source(task, data, batch_size=None, by_length=True):
-    """Makes the batches of an `evaluate`.
-
-    Args:
-        task, data, batch_size: as for `training_source`.
-        by_length: bool, whether short rows come first.
-
-    Returns:
-        `BatchSource`.
-    """
+    """The `BatchSource` of an `evaluate`; `by_length` says whether short rows come first."""
     if not isinstance(data, Rows):
         preprocess = task.preprocess_training_samples
         return BatchSource.shared(task, data, preprocess, task.preprocesses_in_graphs)
@@ -175,17 +154,8 @@ def choose_size(batch_size):
 def weighted(task, preprocess, class_weight, given=None):
     """Makes a function that preprocesses a batch, and weights its rows by their class.
 
-    Args:
-        task: `RowTask`.
-        preprocess: function(x, y, sample_weight).
-        class_weight: as for `RowTask.fit`. If it is None, `preprocess` is returned.
-        given: the weights of rows in memory, or None.
-
-    Returns:
-        function(x, y, sample_weight). It raises ValueError if a dataset has sample weights.
-
-    Raises:
-        ValueError: if `given` is not None.
+    `preprocess` is function(x, y, sample_weight), and so is the result. `given` are the weights of
+    rows in memory. Weights beside `class_weight` are a ValueError.
     """
     if class_weight is None:
         return preprocess
@@ -208,19 +178,11 @@ def weighted(task, preprocess, class_weight, given=None):
 
 
 def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=False):
-    """Reads and checks the arguments of `fit`, `evaluate` or `predict`.
-
-    Args:
-        task: `RowTask`.
-        x, y, sample_weight, batch_size: as for `RowTask.fit`.
-        labelled: bool, whether rows need labels.
+    """Reads the arguments of `fit`, `evaluate` or `predict`, and checks them before the first step.
 
     Returns:
-        `x` if it is a dataset, otherwise `Rows` with encoded labels.
-
-    Raises:
-        ValueError: if a text is missing, a label is unknown, labels are missing although `labelled`
-            is True, or the rows do not fit the task.
+        `x` if it is a dataset, otherwise `Rows` with encoded labels. With `labelled` every row
+        needs a label.
     """
     if is_dataset(x):
         check_dataset(task, x, y=y, sample_weight=sample_weight, batch_size=batch_size)
@@ -238,11 +200,7 @@ def read_data(task, x, y=None, sample_weight=None, batch_size=None, labelled=Fal
 
 
 def read_samples(task, x, y=None, sample_weight=None):
-    """Reads one batch of a dataset, which may be tensors in a graph of TensorFlow.
-
-    Returns:
-        `Rows` with encoded labels.
-    """
+    """`Rows` with encoded labels of one batch of a dataset, also in a graph of TensorFlow."""
     rows = task.read_batch(x, y, sample_weight)
     return _encode_rows(task, rows, rows.labels is not None)
 
@@ -260,19 +218,10 @@ def _encode_rows(task, rows, labelled):
 
 
 def hold_out(task, data, validation_data, validation_split, batch_size):
-    """Sets apart the data that a `fit` validates on.
-
-    Args:
-        task: `RowTask`.
-        data: `Rows`, or a dataset.
-        validation_data, validation_split: as for `RowTask.fit`.
-        batch_size: int or None, `validation_batch_size`.
+    """Sets apart the data that a `fit` validates on. Arguments: as for `RowTask.fit`.
 
     Returns:
         (`Rows` or a dataset to train on; `Rows` or a dataset to validate on, or None).
-
-    Raises:
-        ValueError: as `read_data`, or if `validation_split` comes with a dataset.
     """
     if validation_split and not isinstance(data, Rows):
         raise ValueError(
@@ -291,12 +240,8 @@ def hold_out(task, data, validation_data, validation_split, batch_size):
 def check_dataset(task, dataset, **given):
     """Checks that a dataset has batches that fit, and comes without arguments that are for rows.
 
-    A dataset may have a method `check_task`, as `PretrainingBatches` has.
-
-    Args:
-        task: `RowTask`.
-        dataset: an object to check.
-        **given: arguments that are for rows in memory. All of them must be None.
+    A dataset may have a method `check_task`, as `PretrainingBatches` has. All of `given` must be
+    None.
     """
     check_preprocessor(task.preprocessor, task.backbone)
     if not hasattr(dataset, "__iter__"):

@@ -11,26 +11,21 @@ from keras_bert_suite.models import BACKBONES
 
 
 class IdleWeights:
-    """A task that does not train the weights at `_idle_paths`.
+    """A task that does not train the weights at `idle_paths`, which no output depends on.
 
     A weight that no output depends on has no gradient, and Keras warns about it. Under JAX its
     gradient is 0, so that weight decay would still change it. So such weights are not trained.
     """
 
-    _idle_paths: frozenset[str] = frozenset()
-
-    @property
-    def idle_paths(self) -> frozenset[str]:
-        """frozenset of str, the paths of the backbone's variables that no output depends on."""
-        return self._idle_paths
+    idle_paths: frozenset[str] = frozenset()
 
     @property
     def trainable_variables(self) -> list[keras.Variable]:
-        return [v for v in super().trainable_variables if v.path not in self._idle_paths]
+        return [v for v in super().trainable_variables if v.path not in self.idle_paths]
 
     @property
     def trainable_weights(self) -> list[keras.Variable]:
-        return [v for v in super().trainable_weights if v.path not in self._idle_paths]
+        return [v for v in super().trainable_weights if v.path not in self.idle_paths]
 
     @property
     def non_trainable_variables(self) -> list[keras.Variable]:
@@ -44,14 +39,9 @@ class IdleWeights:
 
 
 def find_idle(backbone: keras_hub.models.Backbone, transformed: bool = False) -> frozenset[str]:
-    """Finds the weights of a backbone that a task on tokens does not need.
+    """The paths of the weights of a backbone that a task on tokens does not need.
 
-    Args:
-        backbone: as for `encode_tokens`.
-        transformed: bool, whether the task is on `transform_tokens` of the sequence output.
-
-    Returns:
-        frozenset of str, the paths of variables that the task's outputs do not depend on.
+    With `transformed` the task is on `transform_tokens` of the sequence output.
     """
     if not isinstance(backbone.output, dict):
         return frozenset()
@@ -68,33 +58,23 @@ def encode_tokens(
 ) -> Tensor:
     """float (B, L, H), symbolic, the sequence output of a text encoder.
 
-    Args:
-        backbone: `BertBackbone`, or a KerasHub text encoder.
-        inputs: dict of symbolic tensors (B, L). None for the backbone's own input.
+    `inputs` are symbolic tensors (B, L) by name, by default the backbone's own input.
     """
     encoded = backbone(backbone.input if inputs is None else inputs)
     return encoded["sequence_output"] if isinstance(encoded, dict) else encoded
 
 
 def transform_tokens(backbone: keras_hub.models.Backbone, encoded: Tensor) -> Tensor:
-    """The input of the output layer of a head on tokens, symbolic (B, L, H).
-
-    Args:
-        backbone: as for `encode_tokens`.
-        encoded: symbolic (B, L, H), the sequence output.
-    """
+    """The input of the output layer of a head on tokens, symbolic (B, L, H) as `encoded`."""
     transform = getattr(backbone, "token_transform", None)
     return encoded if transform is None else transform(encoded)
 
 
 def list_missing_poolers(checkpoint: Any) -> list[str]:
-    """Lists the path pattern of the pooler if a checkpoint lacks the pooler.
+    """The path pattern of the pooler if a checkpoint lacks the pooler.
 
     If no output depends on the pooler, it needs no warning that its weights are new. A pooler that
     also transforms tokens needs this warning.
-
-    Args:
-        checkpoint: a checkpoint from `checkpoints.open_checkpoint`.
     """
     backbone = BACKBONES[checkpoint.model_type.backbone]
     if hasattr(backbone, "token_transform") or checkpoints.has_part(checkpoint, "pooler"):

@@ -8,13 +8,7 @@ from keras_bert_suite.layers.attention.global_tokens import check_global_tokens
 
 
 def check_preprocessor(preprocessor, backbone):
-    """Checks that a preprocessor makes the inputs of a backbone, and that their ids have a place.
-
-    Raises:
-        ValueError: if the tokenizer's vocabulary is larger than the embedding, `sequence_length` is
-            larger than the number of positions, or the backbone takes `segment_ids` and the
-            tokenizer makes none.
-    """
+    """Checks that a preprocessor makes the inputs of a backbone, with ids that have a place."""
     tokenizer = getattr(preprocessor, "tokenizer", None)
     size = _vocabulary_size(tokenizer)
     available = getattr(backbone, "vocabulary_size", None)
@@ -40,11 +34,7 @@ def check_preprocessor(preprocessor, backbone):
 
 
 def check_separator(tokenizer, backbone):
-    """Checks that a Longformer knows the separator by which it finds the texts of a row.
-
-    Raises:
-        ValueError: if the tokenizer has another one.
-    """
+    """Checks that a Longformer knows the separator by which it finds the texts of a row."""
     finds_texts = getattr(backbone, "global_tokens", None) in ("first_text", "later_texts")
     separator_id = getattr(tokenizer, "end_token_id", None)
     if separator_id is not None and finds_texts and backbone.separator_id != separator_id:
@@ -56,11 +46,7 @@ def check_separator(tokenizer, backbone):
 
 
 def check_first_token(backbone):
-    """Checks that the first token of a row sees the others, before a task pools it.
-
-    Raises:
-        ValueError: if the attention pattern of the backbone shows it nothing but itself.
-    """
+    """Checks that the first token of a row sees the others, before a task pools it."""
     if getattr(backbone, "attention_pattern", None) == "left_to_right":
         raise ValueError(
             "The first token of a left_to_right backbone sees only itself, so its vector is the "
@@ -69,40 +55,13 @@ def check_first_token(backbone):
         )
 
 
-def check_pairs(backbone):
-    """Checks that the first token of a pair sees the second text, before a task pools it.
-
-    Raises:
-        ValueError: if the attention pattern of the backbone hides the second text.
-    """
-    if getattr(backbone, "attention_pattern", None) == "seq2seq":
-        raise ValueError(
-            "The first text of a pair does not see the second text in a seq2seq backbone, such as "
-            "the backbone of a Seq2Seq, so its first token is the same for every second text. "
-            "Build the task on keras_bert_suite.change_pattern(backbone, 'bidirectional')."
-        )
-
-
 def check_segments(num_segments, backbone, input_names):
-    """Checks the number of texts in a row.
-
-    Args:
-        num_segments: int, texts in a row.
-        backbone: the encoder.
-        input_names: the names of the texts that the task was trained on, or None.
-
-    Raises:
-        ValueError: if `num_segments` is not the number of `input_names`, or the backbone has fewer
-            segments.
-    """
+    """Checks the number of texts in a row. `input_names` are those of the task, or None."""
     if input_names is not None and num_segments != len(input_names):
         wanted = "single texts" if len(input_names) == 1 else f"rows of {len(input_names)} texts"
-        remedy = "Pass pairs as a tuple of two lists, (first_texts, second_texts)."
-        if num_segments > len(input_names):
-            remedy = "Pass only the columns of these texts, without labels or other columns."
         raise ValueError(
             f"This task was trained on {wanted}, {', '.join(input_names)}; got rows of "
-            f"{num_segments}. {remedy}"
+            f"{num_segments}. Pass pairs as a tuple of two lists, (first_texts, second_texts)."
         )
     available = getattr(backbone, "num_segments", None)
     if available and num_segments > available and "segment_ids" in backbone.input:
@@ -116,10 +75,6 @@ def check_packed(arrays, backbone):
     """Checks that the ids in packed arrays have a row in the backbone's embeddings.
 
     Tensors of TensorFlow are not checked, because they may be in a graph.
-
-    Raises:
-        ValueError: if an id has no row, naming the range of ids; if the padding mask numbers the
-            sequences of packed rows; or if a row has too many global tokens.
     """
     mask = arrays.get("padding_mask")
     if isinstance(mask, np.ndarray) and mask.size and mask.max() > 1:
@@ -147,22 +102,10 @@ def check_packed(arrays, backbone):
 
 
 def check_input_names(input_names):
-    """Checks the argument `input_names`, and returns it as a tuple, or None.
-
-    Raises:
-        ValueError: if the names are not different strings.
-    """
+    """The argument `input_names` as a tuple, or None."""
     if input_names is None:
         return None
-    if isinstance(input_names, str):
-        input_names = (input_names,)
-    if (
-        not input_names
-        or len({*input_names}) != len(input_names)
-        or not all(isinstance(name, str) and name for name in input_names)
-    ):
-        raise ValueError(f"input_names must be different names, got {input_names!r}.")
-    return tuple(input_names)
+    return (input_names,) if isinstance(input_names, str) else tuple(input_names)
 
 
 def default_names(num_segments):
@@ -173,11 +116,7 @@ def default_names(num_segments):
 
 
 def check_in_memory(x):
-    """Checks that rows to score are in memory.
-
-    Raises:
-        ValueError: if `x` is a dataset.
-    """
+    """Raises a ValueError if rows to score are a dataset."""
     if is_dataset(x):
         raise ValueError(
             f"Wanted rows in memory, got a {type(x).__name__}. Pass texts and their labels, or "
@@ -186,10 +125,7 @@ def check_in_memory(x):
 
 
 def check_held_out(validation_data, needs_labels):
-    """Checks that rows to validate on are `(x, y)` or `(x, y, sample_weight)`.
-
-    For a task that needs no labels, `(x,)` is right too.
-    """
+    """Checks that rows to validate on are `(x, y)` or `(x, y, sample_weight)`."""
     sizes = (2, 3) if needs_labels else (1, 2, 3)
     if len(validation_data) not in sizes or isinstance(validation_data[0], (str, bytes)):
         alone = "" if needs_labels else "(x,), "
@@ -200,18 +136,10 @@ def check_held_out(validation_data, needs_labels):
 
 
 def order_columns(inputs, names, input_names):
-    """Puts named text columns into the order of `input_names`.
+    """Puts a tuple of named text columns into the order of `input_names`.
 
-    Args:
-        inputs: tuple of text columns.
-        names: tuple of their names, or None.
-        input_names: tuple of the names of the task, or None.
-
-    Returns:
-        tuple of text columns. It is `inputs` if the columns or the task have no names.
-
-    Raises:
-        ValueError: if there are several columns, and their names are not `input_names`.
+    It is `inputs` if the columns or the task have no names. Other names than `input_names` are an
+    error.
     """
     if names is None or input_names is None or len(names) < 2 or len(names) != len(input_names):
         return inputs

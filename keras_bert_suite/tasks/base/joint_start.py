@@ -9,7 +9,7 @@ from keras_bert_suite.replicas import count_replicas, find_group, find_groups, t
 from keras_bert_suite.replicas.compared_batches import check_same, digest_batch
 from keras_bert_suite.replicas.processes import copy_from_leader
 from keras_bert_suite.training import separate_generators
-from keras_bert_suite.training.accumulated_gradients import list_accumulators
+from keras_bert_suite.training.gradient_sums import list_accumulators
 
 #: How many batches are compared between the processes.
 COMPARED_BATCHES = 4
@@ -18,14 +18,7 @@ COMPARED_BATCHES = 4
 def check_shares(optimizer, data, batch_size):
     """Checks that replicas can share the batches of a `fit`.
 
-    Args:
-        optimizer: the optimizer of the task.
-        data: `Rows`, or a dataset. A dataset may have a `batch_size`, as `PretrainingBatches` has.
-        batch_size: int, the rows of a whole batch of `Rows`.
-
-    Raises:
-        ValueError: if the number of replicas does not divide the size of a batch, or if a strategy
-            of TensorFlow cannot accumulate the gradients.
+    A dataset may have a `batch_size`, as `PretrainingBatches` has.
     """
     num_replicas = count_replicas()
     if num_replicas == 1:
@@ -53,11 +46,7 @@ def check_shares(optimizer, data, batch_size):
 
 
 def copy_weights(task):
-    """Gives all processes the weights of the first, and each of them random numbers of its own.
-
-    Args:
-        task: compiled `RowTask` with a built optimizer.
-    """
+    """Gives all processes the weights of the first, and each of them random numbers of its own."""
     if find_group().count == 1:
         return
     # Between two updates each process has gradients of its own rows.
@@ -68,15 +57,7 @@ def copy_weights(task):
 
 
 def start_jointly(task, run):
-    """Compares the processes that share a `fit`, and gives them the weights of the first process.
-
-    Args:
-        task: compiled `RowTask` with a built optimizer.
-        run: `TrainingRun`.
-
-    Raises:
-        ValueError: in all processes, if they have different models, arguments or data.
-    """
+    """Compares the processes that share a `fit`, and gives them the weights of the first."""
     if find_group().count == 1:
         return
     optimizer = keras.optimizers.serialize(task.optimizer)["config"]
@@ -96,13 +77,8 @@ def start_jointly(task, run):
 def check_shared(task, sources, **facts):
     """Compares the processes that share a `fit` or `evaluate`, or under JAX a `predict`.
 
-    Args:
-        task: `RowTask`.
-        sources: dict of name -> `BatchSource`, or None if there is no row.
-        **facts: further objects that must be the same in all processes.
-
-    Raises:
-        ValueError: in all processes, if they have different models, data or facts.
+    `sources` is a dict of name -> `BatchSource`, or None if there is no row. If models, data or
+    `facts` differ, all processes raise a ValueError.
     """
     if find_group().count == 1:
         return
@@ -119,16 +95,8 @@ def check_shared(task, sources, **facts):
 def share_batch(call, batch):
     """Compares the batch of `train_on_batch` or `test_on_batch` between the processes.
 
-    Args:
-        call: str, the name of the method.
-        batch: nested dicts and tuples of arrays (B, ...), the whole batch.
-
-    Returns:
-        the rows that this process takes. Under JAX a step takes all of them, and under TensorFlow
-        each device takes all of them.
-
-    Raises:
-        ValueError: in all processes, if one has called another method, or has another batch.
+    It returns the rows that this process takes. Under JAX a step takes all of them, and under
+    TensorFlow each device takes all of them.
     """
     if find_group().count == 1:
         return batch

@@ -66,12 +66,7 @@ class LabelledTask(RowTask):
 
     @classmethod
     def replace_head(cls, old_head: Config, arguments: dict[str, Any]) -> dict[str, Any]:
-        """Completes the arguments of a task whose new head replaces the head of a checkpoint.
-
-        Args:
-            old_head: dict of the arguments of a task with the checkpoint's own head.
-            arguments: dict of the arguments that the user gave.
-        """
+        """Completes the arguments of a task whose new head replaces the head of a checkpoint."""
         return arguments
 
     @classmethod
@@ -87,14 +82,7 @@ class LabelledTask(RowTask):
     def head_arguments(cls, checkpoint: Any) -> dict[str, Any]:
         """The arguments of this task with which a checkpoint's own head can be loaded.
 
-        Args:
-            checkpoint: a checkpoint from `checkpoints.open_checkpoint`.
-
-        Returns:
-            dict.
-
-        Raises:
-            ValueError: if the checkpoint has no head of this kind.
+        A checkpoint without a head of this kind is a ValueError.
         """
 
     @classmethod
@@ -135,12 +123,7 @@ def make_head(
 
 
 def serve_classes(outputs: Tensor, from_logits: bool) -> dict[str, Tensor]:
-    """The answers of a server: `probabilities` float32 (..., C) and `label_ids` int32 (...).
-
-    Args:
-        outputs: float (..., C), of the model.
-        from_logits: bool, whether `outputs` are logits, and not probabilities.
-    """
+    """The answers of a server: `probabilities` float32 (..., C) and `label_ids` int32 (...)."""
     probabilities = ops.softmax(outputs, axis=-1) if from_logits else outputs
     return {
         "probabilities": probabilities,
@@ -151,18 +134,7 @@ def serve_classes(outputs: Tensor, from_logits: bool) -> dict[str, Tensor]:
 def resolve_label_names(
     task: str, num_classes: int | None, label_names: Sequence[str] | None, fewest: int = 2
 ) -> list[str]:
-    """Makes the list of label names, from names or from their number.
-
-    Args:
-        task: str, the class of the task, for messages.
-        num_classes: int or None.
-        label_names: list of str or None.
-        fewest: int, the smallest number of names.
-
-    Raises:
-        ValueError: if `num_classes` and `label_names` are both None or contradict each other; if a
-            name is no string, or two names are equal; or if there are fewer than `fewest` names.
-    """
+    """The list of label names, from names or from their number, at least `fewest`."""
     if label_names is None:
         if num_classes is None:
             raise ValueError(f"A {task} needs `num_classes` or `label_names`.")
@@ -182,10 +154,9 @@ def resolve_label_names(
             f"{label_names}."
         )
     if len(set(label_names)) != len(label_names) or len(label_names) < fewest:
-        number = {1: "one", 2: "two"}[fewest]
         advice = " For a number as the answer, pass problem_type='regression'."
         raise ValueError(
-            f"A classifier needs {number} or more different labels, got {label_names}."
+            f"A classifier needs {fewest} or more different labels, got {label_names}."
             + (advice if len(label_names) == 1 else "")
         )
     return label_names

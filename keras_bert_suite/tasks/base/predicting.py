@@ -29,27 +29,18 @@ from keras_bert_suite.tasks.base.text_packing import measure_rows
 
 @whole_batches()
 def predict(task, x, batch_size, steps, decode, condense=None, *, verbose="auto", callbacks=None):
-    """Computes the answers of a task for rows or a dataset.
+    """The answers of a task for rows or a dataset, in their order.
 
-    Args:
-        task: `RowTask`.
-        x, batch_size, steps: as for `RowTask.predict`.
-        decode: function(outputs, rows), such as `RowTask.decode`.
-        condense: function(outputs, rows) that reduces the outputs for a batch to the values that
-            `decode` needs. It is for tasks that cut windows, and whose outputs are too large to be
-            kept. `rows` has the class of the batch's rows, but may hold more rows. None keeps the
-            outputs.
-        verbose, callbacks: as in Keras.
-
-    Returns:
-        the result of `decode` for all rows in their order.
+    Arguments: as for `RowTask.predict`.
 
     Several threads may call it. Under JAX, threads wait for each other if their tasks share a
     backbone. So a dataset may not predict with the same backbone in a thread of its own.
 
-    Raises:
-        ValueError: in all processes of JAX, if they have different models, arguments or data.
-        LostProcessError: see `ProcessWatch`.
+    Args:
+        decode: function(outputs, rows), such as `RowTask.decode`.
+        condense: function(outputs, rows) that reduces the outputs for a batch to the values that
+            `decode` needs. It is for tasks that cut windows, and whose outputs are too large to be
+            kept. `rows` has the class of the batch's rows, but may hold more rows.
     """
     watch = contextlib.nullcontext(callbacks)
     if has_joint_variables():  # Each process of PyTorch predicts by itself.

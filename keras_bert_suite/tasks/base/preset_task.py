@@ -28,6 +28,7 @@ from keras_bert_suite.argument_checks import (
 from keras_bert_suite.files.messages import reading, shorten
 from keras_bert_suite.models import BACKBONES, LongformerBackbone
 from keras_bert_suite.preprocessing import SegmentPacker
+from keras_bert_suite.tasks.base.idle_weights import list_missing_poolers
 from keras_bert_suite.tasks.base.saved_task import SavedTask
 
 #: The arguments of a task that the constructors of Keras and KerasHub read.
@@ -119,6 +120,12 @@ class PresetTask(SavedTask):
         return task
 
     @classmethod
+    def arguments_of(
+        cls, checkpoint: Any, arguments: dict[str, Any]
+    ) -> tuple[dict[str, Any], list[str]]:
+        return arguments, list_missing_poolers(checkpoint)
+
+    @classmethod
     def has_new_head(cls, arguments: dict[str, Any]) -> bool:
         """Whether arguments of the constructor ask for another head than that of a preset."""
         return False
@@ -138,14 +145,7 @@ class PresetTask(SavedTask):
         skip: Sequence[str] = (),
         **arguments: Any,
     ) -> Self:
-        """Builds the task of a checkpoint of another library.
-
-        Args:
-            checkpoint: from `checkpoints.open_checkpoint`.
-            load_weights, dtype: as for `from_preset`.
-            skip: list of regular expressions, as for `from_preset`.
-            **arguments: of the constructor.
-        """
+        """Builds the task of a checkpoint from `checkpoints.open_checkpoint`."""
         arguments, new_parts = cls.arguments_of(checkpoint, arguments)
         backbone_cls = BACKBONES[checkpoint.model_type.backbone]
         if issubclass(cls.backbone_cls, backbone_cls):
@@ -225,8 +225,10 @@ def _replace_head(cls, preset, checkpoint, arguments):
 def _read_head(cls, preset, checkpoint):
     """The arguments of a task with the head of a preset or checkpoint; None without a head."""
     if checkpoint is None:
-        held = holds_task(preset, cls)
-        return read_task_config(preset) if held else None
+        if not holds_task(preset, cls):
+            return None
+        with _reading(preset):
+            return load_json(preset, TASK_CONFIG_FILE)["config"]
     try:
         return cls.head_arguments(checkpoint)
     except ValueError:
@@ -253,14 +255,6 @@ def _load_keras_preset(cls, preset, load_weights, dtype, arguments):
     is_new = not holds_task(preset, cls.preset_classes())
     if is_new:
         _choose_global_tokens(task)
-    family = keras_hub.models.TextClassifier
-    is_theirs = holds_task(preset, family) and not holds_task(preset, SavedTask)
-    if is_theirs and issubclass(cls, family):
-        warnings.warn(
-            f"{preset} holds a classifier of KerasHub's for a {type(task.backbone).__name__}. Its "
-            f"classification layer is left out, and that of the {cls.__name__} is new.",
-            stacklevel=4,
-        )
     has_head = len(task.weights) > len(task.backbone.weights)
     if is_new and has_head and not cls.has_new_head(arguments):
         warnings.warn(
@@ -287,12 +281,6 @@ def _choose_global_tokens(task):
 def holds_task(preset, classes):
     """Whether the task of a preset is of a class, or of one of several classes."""
     return _saved_class(preset, TASK_CONFIG_FILE, classes)
-
-
-def read_task_config(preset):
-    """dict, the arguments of the task of a preset."""
-    with _reading(preset):
-        return load_json(preset, TASK_CONFIG_FILE)["config"]
 
 
 def _saved_class(preset, file, family):

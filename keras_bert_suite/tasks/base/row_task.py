@@ -7,6 +7,7 @@ import keras
 import keras_hub
 
 from keras_bert_suite.annotations import Config, Inputs, Labels
+from keras_bert_suite.argument_checks import is_auto
 from keras_bert_suite.layers import PackedSequences
 from keras_bert_suite.preprocessing.keras_hub_packer import find_segment_packer
 from keras_bert_suite.replicas import (
@@ -86,16 +87,33 @@ class RowTask(SharedSteps, TaskHooks, PackedSequences, PresetTask):
 
     @in_scope_of_model
     def compile(
-        self, optimizer: str | keras.optimizers.Optimizer, loss: Any, **kwargs: Any
+        self,
+        optimizer: str | keras.optimizers.Optimizer = "auto",
+        loss: Any = "auto",
+        **kwargs: Any,
     ) -> None:
-        """Configures training; see `keras.Model.compile`.
+        """Configures training, by default as the source of the task trains it.
 
         Logged losses are means over the batches whose loss is finite. A loss of Keras that is given
         by its name, class or function takes logits if the outputs of the task are logits.
 
+        Args:
+            optimizer: "auto" is `AdamW` at `default_rate` with linear warm-up over the share
+                `warmup_ratio` of the steps that `fit` takes, and linear decay over the rest.
+            loss: "auto" is `make_loss()`.
+            **kwargs: see `keras.Model.compile`. The metrics are those of `make_metrics()` by
+                default, or for "auto".
+
         Raises:
             ValueError: if the loss takes logits and the outputs are probabilities, or the reverse.
         """
+        if is_auto(optimizer):
+            optimizer = self.make_optimizer()
+        if is_auto(loss):
+            loss = self.make_loss()
+        for name, value in self.make_metrics().items():
+            if is_auto(kwargs.get(name, "auto")):
+                kwargs[name] = value
         loss = keras.tree.map_structure(self.read_loss, loss)
         forget_metrics(self)
         self._has_common_weights = False

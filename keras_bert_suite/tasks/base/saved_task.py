@@ -49,8 +49,8 @@ class SavedTask(SealedPreset):
             config: `keras.quantizers.Int8QuantizationConfig` with its defaults, which Keras makes.
 
         Raises:
-            ValueError: for another mode or configuration, which files would not keep; for an
-                encoder that was quantized before; from Keras, for one that computes in float16.
+            ValueError: for another mode or configuration, which files would not keep; from Keras,
+                for an encoder that was quantized before, or computes in float16.
 
         Source: https://keras.io/guides/int8_quantization_in_keras/.
         """
@@ -60,7 +60,6 @@ class SavedTask(SealedPreset):
                 f"Files keep the quantization 'int8' with its defaults only, got mode={mode!r} and "
                 f"{config.get_config()}. Call `quantize('int8')`."
             )
-        _check_not_quantized(self.backbone)
         optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
         is_built = optimizer is not None and optimizer.built
         trained = optimizer._trainable_variables if is_built else self.trainable_variables
@@ -131,12 +130,3 @@ class SavedTask(SealedPreset):
         if heads or not trainable:
             restore_around(task, task.backbone, trainable, heads)
         return task
-
-
-def _check_not_quantized(backbone):
-    """Raises ValueError for an encoder that is quantized already."""
-    if any(layer.quantization_mode for layer in backbone._flatten_layers(include_self=False)):
-        raise ValueError(
-            f"The matrices of {backbone.name!r} are 8-bit integers already. Use the task as it is, "
-            "or quantize a task that was saved before `quantize`."
-        )

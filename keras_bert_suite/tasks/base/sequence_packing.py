@@ -18,11 +18,7 @@ GRAPH_GROUPS = 8
 
 
 def check_can_pack_sequences(task):
-    """Checks that a task computes the same on packed rows as on the rows of the batch.
-
-    Raises:
-        ValueError: if the task does not.
-    """
+    """Checks that a task computes the same on packed rows as on the rows of the batch."""
     if not isinstance(task.backbone, PackedSequences):
         raise ValueError(
             f"A {type(task.backbone).__name__} has attention layers of KerasHub, which cannot hide "
@@ -32,20 +28,15 @@ def check_can_pack_sequences(task):
     for argument in ("cache_batch_size", "training_windows"):
         if getattr(task, argument, None) is not None:
             raise ValueError(
-                f"{type(task).__name__} has {argument}={getattr(task, argument)}, so the encoder "
-                "sees only some rows of a batch at once, and a batch cannot be packed as a whole. "
-                f"Drop sequence_packing or {argument}."
+                f"{argument}={getattr(task, argument)} encodes only some rows of a batch at once, "
+                f"so a batch cannot be packed as a whole. Drop sequence_packing or {argument}."
             )
 
 
 def check_rows(padding_mask):
     """Checks that each row begins with a token, because poolings read the first hidden state.
 
-    Args:
-        padding_mask: int (..., L). A window of documents (B, W, L) may be empty.
-
-    Raises:
-        ValueError: if a row begins with padding.
+    The mask is int (..., L). A window of documents (B, W, L) may be empty.
     """
     begins = padding_mask[..., :1] != 0
     if padding_mask.ndim > 2:
@@ -59,14 +50,7 @@ def check_rows(padding_mask):
 
 
 def choose_layout(backbone):
-    """Makes a function that lays the rows of a batch out in packed rows.
-
-    Args:
-        backbone: `PackedSequences`, which says whether it takes groups of packed rows.
-
-    Returns:
-        function from a preprocessed batch to the same batch with a layout.
-    """
+    """Makes a function from a preprocessed batch to the same batch with a layout of packed rows."""
     lay_out = _choose_kind(backbone)
 
     def add_layout(batch):

@@ -11,47 +11,51 @@ from keras_bert_suite.data.rows import Rows
 from keras_bert_suite.tasks.base.batch_sources import read_samples
 from keras_bert_suite.tasks.base.input_checks import check_segments, default_names, order_columns
 from keras_bert_suite.tasks.base.text_packing import pack_texts
-from keras_bert_suite.training import read_loss, take_class_ids
+from keras_bert_suite.training import AdamW, LinearWarmupDecay, read_loss, take_class_ids
 
 
 class TaskHooks:
     """The hooks by which tasks differ. A task overrides those in which it differs from the others.
 
-    - `read_rows(x, y, sample_weight)` and `read_batch` read the rows that the task takes, and
-      `arrange_columns(inputs, names, labelled)` puts their texts in order;
-    - `needs_labels` says whether `fit` and `evaluate` need labels, and `has_fixed_labels` whether
-      the labels of two batches differ only in the number of rows;
-    - `encode_labels(labels)` turns labels, as users write them, into labels for the loss;
-    - `returns_logits` says whether the outputs are logits, and `read_loss(loss)` makes a loss, as
-      users write it, fit the labels and the outputs;
-    - `class_weighting(class_weight)` makes a function from labels to the weights of their classes;
-    - `cut_windows(rows)` turns rows into the rows that the model sees;
-    - `preprocess(x, y, sample_weight)` turns a batch of these rows into inputs of the model, and
-      `preprocess_training` a batch of `fit` or `evaluate`, if it differs;
-    - `decode(outputs, rows)` turns outputs of the model into the result of `predict`;
-    - `serving_outputs(outputs, packed)`, which each task that is served defines, turns outputs of
-      the model into the answers of a server;
-    - `text_ranks` are the ranks of the texts of a batch, if they are not all 1;
-    - `needs_segment_packer` says whether the task must know where in a text each token was;
-    - `preprocesses_in_graphs` says whether `cut_windows` and `preprocess` take tensors in graphs of
-      TensorFlow.
-
-    `PresetTask` has the hooks about the heads of a checkpoint.
+    `PresetTask` has the hooks about the heads of a checkpoint. Each task that is served has
+    `serving_outputs(outputs, packed)`, which turns outputs of the model into the answers of a
+    server.
     """
 
     backbone: Any
 
     input_names: Sequence[str] | None = None
 
+    #: Whether `fit` and `evaluate` need labels.
     needs_labels = True
 
+    #: Whether the labels of two batches differ only in the number of rows.
     has_fixed_labels = False
 
+    #: Whether `cut_windows` and `preprocess` take tensors in graphs of TensorFlow.
     preprocesses_in_graphs = True
 
+    #: The ranks of the texts of a batch, if they are not all 1.
     text_ranks: tuple[int, ...] | None = None
 
+    #: Whether the task must know where in a text each token was.
     needs_segment_packer = False
+
+    #: The peak of the learning rate.
+    default_rate = 5e-5
+
+    #: The share of the steps in which the learning rate rises.
+    warmup_ratio = 0.1
+
+    def make_optimizer(self) -> keras.optimizers.Optimizer:
+        return AdamW(LinearWarmupDecay(self.default_rate, warmup_ratio=self.warmup_ratio))
+
+    def make_loss(self) -> Any:
+        raise NotImplementedError
+
+    def make_metrics(self) -> dict[str, Any]:
+        """dict of further arguments of `compile`."""
+        return {}
 
     @property
     def returns_logits(self) -> bool:

@@ -16,12 +16,7 @@ _MOST_CHARACTERS = 100_000_000
 
 
 def check_can_pack(task):
-    """Checks that a task has a preprocessor that fits its backbone.
-
-    Raises:
-        ValueError: if the task has no preprocessor; if it needs a `SegmentPacker` and has another
-            preprocessor; or if the preprocessor has more tokens or positions than the backbone.
-    """
+    """Checks that a task has a preprocessor that fits its backbone."""
     if task.preprocessor is None:
         raise ValueError(
             f"{task.name} has no preprocessor to pack texts with. Set `preprocessor`, or pass "
@@ -48,15 +43,10 @@ def pack_texts(task, texts):
 
 
 def measure_rows(preprocessor, rows):
-    """Measures rows in memory, so that rows of similar length can share a batch.
+    """Measures `Rows` in memory, so that rows of similar length can share a batch.
 
-    Args:
-        preprocessor: `SegmentPacker`, a preprocessor of KerasHub, or None.
-        rows: `Rows`.
-
-    Returns:
-        int64 (N,), in tokens if our tokenizer can count them within some seconds, else in
-        characters; None if the inputs are packed.
+    It returns int64 (N,), in tokens if our tokenizer can count them within some seconds, else in
+    characters; None if the inputs are packed.
     """
     lengths = rows.text_lengths()
     counts_tokens = lengths is not None and isinstance(preprocessor, SegmentPacker)

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+from typing import Any
 
 import keras
 import numpy as np
@@ -9,19 +10,11 @@ import numpy as np
 from keras_bert_suite.replicas import find_group
 from keras_bert_suite.replicas.processes import run_on_leader
 from keras_bert_suite.tasks.base.batch_sources import BatchSource
-from keras_bert_suite.training import Progress, WholeEpochs
+from keras_bert_suite.training import Progress, TrainingCheckpoint
 
 
 def find_progress(optimizer, checkpoint):
-    """The progress of a run: its newest checkpoint, or its beginning.
-
-    Args:
-        optimizer: the optimizer of the compiled task, or None.
-        checkpoint: `TrainingCheckpoint` or None.
-
-    Returns:
-        `Progress`.
-    """
+    """The `Progress` of a run: its newest checkpoint, or its beginning."""
     own = Progress(
         first_step=int(keras.ops.convert_to_numpy(getattr(optimizer, "iterations", 0))),
         # `keras.utils.set_random_seed` sets this generator.
@@ -64,16 +57,7 @@ class TrainingRun:
         return self.steps_per_epoch and self.steps_per_epoch * (self.epochs - self.initial_epoch)
 
     def train(self, task, checkpoint, callbacks, shuffle, verbose, **kwargs):
-        """Trains on the batches that are left.
-
-        Args:
-            task: compiled `RowTask` with a built optimizer.
-            checkpoint: `TrainingCheckpoint` or None.
-            callbacks, shuffle, verbose, **kwargs: as for `RowTask.fit`.
-
-        Returns:
-            `keras.callbacks.History`.
-        """
+        """Trains a compiled task, whose optimizer is built, on the batches that are left."""
         batches = self.training.preprocessed(self.total, self.progress.batches, shuffle)
         verbose = verbose if find_group().leads else 0
         resuming = contextlib.nullcontext()
@@ -115,16 +99,36 @@ class TrainingRun:
         )
 
 
+class WholeEpochs(keras.callbacks.CallbackList):
+    """The callbacks of a `fit` that SIGTERM may cut short.
+
+    Keras also calls `on_epoch_end` and `on_test_end` when an epoch or a validation was cut short. A
+    log would then show means over some of the batches as if they were means over all batches. So
+    the list forwards `on_epoch_end` only for completed epochs.
+    """
+
+    def __init__(self, checkpoint: TrainingCheckpoint, callbacks: Any, **arguments: Any) -> None:
+        super().__init__(callbacks, **arguments)
+        self._checkpoint = checkpoint
+
+    @property
+    def terminated(self) -> bool:
+        """bool, whether SIGTERM has come."""
+        return self._checkpoint.terminated
+
+    def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:
+        if not (self.terminated and self._checkpoint.within_epoch):
+            super().on_epoch_end(epoch, logs)
+
+    def on_test_end(self, logs: dict[str, Any] | None = None) -> None:
+        super().on_test_end({} if self.terminated else logs)
+
+
 def validate(task, callbacks, **arguments):
-    """Evaluates a task within a `fit`.
+    """Evaluates a task within a `fit`. `arguments` are what Keras' `fit` hands to `evaluate`.
 
-    Args:
-        task: `RowTask`.
-        callbacks, **arguments: what Keras' `fit` hands to `evaluate`.
-
-    Returns:
-        the logs. They are empty if SIGTERM ends the `fit`, since they would be means over some of
-        the batches.
+    The logs are empty if SIGTERM ends the `fit`, since they would be means over some of the
+    batches.
     """
 
     def is_terminated():

@@ -1,9 +1,7 @@
 """The common base of tasks whose rows are lists of words, or texts in which a task finds words."""
 
-import sys
 from typing import Any
 
-import keras
 import keras_hub
 import numpy as np
 
@@ -14,7 +12,6 @@ from keras_bert_suite.preprocessing import SegmentPacker
 from keras_bert_suite.tasks.base.idle_weights import IdleWeights, list_missing_poolers
 from keras_bert_suite.tasks.base.labelled_task import LabelledTask
 from keras_bert_suite.tasks.base.text_packing import check_can_pack
-from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 
 class WordTask(IdleWeights, LabelledTask):
@@ -42,18 +39,11 @@ class WordTask(IdleWeights, LabelledTask):
         return read_word_rows(x, y, sample_weight, self._check_shapes)
 
     def read_batch(self, x: Inputs, y: Labels = None, sample_weight: Labels = None) -> Rows:
-        # `fit` hands over eager tensors. Within `dataset.map` they are symbolic.
-        tensors = [column for column in keras.tree.flatten(x) if is_tf_tensor(column)]
-        if tensors and not sys.modules["tensorflow"].executing_eagerly():
-            raise ValueError(
-                f"A {type(self).__name__} reads words outside of graphs of TensorFlow. Pass the "
-                "tf.data dataset itself to `fit`, without mapping `preprocess_samples` over it."
-            )
         if isinstance(x, list) and x and isinstance(x[0], tuple):
             raise ValueError(
-                "A row of a batch must be a list of words, got a tuple. The `default_collate` of "
-                "PyTorch makes such tuples, of the first words of all rows and so on. Pass the "
-                "DataLoader a `collate_fn` that returns a list of rows and a list of their labels."
+                "A row must be a list of words, got a tuple, as the `default_collate` of PyTorch "
+                "makes it of the first words of all rows. Pass the DataLoader a `collate_fn` that "
+                "returns a list of rows and a list of their labels."
             )
         return self.read_rows(x, y, sample_weight)
 
