@@ -58,10 +58,7 @@ def define_flags(values):
     define_table_flags(values, text_column=None, label_column=None)
     define_path(values, "output", "-", "File to write, or - for standard output.")
     formats = ("tsv", "jsonl")
-    explanation = (
-        "Format of a line. Default: tsv; jsonl for entities and answers, which are marked in their "
-        "texts on a terminal."
-    )
+    explanation = "Format of a line. Default: tsv; jsonl for entities and answers."
     flags.DEFINE_enum("format", None, formats, explanation, flag_values=values)
     flags.DEFINE_boolean("overwrite", False, "Replace the file.", flag_values=values)
     flags.DEFINE_integer("batch_size", 32, "Batch size, in texts.", 1, flag_values=values)

@@ -8,7 +8,6 @@ from keras_bert_suite.data import conll, tag_schemes
 
 from ..command_flags import UsageError
 from ..labelled_tables import list_labels, weigh_labels
-from ..marked_texts import is_for_reader, show_entities
 from ..model_paths import find_class, is_saved_model
 from ..saved_tasks import open_task
 from ..score_table import make_score_table
@@ -158,8 +157,6 @@ class NamedEntities(Kind):
             )
         answers = self._find_entities(columns)
         texts = next(iter(columns.values()))
-        if is_for_reader(self.values):
-            return show_entities(texts, answers)
         rounded = (
             [{**entity, "score": round(entity["score"], 6)} for entity in row] for row in answers
         )

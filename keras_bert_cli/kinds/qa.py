@@ -9,7 +9,6 @@ from keras_bert_suite.data import squad
 
 from ..command_flags import UsageError
 from ..example_groups import group_by_first_word, group_by_length
-from ..marked_texts import is_for_reader, show_answers
 from ..saved_tasks import open_task
 from ..table_flags import TABLE_FLAGS
 from .kind import Kind, format_json
@@ -108,8 +107,6 @@ class Questions(Kind):
             # Without the tabs and line ends of an answer.
             rows = ((" ".join(answer["text"].split()), answer["score"]) for answer in answers)
             return ["answer\tscore\n", *(f"{text}\t{score:.6f}\n" for text, score in rows)]
-        if is_for_reader(self.values):
-            return show_answers(asked["question"], asked["context"], answers)
         named = {name: columns[name] for name in ("id",) if name in columns}
         return format_json({**named, "question": asked["question"]}, map(_round, answers))
 

@@ -1,8 +1,6 @@
 """`finetune`, `evaluate` and `predict` on sentences with a tag on each word."""
 
 import json
-import re
-import sys
 import types
 
 import keras
@@ -92,18 +90,6 @@ def test_a_saved_model_finds_entities(tagged, run, tmp_path, capsys, monkeypatch
     monkeypatch.setattr(ask_saved_model, "sys", types.SimpleNamespace(modules={}))
     ask_saved_model.main(tagged / "saved/1", "the film was good", "dull")
     assert "good" in capsys.readouterr().out
-
-
-def test_entities_on_a_terminal(tagged, run, tmp_path, monkeypatch):
-    (tmp_path / "texts.txt").write_text("the film was good\ndull\n")
-    arguments = ("--model", tagged / "tagger", "--input", tmp_path / "texts.txt")
-    monkeypatch.setattr(type(sys.stdout), "isatty", lambda stream: True, raising=False)
-    status, out, err = run("predict", *arguments)
-    assert (status, err) == (0, "")
-    shown = re.sub("\x1b[^m]*m", "", out)  # without its colours
-    assert shown.split("\n") == ["the film was [good POS]", "dull", ""]
-    status, out, _ = run("predict", *arguments, "--format=jsonl")
-    assert status == 0 and out.startswith("{")
 
 
 @pytest.mark.parametrize("head", ["crf", "global_pointer"])
