@@ -36,7 +36,7 @@ class Classify(Kind):
 
     name = "classify"
     about = "a label for each text"
-    own_flags = WINDOW_FLAGS
+    own_flags = (*WINDOW_FLAGS, "png")
 
     #: `problem_type` of the task.
     problem_type = "single_label_classification"

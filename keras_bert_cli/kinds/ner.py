@@ -29,7 +29,7 @@ class NamedEntities(Kind):
     name = "ner"
     about = "a tag for each word"
     input_names = ("text",)
-    own_flags = ("word_column", "tag_column", "tag_scheme", "head")
+    own_flags = ("word_column", "tag_column", "tag_scheme", "head", "png")
     idle_table_flags = TABLE_FLAGS
 
     @property

@@ -8,7 +8,6 @@ from absl import flags
 from keras_bert_suite.data import squad
 
 from ..command_flags import UsageError
-from ..example_groups import group_by_first_word, group_by_length
 from ..saved_tasks import open_task
 from ..table_flags import TABLE_FLAGS
 from .kind import Kind, format_json
@@ -91,13 +90,7 @@ class Questions(Kind):
         predictions = [answer["text"] for answer in answers]
         scores = score_answers(references, predictions)
         print_answer_scores(scores)
-
-        def draw(path):
-            from ..text_plots import plot_groups
-
-            plot_groups(score_groups(questions, references, predictions), path)
-
-        return scores, draw
+        return scores, None
 
     def predict(self, columns):
         names = self._find_columns(columns)
@@ -151,31 +144,6 @@ class Questions(Kind):
             {"text": text.decode(), **dict(zip(names, figures, strict=True))}
             for text, *figures in rows
         ]
-
-
-def score_groups(questions, references, predictions):
-    """The scores of groups of questions, as `plot_groups` takes them.
-
-    Args:
-        questions: `SquadQuestions`.
-        references, predictions: as for `score_answers`.
-    """
-    from keras_bert_suite.data.squad_scores import score_answers
-
-    panels = {
-        "By the first word of the question": group_by_first_word(questions.questions),
-        "By the characters of the context": group_by_length(questions.contexts),
-    }
-
-    def score_rows(rows):
-        columns = ([column[row] for row in rows] for column in (references, predictions))
-        scores = score_answers(*columns)
-        return {"exact match": scores["exact_match"], "F1": scores["f1"]}
-
-    return {
-        title: {f"{name} ({len(rows)})": score_rows(rows) for name, rows in groups.items()}
-        for title, groups in panels.items()
-    }
 
 
 def print_answer_scores(scores):
