@@ -75,7 +75,7 @@ REQUIRED = ("checkpoint", "train", "output")
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
     *("dev", "test", "output", "export", "overwrite", "checkpoint_dir", "checkpoint_every"),
-    *("devices", "backend", "traceback", "help", "version"),
+    *("devices", "backend", "traceback", "help"),
 )
 
 

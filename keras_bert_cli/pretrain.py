@@ -64,7 +64,7 @@ REQUIRED = ("corpus", "output", "steps")
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
     *("keep", "checkpoint_every", "tensorboard", "sequence_packing", "devices"),
-    *("backend", "traceback", "help", "version"),
+    *("backend", "traceback", "help"),
 )
 
 

@@ -3,8 +3,6 @@
 import dataclasses
 import math
 
-from absl import flags
-
 from keras_bert_suite.data import squad
 
 from ..command_flags import UsageError
@@ -21,16 +19,7 @@ class Questions(Kind):
     task = "QuestionAnswerer"
     input_names = ("question", "context")
     sequence_length = 384
-    own_flags = ("max_answer_length",)
     idle_table_flags = (*TABLE_FLAGS, "encoding")  # JSON is UTF-8.
-
-    @staticmethod
-    def define_flags(values):
-        explanation = (
-            "Maximum number of tokens in an answer, with --task qa. `evaluate` takes that of the "
-            "model if the flag is not given."
-        )
-        flags.DEFINE_integer("max_answer_length", 30, explanation, 1, flag_values=values)
 
     @classmethod
     def serves(cls, output_names):
@@ -43,10 +32,7 @@ class Questions(Kind):
 
     def find_arguments(self, train):
         has_null = squad.has_unanswerable(train.answers)
-        return {
-            "max_answer_length": self.values.max_answer_length,
-            "no_answer_threshold": 0.0 if has_null else None,
-        }
+        return {"no_answer_threshold": 0.0 if has_null else None}
 
     def check(self, examples, arguments, source):
         if arguments["no_answer_threshold"] is not None:
@@ -119,18 +105,9 @@ class Questions(Kind):
     def _find_answers(self, columns):
         """For each question a dict of `text`, `start`, `end`, `score` and `null_odds`."""
         values = self.values
-        longest = None
-        if "max_answer_length" in values and values["max_answer_length"].present:
-            longest = values.max_answer_length
         if self.saved_model is not None:
-            if longest is not None:
-                raise UsageError(
-                    f"--max_answer_length is a part of the graph of {values.model}. Evaluate the "
-                    "model that it was exported from"
-                )
             return self._ask_saved_model(columns)
         answerer = open_task(values.model, self.task)
-        answerer.max_answer_length = longest or answerer.max_answer_length
         answers = answerer.predict(tuple(columns.values()), batch_size=values.batch_size, verbose=0)
         return [dataclasses.asdict(answer) for answer in answers]
 

@@ -166,7 +166,7 @@ def test_a_tagger_takes_no_questions_and_no_pairs(tagged, run, tmp_path):
         ),
         ("good B-POS\n", ["--text_column=text"], "--text_column is for other tables"),
         ("good B-POS\n", ["--noheader"], "--header is for other tables"),
-        ("good B-POS\n", ["--max_answer_length=3"], "is for --task qa, not for --task ner"),
+        ("good B-POS\n", ["--target_column=x"], "is for --task seq2seq, not for --task ner"),
     ],
 )
 def test_wrong_sentences(tagged, run, tmp_path, content, flags, message):

@@ -46,11 +46,7 @@ def test_a_model_is_trained_and_evaluated(answering, run, tmp_path):
     scores = json.loads((tmp_path / "scores.json").read_text())
     assert scores["questions"] == 24 and scores["f1"] > 80
     assert f"{scores['f1']:.2f}" in out and "without an answer" in out
-    # All answers have two words or three.
-    files = ("--json", tmp_path / "short.json", "--max_answer_length=1")
-    assert run("evaluate", *arguments, *files)[::2] == (0, "")
-    found = json.loads((tmp_path / "short.json").read_text())["has_answer"]
-    assert found["exact_match"] == 0 < scores["has_answer"]["exact_match"]
+    assert scores["has_answer"]["exact_match"] > 0
 
 
 def test_answers_as_lines(answering, run):
