@@ -89,7 +89,7 @@ def run(values):
         )
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")
         return
-    check_output(values.output, values.overwrite, values.format)
+    check_output(values.output, values.overwrite, folder=True)
     options = {}
     if values.precision == "int8":
         options = {"precision": values.precision, "calibration_texts": read_calibration(values)}
@@ -103,7 +103,7 @@ def run(values):
         "litert": kbs.export_litert,
     }[values.format]
     path = write_output(
-        values.output, lambda path: export(task, path, **options), values.overwrite, values.format
+        values.output, lambda path: export(task, path, **options), values.overwrite, folder=True
     )
     print(f"wrote {path}")
 

@@ -134,8 +134,8 @@ def run(values):
     Returns:
         int, the exit status, if SIGTERM has stopped the training; otherwise None.
     """
-    kind = None if values.output.endswith(".keras") else "preset"
-    check_output(values.output, values.overwrite, kind)
+    is_preset = not values.output.endswith(".keras")
+    check_output(values.output, values.overwrite, is_preset)
     data = find_kind(values)
     inputs = data.input_names
     if values.export:
@@ -165,8 +165,8 @@ def run(values):
             print(f"test {data.describe(task, held_out['test'])}")
         if not is_leader(values):
             return None
-        save = task.save_to_preset if kind else task.save
-        print(f"wrote {write_output(values.output, save, values.overwrite, kind)}")
+        save = task.save_to_preset if is_preset else task.save
+        print(f"wrote {write_output(values.output, save, values.overwrite, is_preset)}")
     if state is not None:
         drop_run(state)
         with contextlib.suppress(OSError):  # It may hold other files.

@@ -191,7 +191,7 @@ def pretrain(values, objective, settings, output):
         return None
     report.plot()
     # The model of a shorter run is replaced.
-    write_output(output / "model", pretrainer.save_to_preset, overwrite=True, kind="preset")
+    write_output(output / "model", pretrainer.save_to_preset, overwrite=True, folder=True)
     write_settings(output, {**settings, "finished": values.steps})
     print(f"wrote {output / 'model'}, {report.log_file} and {report.plot_file}")
 

@@ -167,7 +167,7 @@ def check_version(path, overwrite=False):
     Raises:
         FileExistsError, ImportError, OSError: as `export_version`.
     """
-    check_output(versions.version_path(path), overwrite, "saved_model")
+    check_output(versions.version_path(path), overwrite, folder=True)
     packages = {
         "tensorflow": "tensorflow",
         "tensorflow_text": "tensorflow-text",
@@ -202,4 +202,4 @@ def export_version(task, path, inputs, overwrite=False, max_batch_size=32, preci
         name = path.absolute().parent.name
         export_saved_model(task, aside, tuple(inputs), max_batch_size, name, precision)
 
-    return write_output(path, write, overwrite, "saved_model")
+    return write_output(path, write, overwrite, folder=True)
