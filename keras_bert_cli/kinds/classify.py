@@ -9,7 +9,6 @@ from ..labelled_tables import (
     find_label_names,
     list_labels,
     read_examples,
-    shorten_label,
     weigh_labels,
 )
 from ..model_paths import find_input_names
@@ -87,7 +86,8 @@ class Classify(Kind):
         return {"label_names": names, "problem_type": self.problem_type}
 
     def check(self, examples, arguments, source):
-        check_labels(self.values, examples, arguments["label_names"], source)
+        sets = ([label] for label in self.columns_of(examples)[1])
+        check_labels(examples, sets, arguments["label_names"], source)
 
     def introduce(self, train, arguments):
         return f"{len(train)} training texts, labels {list_labels(arguments['label_names'])}"
@@ -114,7 +114,7 @@ class Classify(Kind):
         texts, table = self.read_input()
         labels = columns_of(table)[1]
         if self.label_names:
-            check_labels(self.values, table, self.label_names, source=self.values.model)
+            self.check(table, {"label_names": self.label_names}, source=self.values.model)
         (predicted,) = self.answer(texts, "labels")
         # A SavedModel may not name its labels. A label may then occur in the answers only.
         label_names = self.label_names or sorted({*labels, *predicted})
@@ -234,10 +234,10 @@ def print_scores(scores):
         f"accuracy {scores['accuracy']:.4f}, macro F1 {scores['macro_f1']:.4f}, "
         f"{scores['rows']} texts"
     )
-    rows = ((shorten_label(name), row, row["rows"]) for name, row in scores["classes"].items())
+    rows = ((name, row, row["rows"]) for name, row in scores["classes"].items())
     console.print(make_score_table("class", "texts", rows))
 
-    names = [shorten_label(name) for name in scores["label_names"]]
+    names = scores["label_names"]
     if len(names) > MOST_PRINTED_CLASSES:
         console.print(f"The confusion matrix of {len(names)} classes is for --json and --png.")
         return

@@ -5,7 +5,7 @@ from absl import flags
 from keras_bert_suite.data import tables
 
 from ..command_flags import UsageError
-from ..labelled_tables import check_lines, columns_of, list_labels, read_examples, shorten_label
+from ..labelled_tables import check_labels, check_lines, columns_of, list_labels, read_examples
 from ..score_table import make_score_table
 from ..table_flags import choose_text_columns
 from ..text_files import to_field
@@ -51,7 +51,7 @@ class MultiLabel(Classify):
         return {"label_names": names, "problem_type": self.problem_type}
 
     def check(self, examples, arguments, source):
-        _check_sets(examples, self.columns_of(examples)[1], arguments["label_names"], source)
+        check_labels(examples, self.columns_of(examples)[1], arguments["label_names"], source)
 
     def introduce(self, train, arguments):
         sets = self.columns_of(train)[1]
@@ -91,7 +91,7 @@ class MultiLabel(Classify):
         texts, table = self.read_input()
         wanted = self.columns_of(table)[1]
         names = self.label_names
-        _check_sets(table, wanted, names, source=self.values.model)
+        check_labels(table, wanted, names, source=self.values.model)
         (is_label,) = self.answer(texts, "is_label")
         matrix = encode_label_sets(read_label_sets(wanted), names) > 0
         scores = {"rows": len(table), **score_label_sets(matrix, is_label, names)}
@@ -140,19 +140,5 @@ def print_set_scores(scores):
         f"micro F1 {scores['micro_f1']:.4f}, macro F1 {scores['macro_f1']:.4f}, exact match "
         f"{scores['exact_match']:.4f}, {scores['rows']} texts"
     )
-    rows = ((shorten_label(name), row, row["rows"]) for name, row in scores["classes"].items())
+    rows = ((name, row, row["rows"]) for name, row in scores["classes"].items())
     console.print(make_score_table("label", "texts", rows))
-
-
-def _check_sets(table, sets, label_names, source):
-    """Raises a `ValueError` if a label is not one of the names, naming its line."""
-    known = set(label_names)
-    for row, names in enumerate(sets):
-        for name in names:
-            if name not in known:
-                raise ValueError(
-                    f"{table.locate(row)}: the label {shorten_label(name)!r} does not occur in "
-                    f"{source}, whose labels are {list_labels(label_names)}. Correct it, train "
-                    "with texts that have it, or name what stands between the labels with "
-                    "--label_separator."
-                )

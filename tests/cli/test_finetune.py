@@ -90,17 +90,10 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
         ({"train": "unlabelled.tsv"}, "unlabelled.tsv, line 2: the label is empty"),
         ({"train": "one.tsv"}, "Every row of one.tsv has the label 'yes'"),
         ({"train": "blank.tsv"}, "blank.tsv, line 3: the text in the column 'sentence' is missing"),
-        ({"train": "spaces.tsv"}, "The labels ' neg' (spaces.tsv, line 4) and 'neg' (spaces.tsv, "),
-        (
-            {"train": "cases.tsv"},
-            "differ only in spaces or case, so they would become two classes.",
-        ),
         ({"train": "lines.csv"}, "lines.csv, line 3: the label 'y\\nz' has a line feed"),
         ({"train": "-", "delimiter": "tab"}, "- can be read only once, so a run that was killed"),
-        ({"train": "scale.tsv"}, "holds 200 different numbers, such as '0.0': that is a scale"),
         ({"dev": "spaces.tsv"}, "line 2: the label 'neg' does not occur in"),
         ({"dev": "shouted.tsv"}, "line 2: the label 'NO ' does not occur in"),
-        ({"dev": "shouted.tsv"}, "Did you mean 'no'?"),
         ({"dev": "strange.tsv"}, "strange.tsv, line 3: the label 'maybe' does not occur in "),
         ({"test": "strange.tsv"}, "strange.tsv, line 3: the label 'maybe' does not occur in "),
         ({"output": "one.tsv"}, "one.tsv exists already. Choose another path, or pass --overwrite"),
@@ -114,7 +107,6 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
     ],
 )
 def test_bad_input(finetune, workshop, tmp_path, monkeypatch, flags, message):
-    scale = [i / 10 for i in range(200)]
     for name, content in {
         "empty.tsv": b"",
         "short.tsv": b"sentence\tlabel\nx\ty\nz\n",
@@ -122,10 +114,8 @@ def test_bad_input(finetune, workshop, tmp_path, monkeypatch, flags, message):
         "unlabelled.tsv": b"sentence\tlabel\nx\t\n",
         "blank.tsv": b"sentence\tlabel\nx\ty\n \tz\n",
         "spaces.tsv": b"sentence\tlabel\nx\tneg\ny\tpos\nz\t neg\n",
-        "cases.tsv": b"sentence\tlabel\nx\tneg\ny\tpos\nz\tNeg\n",
         "shouted.tsv": b"sentence\tlabel\nx\tNO \n",
         "lines.csv": b'sentence,label\nx,no\nx,"y\nz"\n',
-        "scale.tsv": b"sentence\tlabel\n" + b"".join(b"x\t%.1f\n" % i for i in scale),
         "one.tsv": b"sentence\tlabel\nx\tyes\ny\tyes\n",
         "strange.tsv": b"sentence\tlabel\nx\tyes\ny\tmaybe\n",
     }.items():
@@ -247,12 +237,3 @@ def test_overwrite(finetune, tmp_path):
     assert finetune(overwrite="true")[0] == 0
     assert zipfile.is_zipfile(tmp_path / "out/model.keras")
     assert list_files(tmp_path) == ["out", "out/model.keras"]
-
-
-def test_doubtful_columns_are_named(finetune, tmp_path):
-    rows = [f"text {i}\tlabel {i}\n" for i in range(30)] + ["nan\tlabel 0\n"]
-    (tmp_path / "train.tsv").write_text("sentence\tlabel\n" + "".join(rows))
-    status, _, err = finetune(train="train.tsv", checkpoint_every=0)
-    assert status == 0
-    assert "train.tsv, line 32: the text is 'nan', which is how programs write that it" in err
-    assert "holds 30 different labels in 31 rows, such as 'label 0'" in err
