@@ -46,6 +46,7 @@ Example:
 import contextlib
 import math
 import os
+import sys
 import warnings
 from pathlib import Path
 
@@ -239,7 +240,7 @@ def train_task(values, data, train, dev, arguments, state):
 
     import keras_bert_suite as kbs
 
-    from .training_report import EpochLog, fit, print_epochs
+    from .training_report import EpochLog, print_epochs
 
     keras.utils.set_random_seed(values.seed)
     with warnings.catch_warnings():
@@ -268,8 +269,7 @@ def train_task(values, data, train, dev, arguments, state):
             state / "checkpoints", every=values.checkpoint_every, keep=1
         )
         callbacks.append(checkpoints)
-    fit(
-        task,
+    task.fit(
         *data.columns_of(train),
         **(data.balance(train) if values.class_weight == "balanced" else {}),
         validation_data=data.columns_of(dev) if dev is not None else None,
@@ -277,10 +277,11 @@ def train_task(values, data, train, dev, arguments, state):
         epochs=values.epochs,
         sequence_packing=values.sequence_packing,
         callbacks=callbacks,
+        verbose=1 if sys.stdout.isatty() else 2,
     )
     if checkpoints is not None and checkpoints.terminated:
         return None
-    print_epochs(log.rows, held_out_name="dev")
+    print_epochs(log.rows)
     return task
 
 

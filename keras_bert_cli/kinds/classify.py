@@ -13,7 +13,7 @@ from ..labelled_tables import (
 )
 from ..model_paths import find_input_names
 from ..saved_tasks import open_task
-from ..score_table import make_score_table
+from ..scores import count_confusions, print_score_table, print_table
 from ..table_flags import choose_text_columns
 from ..text_files import to_field
 from ..window_flags import WINDOW_FLAGS, define_window_flags, find_window_arguments
@@ -108,8 +108,6 @@ class Classify(Kind):
 
     def score(self):
         from keras_bert_suite.data.label_scores import score_classes
-
-        from ..scores import count_confusions
 
         texts, table = self.read_input()
         labels = columns_of(table)[1]
@@ -226,27 +224,15 @@ def find_problem_type(config):
 
 def print_scores(scores):
     """Prints the scores of `score`."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False, markup=False)
-    console.print(
+    print(
         f"accuracy {scores['accuracy']:.4f}, macro F1 {scores['macro_f1']:.4f}, "
         f"{scores['rows']} texts"
     )
-    rows = ((name, row, row["rows"]) for name, row in scores["classes"].items())
-    console.print(make_score_table("class", "texts", rows))
-
+    print_score_table("class", "texts", "rows", scores["classes"].items())
     names = scores["label_names"]
-    if len(names) > MOST_PRINTED_CLASSES:
-        console.print(f"The confusion matrix of {len(names)} classes is for --json and --png.")
-        return
-    matrix = Table("true \\ predicted", *names)
-    for column in matrix.columns[1:]:
-        column.justify = "right"
-    for name, counts in zip(names, scores["confusion_matrix"], strict=True):
-        matrix.add_row(name, *map(str, counts))
-    console.print(matrix)
+    if len(names) <= MOST_PRINTED_CLASSES:
+        rows = zip(names, scores["confusion_matrix"], strict=True)
+        print_table(["true \\ predicted", *names], ([name, *counts] for name, counts in rows))
 
 
 def read_label_names(saved_model):

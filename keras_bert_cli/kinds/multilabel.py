@@ -6,7 +6,7 @@ from keras_bert_suite.data import tables
 
 from ..command_flags import UsageError
 from ..labelled_tables import check_labels, check_lines, columns_of, list_labels, read_examples
-from ..score_table import make_score_table
+from ..scores import print_score_table
 from ..table_flags import choose_text_columns
 from ..text_files import to_field
 from .classify import Classify
@@ -95,7 +95,11 @@ class MultiLabel(Classify):
         (is_label,) = self.answer(texts, "is_label")
         matrix = encode_label_sets(read_label_sets(wanted), names) > 0
         scores = {"rows": len(table), **score_label_sets(matrix, is_label, names)}
-        print_set_scores(scores)
+        print(
+            f"micro F1 {scores['micro_f1']:.4f}, macro F1 {scores['macro_f1']:.4f}, exact match "
+            f"{scores['exact_match']:.4f}, {scores['rows']} texts"
+        )
+        print_score_table("label", "texts", "rows", scores["classes"].items())
 
         def draw(path):
             from ..plots import plot_label_scores
@@ -129,16 +133,3 @@ def split_labels(text, separator):
     ['joy', 'love']
     """
     return [name.strip() for name in text.split(separator) if name.strip()]
-
-
-def print_set_scores(scores):
-    """Prints the scores of `score_label_sets`."""
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False)
-    console.print(
-        f"micro F1 {scores['micro_f1']:.4f}, macro F1 {scores['macro_f1']:.4f}, exact match "
-        f"{scores['exact_match']:.4f}, {scores['rows']} texts"
-    )
-    rows = ((name, row, row["rows"]) for name, row in scores["classes"].items())
-    console.print(make_score_table("label", "texts", rows))

@@ -7,6 +7,7 @@ from keras_bert_suite.data import squad
 
 from ..command_flags import UsageError
 from ..saved_tasks import open_task
+from ..scores import print_table
 from ..table_flags import TABLE_FLAGS
 from .kind import Kind, format_json
 
@@ -125,20 +126,15 @@ class Questions(Kind):
 
 def print_answer_scores(scores):
     """Prints the scores of `score_answers`."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("questions", "exact match", "F1", "number")
-    for column in table.columns[1:]:
-        column.justify = "right"
     titles = {"has_answer": "with an answer", "no_answer": "without an answer"}
-    for title, row in (
-        *((title, scores[name]) for name, title in titles.items() if name in scores),
-        ("all", scores),
-    ):
-        figures = (f"{row[name]:.2f}" for name in ("exact_match", "f1"))
-        table.add_row(title, *figures, str(row["questions"]))
-    Console(highlight=False, markup=False).print(table)
+    rows = [*((title, scores[name]) for name, title in titles.items() if name in scores)]
+    print_table(
+        ["questions", "exact match", "F1", "number"],
+        (
+            [title, f"{row['exact_match']:.2f}", f"{row['f1']:.2f}", row["questions"]]
+            for title, row in [*rows, ("all", scores)]
+        ),
+    )
 
 
 def _round(answer):
