@@ -16,10 +16,12 @@ Example:
 
 from absl import flags
 
+from keras_bert_suite.serving.versions import version_path
+
 from .command_flags import UsageError, define_path
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
-from .saved_tasks import check_version, export_version, open_task
+from .saved_tasks import export_version, open_task
 from .table_flags import define_table_flags
 from .text_files import read_text_columns
 
@@ -73,7 +75,7 @@ def run(values):
     check_model(values.model)
     check_precision(values)
     if values.format == "saved_model":
-        check_version(values.output, values.overwrite)
+        check_output(version_path(values.output), values.overwrite, folder=True)
         task = open_task(values.model)
 
         from keras_bert_suite.serving.input_names import choose_input_names

@@ -52,7 +52,7 @@ from pathlib import Path
 
 from absl import flags
 
-from keras_bert_suite.serving import input_names
+from keras_bert_suite.serving import input_names, versions
 
 from .command_flags import DTYPES, define_path
 from .devices import define_devices_flag, is_leader, use_devices
@@ -68,7 +68,7 @@ from .run_settings import (
     read_settings,
     report_stop,
 )
-from .saved_tasks import check_version, export_version
+from .saved_tasks import export_version
 from .table_flags import define_table_flags
 
 REQUIRED = ("checkpoint", "train", "output")
@@ -141,7 +141,7 @@ def run(values):
     inputs = data.input_names
     if values.export:
         input_names.check_signature_names(inputs)
-        check_version(values.export, values.overwrite)
+        check_output(versions.version_path(values.export), values.overwrite, folder=True)
     check_model(values.checkpoint)
     train = data.read(values.train)
     arguments = data.find_arguments(train)

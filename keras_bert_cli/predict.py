@@ -20,7 +20,6 @@ Example:
   keras-bert predict --model titles.keras --input articles.tsv --text_column article
 """
 
-import os
 import sys
 
 from absl import flags
@@ -68,14 +67,14 @@ def run(values):
     """Reads, predicts, writes."""
     check_table_flags(values, "input")
     if values.output != "-":
-        if values.input != "-" and _are_same(values.input, values.output):
-            raise UsageError(f"--output is the --input, {values.input}, which would be lost")
         check_output(values.output, values.overwrite)
     check_model(values.model)
     kind = find_kind(values)
     if values.question is not None and not isinstance(kind, Questions):
         raise UsageError(f"--question is for --task {Questions.name}, not for --task {kind.name}")
-    columns = kind.read_texts() or read_texts(values, find_names(values.model, kind))
+    served = is_saved_model(values.model)
+    names = kind.saved_model.input_names if served else find_input_names(values.model)
+    columns = kind.read_texts() or read_texts(values, names)
     # Half characters of JSON or of the command line are written as JSON escapes them.
     lines = [line.encode("utf-8", "backslashreplace").decode() for line in kind.predict(columns)]
     if values.output == "-":
@@ -87,16 +86,6 @@ def run(values):
             file.writelines(lines)
 
     write_output(values.output, write, values.overwrite)
-
-
-def find_names(path, kind):
-    """The names of the texts of a model, or None if they are unknown."""
-    return kind.saved_model.input_names if is_saved_model(path) else find_input_names(path)
-
-
-def _are_same(first, second):
-    """Whether two paths are the same file."""
-    return all(map(os.path.exists, (first, second))) and os.path.samefile(first, second)
 
 
 def read_texts(values, input_names):
