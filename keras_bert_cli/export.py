@@ -22,8 +22,7 @@ from .command_flags import UsageError, define_path
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
 from .saved_tasks import export_version, open_task
-from .table_flags import define_table_flags
-from .text_files import read_text_columns
+from .table_flags import define_table_flags, read_text_columns
 
 REQUIRED = ("model", "output")
 #: The flags of `define_table_flags`.

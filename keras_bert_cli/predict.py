@@ -27,11 +27,10 @@ from absl import flags
 from keras_bert_suite.data import squad, tables
 
 from .command_flags import UsageError, define_path
-from .kinds import Questions, define_task_flag, find_kind
+from .kinds import define_task_flag, find_kind
 from .model_paths import check_model, find_input_names, is_saved_model
 from .outputs import check_output, write_output
-from .table_flags import define_table_flags
-from .text_files import check_table_flags, is_table, read_text_columns
+from .table_flags import check_table_flags, define_table_flags, is_table, read_text_columns
 
 REQUIRED = ("model",)
 
@@ -70,8 +69,6 @@ def run(values):
         check_output(values.output, values.overwrite)
     check_model(values.model)
     kind = find_kind(values)
-    if values.question is not None and not isinstance(kind, Questions):
-        raise UsageError(f"--question is for --task {Questions.name}, not for --task {kind.name}")
     served = is_saved_model(values.model)
     names = kind.saved_model.input_names if served else find_input_names(values.model)
     columns = kind.read_texts() or read_texts(values, names)

@@ -25,14 +25,8 @@ class Choices(Kind):
     def read(self, path, labelled=True):
         """Reads `SwagRows`."""
         self.check_table_flags()
-        columns, delimiter = swag.list_columns(labelled), self.values.delimiter
-        if delimiter is None and not path.lower().endswith((".tsv", ".csv")):
-            raise UsageError(
-                f"--task choice reads tables of SWAG's form, with the columns "
-                f"{', '.join(columns)}. Pass a .csv or .tsv file, or name the --delimiter of "
-                f"{path!r}"
-            )
-        delimiter = DELIMITERS.get(delimiter, delimiter)
+        delimiter = DELIMITERS.get(self.values.delimiter, self.values.delimiter)
+        columns = swag.list_columns(labelled)
         table = tables.read_table(path, columns, self.values.encoding, delimiter)
         return swag.make_rows(table, labelled)
 

@@ -3,6 +3,9 @@
 import functools
 from pathlib import Path
 
+from absl import flags
+
+from ..command_flags import UsageError
 from ..labelled_tables import (
     check_labels,
     columns_of,
@@ -14,9 +17,7 @@ from ..labelled_tables import (
 from ..model_paths import find_input_names
 from ..saved_tasks import open_task
 from ..scores import count_confusions, print_score_table, print_table
-from ..table_flags import choose_text_columns
-from ..text_files import to_field
-from ..window_flags import WINDOW_FLAGS, define_window_flags, find_window_arguments
+from ..table_flags import choose_text_columns, to_field
 from .kind import Kind, format_json
 
 #: `problem_type` of a classifier -> the value of --task.
@@ -24,6 +25,16 @@ TASK_FLAGS = {
     "single_label_classification": "classify",
     "multi_label_classification": "multilabel",
     "regression": "regress",
+}
+
+WINDOW_FLAGS = ("window_pooling", "max_windows", "training_windows")
+
+#: Values of --window_pooling -> `window_pooling` of `DocumentClassifier`, before Keras is imported.
+POOLINGS = {
+    "mean": "mean",
+    "max": "max",
+    "attention": {"class_name": "keras_bert_suite>AttentionPooling", "config": {}},
+    "transformer": {"class_name": "keras_bert_suite>WindowTransformer", "config": {}},
 }
 
 #: A matrix of more classes is not printed.
@@ -47,7 +58,18 @@ class Classify(Kind):
 
     @staticmethod
     def define_training_flags(values):
-        define_window_flags(values)
+        explanation = (
+            "For long texts: read windows of --sequence_length tokens, and pool their vectors in "
+            "this way. Default: read one window, the beginning of a text."
+        )
+        flags.DEFINE_enum("window_pooling", None, list(POOLINGS), explanation, flag_values=values)
+        explanation = "Maximum number of windows of a text, with --window_pooling."
+        flags.DEFINE_integer("max_windows", 32, explanation, 1, flag_values=values)
+        explanation = (
+            "Windows of a text in a training step, a random sample, with --window_pooling. "
+            "Default: all windows."
+        )
+        flags.DEFINE_integer("training_windows", None, explanation, 1, flag_values=values)
 
     @classmethod
     def serves(cls, output_names):
@@ -77,7 +99,18 @@ class Classify(Kind):
         return read_examples(self.values, path, text_columns or choose_text_columns(self.values))
 
     def find_arguments(self, train):
-        return {**self.find_labels(train), **find_window_arguments(self.values)}
+        values, arguments = self.values, self.find_labels(train)
+        if values.window_pooling:
+            return {
+                **arguments,
+                "window_pooling": POOLINGS[values.window_pooling],
+                "max_windows": values.max_windows,
+                "training_windows": values.training_windows,
+            }
+        for name in ("max_windows", "training_windows"):
+            if values[name].present:
+                raise UsageError(f"--{name} needs --window_pooling")
+        return arguments
 
     def find_labels(self, train):
         """dict of the arguments of the task that are about its labels."""

@@ -7,8 +7,7 @@ from keras_bert_suite.data import tables
 from ..command_flags import UsageError
 from ..labelled_tables import check_labels, check_lines, columns_of, list_labels, read_examples
 from ..scores import print_score_table
-from ..table_flags import choose_text_columns
-from ..text_files import to_field
+from ..table_flags import choose_text_columns, to_field
 from .classify import Classify
 from .kind import format_json
 

@@ -20,6 +20,7 @@ class Questions(Kind):
     task = "QuestionAnswerer"
     input_names = ("question", "context")
     sequence_length = 384
+    own_flags = ("question",)
     idle_table_flags = (*TABLE_FLAGS, "encoding")  # JSON is UTF-8.
 
     @classmethod

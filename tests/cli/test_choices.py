@@ -79,7 +79,7 @@ def test_wrong_rows(choosing, run, workshop, tmp_path):
         ((choosing / "dev.csv", "--text_column=sent1"), "--text_column is for other tables"),
         (
             (choosing / "train.txt",),
-            "tables of SWAG's form, with the columns sent1, sent2, ending0",
+            "neither a .tsv nor a .csv",
         ),
     ):
         status, _, err = run(*evaluate, *arguments)

@@ -1,14 +1,12 @@
 """`finetune`, `evaluate` and `predict` on sentences with a tag on each word."""
 
 import json
-import types
 
 import keras
 import pytest
 from small_texts import make_reviews
 
 import keras_bert_suite as kbs
-from keras_bert_cli import ask_saved_model
 from keras_bert_cli.kinds.ner import HEADS
 
 
@@ -66,11 +64,8 @@ def test_a_tagger_is_trained_and_evaluated(tagged, run, tmp_path):
 
 @pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
-def test_a_saved_model_finds_entities(tagged, run, tmp_path, capsys, monkeypatch):
-    """Those of the tagger, in the order of the texts, over several batches.
-
-    The last lines call the script that `keras-bert demo` runs in a process of its own.
-    """
+def test_a_saved_model_finds_entities(tagged, run, tmp_path):
+    """Those of the tagger, in the order of the texts, over several batches."""
     export = ("--model", tagged / "tagger", "--output", tagged / "saved/1")
     assert run("export", *export)[0] == 0
     texts = ["the film was good", "", "dull", "good 好good , good", "bad"]
@@ -87,9 +82,6 @@ def test_a_saved_model_finds_entities(tagged, run, tmp_path, capsys, monkeypatch
         scores, others = ([e.pop("score") for e in r["entities"]] for r in (row, wanted))
         assert scores == pytest.approx(others, abs=1e-5)
         assert row == wanted
-    monkeypatch.setattr(ask_saved_model, "sys", types.SimpleNamespace(modules={}))
-    ask_saved_model.main(tagged / "saved/1", "the film was good", "dull")
-    assert "good" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("head", ["crf", "global_pointer"])

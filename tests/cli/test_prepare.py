@@ -71,7 +71,7 @@ def test_flags_reach_the_tokenizer_and_the_reader(run, workshop):
         (["--workers=0"], 2, "--workers=0"),
         (["--format=xml"], 2, "--format=xml"),
         (["--slice_mb=-1"], 2, "--slice_mb=-1"),
-        (["--encoding=utf-16"], 1, "Convert the files to UTF-8, for example with iconv -f utf-16"),
+        (["--encoding=utf-16"], 1, "Convert other files to UTF-8"),
         (["--errors=ignore"], 2, "--errors=ignore"),
         (["--on_error=warn"], 2, "--on_error=warn"),
     ],
@@ -81,18 +81,6 @@ def test_bad_arguments(run, workshop, changes, status, message):
     result, out, err = run(*ARGUMENTS, *OPTIONS, "--workers=1", *changes)
     assert (result, out) == (status, "") and message in err
     assert list_files(workshop / "corpus") == before
-
-
-def test_documents_without_pairs(run, workshop):
-    arguments = [ARGUMENTS[0], "--input=tweets.txt", *ARGUMENTS[2:], "--workers=1"]
-    (workshop / "tweets.txt").write_text("good film\n\nbad plot\n\ngreat\nfilm\n")
-    status, out, err = run(*arguments)
-    assert (status, err) == (0, "")
-    assert "\n2 of the 3 documents have a single sentence, of which no pair" in out
-    assert "--mode full_sentences" in out
-    (workshop / "tweets.txt").write_text("good film\nbad plot\n\ngreat\nfilm\n")
-    status, out, err = run(*arguments[:-2], "--output=pairs", "--workers=1")
-    assert (status, err) == (0, "") and "single" not in out
 
 
 def test_what_cannot_be_read(run, workshop):
