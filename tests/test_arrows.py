@@ -25,7 +25,7 @@ ALLOWED = {
         *("files", "argument_checks"),
     },
     "corpus": {"tokenizers", "files", "argument_checks"},
-    "data": {"tokenizers", "replicas"},
+    "data": {"tokenizers", "replicas", "argument_checks"},
     "instances": {"corpus", "preprocessing", "data", "files", "argument_checks"},
     "tasks": {
         *("layers", "models", "tokenizers", "preprocessing", "data"),
@@ -42,11 +42,7 @@ ALLOWED = {
 TENSORFLOW = {
     "serving/": "exports TensorFlow's format",
     "data/tensorflow_input.py": "feeds `fit` under that backend",
-    "data/class_weights.py": "weights labels in a dataset of TensorFlow",
-    "data/label_encoding.py": "encodes labels in a dataset of TensorFlow",
-    "data/label_matrices.py": "checks labels in a dataset of TensorFlow",
-    "data/label_sets.py": "encodes labels in a dataset of TensorFlow",
-    "data/targets.py": "checks targets in a dataset of TensorFlow",
+    "data/label_tensors.py": "encodes labels in a dataset of TensorFlow",
     "tokenizers/": "works on TensorFlow's tensors when it is handed some",
     "preprocessing/": "works on TensorFlow's tensors when it is handed some",
     "training/gradient_cache.py": "writes a gradient of its own under that backend",

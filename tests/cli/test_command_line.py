@@ -151,7 +151,7 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
         ([*finetune, "--train=absent.tsv"], "absent.tsv: No such file"),
         ([*finetune, "--checkpoint=absent"], "absent does not exist"),
         ([*finetune, "--checkpoint=run"], "run holds no model"),
-        ([*finetune, "--text_column=sentense"], "no column 'sentense'"),
+        ([*finetune, "--text_column=sentense"], "has no column 'sentense'. Its columns are"),
         ([*finetune, "--text_column=sentence", "--label_column=x"], "no column 'x'"),
         ([*finetune, "--delimiter=abc"], "one character other than"),
         ([*finetune, "--encoding=utf-9"], "unknown encoding: utf-9"),

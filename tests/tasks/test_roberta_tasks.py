@@ -46,7 +46,7 @@ def test_corpus_keeps_its_tokenizer(corpus, packer):
     assert type(found) is BytePairTokenizer
     assert found.asset_contents() == packer.tokenizer.asset_contents()
     (corpus / "merges.txt").rename(corpus / "merges")
-    with pytest.raises(ValueError, match="merges.txt is damaged: it is missing"):
+    with pytest.raises(ValueError, match="merges.txt is damaged"):
         read_tokenizer(corpus)
     (corpus / "merges").rename(corpus / "merges.txt")
 

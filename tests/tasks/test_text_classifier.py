@@ -404,7 +404,7 @@ def test_batches_of_strings_alone():
         ({"sample_weight": np.array([1.0] * 47 + [None])}, "got None at row 47"),
         ({"validation_data": TEXTS}, r"must be \(x, y\) or .* got a list of 48"),
         ({"validation_data": TEXTS[:2]}, "got a list of 2"),
-        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
+        ({"batch_size": 0}, "batch_size must be an integer of at least 1, got 0"),
         ({"batch_size": 2.5}, "got 2.5"),
     ],
 )

@@ -157,7 +157,7 @@ def test_packed_arrays(tagger):
     np.testing.assert_array_equal(probabilities.argmax(-1), logits.argmax(-1))
     np.testing.assert_allclose(probabilities.sum(axis=-1), 1, atol=1e-6)
     shorter = {name: array[:, :8] for name, array in packed.items()}
-    with pytest.raises(ValueError, match=r"shape \(16, 3\) in the first batch and \(8, 3\)"):
+    with pytest.raises(ValueError, match="size 16 and .* size 8"):
         tagger.predict(iter([(packed,), (shorter,)]), verbose=0)
 
 
