@@ -5,7 +5,6 @@ import Keras. No module of this package imports Keras before the flags are read.
 once, and the backend can still be chosen.
 """
 
-import difflib
 import importlib.metadata
 import os
 import sys
@@ -88,9 +87,6 @@ def _main(arguments):
     if flags.help:
         print(format_command_help(name, command))
         return 0
-    if flags.version:
-        print(find_version())
-        return 0
     return _run(command, flags, arguments)
 
 
@@ -110,11 +106,7 @@ def find_command(name):
     """
     if name in COMMANDS:
         return COMMANDS[name]
-    if name.startswith("-"):
-        raise UsageError(f"{name} stands before the command; wanted keras-bert COMMAND {name}")
-    similar = difflib.get_close_matches(name, COMMANDS, n=1)
-    hint = f"did you mean {similar[0]!r}?" if similar else f"choose one of {', '.join(COMMANDS)}"
-    raise UsageError(f"unknown command {name!r}; {hint}")
+    raise UsageError(f"unknown command {name!r}; choose one of {', '.join(COMMANDS)}")
 
 
 def _run(command, flags, arguments):

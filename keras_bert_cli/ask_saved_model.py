@@ -32,7 +32,6 @@ class SavedModel:
     Attributes:
         input_names: list of str, the inputs of `serving_default` in the order of the alphabet.
         output_names: list of str, the outputs of `serving_default`.
-        labels_words: bool, whether it answers with entities, and not with a label for each text.
     """
 
     def __init__(self, path):
@@ -46,21 +45,15 @@ class SavedModel:
         self._signature = self._model.signatures["serving_default"]
         self.input_names = sorted(self._signature.structured_input_signature[1])
         self.output_names = list(self._signature.structured_outputs)
-        self.labels_words = "num_entities" in self.output_names
 
     def classify(self, columns, batch_size=32):
         """(N labels, probabilities float32 (N, C)).
 
         Raises:
-            ValueError: if the columns are not the inputs, or the model does not label texts.
+            ValueError: if the columns are not the inputs.
         """
         import numpy as np
 
-        if "labels" not in self.output_names:
-            raise ValueError(
-                f"{self._path} has no label for each text: its outputs are "
-                f"{', '.join(self.output_names)}. Pass the SavedModel of a classifier."
-            )
         labels, probabilities = [], []
         for outputs in self.answer(columns, batch_size):
             labels += [label.decode() for label in outputs["labels"]]
@@ -136,7 +129,7 @@ def load_text_ops(tf):
 
 
 def print_answers(texts, labels, probabilities):
-    """Prints a table: text or entity, label, a bar and the probability of the label."""
+    """Prints a table: text, label, a bar and the probability of the label."""
     from rich.console import Console
     from rich.table import Table
 
@@ -153,14 +146,7 @@ def main(path, *texts):
     """Answers in a process that has no Keras: importing it would fail."""
     sys.modules["keras"] = None
     model = SavedModel(path)
-    if model.labels_words:
-        found = model.find_entities({"text": list(texts)})
-        entities = [entity for row in found for entity in row]
-        texts = [entity["text"] for entity in entities]
-        labels = [entity["label"] for entity in entities]
-        probabilities = [[entity["score"]] for entity in entities]
-    else:
-        labels, probabilities = model.classify({"text": list(texts)})
+    labels, probabilities = model.classify({"text": list(texts)})
     assert not any(name.startswith("keras.") for name in sys.modules)
     print_answers(texts, labels, probabilities)
 

@@ -3,7 +3,6 @@
 import ctypes
 import os
 import sys
-from pathlib import Path
 
 BACKENDS = ("tensorflow", "jax", "torch")
 
@@ -37,14 +36,11 @@ def keep_compiled_steps():
     """Lets JAX keep compiled steps for the next command, before JAX is imported.
 
     The folder is in `XDG_CACHE_HOME` or `~/.cache`. The user may name another folder in
-    `JAX_COMPILATION_CACHE_DIR`, or none by an empty value. JAX makes the folder. It would warn at
-    each step of a folder that it cannot write, so such a folder is not named.
+    `JAX_COMPILATION_CACHE_DIR`, or none by an empty value. JAX makes the folder.
     """
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    folder = Path(home) / "keras_bert_suite" / "jax"
-    place = next(path for path in (folder, *folder.parents) if path.exists())
-    if folder.is_absolute() and place.is_dir() and os.access(place, os.W_OK | os.X_OK):
-        os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(folder))
+    folder = os.path.join(home, "keras_bert_suite", "jax")
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", folder)
 
 
 def keep_freed_memory():

@@ -60,7 +60,6 @@ def make_flags(command):
         "Show the traceback of an error, and every log message of the frameworks.",
         flag_values=values,
     )
-    absl_flags.DEFINE_boolean("version", False, "Show the version.", flag_values=values)
     absl_flags.DEFINE_boolean("help", False, "Show this help.", short_name="h", flag_values=values)
     return values
 
@@ -85,7 +84,7 @@ def parse_flags(name, command, arguments):
         _, *positional = values([name, *arguments])
     except absl_flags.Error as error:
         raise UsageError(f"{_one_line(error)} ({_help_hint(name)})") from None
-    if values.help or values.version:
+    if values.help:
         return values
     if positional:
         raise UsageError(

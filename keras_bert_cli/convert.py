@@ -54,7 +54,7 @@ def run(values):
     """Loads and writes."""
     if values.part and values.encoder_only:
         raise UsageError(f"--encoder_only leaves out the head of --part {values.part}; choose one")
-    check_output(values.output, values.overwrite, values.to)
+    check_output(values.output, values.overwrite, folder=True)
     check_model(values.input)
     if values.encoder_only:
         model, preprocessor = open_encoder(values.input)
@@ -86,7 +86,7 @@ def run(values):
         else:
             checkpoints.save_hugging_face(model, path, tokenizer=tokenizer, sequence_length=length)
 
-    print(f"wrote {write_output(values.output, write, values.overwrite, values.to)}")
+    print(f"wrote {write_output(values.output, write, values.overwrite, folder=True)}")
 
 
 def open_part(path, part, to):

@@ -13,8 +13,7 @@ from .command_flags import UsageError, define_path
 from .model_paths import check_model
 from .outputs import check_output, write_output
 from .saved_tasks import open_embedder
-from .table_flags import define_table_flags
-from .text_files import read_texts
+from .table_flags import define_table_flags, read_texts
 
 REQUIRED = ("model", "output")
 

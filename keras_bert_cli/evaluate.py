@@ -1,9 +1,9 @@
 """Evaluate a model on labelled texts, sentences with tagged words, or questions.
 
 Prints the scores of the model's task: for classes the accuracy, a table of precision, recall and F1
-of every class, and the confusion matrix. --json writes the scores to a file. --png draws them: a
-confusion matrix, the F1 of each type of entity, scores of groups of questions, endings or written
-texts, similarities over scores, or the ranks of the texts that match.
+of every class, and the confusion matrix. --json writes the scores to a file. --png draws those of
+classes, labels, entities and numbers: a confusion matrix, the F1 of each label or type of entity,
+or predicted over true numbers.
 
 Example:
   keras-bert evaluate --model sentiment.keras --input test.tsv --text_column sentence \\

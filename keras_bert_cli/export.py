@@ -16,12 +16,13 @@ Example:
 
 from absl import flags
 
+from keras_bert_suite.serving.versions import version_path
+
 from .command_flags import UsageError, define_path
 from .model_paths import check_model, find_input_names
 from .outputs import check_output, write_output
-from .saved_tasks import check_version, export_version, open_task
-from .table_flags import define_table_flags
-from .text_files import read_text_columns
+from .saved_tasks import export_version, open_task
+from .table_flags import define_table_flags, read_text_columns
 
 REQUIRED = ("model", "output")
 #: The flags of `define_table_flags`.
@@ -73,7 +74,7 @@ def run(values):
     check_model(values.model)
     check_precision(values)
     if values.format == "saved_model":
-        check_version(values.output, values.overwrite)
+        check_output(version_path(values.output), values.overwrite, folder=True)
         task = open_task(values.model)
 
         from keras_bert_suite.serving.input_names import choose_input_names
@@ -89,7 +90,7 @@ def run(values):
         )
         print(f"wrote {path}, with the inputs {', '.join(inputs)}")
         return
-    check_output(values.output, values.overwrite, values.format)
+    check_output(values.output, values.overwrite, folder=True)
     options = {}
     if values.precision == "int8":
         options = {"precision": values.precision, "calibration_texts": read_calibration(values)}
@@ -103,7 +104,7 @@ def run(values):
         "litert": kbs.export_litert,
     }[values.format]
     path = write_output(
-        values.output, lambda path: export(task, path, **options), values.overwrite, values.format
+        values.output, lambda path: export(task, path, **options), values.overwrite, folder=True
     )
     print(f"wrote {path}")
 

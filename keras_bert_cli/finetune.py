@@ -46,12 +46,13 @@ Example:
 import contextlib
 import math
 import os
+import sys
 import warnings
 from pathlib import Path
 
 from absl import flags
 
-from keras_bert_suite.serving import input_names
+from keras_bert_suite.serving import input_names, versions
 
 from .command_flags import DTYPES, define_path
 from .devices import define_devices_flag, is_leader, use_devices
@@ -67,7 +68,7 @@ from .run_settings import (
     read_settings,
     report_stop,
 )
-from .saved_tasks import check_version, export_version
+from .saved_tasks import export_version
 from .table_flags import define_table_flags
 
 REQUIRED = ("checkpoint", "train", "output")
@@ -75,7 +76,7 @@ REQUIRED = ("checkpoint", "train", "output")
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
     *("dev", "test", "output", "export", "overwrite", "checkpoint_dir", "checkpoint_every"),
-    *("devices", "backend", "traceback", "help", "version"),
+    *("devices", "backend", "traceback", "help"),
 )
 
 
@@ -134,13 +135,13 @@ def run(values):
     Returns:
         int, the exit status, if SIGTERM has stopped the training; otherwise None.
     """
-    kind = None if values.output.endswith(".keras") else "preset"
-    check_output(values.output, values.overwrite, kind)
+    is_preset = not values.output.endswith(".keras")
+    check_output(values.output, values.overwrite, is_preset)
     data = find_kind(values)
     inputs = data.input_names
     if values.export:
         input_names.check_signature_names(inputs)
-        check_version(values.export, values.overwrite)
+        check_output(versions.version_path(values.export), values.overwrite, folder=True)
     check_model(values.checkpoint)
     train = data.read(values.train)
     arguments = data.find_arguments(train)
@@ -165,8 +166,8 @@ def run(values):
             print(f"test {data.describe(task, held_out['test'])}")
         if not is_leader(values):
             return None
-        save = task.save_to_preset if kind else task.save
-        print(f"wrote {write_output(values.output, save, values.overwrite, kind)}")
+        save = task.save_to_preset if is_preset else task.save
+        print(f"wrote {write_output(values.output, save, values.overwrite, is_preset)}")
     if state is not None:
         drop_run(state)
         with contextlib.suppress(OSError):  # It may hold other files.
@@ -239,7 +240,7 @@ def train_task(values, data, train, dev, arguments, state):
 
     import keras_bert_suite as kbs
 
-    from .training_report import EpochLog, fit, print_epochs
+    from .training_report import EpochLog, print_epochs
 
     keras.utils.set_random_seed(values.seed)
     with warnings.catch_warnings():
@@ -268,8 +269,7 @@ def train_task(values, data, train, dev, arguments, state):
             state / "checkpoints", every=values.checkpoint_every, keep=1
         )
         callbacks.append(checkpoints)
-    fit(
-        task,
+    task.fit(
         *data.columns_of(train),
         **(data.balance(train) if values.class_weight == "balanced" else {}),
         validation_data=data.columns_of(dev) if dev is not None else None,
@@ -277,10 +277,11 @@ def train_task(values, data, train, dev, arguments, state):
         epochs=values.epochs,
         sequence_packing=values.sequence_packing,
         callbacks=callbacks,
+        verbose=1 if sys.stdout.isatty() else 2,
     )
     if checkpoints is not None and checkpoints.terminated:
         return None
-    print_epochs(log.rows, held_out_name="dev")
+    print_epochs(log.rows)
     return task
 
 

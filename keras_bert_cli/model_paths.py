@@ -1,24 +1,15 @@
 """Checks the paths of models and corpora before a framework is imported."""
 
 import dataclasses
-import difflib
 import hashlib
 import json
-import os
 import zipfile
 from pathlib import Path
 
 from keras_bert_suite.files import messages
 
 #: A folder with any of these files is a model: a checkpoint, a preset or a SavedModel.
-MODEL_FILES = (
-    "config.json",
-    "bert_config.json",
-    "modules.json",
-    "saved_model.pb",
-    "*.ckpt.index",
-    "*.ckpt-*.index",
-)
+MODEL_FILES = ("config.json", "bert_config.json", "modules.json", "saved_model.pb", "*.index")
 
 #: The endings of the architectures of Hugging Face, and the classes of ours that open them.
 ARCHITECTURES = {
@@ -37,33 +28,24 @@ def check_model(path):
             SavedModel, the prefix of a TensorFlow checkpoint, or `hf://owner/name`.
 
     Raises:
-        FileNotFoundError: if there is nothing at `path`, or a folder without a model. The
-            message names a model nearby that may be meant.
+        FileNotFoundError: if there is nothing at `path`, or a folder without a model.
     """
     if "://" in path:
         return
     place = Path(path)
     if place.is_dir():
-        if any(any(place.glob(pattern)) for pattern in (*MODEL_FILES, "*.index")):
+        if any(any(place.glob(pattern)) for pattern in MODEL_FILES):
             return
-        models = [folder for folder in sorted(place.glob("*")) if _is_model(folder)]
-        # The newest version of a SavedModel comes first.
-        models.sort(key=lambda folder: -int(folder.name) if folder.name.isdecimal() else 0)
-        if models:
-            hint = f"Did you mean {os.path.join(path, models[0].name)}?"
-        elif (place / "checkpoints").is_dir() and (place / "settings.json").is_file():
-            hint = "It is a run that has not finished. The command that began it resumes it."
-        else:
-            hint = "Pass the folder that directly holds the files of the model."
-        raise FileNotFoundError(f"{path} holds no model. {hint}")
+        raise FileNotFoundError(
+            f"{path} holds no model. Pass the folder that directly holds the files of the model: "
+            "the folder `model` of a finished run, or a version of a SavedModel."
+        )
     if place.is_file() or place.with_name(place.name + ".index").is_file():
         return
-    siblings = [entry.name for entry in place.parent.glob("*")]
-    similar = difflib.get_close_matches(place.name, siblings, n=1)
-    hint = "To download a model from the Hugging Face Hub, pass hf://owner/name."
-    if similar:
-        hint = f"Did you mean {os.path.join(os.path.dirname(path), similar[0])}?"
-    raise FileNotFoundError(f"{path} does not exist. {hint}")
+    raise FileNotFoundError(
+        f"{path} does not exist. To download a model from the Hugging Face Hub, pass "
+        "hf://owner/name."
+    )
 
 
 def digest_corpus(path):
@@ -177,9 +159,3 @@ def _read_archive(path, name):
             return json.loads(archive.read(name))
     except (zipfile.BadZipFile, KeyError, ValueError):
         return None
-
-
-def _is_model(path):
-    if path.is_dir():
-        return any(any(path.glob(pattern)) for pattern in MODEL_FILES)
-    return path.suffix == ".keras"

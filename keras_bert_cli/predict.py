@@ -20,7 +20,6 @@ Example:
   keras-bert predict --model titles.keras --input articles.tsv --text_column article
 """
 
-import os
 import sys
 
 from absl import flags
@@ -28,11 +27,10 @@ from absl import flags
 from keras_bert_suite.data import squad, tables
 
 from .command_flags import UsageError, define_path
-from .kinds import Questions, define_task_flag, find_kind
+from .kinds import define_task_flag, find_kind
 from .model_paths import check_model, find_input_names, is_saved_model
 from .outputs import check_output, write_output
-from .table_flags import define_table_flags
-from .text_files import check_table_flags, is_table, read_text_columns
+from .table_flags import check_table_flags, define_table_flags, is_table, read_text_columns
 
 REQUIRED = ("model",)
 
@@ -58,10 +56,7 @@ def define_flags(values):
     define_table_flags(values, text_column=None, label_column=None)
     define_path(values, "output", "-", "File to write, or - for standard output.")
     formats = ("tsv", "jsonl")
-    explanation = (
-        "Format of a line. Default: tsv; jsonl for entities and answers, which are marked in their "
-        "texts on a terminal."
-    )
+    explanation = "Format of a line. Default: tsv; jsonl for entities and answers."
     flags.DEFINE_enum("format", None, formats, explanation, flag_values=values)
     flags.DEFINE_boolean("overwrite", False, "Replace the file.", flag_values=values)
     flags.DEFINE_integer("batch_size", 32, "Batch size, in texts.", 1, flag_values=values)
@@ -71,14 +66,12 @@ def run(values):
     """Reads, predicts, writes."""
     check_table_flags(values, "input")
     if values.output != "-":
-        if values.input != "-" and _are_same(values.input, values.output):
-            raise UsageError(f"--output is the --input, {values.input}, which would be lost")
         check_output(values.output, values.overwrite)
     check_model(values.model)
     kind = find_kind(values)
-    if values.question is not None and not isinstance(kind, Questions):
-        raise UsageError(f"--question is for --task {Questions.name}, not for --task {kind.name}")
-    columns = kind.read_texts() or read_texts(values, find_names(values.model, kind))
+    served = is_saved_model(values.model)
+    names = kind.saved_model.input_names if served else find_input_names(values.model)
+    columns = kind.read_texts() or read_texts(values, names)
     # Half characters of JSON or of the command line are written as JSON escapes them.
     lines = [line.encode("utf-8", "backslashreplace").decode() for line in kind.predict(columns)]
     if values.output == "-":
@@ -90,16 +83,6 @@ def run(values):
             file.writelines(lines)
 
     write_output(values.output, write, values.overwrite)
-
-
-def find_names(path, kind):
-    """The names of the texts of a model, or None if they are unknown."""
-    return kind.saved_model.input_names if is_saved_model(path) else find_input_names(path)
-
-
-def _are_same(first, second):
-    """Whether two paths are the same file."""
-    return all(map(os.path.exists, (first, second))) and os.path.samefile(first, second)
 
 
 def read_texts(values, input_names):

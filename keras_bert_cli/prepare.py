@@ -68,8 +68,6 @@ def run(values):
     counts = manifest["skipped_documents"], manifest["replaced_texts"]
     for line in describe_left_out(*counts, list_faults(manifest, values.input)):
         print(line)
-    if advice := advise_on_pairs(manifest):
-        print(advice)
     print(f"wrote {values.output}")
 
 
@@ -92,19 +90,6 @@ def open_tokenizer(values):
 def count_cores():
     """int, the cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-
-
-def advise_on_pairs(manifest):
-    """A line about documents that give no pair of sentences; None if most do."""
-    single, documents = manifest["single_sentence_documents"], manifest["documents"]
-    if 2 * single < documents:
-        return None
-    return (
-        f"{single:,} of the {documents:,} documents have a single sentence, of which no pair can "
-        "be made: pretrain with --mode full_sentences or doc_sentences. If the documents have more "
-        "sentences, check --format: in 'sentences' each line is a sentence, and a blank line ends "
-        "a document."
-    )
 
 
 def summarize(manifest, progress):

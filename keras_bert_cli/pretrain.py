@@ -64,7 +64,7 @@ REQUIRED = ("corpus", "output", "steps")
 #: Flags that may change from one start of a run to the next.
 MAY_CHANGE = (
     *("keep", "checkpoint_every", "tensorboard", "sequence_packing", "devices"),
-    *("backend", "traceback", "help", "version"),
+    *("backend", "traceback", "help"),
 )
 
 
@@ -166,6 +166,7 @@ def pretrain(values, objective, settings, output):
 
     from keras_bert_suite.corpus import open_corpus, read_tokenizer
 
+    from .plots import plot_pretraining
     from .pretraining_report import PretrainingReport
 
     folders = read_shares(values.corpus)
@@ -189,11 +190,11 @@ def pretrain(values, objective, settings, output):
         return report_stop()
     if not is_leader(values):
         return None
-    report.plot()
+    plot_pretraining(report.read_log(), output / "curves.png")
     # The model of a shorter run is replaced.
-    write_output(output / "model", pretrainer.save_to_preset, overwrite=True, kind="preset")
+    write_output(output / "model", pretrainer.save_to_preset, overwrite=True, folder=True)
     write_settings(output, {**settings, "finished": values.steps})
-    print(f"wrote {output / 'model'}, {report.log_file} and {report.plot_file}")
+    print(f"wrote {output / 'model'}, {report.log_file} and {output / 'curves.png'}")
 
 
 def begin_run(values, output):
@@ -294,18 +295,15 @@ def train(values, pretrainer, training, held_out, report):
     callbacks = [report, checkpoints] if is_leader(values) else [checkpoints]
     if values.tensorboard and is_leader(values):
         callbacks.append(keras.callbacks.TensorBoard(output / "tensorboard"))
-    try:
-        pretrainer.fit(
-            training,
-            steps_per_epoch=report.steps_per_epoch,
-            epochs=values.steps // report.steps_per_epoch,
-            validation_data=held_out,
-            sequence_packing=values.sequence_packing,
-            callbacks=callbacks,
-            verbose=0,
-        )
-    finally:
-        report.on_train_end()  # Keras does not call it when a `fit` is interrupted.
+    pretrainer.fit(
+        training,
+        steps_per_epoch=report.steps_per_epoch,
+        epochs=values.steps // report.steps_per_epoch,
+        validation_data=held_out,
+        sequence_packing=values.sequence_packing,
+        callbacks=callbacks,
+        verbose=0,
+    )
     return not checkpoints.terminated
 
 

@@ -1,11 +1,9 @@
 """Shows and logs a pretraining while it runs."""
 
 import csv
-import sys
 import time
 
 import keras
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from keras_bert_suite.files.atomic_file import atomic_file
 
@@ -27,7 +25,7 @@ COLUMNS = {
 
 
 class PretrainingReport(keras.callbacks.Callback):
-    """Shows a bar; prints a line and writes a row of `log.csv` for each epoch of Keras.
+    """Prints a line and writes a row of `log.csv` for each epoch of Keras.
 
     When a run resumes, the rows of its current epoch and of later epochs are written again.
 
@@ -40,32 +38,17 @@ class PretrainingReport(keras.callbacks.Callback):
     def __init__(self, output, tokens_per_step, steps_per_epoch, total_steps):
         super().__init__()
         self.log_file = output / "log.csv"
-        self.plot_file = output / "curves.png"
         self.tokens_per_step = tokens_per_step
         self.steps_per_epoch = steps_per_epoch
         self.total_steps = total_steps
-        self._bar = None
 
     def on_epoch_begin(self, epoch, logs=None):
         self._epoch, self._steps = epoch, 0
         self._begin = self._end = time.perf_counter()
-        if self._bar is None and sys.stdout.isatty():
-            self._bar = Progress(
-                BarColumn(),
-                TextColumn("{task.completed}/{task.total} steps"),
-                TextColumn("{task.fields[rate]:,.0f} tokens/s"),
-                TimeRemainingColumn(),
-                transient=True,
-            )
-            self._task = self._bar.add_task("", total=self.total_steps, rate=0.0)
-            self._bar.start()
 
     def on_train_batch_end(self, batch, logs=None):
         self._steps += 1
         self._end = time.perf_counter()
-        if self._bar is not None:
-            completed = self._epoch * self.steps_per_epoch + self._steps
-            self._bar.update(self._task, completed=completed, rate=self._rate())
 
     def on_epoch_end(self, epoch, logs=None):
         step = (epoch + 1) * self.steps_per_epoch
@@ -82,23 +65,12 @@ class PretrainingReport(keras.callbacks.Callback):
             flush=True,
         )
 
-    def on_train_end(self, logs=None):
-        if self._bar is not None:
-            self._bar.stop()
-            self._bar = None
-
     def read_log(self):
         """The rows written so far, dicts of str."""
         if not self.log_file.is_file():
             return []
         with open(self.log_file, encoding="utf-8", newline="") as file:
             return list(csv.DictReader(file))
-
-    def plot(self):
-        """Draws the log."""
-        from .plots import plot_pretraining
-
-        plot_pretraining(self.read_log(), self.plot_file)
 
     def _write_log(self, rows):
         names = list(dict.fromkeys(name for row in rows for name in row))

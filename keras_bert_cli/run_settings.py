@@ -2,11 +2,9 @@
 
 import contextlib
 import hashlib
-import os
 import shutil
 import signal
 
-from keras_bert_suite.data import tables
 from keras_bert_suite.files import atomic_file, folder_lock
 
 FILE_NAME = "settings.json"
@@ -69,17 +67,7 @@ def check_settings(folder, before, now, advice):
 
 
 def find_digest(path):
-    """The SHA-256 of a file, in hexadecimal.
-
-    Raises:
-        ValueError: if it is a pipe or a device, which cannot be read a second time.
-    """
-    is_pipe = os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path))
-    if is_pipe or path == tables.STANDARD_INPUT:
-        raise ValueError(
-            f"{path} can be read only once, so a run that was killed could not resume. Write its "
-            "content to a file, and pass this file."
-        )
+    """The SHA-256 of a file, in hexadecimal."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,6 +1,5 @@
 """Opens tasks in all formats, and exports them."""
 
-import importlib.util
 import os
 import zipfile
 from pathlib import Path
@@ -9,7 +8,7 @@ from keras_bert_suite.files import messages
 from keras_bert_suite.serving import versions
 
 from .model_paths import find_class
-from .outputs import check_output, write_output
+from .outputs import write_output
 
 #: The tasks that can be opened to be evaluated, exported or asked, and the heads of a checkpoint
 #: that each of them keeps.
@@ -161,26 +160,6 @@ def find_task(path):
     return "TextClassifier" if "://" in path else None
 
 
-def check_version(path, overwrite=False):
-    """Checks before hours of work that `export_version` can succeed.
-
-    Raises:
-        FileExistsError, ImportError, OSError: as `export_version`.
-    """
-    check_output(versions.version_path(path), overwrite, "saved_model")
-    packages = {
-        "tensorflow": "tensorflow",
-        "tensorflow_text": "tensorflow-text",
-        "tensorflow_serving": "tensorflow-serving-api",
-    }
-    missing = [name for module, name in packages.items() if not importlib.util.find_spec(module)]
-    if missing:
-        raise ImportError(
-            "A SavedModel needs packages that are not installed here: pip install "
-            f"{' '.join(missing)}"
-        )
-
-
 def export_version(task, path, inputs, overwrite=False, max_batch_size=32, precision=None):
     """Writes a version of a SavedModel.
 
@@ -202,4 +181,4 @@ def export_version(task, path, inputs, overwrite=False, max_batch_size=32, preci
         name = path.absolute().parent.name
         export_saved_model(task, aside, tuple(inputs), max_batch_size, name, precision)
 
-    return write_output(path, write, overwrite, "saved_model")
+    return write_output(path, write, overwrite, folder=True)

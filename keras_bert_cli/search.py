@@ -21,8 +21,7 @@ from keras_bert_suite.data import tables
 from .command_flags import UsageError, define_path
 from .model_paths import check_model
 from .saved_tasks import open_embedder
-from .table_flags import define_table_flags
-from .text_files import read_texts
+from .table_flags import define_table_flags, read_texts
 
 REQUIRED = ("model", "corpus")
 

@@ -1,11 +1,11 @@
-"""Draws what a model sees in texts: similarities, attention, scores of groups of texts.
+"""Draws what a model sees in texts: thresholds, similarities, attention.
 
 The functions return and write a `Picture`, as those of `plots.py`.
 """
 
 import numpy as np
 
-from .plots import HELD_OUT_COLOR, TRAIN_COLOR, Picture, tidy
+from .plots import Picture, tidy
 
 
 def plot_thresholds(labels, probabilities, label_names, thresholds, path=None):
@@ -61,52 +61,4 @@ def plot_heat_map(values, row_names, column_names, title=None, path=None):
         axes.set_title(name, fontsize="medium")
     grid[0].set_yticks(range(len(row_names)), row_names)
     figure.colorbar(image, ax=list(grid), shrink=0.8)
-    return figure.write(path)
-
-
-def plot_groups(panels, path=None):
-    """Draws the scores of groups of examples as bars.
-
-    Args:
-        panels: dict of the title of a panel -> dict of the name of a group -> dict of the name of a
-            score -> percent. All groups have the same scores, at most two.
-        path: str or path of the file, or None.
-    """
-    most = max(len(groups) for groups in panels.values())
-    names = list(next(iter(next(iter(panels.values())).values())))
-    size = (5.2 * len(panels), 1.2 + (0.15 + 0.15 * len(names)) * most)
-    figure = Picture(figsize=size, layout="constrained")
-    grid = figure.subplots(1, len(panels), squeeze=False)[0]
-    height = 0.8 / len(names)
-    for axes, (title, groups) in zip(grid, panels.items(), strict=True):
-        for place, (name, color) in enumerate(
-            zip(names, (TRAIN_COLOR, HELD_OUT_COLOR), strict=False)
-        ):
-            middles = np.arange(len(groups)) + (place - (len(names) - 1) / 2) * height
-            widths = [scores[name] for scores in groups.values()]
-            bars = axes.barh(middles, widths, height, color=color, label=name)
-            axes.bar_label(bars, fmt="%.0f", padding=3, fontsize="small")
-        axes.set_yticks(range(len(groups)), list(groups), parse_math=False)
-        axes.invert_yaxis()
-        axes.set(xlim=(0, 110), title=title, xlabel="percent" if len(names) > 1 else names[0])
-        tidy(axes, grid=False)
-    if len(names) > 1:
-        handles, labels = grid[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=2, frameon=False)
-    return figure.write(path)
-
-
-def plot_similarities(scores, cosines, title, path=None):
-    """Draws the cosine similarities of pairs of texts over the scores that people gave.
-
-    Args:
-        scores, cosines: float (N,).
-        title: str.
-        path: str or path of the file, or None.
-    """
-    figure = Picture(figsize=(5, 4), layout="constrained")
-    axes = figure.subplots()
-    axes.scatter(scores, cosines, s=10, alpha=0.4, color=TRAIN_COLOR)
-    axes.set(xlabel="score", ylabel="cosine similarity", title=title)
-    tidy(axes)
     return figure.write(path)

@@ -1,14 +1,13 @@
-"""Shows a training: a bar while it runs, and a table of its epochs when it is done."""
+"""Keeps the figures of a training, and shows a table of its epochs when it is done."""
 
 import json
-import sys
 import time
 
 import keras
-from rich.console import Console
-from rich.table import Table
 
 from keras_bert_suite.files import atomic_file
+
+from .scores import print_table
 
 
 class EpochLog(keras.callbacks.Callback):
@@ -40,23 +39,11 @@ class EpochLog(keras.callbacks.Callback):
             atomic_file.write_json(self.file, self.rows)
 
 
-def fit(classifier, x, y, callbacks=(), **kwargs):
-    """Trains a classifier, with Keras' bar on a terminal, and otherwise a line for each epoch.
-
-    Args:
-        classifier: `TextClassifier`, compiled.
-        x, y, callbacks, **kwargs: arguments of its `fit`.
-    """
-    verbose = 1 if sys.stdout.isatty() else 2
-    classifier.fit(x, y, callbacks=list(callbacks), verbose=verbose, **kwargs)
-
-
-def print_epochs(rows, held_out_name):
+def print_epochs(rows):
     """Prints a table with a row for each epoch.
 
     Args:
         rows: list of dicts, the `rows` of an `EpochLog`.
-        held_out_name: str, the name of the validation data: "dev" or "test".
     """
     titles = {
         "loss": "loss",
@@ -67,16 +54,20 @@ def print_epochs(rows, held_out_name):
     }
     columns = {
         **titles,
-        **{f"val_{name}": f"{held_out_name} {title}" for name, title in titles.items()},
-        "val_entity_f1": f"{held_out_name} entity F1",
-        "val_exact_match": f"{held_out_name} exact match",
-        "val_f1": f"{held_out_name} F1",
+        **{f"val_{name}": f"dev {title}" for name, title in titles.items()},
+        "val_entity_f1": "dev entity F1",
+        "val_exact_match": "dev exact match",
+        "val_f1": "dev F1",
     }
     columns = {name: title for name, title in columns.items() if any(name in row for row in rows)}
-    table = Table("epoch", *columns.values(), "seconds")
-    for column in table.columns:
-        column.justify = "right"
-    for row in rows:
-        figures = (f"{row[name]:.4f}" if name in row else "" for name in columns)
-        table.add_row(str(row["epoch"]), *figures, f"{row['seconds']:.1f}")
-    Console(highlight=False, markup=False).print(table)
+    print_table(
+        ["epoch", *columns.values(), "seconds"],
+        (
+            [
+                row["epoch"],
+                *(f"{row[name]:.4f}" if name in row else "" for name in columns),
+                f"{row['seconds']:.1f}",
+            ]
+            for row in rows
+        ),
+    )

@@ -3,13 +3,9 @@
 from keras_bert_suite.data import swag, tables
 
 from ..command_flags import UsageError
-from ..example_groups import group_by_number
 from ..saved_tasks import open_task
 from ..table_flags import DELIMITERS
 from .kind import Kind, format_json
-
-#: The groups of the picture of `evaluate`.
-PROBABILITIES = (0.4, 0.6, 0.8, 0.95, 1.0)
 
 
 class Choices(Kind):
@@ -29,14 +25,8 @@ class Choices(Kind):
     def read(self, path, labelled=True):
         """Reads `SwagRows`."""
         self.check_table_flags()
-        columns, delimiter = swag.list_columns(labelled), self.values.delimiter
-        if delimiter is None and not path.lower().endswith((".tsv", ".csv")):
-            raise UsageError(
-                f"--task choice reads tables of SWAG's form, with the columns "
-                f"{', '.join(columns)}. Pass a .csv or .tsv file, or name the --delimiter of "
-                f"{path!r}"
-            )
-        delimiter = DELIMITERS.get(delimiter, delimiter)
+        delimiter = DELIMITERS.get(self.values.delimiter, self.values.delimiter)
+        columns = swag.list_columns(labelled)
         table = tables.read_table(path, columns, self.values.encoding, delimiter)
         return swag.make_rows(table, labelled)
 
@@ -52,22 +42,11 @@ class Choices(Kind):
 
     def score(self):
         rows = self.read(self.values.input)
-        choices, probabilities = self._choose(rows.prompts, rows.endings)
+        choices, _ = self._choose(rows.prompts, rows.endings)
         is_right = list(map(int.__eq__, choices, rows.labels))
         scores = {"accuracy": sum(is_right) / len(rows), "rows": len(rows)}
         print(f"accuracy {scores['accuracy']:.4f}, {len(rows)} rows")
-
-        def draw(path):
-            from ..text_plots import plot_groups
-
-            chosen = [min(max(row), 1.0) for row in probabilities]
-            bars = {}
-            for name, group in group_by_number(chosen, PROBABILITIES, "{:.0%}").items():
-                share = sum(is_right[row] for row in group) / len(group)
-                bars[f"{name} ({len(group)})"] = {"percent of right choices": 100 * share}
-            plot_groups({"By the probability of the chosen ending": bars}, path)
-
-        return scores, draw
+        return scores, None
 
     def read_texts(self):
         rows = self.read(self.values.input, labelled=False)

@@ -3,21 +3,21 @@
 import functools
 from pathlib import Path
 
+from absl import flags
+
+from ..command_flags import UsageError
 from ..labelled_tables import (
     check_labels,
     columns_of,
     find_label_names,
     list_labels,
     read_examples,
-    shorten_label,
     weigh_labels,
 )
 from ..model_paths import find_input_names
 from ..saved_tasks import open_task
-from ..score_table import make_score_table
-from ..table_flags import choose_text_columns
-from ..text_files import to_field
-from ..window_flags import WINDOW_FLAGS, define_window_flags, find_window_arguments
+from ..scores import count_confusions, print_score_table, print_table
+from ..table_flags import choose_text_columns, to_field
 from .kind import Kind, format_json
 
 #: `problem_type` of a classifier -> the value of --task.
@@ -25,6 +25,16 @@ TASK_FLAGS = {
     "single_label_classification": "classify",
     "multi_label_classification": "multilabel",
     "regression": "regress",
+}
+
+WINDOW_FLAGS = ("window_pooling", "max_windows", "training_windows")
+
+#: Values of --window_pooling -> `window_pooling` of `DocumentClassifier`, before Keras is imported.
+POOLINGS = {
+    "mean": "mean",
+    "max": "max",
+    "attention": {"class_name": "keras_bert_suite>AttentionPooling", "config": {}},
+    "transformer": {"class_name": "keras_bert_suite>WindowTransformer", "config": {}},
 }
 
 #: A matrix of more classes is not printed.
@@ -36,7 +46,7 @@ class Classify(Kind):
 
     name = "classify"
     about = "a label for each text"
-    own_flags = WINDOW_FLAGS
+    own_flags = (*WINDOW_FLAGS, "png")
 
     #: `problem_type` of the task.
     problem_type = "single_label_classification"
@@ -48,7 +58,18 @@ class Classify(Kind):
 
     @staticmethod
     def define_training_flags(values):
-        define_window_flags(values)
+        explanation = (
+            "For long texts: read windows of --sequence_length tokens, and pool their vectors in "
+            "this way. Default: read one window, the beginning of a text."
+        )
+        flags.DEFINE_enum("window_pooling", None, list(POOLINGS), explanation, flag_values=values)
+        explanation = "Maximum number of windows of a text, with --window_pooling."
+        flags.DEFINE_integer("max_windows", 32, explanation, 1, flag_values=values)
+        explanation = (
+            "Windows of a text in a training step, a random sample, with --window_pooling. "
+            "Default: all windows."
+        )
+        flags.DEFINE_integer("training_windows", None, explanation, 1, flag_values=values)
 
     @classmethod
     def serves(cls, output_names):
@@ -78,7 +99,18 @@ class Classify(Kind):
         return read_examples(self.values, path, text_columns or choose_text_columns(self.values))
 
     def find_arguments(self, train):
-        return {**self.find_labels(train), **find_window_arguments(self.values)}
+        values, arguments = self.values, self.find_labels(train)
+        if values.window_pooling:
+            return {
+                **arguments,
+                "window_pooling": POOLINGS[values.window_pooling],
+                "max_windows": values.max_windows,
+                "training_windows": values.training_windows,
+            }
+        for name in ("max_windows", "training_windows"):
+            if values[name].present:
+                raise UsageError(f"--{name} needs --window_pooling")
+        return arguments
 
     def find_labels(self, train):
         """dict of the arguments of the task that are about its labels."""
@@ -87,7 +119,8 @@ class Classify(Kind):
         return {"label_names": names, "problem_type": self.problem_type}
 
     def check(self, examples, arguments, source):
-        check_labels(self.values, examples, arguments["label_names"], source)
+        sets = ([label] for label in self.columns_of(examples)[1])
+        check_labels(examples, sets, arguments["label_names"], source)
 
     def introduce(self, train, arguments):
         return f"{len(train)} training texts, labels {list_labels(arguments['label_names'])}"
@@ -109,12 +142,10 @@ class Classify(Kind):
     def score(self):
         from keras_bert_suite.data.label_scores import score_classes
 
-        from ..scores import count_confusions
-
         texts, table = self.read_input()
         labels = columns_of(table)[1]
         if self.label_names:
-            check_labels(self.values, table, self.label_names, source=self.values.model)
+            self.check(table, {"label_names": self.label_names}, source=self.values.model)
         (predicted,) = self.answer(texts, "labels")
         # A SavedModel may not name its labels. A label may then occur in the answers only.
         label_names = self.label_names or sorted({*labels, *predicted})
@@ -226,27 +257,15 @@ def find_problem_type(config):
 
 def print_scores(scores):
     """Prints the scores of `score`."""
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console(highlight=False, markup=False)
-    console.print(
+    print(
         f"accuracy {scores['accuracy']:.4f}, macro F1 {scores['macro_f1']:.4f}, "
         f"{scores['rows']} texts"
     )
-    rows = ((shorten_label(name), row, row["rows"]) for name, row in scores["classes"].items())
-    console.print(make_score_table("class", "texts", rows))
-
-    names = [shorten_label(name) for name in scores["label_names"]]
-    if len(names) > MOST_PRINTED_CLASSES:
-        console.print(f"The confusion matrix of {len(names)} classes is for --json and --png.")
-        return
-    matrix = Table("true \\ predicted", *names)
-    for column in matrix.columns[1:]:
-        column.justify = "right"
-    for name, counts in zip(names, scores["confusion_matrix"], strict=True):
-        matrix.add_row(name, *map(str, counts))
-    console.print(matrix)
+    print_score_table("class", "texts", "rows", scores["classes"].items())
+    names = scores["label_names"]
+    if len(names) <= MOST_PRINTED_CLASSES:
+        rows = zip(names, scores["confusion_matrix"], strict=True)
+        print_table(["true \\ predicted", *names], ([name, *counts] for name, counts in rows))
 
 
 def read_label_names(saved_model):

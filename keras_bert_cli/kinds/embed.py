@@ -8,7 +8,7 @@ from ..saved_tasks import open_embedder
 from ..table_flags import choose_text_columns, read_columns
 from .kind import Kind, format_json
 
-#: The most places of a search that are scored, and shown in the picture.
+#: The most places of a search that are scored.
 MOST_RANKS = 10
 
 POOLINGS = ("mean", "cls", "max", "first_last_average")
@@ -83,33 +83,21 @@ class Embed(Kind):
         return tuple(columns), scores
 
     def describe(self, task, examples):
-        return _format_scores(self._score(task, examples)[0])
+        return _format_scores(self._score(task, examples))
 
     def score(self):
         table = self.read(self.values.input)
-        scores, draw = self._score(open_embedder(self.values.model), table)
+        scores = self._score(open_embedder(self.values.model), table)
         print(f"{_format_scores(scores)}, {len(table)} pairs")
-        return {"pairs": len(table), **scores}, draw
+        return {"pairs": len(table), **scores}, None
 
     def _score(self, task, table):
-        """Scores correlations with scores, or how early second texts are found.
-
-        Returns:
-            (dict of the scores, function that draws a picture of them to a path).
-        """
+        """Scores correlations with scores, or how early second texts are found."""
         (first, second, *negatives), wanted = self.columns_of(table)
         if wanted is None:
             return _score_search(task, first, second, *negatives)
         vectors = tuple(task.predict(texts, verbose=0) for texts in (first, second))
-        scores = task.score(vectors, wanted)
-
-        def draw(path):
-            from ..text_plots import plot_similarities
-
-            cosines = task.similarity_pairwise(*vectors)
-            return plot_similarities(wanted, cosines, _format_scores(scores), path)
-
-        return scores, draw
+        return task.score(vectors, wanted)
 
     def predict(self, columns):
         if self.values.format == "tsv":
@@ -140,26 +128,7 @@ def _score_search(task, first, second, negatives=()):
     documents = list(dict.fromkeys([*second, *negatives]))
     found = task.search(list(relevant), documents, MOST_RANKS)
     rankings = [[documents[hit.id] for hit in hits] for hits in found]
-    scores = score_rankings(rankings, list(relevant.values()))
-
-    def draw(path):
-        from ..text_plots import plot_groups
-
-        places = [str(place) for place in range(1, MOST_RANKS + 1)]
-        counts = dict.fromkeys([*places, f"beyond {MOST_RANKS}"], 0)
-        for ranking, wanted in zip(rankings, relevant.values(), strict=True):
-            matches = (
-                place for place, text in zip(places, ranking, strict=False) if text in wanted
-            )
-            counts[next(matches, f"beyond {MOST_RANKS}")] += 1
-        shares = {
-            f"{place} ({count})": {"percent of queries": 100 * count / len(relevant)}
-            for place, count in counts.items()
-        }
-        title = f"Place of the match, among {len(documents):,} texts"
-        return plot_groups({title: shares}, path)
-
-    return scores, draw
+    return score_rankings(rankings, list(relevant.values()))
 
 
 def _read_scores(table, column):

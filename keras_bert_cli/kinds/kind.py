@@ -172,7 +172,8 @@ class Kind(ABC):
         """Scores --model on --input, and prints the scores.
 
         Returns:
-            (dict of the scores, for JSON; function that draws a picture of them to a path).
+            (dict of the scores, for JSON; function that draws a picture of them to a path, or None
+            if "png" is not in `own_flags`).
         """
 
     def read_texts(self):

@@ -5,10 +5,9 @@ from absl import flags
 from keras_bert_suite.data import tables
 
 from ..command_flags import UsageError
-from ..labelled_tables import check_lines, columns_of, list_labels, read_examples, shorten_label
-from ..score_table import make_score_table
-from ..table_flags import choose_text_columns
-from ..text_files import to_field
+from ..labelled_tables import check_labels, check_lines, columns_of, list_labels, read_examples
+from ..scores import print_score_table
+from ..table_flags import choose_text_columns, to_field
 from .classify import Classify
 from .kind import format_json
 
@@ -51,7 +50,7 @@ class MultiLabel(Classify):
         return {"label_names": names, "problem_type": self.problem_type}
 
     def check(self, examples, arguments, source):
-        _check_sets(examples, self.columns_of(examples)[1], arguments["label_names"], source)
+        check_labels(examples, self.columns_of(examples)[1], arguments["label_names"], source)
 
     def introduce(self, train, arguments):
         sets = self.columns_of(train)[1]
@@ -91,11 +90,15 @@ class MultiLabel(Classify):
         texts, table = self.read_input()
         wanted = self.columns_of(table)[1]
         names = self.label_names
-        _check_sets(table, wanted, names, source=self.values.model)
+        check_labels(table, wanted, names, source=self.values.model)
         (is_label,) = self.answer(texts, "is_label")
         matrix = encode_label_sets(read_label_sets(wanted), names) > 0
         scores = {"rows": len(table), **score_label_sets(matrix, is_label, names)}
-        print_set_scores(scores)
+        print(
+            f"micro F1 {scores['micro_f1']:.4f}, macro F1 {scores['macro_f1']:.4f}, exact match "
+            f"{scores['exact_match']:.4f}, {scores['rows']} texts"
+        )
+        print_score_table("label", "texts", "rows", scores["classes"].items())
 
         def draw(path):
             from ..plots import plot_label_scores
@@ -129,30 +132,3 @@ def split_labels(text, separator):
     ['joy', 'love']
     """
     return [name.strip() for name in text.split(separator) if name.strip()]
-
-
-def print_set_scores(scores):
-    """Prints the scores of `score_label_sets`."""
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False)
-    console.print(
-        f"micro F1 {scores['micro_f1']:.4f}, macro F1 {scores['macro_f1']:.4f}, exact match "
-        f"{scores['exact_match']:.4f}, {scores['rows']} texts"
-    )
-    rows = ((shorten_label(name), row, row["rows"]) for name, row in scores["classes"].items())
-    console.print(make_score_table("label", "texts", rows))
-
-
-def _check_sets(table, sets, label_names, source):
-    """Raises a `ValueError` if a label is not one of the names, naming its line."""
-    known = set(label_names)
-    for row, names in enumerate(sets):
-        for name in names:
-            if name not in known:
-                raise ValueError(
-                    f"{table.locate(row)}: the label {shorten_label(name)!r} does not occur in "
-                    f"{source}, whose labels are {list_labels(label_names)}. Correct it, train "
-                    "with texts that have it, or name what stands between the labels with "
-                    "--label_separator."
-                )

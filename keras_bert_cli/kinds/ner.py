@@ -8,12 +8,10 @@ from keras_bert_suite.data import conll, tag_schemes
 
 from ..command_flags import UsageError
 from ..labelled_tables import list_labels, weigh_labels
-from ..marked_texts import is_for_reader, show_entities
 from ..model_paths import find_class, is_saved_model
 from ..saved_tasks import open_task
-from ..score_table import make_score_table
+from ..scores import print_score_table
 from ..table_flags import TABLE_FLAGS
-from ..tagged_sentences import check_tags, find_types, read_sentences
 from .kind import Kind, format_json
 
 #: The values of --head, and the class of each.
@@ -24,13 +22,25 @@ HEADS = {
 }
 
 
+@dataclasses.dataclass(frozen=True)
+class Sentences:
+    """The words of sentences and their tags, and the path of their file."""
+
+    path: str
+    words: list
+    tags: list
+
+    def __len__(self):
+        return len(self.words)
+
+
 class NamedEntities(Kind):
     """Sentences with a tag on each word."""
 
     name = "ner"
     about = "a tag for each word"
     input_names = ("text",)
-    own_flags = ("word_column", "tag_column", "tag_scheme", "head")
+    own_flags = ("word_column", "tag_column", "tag_scheme", "head", "png")
     idle_table_flags = TABLE_FLAGS
 
     @property
@@ -74,7 +84,11 @@ class NamedEntities(Kind):
     def read(self, path):
         """Reads `Sentences`."""
         self.check_table_flags()
-        return read_sentences(self.values, path)
+        values = self.values
+        words, tags = conll.read_conll(path, values.word_column, values.tag_column, values.encoding)
+        if values.tag_scheme:
+            tags = [tag_schemes.convert_tags(row, values.tag_scheme) for row in tags]
+        return Sentences(path, words, tags)
 
     def find_arguments(self, train):
         self._check_head(train)
@@ -142,7 +156,9 @@ class NamedEntities(Kind):
         self.check(sentences, {"label_names": tagger.label_names}, source=values.model)
         scores = tagger.score(*self.columns_of(sentences), values.batch_size)
         scores = {"sentences": len(sentences), **scores}
-        print_entity_scores(scores)
+        print(f"entity F1 {scores['f1']:.4f}, {scores['sentences']} sentences")
+        rows = [*scores["types"].items(), ("all", scores)]
+        print_score_table("type", "entities", "entities", rows)
 
         def draw(path):
             from ..plots import plot_label_scores
@@ -158,8 +174,6 @@ class NamedEntities(Kind):
             )
         answers = self._find_entities(columns)
         texts = next(iter(columns.values()))
-        if is_for_reader(self.values):
-            return show_entities(texts, answers)
         rounded = (
             [{**entity, "score": round(entity["score"], 6)} for entity in row] for row in answers
         )
@@ -175,12 +189,40 @@ class NamedEntities(Kind):
         return [[dataclasses.asdict(entity) for entity in entities] for entities in answers]
 
 
-def print_entity_scores(scores):
-    """Prints the scores of a task's `score`."""
-    from rich.console import Console
+def check_tags(sentences, label_names, source, spans=False):
+    """Raises a `ValueError` unless the model knows all tags, naming sentence and word.
 
-    console = Console(highlight=False, markup=False)
-    console.print(f"entity F1 {scores['f1']:.4f}, {scores['sentences']} sentences")
-    rows = [*scores["types"].items(), ("all", scores)]
-    table = make_score_table("type", "entities", ((name, r, r["entities"]) for name, r in rows))
-    console.print(table)
+    Args:
+        sentences: `Sentences`.
+        label_names: list of str, the tags of the model; or the types of its spans.
+        source: str, the source of `label_names`: the training file, or the model.
+        spans: bool, whether the model knows types of spans.
+    """
+    noun = "type" if spans else "tag"
+    for row, tags in enumerate(sentences.tags):
+        labels = enumerate(tags)
+        if spans:
+            labels = ((first, kind) for kind, first, _ in tag_schemes.find_entities(tags))
+        for place, label in labels:
+            if label not in label_names:
+                raise ValueError(
+                    f"{sentences.path}, sentence {row + 1}, word {place + 1} "
+                    f"({sentences.words[row][place]!r}): the {noun} {label!r} does not occur in "
+                    f"{source}, whose {noun}s are {list_labels(label_names)}. Correct it, or train "
+                    "with sentences that have it."
+                )
+
+
+def find_types(sentences):
+    """The types of the entities of `Sentences`, sorted.
+
+    Raises:
+        ValueError: if there are no entities.
+    """
+    types = {kind for tags in sentences.tags for kind, _, _ in tag_schemes.find_entities(tags)}
+    if not types:
+        raise ValueError(
+            f"{sentences.path} has no entities: every tag is O. --tag_column names the column of "
+            "the tags."
+        )
+    return sorted(types)

@@ -3,14 +3,11 @@
 import dataclasses
 import math
 
-from absl import flags
-
 from keras_bert_suite.data import squad
 
 from ..command_flags import UsageError
-from ..example_groups import group_by_first_word, group_by_length
-from ..marked_texts import is_for_reader, show_answers
 from ..saved_tasks import open_task
+from ..scores import print_table
 from ..table_flags import TABLE_FLAGS
 from .kind import Kind, format_json
 
@@ -23,16 +20,8 @@ class Questions(Kind):
     task = "QuestionAnswerer"
     input_names = ("question", "context")
     sequence_length = 384
-    own_flags = ("max_answer_length",)
+    own_flags = ("question",)
     idle_table_flags = (*TABLE_FLAGS, "encoding")  # JSON is UTF-8.
-
-    @staticmethod
-    def define_flags(values):
-        explanation = (
-            "Maximum number of tokens in an answer, with --task qa. `evaluate` takes that of the "
-            "model if the flag is not given."
-        )
-        flags.DEFINE_integer("max_answer_length", 30, explanation, 1, flag_values=values)
 
     @classmethod
     def serves(cls, output_names):
@@ -45,10 +34,7 @@ class Questions(Kind):
 
     def find_arguments(self, train):
         has_null = squad.has_unanswerable(train.answers)
-        return {
-            "max_answer_length": self.values.max_answer_length,
-            "no_answer_threshold": 0.0 if has_null else None,
-        }
+        return {"no_answer_threshold": 0.0 if has_null else None}
 
     def check(self, examples, arguments, source):
         if arguments["no_answer_threshold"] is not None:
@@ -92,13 +78,7 @@ class Questions(Kind):
         predictions = [answer["text"] for answer in answers]
         scores = score_answers(references, predictions)
         print_answer_scores(scores)
-
-        def draw(path):
-            from ..text_plots import plot_groups
-
-            plot_groups(score_groups(questions, references, predictions), path)
-
-        return scores, draw
+        return scores, None
 
     def predict(self, columns):
         names = self._find_columns(columns)
@@ -108,8 +88,6 @@ class Questions(Kind):
             # Without the tabs and line ends of an answer.
             rows = ((" ".join(answer["text"].split()), answer["score"]) for answer in answers)
             return ["answer\tscore\n", *(f"{text}\t{score:.6f}\n" for text, score in rows)]
-        if is_for_reader(self.values):
-            return show_answers(asked["question"], asked["context"], answers)
         named = {name: columns[name] for name in ("id",) if name in columns}
         return format_json({**named, "question": asked["question"]}, map(_round, answers))
 
@@ -129,18 +107,9 @@ class Questions(Kind):
     def _find_answers(self, columns):
         """For each question a dict of `text`, `start`, `end`, `score` and `null_odds`."""
         values = self.values
-        longest = None
-        if "max_answer_length" in values and values["max_answer_length"].present:
-            longest = values.max_answer_length
         if self.saved_model is not None:
-            if longest is not None:
-                raise UsageError(
-                    f"--max_answer_length is a part of the graph of {values.model}. Evaluate the "
-                    "model that it was exported from"
-                )
             return self._ask_saved_model(columns)
         answerer = open_task(values.model, self.task)
-        answerer.max_answer_length = longest or answerer.max_answer_length
         answers = answerer.predict(tuple(columns.values()), batch_size=values.batch_size, verbose=0)
         return [dataclasses.asdict(answer) for answer in answers]
 
@@ -156,47 +125,17 @@ class Questions(Kind):
         ]
 
 
-def score_groups(questions, references, predictions):
-    """The scores of groups of questions, as `plot_groups` takes them.
-
-    Args:
-        questions: `SquadQuestions`.
-        references, predictions: as for `score_answers`.
-    """
-    from keras_bert_suite.data.squad_scores import score_answers
-
-    panels = {
-        "By the first word of the question": group_by_first_word(questions.questions),
-        "By the characters of the context": group_by_length(questions.contexts),
-    }
-
-    def score_rows(rows):
-        columns = ([column[row] for row in rows] for column in (references, predictions))
-        scores = score_answers(*columns)
-        return {"exact match": scores["exact_match"], "F1": scores["f1"]}
-
-    return {
-        title: {f"{name} ({len(rows)})": score_rows(rows) for name, rows in groups.items()}
-        for title, groups in panels.items()
-    }
-
-
 def print_answer_scores(scores):
     """Prints the scores of `score_answers`."""
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table("questions", "exact match", "F1", "number")
-    for column in table.columns[1:]:
-        column.justify = "right"
     titles = {"has_answer": "with an answer", "no_answer": "without an answer"}
-    for title, row in (
-        *((title, scores[name]) for name, title in titles.items() if name in scores),
-        ("all", scores),
-    ):
-        figures = (f"{row[name]:.2f}" for name in ("exact_match", "f1"))
-        table.add_row(title, *figures, str(row["questions"]))
-    Console(highlight=False, markup=False).print(table)
+    rows = [*((title, scores[name]) for name, title in titles.items() if name in scores)]
+    print_table(
+        ["questions", "exact match", "F1", "number"],
+        (
+            [title, f"{row['exact_match']:.2f}", f"{row['f1']:.2f}", row["questions"]]
+            for title, row in [*rows, ("all", scores)]
+        ),
+    )
 
 
 def _round(answer):

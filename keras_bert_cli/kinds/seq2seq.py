@@ -2,7 +2,6 @@
 
 from absl import flags
 
-from ..example_groups import group_by_length
 from ..labelled_tables import check_texts
 from ..model_paths import find_input_names
 from ..saved_tasks import open_task
@@ -83,13 +82,7 @@ class Seq2Seq(Kind):
         written = self._write_texts({next(iter(table.columns)): sources})
         scores = _score(targets, written)
         print(f"{_format_scores(scores)}, {len(table)} rows")
-
-        def draw(path):
-            from ..text_plots import plot_groups
-
-            plot_groups(_score_groups(sources, targets, written), path)
-
-        return scores, draw
+        return scores, None
 
     def predict(self, columns):
         written = self._write_texts(columns)
@@ -112,18 +105,6 @@ def _score(references, predictions):
     from keras_bert_suite.data.target_scores import score_targets
 
     return score_targets(references, predictions)
-
-
-def _score_groups(sources, references, predictions):
-    """The scores of groups of rows by the length of their sources, as `plot_groups` takes them."""
-    bars = {}
-    for name, rows in group_by_length(sources).items():
-        scores = _score(*([column[row] for row in rows] for column in (references, predictions)))
-        bars[f"{name} ({len(rows)})"] = {
-            "ROUGE-L": scores["rouge_l"],
-            "exact match": scores["exact_match"],
-        }
-    return {"By the characters of the source": bars}
 
 
 def _format_scores(scores):

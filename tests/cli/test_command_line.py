@@ -48,10 +48,7 @@ def test_help_tells_defaults(run):
 
 
 def test_version(run):
-    expected = run("--version")
-    assert expected[1].strip() in (keras_bert_suite.__version__, "not installed")
-    for name in COMMANDS:
-        assert run(name, "--version") == expected
+    assert run("--version")[1].strip() in (keras_bert_suite.__version__, "not installed")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -82,10 +79,9 @@ def test_examples_are_command_lines():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["finetun"], "unknown command 'finetun'; did you mean 'finetune'?"),
         (["fly"], "unknown command 'fly'; choose one of vocab, prepare,"),
         (["help", "fly"], "unknown command 'fly'"),
-        (["--backend=jax", "predict"], "stands before the command"),
+        (["--backend=jax", "predict"], "unknown command '--backend=jax'"),
         (["finetune", "--epoch=3"], "Unknown command line flag 'epoch'. Did you mean: epochs"),
         (["finetune", "--epochs=some"], "flag --epochs=some: invalid literal for int()"),
         (["finetune", "--epochs=0"], "flag --epochs=0"),
@@ -129,12 +125,8 @@ assert not frameworks & set(sys.modules), frameworks & set(sys.modules)
 def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_path):
     (tmp_path / "saved/1").mkdir(parents=True)
     (tmp_path / "saved/1/saved_model.pb").touch()
-    (tmp_path / "saved/2").mkdir()
-    (tmp_path / "saved/2/saved_model.pb").touch()
     (tmp_path / "run/model").mkdir(parents=True)
     (tmp_path / "run/model/config.json").touch()
-    (tmp_path / "killed/checkpoints").mkdir(parents=True)
-    (tmp_path / "killed/settings.json").touch()
     (tmp_path / "model.keras").touch()
     (tmp_path / "pairs").mkdir()
     (tmp_path / "pairs/config.json").touch()
@@ -145,22 +137,20 @@ def test_what_is_wrong_is_found_before_a_framework_is_imported(workshop, tmp_pat
     pretrain = ["pretrain", "--corpus=shards", "--steps=10", "--output=x"]
     lines = [
         (["predict", "--model=absent"], "absent does not exist"),
-        (["predict", "--model=modle.keras"], "modle.keras does not exist. Did you mean model.k"),
-        (["predict", "--model=saved"], "saved holds no model. Did you mean saved/2?"),
+        (["predict", "--model=saved"], "saved holds no model. Pass the folder that directly"),
         (["predict", "--model=model.keras", "--input=absent.txt"], "absent.txt: No such file"),
         (["predict", "--model=model.keras", f"--input={train}"], "no column 'text'"),
         (["evaluate", "--model=model.keras", "--input=absent.tsv"], "absent.tsv: No such file"),
         (["export", "--model=absent", "--output=y"], "absent does not exist"),
         (["predict", "--model=pairs", f"--input={train}"], "no column 'premise'"),
         (["evaluate", "--model=pairs", f"--input={train}"], "no column 'premise'"),
-        (["fill-mask", "--model=run", "--text=x"], "run holds no model. Did you mean run/model?"),
-        (["fill-mask", "--model=killed", "--text=x"], "a run that has not finished"),
+        (["fill-mask", "--model=run", "--text=x"], "run holds no model. Pass"),
         (["pretrain", "--corpus=absent", "--output=y", "--steps=1"], "absent holds no finished"),
-        ([*pretrain, "--checkpoint=run"], "Did you mean run/model?"),
+        ([*pretrain, "--checkpoint=run"], "run holds no model"),
         (["convert", "--input=absent", "--output=y", "--to=preset"], "absent does not exist"),
         ([*finetune, "--train=absent.tsv"], "absent.tsv: No such file"),
         ([*finetune, "--checkpoint=absent"], "absent does not exist"),
-        ([*finetune, "--checkpoint=run"], "Did you mean run/model?"),
+        ([*finetune, "--checkpoint=run"], "run holds no model"),
         ([*finetune, "--text_column=sentense"], "has no column 'sentense'. Its columns are"),
         ([*finetune, "--text_column=sentence", "--label_column=x"], "no column 'x'"),
         ([*finetune, "--delimiter=abc"], "one character other than"),

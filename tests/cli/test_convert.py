@@ -136,7 +136,7 @@ def test_bad_input(run, workshop, tmp_path):
     before = list_files(tmp_path)
     output = ["--to=huggingface", "--output", tmp_path / "out"]
     for path, message in (
-        (workshop, "holds no model. Did you mean "),
+        (workshop, "holds no model. Pass the folder"),
         (workshop / "absent", "absent does not exist"),
         (workshop / "train.tsv", "train.tsv is a single file"),
     ):

@@ -1,16 +1,12 @@
 """`finetune`, `evaluate` and `predict` on sentences with a tag on each word."""
 
 import json
-import re
-import sys
-import types
 
 import keras
 import pytest
 from small_texts import make_reviews
 
 import keras_bert_suite as kbs
-from keras_bert_cli import ask_saved_model
 from keras_bert_cli.kinds.ner import HEADS
 
 
@@ -68,11 +64,8 @@ def test_a_tagger_is_trained_and_evaluated(tagged, run, tmp_path):
 
 @pytest.mark.long("serving")
 @pytest.mark.backend("tensorflow")
-def test_a_saved_model_finds_entities(tagged, run, tmp_path, capsys, monkeypatch):
-    """Those of the tagger, in the order of the texts, over several batches.
-
-    The last lines call the script that `keras-bert demo` runs in a process of its own.
-    """
+def test_a_saved_model_finds_entities(tagged, run, tmp_path):
+    """Those of the tagger, in the order of the texts, over several batches."""
     export = ("--model", tagged / "tagger", "--output", tagged / "saved/1")
     assert run("export", *export)[0] == 0
     texts = ["the film was good", "", "dull", "good 好good , good", "bad"]
@@ -89,21 +82,6 @@ def test_a_saved_model_finds_entities(tagged, run, tmp_path, capsys, monkeypatch
         scores, others = ([e.pop("score") for e in r["entities"]] for r in (row, wanted))
         assert scores == pytest.approx(others, abs=1e-5)
         assert row == wanted
-    monkeypatch.setattr(ask_saved_model, "sys", types.SimpleNamespace(modules={}))
-    ask_saved_model.main(tagged / "saved/1", "the film was good", "dull")
-    assert "good" in capsys.readouterr().out
-
-
-def test_entities_on_a_terminal(tagged, run, tmp_path, monkeypatch):
-    (tmp_path / "texts.txt").write_text("the film was good\ndull\n")
-    arguments = ("--model", tagged / "tagger", "--input", tmp_path / "texts.txt")
-    monkeypatch.setattr(type(sys.stdout), "isatty", lambda stream: True, raising=False)
-    status, out, err = run("predict", *arguments)
-    assert (status, err) == (0, "")
-    shown = re.sub("\x1b[^m]*m", "", out)  # without its colours
-    assert shown.split("\n") == ["the film was [good POS]", "dull", ""]
-    status, out, _ = run("predict", *arguments, "--format=jsonl")
-    assert status == 0 and out.startswith("{")
 
 
 @pytest.mark.parametrize("head", ["crf", "global_pointer"])
@@ -180,7 +158,7 @@ def test_a_tagger_takes_no_questions_and_no_pairs(tagged, run, tmp_path):
         ),
         ("good B-POS\n", ["--text_column=text"], "--text_column is for other tables"),
         ("good B-POS\n", ["--noheader"], "--header is for other tables"),
-        ("good B-POS\n", ["--max_answer_length=3"], "is for --task qa, not for --task ner"),
+        ("good B-POS\n", ["--target_column=x"], "is for --task seq2seq, not for --task ner"),
     ],
 )
 def test_wrong_sentences(tagged, run, tmp_path, content, flags, message):

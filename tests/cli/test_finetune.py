@@ -1,10 +1,8 @@
 """`keras-bert finetune`."""
 
 import errno
-import io
 import os
 import signal
-import tempfile
 import zipfile
 
 import keras
@@ -91,17 +89,9 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
         ({"train": "unlabelled.tsv"}, "unlabelled.tsv, line 2: the label is empty"),
         ({"train": "one.tsv"}, "Every row of one.tsv has the label 'yes'"),
         ({"train": "blank.tsv"}, "blank.tsv, line 3: the text in the column 'sentence' is missing"),
-        ({"train": "spaces.tsv"}, "The labels ' neg' (spaces.tsv, line 4) and 'neg' (spaces.tsv, "),
-        (
-            {"train": "cases.tsv"},
-            "differ only in spaces or case, so they would become two classes.",
-        ),
         ({"train": "lines.csv"}, "lines.csv, line 3: the label 'y\\nz' has a line feed"),
-        ({"train": "-", "delimiter": "tab"}, "- can be read only once, so a run that was killed"),
-        ({"train": "scale.tsv"}, "holds 200 different numbers, such as '0.0': that is a scale"),
         ({"dev": "spaces.tsv"}, "line 2: the label 'neg' does not occur in"),
         ({"dev": "shouted.tsv"}, "line 2: the label 'NO ' does not occur in"),
-        ({"dev": "shouted.tsv"}, "Did you mean 'no'?"),
         ({"dev": "strange.tsv"}, "strange.tsv, line 3: the label 'maybe' does not occur in "),
         ({"test": "strange.tsv"}, "strange.tsv, line 3: the label 'maybe' does not occur in "),
         ({"output": "one.tsv"}, "one.tsv exists already. Choose another path, or pass --overwrite"),
@@ -115,7 +105,6 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
     ],
 )
 def test_bad_input(finetune, workshop, tmp_path, monkeypatch, flags, message):
-    scale = [i / 10 for i in range(200)]
     for name, content in {
         "empty.tsv": b"",
         "short.tsv": b"sentence\tlabel\nx\ty\nz\n",
@@ -123,10 +112,8 @@ def test_bad_input(finetune, workshop, tmp_path, monkeypatch, flags, message):
         "unlabelled.tsv": b"sentence\tlabel\nx\t\n",
         "blank.tsv": b"sentence\tlabel\nx\ty\n \tz\n",
         "spaces.tsv": b"sentence\tlabel\nx\tneg\ny\tpos\nz\t neg\n",
-        "cases.tsv": b"sentence\tlabel\nx\tneg\ny\tpos\nz\tNeg\n",
         "shouted.tsv": b"sentence\tlabel\nx\tNO \n",
         "lines.csv": b'sentence,label\nx,no\nx,"y\nz"\n',
-        "scale.tsv": b"sentence\tlabel\n" + b"".join(b"x\t%.1f\n" % i for i in scale),
         "one.tsv": b"sentence\tlabel\nx\tyes\ny\tyes\n",
         "strange.tsv": b"sentence\tlabel\nx\tyes\ny\tmaybe\n",
     }.items():
@@ -138,8 +125,6 @@ def test_bad_input(finetune, workshop, tmp_path, monkeypatch, flags, message):
         size = len(data) - 100 * file.name.endswith(".safetensors")
         (tmp_path / "damaged" / file.name).write_bytes(data[:size])
     before = list_files(tmp_path)
-    data = (workshop / "train.tsv").read_bytes()
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
     status, _, err = finetune(**flags)
     assert status == 1
     assert err.startswith("keras-bert: ") and message in err
@@ -161,30 +146,20 @@ def test_nothing_is_left_of_a_run_that_ends_early(finetune, tmp_path, monkeypatc
     assert (tmp_path / "out/model.keras").read_text() == "the former one"
 
 
-def test_a_model_without_a_place_is_written_elsewhere_or_can_be_made_again(
-    finetune, tmp_path, monkeypatch
-):
-    """First no disk takes the model, then all but that of `out` do."""
-    save, full = kbs.TextClassifier.save, [tmp_path, tempfile.gettempdir()]
-
-    def save_if_there_is_room(self, path, *args, **kwargs):
+def test_a_model_without_a_place_can_be_made_again(finetune, tmp_path, monkeypatch):
+    def save(self, path, *args, **kwargs):
         path.write_bytes(b"half of it")
-        if any(path.is_relative_to(folder) for folder in full):
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return save(self, path, *args, **kwargs)
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(kbs.TextClassifier, "save", save_if_there_is_room)
-    status, _, err = finetune()
+    with monkeypatch.context() as patched:
+        patched.setattr(kbs.TextClassifier, "save", save)
+        status, _, err = finetune()
     assert (status, err) == (1, "keras-bert: No space left on device\n")
     assert list_files(tmp_path / "out")[0] == "model.keras.training"
-
-    full[:] = [tmp_path / "out"]
     status, out, err = finetune()
-    assert status == 1 and "No space left on device" in err
+    assert (status, err) == (0, "")
     assert "1/1" not in out, "the training has begun anew"
-    (saved,) = tmp_path.glob("keras-bert-*/model.keras")
-    assert f"out/model.keras could not be written, and the result is in {saved} instead" in err
-    assert keras.saving.load_model(saved).label_names == ["no", "yes"]
+    assert keras.saving.load_model("out/model.keras").label_names == ["no", "yes"]
 
 
 @pytest.mark.parametrize(("kill", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -258,12 +233,3 @@ def test_overwrite(finetune, tmp_path):
     assert finetune(overwrite="true")[0] == 0
     assert zipfile.is_zipfile(tmp_path / "out/model.keras")
     assert list_files(tmp_path) == ["out", "out/model.keras"]
-
-
-def test_doubtful_columns_are_named(finetune, tmp_path):
-    rows = [f"text {i}\tlabel {i}\n" for i in range(30)] + ["nan\tlabel 0\n"]
-    (tmp_path / "train.tsv").write_text("sentence\tlabel\n" + "".join(rows))
-    status, _, err = finetune(train="train.tsv", checkpoint_every=0)
-    assert status == 0
-    assert "train.tsv, line 32: the text is 'nan', which is how programs write that it" in err
-    assert "holds 30 different labels in 31 rows, such as 'label 0'" in err

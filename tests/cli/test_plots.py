@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from keras_bert_cli.example_groups import group_by_first_word, group_by_number
 from keras_bert_cli.plots import (
     plot_confusion_matrix,
     plot_label_scores,
     plot_numbers,
     plot_training_curves,
 )
-from keras_bert_cli.text_plots import plot_groups, plot_heat_map, plot_similarities, plot_thresholds
+from keras_bert_cli.text_plots import plot_heat_map, plot_thresholds
 
 
 @pytest.mark.parametrize("epochs", [1, 3])
@@ -83,32 +82,6 @@ def test_a_heat_map(tmp_path, panels):
     assert [label.get_text() for label in maps[0].get_yticklabels()] == rows
     assert [label.get_text() for label in maps[-1].get_xticklabels()] == columns
     assert imread(tmp_path / "m.png")[..., :3].std() > 0.05
-
-
-def test_groups_of_examples(tmp_path):
-    words = group_by_first_word(["What is it", "who", "what", "", "why"], most=3)
-    assert words == {"what": [0, 2], "who": [1], "other": [3, 4]}
-    assert group_by_first_word(["$a$_", "字" * 99]) == {"$a$_": [0], "字" * 20: [1]}
-    assert group_by_first_word(["a", "b"], most=2) == {"a": [0], "b": [1]}
-    numbers = group_by_number([5, 1, 2000, 6], [5, 1000, 2000])
-    assert numbers == {"up to 5": [0, 1], "up to 1,000": [3], "up to 2,000": [2]}
-    panels = {
-        title: {name: {"exact match": 40, "F1": 50} for name in groups}
-        for title, groups in (("words", words), ("numbers", numbers))
-    }
-    panels["words"]["$a^$"] = {"exact match": 0, "F1": 0}  # no formula
-    figure = plot_groups(panels, tmp_path / "groups.png")
-    first, second = figure.axes
-    assert [label.get_text() for label in first.get_yticklabels()] == [*words, "$a^$"]
-    assert [bar.get_width() for bar in second.patches] == [40] * 3 + [50] * 3
-    assert imread(tmp_path / "groups.png")[..., :3].std() > 0.05
-
-
-def test_similarities(tmp_path):
-    figure = plot_similarities([0, 5], [0.1, 0.9], "spearman 1.0", tmp_path / "pairs.png")
-    (dots,) = figure.axes[0].collections
-    np.testing.assert_allclose(dots.get_offsets(), [[0, 0.1], [5, 0.9]])
-    assert imread(tmp_path / "pairs.png")[..., :3].std() > 0.01
 
 
 def test_predicted_numbers():

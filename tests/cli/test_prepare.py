@@ -83,18 +83,6 @@ def test_bad_arguments(run, workshop, changes, status, message):
     assert list_files(workshop / "corpus") == before
 
 
-def test_documents_without_pairs(run, workshop):
-    arguments = [ARGUMENTS[0], "--input=tweets.txt", *ARGUMENTS[2:], "--workers=1"]
-    (workshop / "tweets.txt").write_text("good film\n\nbad plot\n\ngreat\nfilm\n")
-    status, out, err = run(*arguments)
-    assert (status, err) == (0, "")
-    assert "\n2 of the 3 documents have a single sentence, of which no pair" in out
-    assert "--mode full_sentences" in out
-    (workshop / "tweets.txt").write_text("good film\nbad plot\n\ngreat\nfilm\n")
-    status, out, err = run(*arguments[:-2], "--output=pairs", "--workers=1")
-    assert (status, err) == (0, "") and "single" not in out
-
-
 def test_what_cannot_be_read(run, workshop):
     """All of it at once, nothing written; then left out, replaced, or read as it was meant."""
     text = workshop / "corpus" / "c.txt"

@@ -75,7 +75,7 @@ def test_sets_of_labels(run, workshop, tables, tmp_path):
     assert list(answer["probabilities"]) == NAMES
 
     status, _, err = run("evaluate", f"--model={model}", f"--input={table}")
-    assert status == 1 and "multilabel.tsv, line " in err and "--label_separator" in err
+    assert status == 1 and "multilabel.tsv, line " in err and "the label 'bad; good'" in err
 
 
 def test_numbers(run, workshop, tables, tmp_path):

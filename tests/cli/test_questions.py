@@ -1,7 +1,6 @@
 """`finetune`, `evaluate` and `predict` on questions about contexts."""
 
 import json
-import sys
 
 import pytest
 from small_questions import NO_ANSWER, make_questions
@@ -41,18 +40,13 @@ def answering(workshop, tmp_path_factory):
 
 def test_a_model_is_trained_and_evaluated(answering, run, tmp_path):
     arguments = ("--model", answering / "answerer.keras", "--input", answering / "dev.json")
-    files = ("--json", tmp_path / "scores.json", "--png", tmp_path / "scores.png")
+    files = ("--json", tmp_path / "scores.json")
     status, out, err = run("evaluate", *arguments, *files)
     assert (status, err) == (0, "")
     scores = json.loads((tmp_path / "scores.json").read_text())
     assert scores["questions"] == 24 and scores["f1"] > 80
     assert f"{scores['f1']:.2f}" in out and "without an answer" in out
-    assert (tmp_path / "scores.png").read_bytes()[:4] == b"\x89PNG"
-    # All answers have two words or three.
-    files = ("--json", tmp_path / "short.json", "--max_answer_length=1")
-    assert run("evaluate", *arguments, *files)[::2] == (0, "")
-    found = json.loads((tmp_path / "short.json").read_text())["has_answer"]
-    assert found["exact_match"] == 0 < scores["has_answer"]["exact_match"]
+    assert scores["has_answer"]["exact_match"] > 0
 
 
 def test_answers_as_lines(answering, run):
@@ -107,7 +101,7 @@ def test_half_characters(answering, run):
     check_half_characters(run, answering / "answerer.keras", answering)
 
 
-def test_one_question(answering, run, tmp_path, monkeypatch):
+def test_one_question(answering, run, tmp_path):
     (tmp_path / "article.txt").write_text("the film was\nvery good . it was fine\n")
     arguments = ("--model", answering / "answerer.keras", "--input", tmp_path / "article.txt")
     status, out, err = run("predict", *arguments, "--question", "what was it")
@@ -117,10 +111,6 @@ def test_one_question(answering, run, tmp_path, monkeypatch):
     table.write_text("context\tquestion\nit was very good\twas it\n")
     status, out, _ = run("predict", *arguments[:2], "--input", table)
     assert status == 0 and json.loads(out)["answer"] == "very good"
-    # On a terminal the context is shown, with its answer marked.
-    monkeypatch.setattr(type(sys.stdout), "isatty", lambda stream: True, raising=False)
-    status, out, _ = run("predict", *arguments, "--question", "what was it")
-    assert status == 0 and "the film was" in out and not out.startswith("{")
     status, _, err = run("predict", *arguments)
     assert status == 2 and "a question needs its context" in err
     status, _, err = run("predict", *arguments[:2], "--input", table, "--question=who")

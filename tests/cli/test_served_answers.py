@@ -197,10 +197,3 @@ def test_what_a_saved_model_cannot_do(run, served, tmp_path):
     (tmp_path / "tags.txt").write_text("good B-X\n")
     status, _, err = run("evaluate", "--model", served("ner"), "--input", "tags.txt")
     assert status == 2 and "Evaluate the model that it was exported from" in err
-    flags = ("--input", "dev.json", "--max_answer_length=1")
-    (tmp_path / "dev.json").write_text(
-        '{"data": [{"paragraphs": [{"context": "a b", "qas": [{"id": "1", "question": "c",'
-        '"answers": [{"text": "a", "answer_start": 0}]}]}]}]}'
-    )
-    status, _, err = run("evaluate", "--model", served("qa"), *flags)
-    assert status == 2 and "--max_answer_length is a part of the graph" in err
