@@ -51,20 +51,6 @@ def read_safetensors(folder):
     _read_tensors(SafetensorsFile(folder / "model.safetensors"))
 
 
-def make_sharded(folder):
-    make_safetensors(folder)
-    (folder / "model.safetensors").rename(folder / "model-00001-of-00001.safetensors")
-    weight_map = dict.fromkeys("abc", "model-00001-of-00001.safetensors")
-    index = {"metadata": {"total_size": 64}, "weight_map": weight_map}
-    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
-
-
-def read_sharded(folder):
-    from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles
-
-    _read_tensors(ShardedFiles(folder / "model.safetensors.index.json", SafetensorsFile))
-
-
 def make_torch(folder):
     import torch
 
@@ -338,7 +324,6 @@ def read_corpus(folder):
 
 READERS = {
     "safetensors": Reader(make_safetensors, read_safetensors),
-    "sharded safetensors": Reader(make_sharded, read_sharded),
     "PyTorch": Reader(make_torch, read_torch),
     "HDF5": Reader(make_hdf5, read_hdf5),
     "TensorFlow 1": Reader(make_bundle, read_bundle),

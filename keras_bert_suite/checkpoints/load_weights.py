@@ -48,9 +48,9 @@ def load_weights(model, checkpoint, skip=()):
         raise ValueError(
             f"The weights in {checkpoint.path} do not fit the model {model.name!r}:\n  "
             + list_names(problems, separator="\n  ", max_characters=600)
-            + f"\nThe checkpoint was read as {checkpoint.model_type.title}. "
-            + ("If this is wrong, correct its model_type. " if checkpoint.names_its_type else "")
-            + "Build the model from the checkpoint's own `backbone_config`. Name in `skip` the "
+            + f"\nThe checkpoint was read as {checkpoint.model_type.title}. If this is wrong, "
+            "correct its model_type. Build the model from the checkpoint's own `backbone_config`. "
+            "Name in `skip` the "
             'weights that are to keep their values, e.g. skip=["classifier/.*"] for a new head, '
             "and the tensors that are to be left out."
         )

@@ -96,7 +96,7 @@ def test_both_spellings_of_a_tensor_are_an_error(save_peer):
     tensors["bert.pooler.dense.bias"] = tensors["pooler.dense.bias"]
     save_file(tensors, path / "model.safetensors")
     with pytest.raises(ValueError, match="twice.*pooler.dense.bias"):
-        open_checkpoint(path)
+        BertBackbone.from_preset(path)
 
 
 def test_weight_without_a_row_is_an_error(edit, values_of):

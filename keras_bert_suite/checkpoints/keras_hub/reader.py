@@ -6,7 +6,7 @@ from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
 from keras_bert_suite.checkpoints.tensor_files import HDF5File
-from keras_bert_suite.files.messages import list_directory, shorten
+from keras_bert_suite.files.messages import list_directory
 
 #: The activation of a classifier of KerasHub -> `activation` of `TextClassifier`.
 _ACTIVATIONS = {None: None, "linear": None, "softmax": "softmax"}
@@ -62,14 +62,11 @@ class KerasHubCheckpoint(Checkpoint):
         self.backbone_config = _read_backbone(config, kind.keras_hub)
         self.sequence_length = _read_sequence_length(path)
         self._files = {"": _open_weights(path)}
-        self.classifier_config, self.classifier_problem = None, "has no classification layer"
         task = path / "task.json"
         if task.is_file():
             name = _class_of(read_json(task))[1]
             if name == kind.keras_hub.classifier:
-                self.classifier_config, self.classifier_problem = _read_classifier(
-                    ConfigValues(task, "config")
-                )
+                self.classifier_config = _read_classifier(ConfigValues(task, "config"))
             if (path / "task.weights.h5").is_file():
                 # A head with an unknown activation is not the classifier of the table.
                 known = self.classifier_config or name != kind.keras_hub.classifier
@@ -205,21 +202,16 @@ def _read_backbone(config, model):
 
 
 def _read_classifier(config):
-    """`(arguments, problem)` for a task, as from `hugging_face.config.read_classifier`."""
+    """The arguments of a `TextClassifier`, or None for another activation or one output."""
     activation = config.get("activation")
     num_classes = config.size("num_classes")
-    if isinstance(activation, (dict, list)) or activation not in _ACTIVATIONS:
-        return None, (
-            f"has a classification layer with the activation {shorten(repr(activation))}, wanted "
-            "no activation or 'softmax'"
-        )
-    if num_classes < 2:
-        return None, "has a classification layer with one output, wanted two labels or more"
+    if isinstance(activation, (dict, list)) or activation not in _ACTIVATIONS or num_classes < 2:
+        return None
     return {
         "label_names": [str(i) for i in range(num_classes)],
         "dropout": config.rate("dropout"),
         "activation": _ACTIVATIONS[activation],
-    }, None
+    }
 
 
 def _read_sequence_length(path):
