@@ -101,7 +101,7 @@ def find_config(path):
 def _read_head_dropouts(config, kind, encoder_dropout):
     """dict of the layer of a head -> the dropout rate before it."""
     return {
-        head: config.rate(name, encoder_dropout if default is None else default)
+        head: config.read("rate", name, encoder_dropout if default is None else default)
         for head, (name, default) in kind.head_dropouts.items()
     }
 

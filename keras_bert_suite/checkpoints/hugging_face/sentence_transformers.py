@@ -42,7 +42,7 @@ def embedder_arguments(checkpoint):
             "alone with BertBackbone.from_preset, and build the TextEmbedder with layers of your "
             "own."
         )
-    _check_settings(checkpoint, directory)
+    _check_prompts(directory)
     return {
         "pooling": _read_pooling(modules[1][1] / "config.json"),
         "normalize": kinds[-1] == "Normalize",
@@ -77,23 +77,12 @@ def _read_pooling(path):
     return modes[0]
 
 
-def _check_settings(checkpoint, directory):
-    settings = _read_if_there(directory / "config_sentence_transformers.json")
+def _check_prompts(directory):
+    path = directory / "config_sentence_transformers.json"
+    settings = read_json(path) if path.is_file() else {}
     prompt = (settings.get("prompts") or {}).get(settings.get("default_prompt_name"))
     if prompt:
         raise ValueError(
-            f"{directory / 'config_sentence_transformers.json'} has every text begin with the "
-            f"prompt {prompt!r}, which a TextEmbedder does not add. Set "
-            "'default_prompt_name' to null, and put the prompt before your texts."
+            f"{path} has every text begin with the prompt {prompt!r}, which a TextEmbedder does "
+            "not add. Set 'default_prompt_name' to null, and put the prompt before your texts."
         )
-    settings = _read_if_there(checkpoint.path / "sentence_bert_config.json")
-    if settings.get("do_lower_case") and not checkpoint.tokenizer_config.get("lowercase"):
-        raise ValueError(
-            f"{checkpoint.path / 'sentence_bert_config.json'} has texts lowercased before a "
-            "tokenizer that keeps case, which a TextEmbedder does not do. Set 'do_lower_case' to "
-            "false, and lowercase your texts."
-        )
-
-
-def _read_if_there(path):
-    return read_json(path) if path.is_file() else {}

@@ -87,8 +87,8 @@ class KerasHubCheckpoint(Checkpoint):
                 ("special_tokens_in_strings", (False,)),
             )
         )
-        lowercase = config.flag("lowercase", False)
-        strip_accents = config.flag("strip_accents", False)
+        lowercase = config.read("flag", "lowercase", False)
+        strip_accents = config.read("flag", "strip_accents", False)
         arguments = {"vocabulary": str(vocabulary), "lowercase": lowercase}
         if strip_accents != lowercase:
             arguments["strip_accents"] = strip_accents
@@ -105,7 +105,7 @@ class KerasHubCheckpoint(Checkpoint):
         config, files = self._find_tokenizer("vocabulary.json", "merges.txt")
         config.check_dials((("sequence_length", ()),))
         arguments = dict(zip(("vocabulary", "merges"), map(str, files), strict=True))
-        if config.flag("add_prefix_space", False):
+        if config.read("flag", "add_prefix_space", False):
             arguments["add_prefix_space"] = True
         return arguments
 
@@ -179,37 +179,35 @@ def _merge_heads(name, shape):
 
 def _read_backbone(config, model):
     built_in = model.built_in
-    dropout = config.rate("dropout")
-    kwargs = {
-        "vocabulary_size": config.size("vocabulary_size"),
-        "num_layers": config.size("num_layers"),
-        "num_heads": config.size("num_heads"),
-        "hidden_dim": config.size("hidden_dim"),
-        "intermediate_dim": config.size("intermediate_dim"),
+    dropout = config.read("rate", "dropout")
+    return {
+        "vocabulary_size": config.read("size", "vocabulary_size"),
+        "num_layers": config.read("size", "num_layers"),
+        "num_heads": config.read("size", "num_heads"),
+        "hidden_dim": config.read("size", "hidden_dim"),
+        "intermediate_dim": config.read("size", "intermediate_dim"),
         "dropout": dropout,
         "attention_dropout": dropout,
-        "max_sequence_length": config.size("max_sequence_length"),
-        **({} if "num_segments" in built_in else {"num_segments": config.size("num_segments")}),
-        **{name: config.size(name) for name in model.sizes},
+        "max_sequence_length": config.read("size", "max_sequence_length"),
+        **(
+            {}
+            if "num_segments" in built_in
+            else {"num_segments": config.read("size", "num_segments")}
+        ),
+        **{name: config.read("size", name) for name in model.sizes},
         **built_in,
     }
-    if kwargs["hidden_dim"] % kwargs["num_heads"]:
-        raise ValueError(
-            f"'num_heads' in {config.path} must divide 'hidden_dim', got {kwargs['num_heads']} and "
-            f"{kwargs['hidden_dim']}."
-        )
-    return kwargs
 
 
 def _read_classifier(config):
     """The arguments of a `TextClassifier`, or None for another activation or one output."""
     activation = config.get("activation")
-    num_classes = config.size("num_classes")
+    num_classes = config.read("size", "num_classes")
     if isinstance(activation, (dict, list)) or activation not in _ACTIVATIONS or num_classes < 2:
         return None
     return {
         "label_names": [str(i) for i in range(num_classes)],
-        "dropout": config.rate("dropout"),
+        "dropout": config.read("rate", "dropout"),
         "activation": _ACTIVATIONS[activation],
     }
 
@@ -221,7 +219,7 @@ def _read_sequence_length(path):
     config = ConfigValues(path, "config")
     # A round robin over the segments keeps as many tokens as our rule "longest_first".
     config.check_dials([("truncate", ("round_robin",))])
-    return None if config.get("sequence_length") is None else config.size("sequence_length")
+    return None if config.get("sequence_length") is None else config.read("size", "sequence_length")
 
 
 def _open_weights(path):
