@@ -335,7 +335,7 @@ READERS = {
     "vocab.json": Reader(make_byte_pairs, read_tokenizer),
     "tokenizer.json": Reader(make_fast_tokenizer, read_tokenizer),
     "SentencePiece": Reader(make_sentence_pieces, read_tokenizer, weight=0.05),
-    "shards": Reader(make_shards, read_shards, seal_shards),
+    "shards": Reader(make_shards, read_shards, seal_shards, raises=(MemoryError,)),
     "TFRecords": Reader(make_records, read_records),
     "rows": Reader(make_rows, read_rows),
     "corpus": Reader(make_corpus, read_corpus),
