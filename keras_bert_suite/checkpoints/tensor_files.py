@@ -61,20 +61,13 @@ class SafetensorsFile:
         """The tensor called `name`, a read-only array in its stored dtype.
 
         Raises:
-            ValueError: if NumPy has no such dtype.
+            ValueError: if NumPy has no such dtype, or the tensor has no elements.
         """
         entry = self._entries[name]
-        if entry["dtype"] not in _SAFETENSORS_DTYPES:
-            raise ValueError(
-                f"{shorten(name)} in {self.path} has dtype {entry['dtype']}, wanted one of "
-                f"{', '.join(_SAFETENSORS_DTYPES)}. Convert the checkpoint to float32."
-            )
-        begin, end = entry["data_offsets"]
-        shape, dtype = tuple(entry["shape"]), np.dtype(_SAFETENSORS_DTYPES[entry["dtype"]])
-        if begin == end:
-            with reading(self.path):
-                return np.zeros(shape, dtype)
-        return np.memmap(self.path, dtype, "r", self._data_begin + begin, shape)
+        with reading(self.path):
+            dtype = np.dtype(_SAFETENSORS_DTYPES[entry["dtype"]])
+            begin = self._data_begin + entry["data_offsets"][0]
+            return np.memmap(self.path, dtype, "r", begin, tuple(entry["shape"]))
 
 
 class TorchFile:
@@ -109,9 +102,8 @@ class TorchFile:
             reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
             raise ValueError(
                 f"{path} cannot be read as PyTorch tensors: {shorten(reason)}. If its download was "
-                f"cut short (it has {path.stat().st_size:,} bytes), download it again. If it holds "
-                "pickled objects, which are never run here, take the checkpoint's "
-                "model.safetensors instead."
+                "cut short, download it again. If it holds pickled objects, which are never run "
+                "here, take the checkpoint's model.safetensors."
             ) from error
         if not isinstance(self._tensors, dict) or not all(
             isinstance(value, torch.Tensor) for value in self._tensors.values()

@@ -113,7 +113,7 @@ def test_wrong_files_are_named(keras_hub_backbone, tmp_path):
     with pytest.raises(ValueError, match="model.weights.h5 cannot be read"):
         open_checkpoint(tmp_path)
     weights.unlink()
-    with pytest.raises(FileNotFoundError, match="no model.weights.h5: found config.json"):
+    with pytest.raises(ValueError, match="model.weights.h5 cannot be read: .*No such file"):
         open_checkpoint(tmp_path)
 
 

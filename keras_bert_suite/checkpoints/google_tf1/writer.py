@@ -10,7 +10,7 @@ from keras_bert_suite.checkpoints.google_tf1.kinds import GELU_APPROXIMATE, GOOG
 from keras_bert_suite.checkpoints.google_tf1.reader import LAYER_NORM_EPSILON
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import write_bundle
 from keras_bert_suite.checkpoints.model_types import activation_names
-from keras_bert_suite.checkpoints.model_types.config_fields import GOOGLE_FIELDS, write_fields
+from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
 from keras_bert_suite.checkpoints.model_types.table import type_of_backbone
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import check_vocabulary
 from keras_bert_suite.checkpoints.writer_parts import (
@@ -66,8 +66,6 @@ def save_google_tf1(
     kind = type_of_backbone(type(backbone))
     google = GOOGLE_MODELS.get(kind and kind.backbone)
     if google is None:
-        # The checks of the fields name what other backbones lack.
-        write_fields(backbone, GOOGLE_FIELDS, activation_names.GOOGLE, "Google's BERT")
         raise ValueError(
             f"Google's format can hold a {' or '.join(GOOGLE_MODELS)}, got a "
             f"{type(backbone).__name__}. Use `save_hugging_face`, or `model.save`."

@@ -6,7 +6,6 @@ from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
 from keras_bert_suite.checkpoints.tensor_files import HDF5File
-from keras_bert_suite.files.messages import list_directory
 
 #: The activation of a classifier of KerasHub -> `activation` of `TextClassifier`.
 _ACTIVATIONS = {None: None, "linear": None, "softmax": "softmax"}
@@ -50,8 +49,7 @@ class KerasHubCheckpoint(Checkpoint):
     Attributes: see `Checkpoint`. The names of labels are the ids of the classes.
 
     Raises:
-        FileNotFoundError: if there are no weights.
-        ValueError: if a configuration has a wrong value, or the weights are damaged.
+        ValueError: if a configuration has a wrong value, or the weights are damaged or missing.
     """
 
     def __init__(self, path):
@@ -61,7 +59,7 @@ class KerasHubCheckpoint(Checkpoint):
         config = ConfigValues(path / "config.json", "config")
         self.backbone_config = _read_backbone(config, kind.keras_hub)
         self.sequence_length = _read_sequence_length(path)
-        self._files = {"": _open_weights(path)}
+        self._files = {"": HDF5File(path / "model.weights.h5")}
         task = path / "task.json"
         if task.is_file():
             name = _class_of(read_json(task))[1]
@@ -220,12 +218,3 @@ def _read_sequence_length(path):
     # A round robin over the segments keeps as many tokens as our rule "longest_first".
     config.check_dials([("truncate", ("round_robin",))])
     return None if config.get("sequence_length") is None else config.read("size", "sequence_length")
-
-
-def _open_weights(path):
-    if not (path / "model.weights.h5").is_file():
-        raise FileNotFoundError(
-            f"{path} has no model.weights.h5: found {list_directory(path)}. Save the backbone "
-            "again with its weights, in one file."
-        )
-    return HDF5File(path / "model.weights.h5")

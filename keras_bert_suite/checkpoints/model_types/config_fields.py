@@ -158,12 +158,6 @@ def write_fields(backbone, fields, activations, owner, position_offset=0):
             f"{type(backbone).__module__.partition('.')[0]}'s {type(backbone).__name__}. Use "
             "`model.save_to_preset`."
         )
-    missing = [field.argument for field in fields if not hasattr(backbone, field.argument)]
-    if missing:
-        raise ValueError(
-            f"{owner} has {', '.join(missing)}, which a {type(backbone).__name__} does not have. "
-            "Use `save_hugging_face`, or `model.save`."
-        )
     if backbone.position_offset != position_offset:
         raise ValueError(
             f"{owner} has its first token at position {position_offset}, got a "

@@ -3,7 +3,6 @@
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
-    check_flags,
     check_settings,
     name_missing,
     name_special_tokens,
@@ -70,7 +69,6 @@ def read_hugging_face_byte_pairs(directory):
     else:
         arguments = _read_fast(fast, directory / FAST_FILE)
     add_prefix_space = config.get("add_prefix_space", splitter.get("add_prefix_space", False))
-    check_flags(directory / CONFIG_FILE, add_prefix_space=add_prefix_space)
     if add_prefix_space:
         arguments["add_prefix_space"] = True
     return {**arguments, **read_special_tokens(config, _SPECIAL_TOKENS)}
@@ -118,7 +116,6 @@ def read_modern_bert_tokenizer(directory):
     )
     check_settings(directory, "ModernBERT", settings)
     add_prefix_space = splitter.get("add_prefix_space", False)
-    check_flags(path, add_prefix_space=add_prefix_space)
     return {
         **_read_fast(fast, path),
         "normalization": normalizer.get("type"),

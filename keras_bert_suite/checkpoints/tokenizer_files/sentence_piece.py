@@ -5,7 +5,6 @@ import base64
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
-    check_flags,
     check_settings,
     name_missing,
     name_special_tokens,
@@ -13,7 +12,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     read_special_tokens,
 )
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_google_tokenizer
-from keras_bert_suite.files.messages import list_names, reading, shorten
+from keras_bert_suite.files.messages import reading, shorten
 
 #: Hugging Face's classes that split text as tokenizer.json says.
 _FAST_CLASSES = ("TokenizersBackend", "PreTrainedTokenizerFast")
@@ -87,8 +86,6 @@ def read_hugging_face_albert(directory):
     steps = [step.get("type") for step in _list_steps(fast.get("normalizer"))]
     lowercase = config.get("do_lower_case", "Lowercase" in steps or not fast)
     keep_accents = config.get("keep_accents", "StripAccents" not in steps and bool(fast))
-    flags = {"do_lower_case": lowercase, "keep_accents": keep_accents}
-    check_flags(directory / CONFIG_FILE, **flags)
     special = read_special_tokens(config, _ALBERT_TOKENS)
     if path is None:
         vocabulary = _read_vocabulary(fast, directory / FAST_FILE)
@@ -111,18 +108,12 @@ def read_google_albert(directory):
 
     Returns:
         (class, arguments) of the tokenizer: "AlbertTokenizer" with "vocabulary", the path of the
-        only file *.model, str; or "WordPieceTokenizer", see `read_google_tokenizer`.
+        first file *.model, str; or "WordPieceTokenizer", see `read_google_tokenizer`.
 
     Raises:
         FileNotFoundError: if there is no vocabulary.
-        ValueError: if there are several SentencePiece models.
     """
     models = sorted(directory.glob("*.model"))
-    if len(models) > 1:
-        raise ValueError(
-            f"{directory} has {list_names(path.name for path in models)}. Leave only the one that "
-            "came with the weights."
-        )
     if models:
         return "AlbertTokenizer", {"vocabulary": str(models[0])}
     chinese = directory / "vocab_chinese.txt"

@@ -4,7 +4,6 @@ from keras_bert_suite.checkpoints.model_types.config_values import read_json
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
-    check_flags,
     check_settings,
     name_missing,
     name_special_tokens,
@@ -101,8 +100,6 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     strip_accents = config.get("strip_accents", normalizer.get("strip_accents"))
     if lowercase is False and _is_lowercased_before(directory):
         lowercase, strip_accents = True, strip_accents or False
-    accents = {} if strip_accents is None else {"strip_accents": strip_accents}
-    check_flags(directory / CONFIG_FILE, do_lower_case=lowercase, **accents)
     arguments = {"vocabulary": vocabulary, "lowercase": lowercase}
     if strip_accents not in (None, lowercase):
         arguments["strip_accents"] = strip_accents
