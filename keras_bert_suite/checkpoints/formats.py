@@ -79,7 +79,12 @@ def open_checkpoint(preset):
         return None if path is None else KerasHubCheckpoint(path)
     path = _download(handle) if separator else Path(name)
     if not path.is_dir() and not path.with_name(path.name + ".index").is_file():
-        raise _not_a_directory(path)
+        if path.exists():
+            raise ValueError(f"{path} is a single file, wanted the directory of {_FORMATS}.")
+        raise FileNotFoundError(
+            f"{path} does not exist, wanted the directory of {_FORMATS}. To download a checkpoint "
+            "from the Hugging Face Hub, pass 'hf://owner/name'."
+        )
     with reading(path):
         return _open_directory(path) if path.is_dir() else GoogleCheckpoint(path)
 
@@ -126,15 +131,6 @@ def _open_directory(path):
             "the directory that directly holds the files."
         )
     return GoogleCheckpoint(prefixes[0])
-
-
-def _not_a_directory(path):
-    if path.exists():
-        return ValueError(f"{path} is a single file, wanted the directory of {_FORMATS}.")
-    return FileNotFoundError(
-        f"{path} does not exist, wanted the directory of {_FORMATS}. To download a checkpoint "
-        "from the Hugging Face Hub, pass 'hf://owner/name'."
-    )
 
 
 def _download_from_kaggle(handle):

@@ -111,9 +111,7 @@ def has_part(checkpoint, part):
 
 def find_heads(checkpoint):
     """The heads of a `Pretrainer` in a checkpoint: list of "masked_lm" and "next_sentence"."""
-    paths = map(checkpoint.name_table.our_path, spelled_shapes(checkpoint))
-    found = {row[0].partition("/")[0] for row in paths if row is not None}
-    return [head for head in ("masked_lm", "next_sentence") if head in found]
+    return [head for head in ("masked_lm", "next_sentence") if has_part(checkpoint, head)]
 
 
 def may_have_next_sentence(checkpoint):
@@ -239,7 +237,6 @@ def _read_floats(checkpoint, name):
     value = checkpoint.tensor(name)
     if value.dtype.kind not in "fV":  # V is ml_dtypes' bfloat16.
         raise ValueError(
-            f"{shorten(name)} in {checkpoint.path} has dtype {value.dtype}, wanted floating point. "
-            "Quantized checkpoints cannot be read: use the original checkpoint."
+            f"{shorten(name)} in {checkpoint.path} has dtype {value.dtype}, wanted floating point."
         )
     return value

@@ -144,13 +144,15 @@ def collect_weights(model, table, owner):
     if strangers:
         raise ValueError(
             f"{owner} has no place for these weights of {model.name!r}: {list_names(strangers)}. "
-            "Save its `backbone` alone, or use `model.save`."
+            "Save its `backbone` alone, or use `model.save`. (keras-bert convert --part masked_lm "
+            "leaves out the other heads of a Pretrainer.)"
         )
     relations = weights.get("next_sentence/kernel")
     if relations is not None and relations.shape[-1] != 2:
         raise ValueError(
             f"{owner} tells two relations of texts apart, got a head with sentence_relations="
-            f"{relations.shape[-1]}. Leave the head out, or use `model.save`."
+            f"{relations.shape[-1]}. Leave it out, by keras-bert convert --part masked_lm, or "
+            "use `model.save`."
         )
     return weights
 

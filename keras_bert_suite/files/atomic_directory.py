@@ -66,7 +66,11 @@ def put_in_place(made, path, replace=False):
         _check_absent(path)
         made.rename(path)
     except BaseException:
-        if os.path.lexists(old) and not os.path.lexists(path):
+        if os.path.lexists(old) and os.path.lexists(path):
+            raise FileExistsError(
+                f"Another process has written {path} meanwhile. What was there before is in {old}."
+            ) from None
+        if os.path.lexists(old):
             old.rename(path)
         raise
     flush_entry(path.parent)

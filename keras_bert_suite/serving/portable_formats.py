@@ -226,8 +226,7 @@ def _check_not_quantized(task, owner):
     if any(layer.quantization_mode for layer in task._flatten_layers(include_self=False)):
         raise ValueError(
             f"{task.name} was quantized, which {owner} cannot compute. Export the task as it was "
-            "before `quantize`; export_onnx and export_openvino have precision='int8'. Or export a "
-            "SavedModel."
+            "before `quantize`, or export a SavedModel."
         )
 
 
@@ -236,13 +235,12 @@ def _check_portable(task):
     if not isinstance(task.preprocessor, SegmentPacker):
         raise ValueError(
             f"{task.name} has a {type(task.preprocessor).__name__}, and only the tokenizer of a "
-            "SegmentPacker can be written beside the model. Export a SavedModel, which has the "
-            "preprocessor inside."
+            "SegmentPacker can be written beside the model. Export a SavedModel."
         )
     if served.needs_graph:
         raise ValueError(f"{task.name} is a {type(task).__name__}, and {served.needs_graph}")
     if task.backbone.compute_dtype != "float32":
         raise ValueError(
             f"{task.name} computes in {task.backbone.compute_dtype}, and the converters know "
-            "float32 only. Load it with dtype='float32' and export that; the weights are the same."
+            "float32 only. Load it with dtype='float32', and export that."
         )

@@ -11,8 +11,7 @@ from safetensors.numpy import load_file, save_file
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint
 from keras_bert_suite.checkpoints.google_tf1.string_table import make_table
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle, write_bundle
-from keras_bert_suite.files.messages import list_names, name_of, shorten
-from keras_bert_suite.layers import gelu_erf
+from keras_bert_suite.files.messages import list_names, shorten
 from keras_bert_suite.models import BertBackbone
 
 LONGEST = 20_000
@@ -30,12 +29,6 @@ def test_list_names():
     assert list_names([str(i) for i in range(20)]).endswith("18, 19")
     assert list_names([str(i) for i in range(1021)]).endswith("18, 19, ... and 1,001 more")
     assert len(list_names(["x" * 10**6] * 1000)) < LONGEST
-
-
-def test_name_of():
-    assert name_of(gelu_erf) == "gelu_erf"
-    assert name_of(BertBackbone) == "BertBackbone"
-    assert name_of(object()) == "object"
 
 
 def test_many_long_names_in_an_index(toy, tmp_path):

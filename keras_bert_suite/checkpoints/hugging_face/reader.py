@@ -52,7 +52,11 @@ class HuggingFaceCheckpoint(Checkpoint):
             **kind.read_more(config),
         }
         self.name_table, classifier = _find_classifier(kind, shapes)
-        dropouts = _read_head_dropouts(config, kind, self.backbone_config.get("dropout", 0.0))
+        encoder_dropout = self.backbone_config.get("dropout", 0.0)
+        dropouts = {
+            head: config.read("rate", name, encoder_dropout if default is None else default)
+            for head, (name, default) in kind.head_dropouts.items()
+        }
         self.classifier_config = read_classifier(config, classifier, dropouts["classifier"])
         self.sequence_length = self._read_sequence_length()
         self.token_classifier_config = read_token_classifier(
@@ -96,14 +100,6 @@ def find_config(path):
     """The path of config.json in a directory. Checkpoints of 2018 call it bert_config.json."""
     old = path / "bert_config.json"
     return old if old.is_file() and not (path / "config.json").is_file() else path / "config.json"
-
-
-def _read_head_dropouts(config, kind, encoder_dropout):
-    """dict of the layer of a head -> the dropout rate before it."""
-    return {
-        head: config.read("rate", name, encoder_dropout if default is None else default)
-        for head, (name, default) in kind.head_dropouts.items()
-    }
 
 
 def _find_classifier(kind, shapes):

@@ -38,9 +38,7 @@ def embedder_arguments(checkpoint):
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         raise ValueError(
             f"{directory / 'modules.json'} has the modules {', '.join(kinds)}, wanted Transformer, "
-            "Pooling and perhaps Normalize. A TextEmbedder has no other modules. Open the encoder "
-            "alone with BertBackbone.from_preset, and build the TextEmbedder with layers of your "
-            "own."
+            "Pooling and perhaps Normalize. Build a TextEmbedder on the encoder alone."
         )
     _check_prompts(directory)
     return {
@@ -71,8 +69,7 @@ def _read_pooling(path):
     if len(modes) != 1 or modes[0] not in POOLINGS:
         raise ValueError(
             f"{path} asks for the pooling {' + '.join(map(str, modes))}, wanted one of "
-            f"{', '.join(POOLINGS)}. Pass a layer of your own to TextEmbedder(backbone, "
-            "pooling=layer), with the backbone from BertBackbone.from_preset."
+            f"{', '.join(POOLINGS)}. Pass a layer of your own as `pooling` to a TextEmbedder."
         )
     return modes[0]
 

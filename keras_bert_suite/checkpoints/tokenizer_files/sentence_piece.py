@@ -54,9 +54,8 @@ def read_hugging_face_fairseq(directory):
         if texts[:4] != usual or texts[-1:] != ["<mask>"]:
             raise ValueError(
                 f"The vocabulary in {directory / FAST_FILE} must begin with <s>, <pad>, </s>, "
-                f"<unk> and end with <mask>, got {shorten(repr(texts[:4]))} and "
-                f"{shorten(repr(texts[-1:]))}. Put the sentencepiece.bpe.model that came with the "
-                "weights beside it."
+                f"<unk> and end with <mask>, got {shorten(repr([*texts[:4], *texts[-1:]]))}. Put "
+                "the sentencepiece.bpe.model that came with the weights beside it."
             )
         special = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0)]
         path = _make_model([*special, *vocabulary[4:-1]], "<unk>", ["<s>", "</s>"], fast)

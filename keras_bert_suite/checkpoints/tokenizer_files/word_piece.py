@@ -127,8 +127,7 @@ def check_vocabulary(tokenizer_size, backbone_size, name="The tokenizer"):
         return
     raise ValueError(
         f"{name} has a vocabulary of {tokenizer_size} tokens, the backbone has embeddings "
-        f"for {backbone_size}. Use the vocabulary that came with the weights; if tokens were "
-        "added to or removed from its end on purpose, bring vocab.txt to "
+        f"for {backbone_size}. Use the vocabulary of the weights, or bring vocab.txt to "
         f"{backbone_size} lines, e.g. with [unused1] and so on."
     )
 
