@@ -45,8 +45,8 @@ def read_hugging_face_fairseq(directory):
         ValueError: if the tokenizer does not split text as XLM-RoBERTa's does.
     """
     classes = ("XLMRobertaTokenizerFast", "XLMRobertaTokenizer")
-    names = ("sentencepiece.bpe.model",)
-    config, fast, path = _find_files(directory, names, "XLM-RoBERTa", classes, _FAIRSEQ_STEPS)
+    name = "sentencepiece.bpe.model"
+    config, fast, path = _find_files(directory, name, "XLM-RoBERTa", classes, _FAIRSEQ_STEPS)
     if path is None:
         vocabulary = _read_vocabulary(fast, directory / FAST_FILE)
         usual = ["<s>", "<pad>", "</s>", "<unk>"]
@@ -78,8 +78,7 @@ def read_hugging_face_albert(directory):
         ValueError: if the tokenizer does not split text as ALBERT's does.
     """
     classes = ("AlbertTokenizerFast", "AlbertTokenizer")
-    names = ("spiece.model",)
-    config, fast, path = _find_files(directory, names, "ALBERT", classes, _ALBERT_STEPS)
+    config, fast, path = _find_files(directory, "spiece.model", "ALBERT", classes, _ALBERT_STEPS)
     spaces = (CONFIG_FILE, "remove_space", config.get("remove_space", True), (True,))
     check_settings(directory, "ALBERT", (spaces,))
     steps = [step.get("type") for step in _list_steps(fast.get("normalizer"))]
@@ -120,12 +119,12 @@ def read_google_albert(directory):
     return "WordPieceTokenizer", read_google_tokenizer(directory, name)
 
 
-def _find_files(directory, names, owner, classes, steps):
+def _find_files(directory, name, owner, classes, steps):
     """(dict of tokenizer_config.json; dict of tokenizer.json; path of the model, str, or None)."""
     config, fast = read_settings(directory)
-    path = next((str(directory / name) for name in names if (directory / name).is_file()), None)
+    path = str(directory / name) if (directory / name).is_file() else None
     if path is None and not fast:
-        raise name_missing(directory, f"{' or '.join(names)} and no {FAST_FILE}")
+        raise name_missing(directory, f"{name} and no {FAST_FILE}")
     model = fast.get("model") or {}
     parts = ("normalizer", "pre_tokenizer")
     found = [(part, step.get("type")) for part in parts for step in _list_steps(fast.get(part))]
