@@ -11,24 +11,9 @@ from safetensors.numpy import load_file, save_file
 from keras_bert_suite.checkpoints import load_weights, open_checkpoint
 from keras_bert_suite.checkpoints.google_tf1.string_table import make_table
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle, write_bundle
-from keras_bert_suite.files.messages import list_names, shorten
 from keras_bert_suite.models import BertBackbone
 
 LONGEST = 20_000
-
-
-def test_shorten():
-    assert shorten("abc") == "abc"
-    assert shorten(("a", 1)) == "('a', 1)"
-    assert shorten("a" * 500 + "b" * 500, 11) == "aaaa...bbbb"
-    assert len(shorten("x" * 10**6)) <= 120
-
-
-def test_list_names():
-    assert list_names("ab") == "a, b"
-    assert list_names([str(i) for i in range(20)]).endswith("18, 19")
-    assert list_names([str(i) for i in range(1021)]).endswith("18, 19, ... and 1,001 more")
-    assert len(list_names(["x" * 10**6] * 1000)) < LONGEST
 
 
 def test_many_long_names_in_an_index(toy, tmp_path):
