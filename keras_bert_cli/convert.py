@@ -155,9 +155,8 @@ def check_heads(path, kept):
     checkpoint = None if path.endswith(".keras") else open_checkpoint(path)
     others = find_other_heads(checkpoint, kept) if checkpoint is not None else []
     if others:
-        reason = f" (it {checkpoint.classifier_problem})" if "classifier" in others else ""
         raise ValueError(
-            f"{path} has heads that cannot be converted: {', '.join(others[:20])}{reason}. Pass "
+            f"{path} has heads that cannot be converted: {', '.join(others[:20])}. Pass "
             "--encoder_only to leave out all heads."
         )
 

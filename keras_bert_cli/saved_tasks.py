@@ -73,14 +73,11 @@ def _load_file(path):
     """The model of a `.keras` file."""
     import keras
 
-    from keras_bert_suite.checkpoints import check_archive
-
     if not zipfile.is_zipfile(path):
         raise ValueError(
             f"{path} is damaged, or was not written by Keras: it is not a zip archive. Write it "
             "again, or pass another model."
         )
-    check_archive(path)
     try:
         return keras.saving.load_model(path, compile=False)
     except TypeError as error:
@@ -140,7 +137,7 @@ def find_task(path):
         return found if found in TASKS else "TextClassifier"
     checkpoint = open_checkpoint(path)
     if checkpoint is not None:
-        if getattr(checkpoint, "modules_directory", None) is not None:
+        if checkpoint.has_modules:
             return "TextEmbedder"
         if checkpoint.label_names is not None:
             return "TextClassifier"

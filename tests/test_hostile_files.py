@@ -14,7 +14,6 @@ from hostile_readers import READERS, make_shards, seal_shards
 
 from keras_bert_suite.corpus import open_corpus
 from keras_bert_suite.files.messages import reading
-from keras_bert_suite.files.npz_file import read_integers
 
 #: Cases of each reader in the short tests, and of a reader of weight 1 in the long ones.
 FEW, CASES = 2, 25
@@ -22,8 +21,6 @@ FEW, CASES = 2, 25
 FOUND = {
     "shards": (25218,),
     "rows": (28178, 28438),
-    "preset": (25021, 25060, 25064, 25109),
-    ".keras": (25053,),
 }
 
 
@@ -91,43 +88,6 @@ def test_errors_that_stay(tmp_path, error):
     with pytest.raises(ValueError) as caught, reading(tmp_path):
         raise named
     assert caught.value is named
-
-
-def write_npz(path, header, data=b""):
-    """Writes an array with a header of its own."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        size = len(header).to_bytes(2, "little")
-        archive.writestr("a.npy", b"\x93NUMPY\x01\x00" + size + header.encode() + data)
-
-
-@pytest.mark.parametrize(
-    "descr, shape",
-    [
-        ("'<u1'", "(1099511627776,)"),  # a terabyte, in a file of 200 bytes
-        ("'<i8'", "(-1,)"),
-        ("'<f8'", "(1,)"),
-        ("'|O'", "(1,)"),
-        ("'<u1'", "()"),
-        ("[('a', '<i8')]", "(1,)"),
-    ],
-)
-def test_arrays_of_strangers(tmp_path, descr, shape):
-    header = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}, }}\n"
-    write_npz(tmp_path / "file.npz", header, bytes(8))
-    with pytest.raises(ValueError, match=r"file\.npz cannot be read"):
-        read_integers("file.npz", (tmp_path / "file.npz").read_bytes(), ["a"])
-
-
-def test_arrays_are_those_of_numpy(tmp_path):
-    arrays = {"a": np.arange(300, dtype="uint16"), "b": np.zeros(0, "uint8")}
-    np.savez_compressed(tmp_path / "file.npz", **arrays)
-    for found, wanted in zip(
-        read_integers("file.npz", (tmp_path / "file.npz").read_bytes(), arrays),
-        arrays.values(),
-        strict=True,
-    ):
-        np.testing.assert_array_equal(found, wanted)
-        assert found.dtype == wanted.dtype
 
 
 def test_lengths_that_contradict_each_other(tmp_path):

@@ -1,6 +1,6 @@
 """Opens, checks, loads and writes the checkpoints of other libraries."""
 
-from keras_bert_suite.checkpoints.classifier_head import (
+from keras_bert_suite.checkpoints.checkpoint import (
     classifier_arguments,
     multiple_choice_arguments,
     token_classifier_arguments,
@@ -13,7 +13,6 @@ from keras_bert_suite.checkpoints.hugging_face.sentence_transformers_writer impo
 )
 from keras_bert_suite.checkpoints.hugging_face.writer import save_hugging_face
 from keras_bert_suite.checkpoints.keras_hub.writer import save_keras_hub
-from keras_bert_suite.checkpoints.keras_sizes import check_archive
 from keras_bert_suite.checkpoints.load_weights import (
     count_sentence_relations,
     find_heads,
@@ -35,7 +34,6 @@ from keras_bert_suite.checkpoints.tokenizer_files.word_piece import (
 
 __all__ = [
     "SealedPreset",
-    "check_archive",
     "check_backbone",
     "check_vocabulary",
     "classifier_arguments",

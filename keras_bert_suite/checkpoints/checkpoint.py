@@ -7,25 +7,25 @@ class Checkpoint:
     Attributes:
         path: `pathlib.Path` of the directory, or the prefix of the files.
         model_type: `ModelType` of the model.
-        names_its_type: bool, whether a file has the name of a `ModelType`.
         name_table: `NameTable` of its tensors.
         backbone_config: dict of keyword arguments of the backbone.
         classifier_config: dict of keyword arguments of `TextClassifier` if the model classifies
             texts, else None.
-        classifier_problem: str that says why there is no `classifier_config`, or None.
         token_classifier_config: dict of keyword arguments of `TokenClassifier` if the model labels
             tokens, else None.
         multiple_choice_config: dict of keyword arguments of `MultipleChoice` if the model chooses
             among texts, else None.
+        has_modules: bool, whether the directory is one of sentence-transformers.
         sequence_length: int, the length to which texts are cut, or None.
         tokenizer_class: str, the class of the tokenizer.
         tokenizer_config: dict of arguments of the tokenizer. Reading it raises FileNotFoundError if
             there is no tokenizer, and ValueError if it does not split text as ours does.
     """
 
-    names_its_type = False
+    classifier_config = None
     token_classifier_config = None
     multiple_choice_config = None
+    has_modules = False
     sequence_length = None
 
     @property
@@ -40,3 +40,38 @@ class Checkpoint:
     def tensor(self, name):
         """The tensor called `name`, as a NumPy array in its stored dtype."""
         return self._tensors.tensor(name)
+
+
+def classifier_arguments(checkpoint):
+    """The arguments of a `TextClassifier` whose head is the classification layer of a checkpoint.
+
+    Args:
+        checkpoint: a checkpoint from `open_checkpoint`.
+
+    Returns:
+        dict: `label_names`; `problem_type`, `dropout`, `activation` and `thresholds`, if the
+        checkpoint names them.
+
+    Raises:
+        ValueError: if there is no such layer, or it is not the head of a `TextClassifier`.
+    """
+    return _require(checkpoint, checkpoint.classifier_config, "texts")
+
+
+def token_classifier_arguments(checkpoint):
+    """The arguments of a `TokenClassifier`, as from `classifier_arguments`."""
+    return _require(checkpoint, checkpoint.token_classifier_config, "tokens")
+
+
+def multiple_choice_arguments(checkpoint):
+    """dict of arguments of a `MultipleChoice`, empty if a checkpoint has no such layer."""
+    return dict(checkpoint.multiple_choice_config or {})
+
+
+def _require(checkpoint, arguments, what):
+    if arguments is None:
+        raise ValueError(
+            f"{checkpoint.path} has no classification layer for {what}. Pass `num_classes` or "
+            "`label_names` to get a new layer."
+        )
+    return dict(arguments)

@@ -7,13 +7,10 @@ from pathlib import Path
 from keras_bert_suite.checkpoints.google_tf1.kinds import GOOGLE_MODELS
 from keras_bert_suite.checkpoints.google_tf1.reader import GoogleCheckpoint
 from keras_bert_suite.checkpoints.hugging_face.reader import WEIGHT_FILES, HuggingFaceCheckpoint
-from keras_bert_suite.checkpoints.hugging_face.sentence_transformers import find_encoder
 from keras_bert_suite.checkpoints.keras_hub.reader import KerasHubCheckpoint, is_keras_hub_preset
-from keras_bert_suite.checkpoints.keras_sizes import check_preset
-from keras_bert_suite.checkpoints.load_weights import spelled_shapes, transformed_shape
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
 from keras_bert_suite.files.checksums import check_checksums
-from keras_bert_suite.files.messages import list_directory, list_names, reading, shorten
+from keras_bert_suite.files.messages import list_directory, list_names, reading
 
 _FORMATS = (
     "a Hugging Face checkpoint (config.json and model.safetensors), a checkpoint of "
@@ -44,8 +41,8 @@ _SMALL_FILES = (
 _KERAS_HUB_FILES = ("*.json", "*.weights.h5", "assets/tokenizer/*", "SHA256SUMS")
 # The files of weights: Hugging Face's in the order of `WEIGHT_FILES`, then Google's.
 _WEIGHT_PATTERNS = (
-    ("model.safetensors", "model.safetensors.index.json", "model-*-of-*.safetensors"),
-    ("pytorch_model.bin", "pytorch_model.bin.index.json", "pytorch_model-*-of-*.bin"),
+    ("model.safetensors",),
+    ("pytorch_model.bin",),
     ("bert_model.ckpt.index", "bert_model.ckpt.data-*"),
     ("model.ckpt-best.index", "model.ckpt-best.data-*"),
 )
@@ -71,8 +68,7 @@ def open_checkpoint(preset):
 
     Raises:
         FileNotFoundError: if there is nothing at `preset`, or a file is missing.
-        ValueError: if there is no checkpoint of a known model at `preset`, if it is damaged, or
-            if its configuration and its weights belong to different models.
+        ValueError: if there is no checkpoint of a known model at `preset`, or if it is damaged.
     """
     name = preset_name(preset)
     scheme, separator, handle = name.partition("://")
@@ -80,13 +76,17 @@ def open_checkpoint(preset):
         return None
     if scheme == "kaggle":
         path = _download_from_kaggle(handle)
-        return None if path is None else _checked(KerasHubCheckpoint(path))
+        return None if path is None else KerasHubCheckpoint(path)
     path = _download(handle) if separator else Path(name)
     if not path.is_dir() and not path.with_name(path.name + ".index").is_file():
-        raise _not_a_directory(path)
+        if path.exists():
+            raise ValueError(f"{path} is a single file, wanted the directory of {_FORMATS}.")
+        raise FileNotFoundError(
+            f"{path} does not exist, wanted the directory of {_FORMATS}. To download a checkpoint "
+            "from the Hugging Face Hub, pass 'hf://owner/name'."
+        )
     with reading(path):
-        checkpoint = _open_directory(path) if path.is_dir() else GoogleCheckpoint(path)
-        return None if checkpoint is None else _checked(checkpoint)
+        return _open_directory(path) if path.is_dir() else GoogleCheckpoint(path)
 
 
 def preset_name(preset):
@@ -112,15 +112,9 @@ def _open_directory(path):
     prefixes = sorted(file.with_suffix("") for file in path.glob("*.index"))
     if config_path.is_file():
         if is_keras_preset(path):
-            if is_keras_hub_preset(path):
-                return KerasHubCheckpoint(path)
-            check_preset(path)
-            return None
+            return KerasHubCheckpoint(path) if is_keras_hub_preset(path) else None
         if not prefixes or has_weights:
             return HuggingFaceCheckpoint(path)
-    elif (path / "modules.json").is_file():
-        # Older files of sentence-transformers have the encoder in a folder of its own.
-        return HuggingFaceCheckpoint(find_encoder(path), modules_directory=path)
     elif has_weights and (path / "bert_config.json").is_file():
         return HuggingFaceCheckpoint(path)  # Files of 2018 have these names.
     if len(prefixes) > 1:
@@ -137,33 +131,6 @@ def _open_directory(path):
             "the directory that directly holds the files."
         )
     return GoogleCheckpoint(prefixes[0])
-
-
-def _not_a_directory(path):
-    if path.suffix == ".keras" and path.exists():
-        return ValueError(f"{path} is a .keras file. Read it with keras.saving.load_model.")
-    if path.exists():
-        return ValueError(
-            f"{path} is a single file, wanted the directory of {_FORMATS}. Pass "
-            f"{str(path.parent)!r}."
-        )
-    kaggle_handle = _find_kaggle_handle(str(path))
-    if kaggle_handle is not None:
-        return FileNotFoundError(
-            f"{path} does not exist here. It is the name of a preset of KerasHub, which Kaggle "
-            f"keeps: pass {kaggle_handle!r}."
-        )
-    return FileNotFoundError(
-        f"{path} does not exist, wanted the directory of {_FORMATS}. To download a checkpoint "
-        "from the Hugging Face Hub, pass 'hf://owner/name'."
-    )
-
-
-def _find_kaggle_handle(name):
-    """The handle at Kaggle of a preset that KerasHub knows by a short name, or None."""
-    import keras_hub
-
-    return keras_hub.models.Backbone.presets.get(name, {}).get("kaggle_handle")
 
 
 def _download_from_kaggle(handle):
@@ -201,49 +168,3 @@ def _download(handle):
         if any(file.match(pattern) for file in path.iterdir() for pattern in patterns):
             break
     return path
-
-
-def _checked(checkpoint):
-    """Returns the checkpoint if its configuration agrees with the shapes in its files' headers.
-
-    So a wrong or hostile configuration fails before a model of its size is allocated.
-
-    Raises:
-        ValueError: if they belong to different models.
-    """
-    config = checkpoint.backbone_config
-    hidden_dim = config["hidden_dim"]
-    last, beyond = checkpoint.model_type.name_edge_blocks(config)
-    width = config.get("embedding_dim", hidden_dim)
-    num_positions = config["max_sequence_length"] + checkpoint.model_type.position_offset
-    shapes = spelled_shapes(checkpoint)
-    for path, wanted in (
-        ("embeddings/token_embedding/embeddings", (config["vocabulary_size"], width)),
-        ("embeddings/position_embedding/embeddings", (num_positions, width)),
-        ("embeddings/segment_embedding/embeddings", (config.get("num_segments"), width)),
-        (f"{last}/intermediate/kernel", (hidden_dim, config["intermediate_dim"])),
-        *((f"{block}/intermediate/kernel", None) for block in beyond),
-        (f"{last}/gated_intermediate/kernel", (hidden_dim, 2 * config["intermediate_dim"])),
-        *((f"{block}/gated_intermediate/kernel", None) for block in beyond),
-    ):
-        row = checkpoint.name_table.their_name(path)
-        if row is None:
-            continue  # Not every kind of model has segments, or a table of positions.
-        name, transform = row
-        got = transformed_shape(transform, shapes[name][1]) if name in shapes else None
-        if got != wanted:
-            stored = f"has the shape {shorten(shapes[name][1])}" if name in shapes else "is missing"
-            needed = (
-                f"the shape {transformed_shape(transform, wanted)}" if wanted else "no such layer"
-            )
-            correction = (
-                f", or correct a wrong model_type (it was read as {checkpoint.model_type.title})"
-                if checkpoint.names_its_type
-                else ""
-            )
-            raise ValueError(
-                f"The weights and the configuration in {checkpoint.path} belong to different "
-                f"models: {name} {stored}, and the configuration asks for {needed}. Use the "
-                f"configuration file that came with the weights{correction}."
-            )
-    return checkpoint

@@ -48,9 +48,9 @@ def load_weights(model, checkpoint, skip=()):
         raise ValueError(
             f"The weights in {checkpoint.path} do not fit the model {model.name!r}:\n  "
             + list_names(problems, separator="\n  ", max_characters=600)
-            + f"\nThe checkpoint was read as {checkpoint.model_type.title}. "
-            + ("If this is wrong, correct its model_type. " if checkpoint.names_its_type else "")
-            + "Build the model from the checkpoint's own `backbone_config`. Name in `skip` the "
+            + f"\nThe checkpoint was read as {checkpoint.model_type.title}. If this is wrong, "
+            "correct its model_type. Build the model from the checkpoint's own `backbone_config`. "
+            "Name in `skip` the "
             'weights that are to keep their values, e.g. skip=["classifier/.*"] for a new head, '
             "and the tensors that are to be left out."
         )
@@ -111,9 +111,7 @@ def has_part(checkpoint, part):
 
 def find_heads(checkpoint):
     """The heads of a `Pretrainer` in a checkpoint: list of "masked_lm" and "next_sentence"."""
-    paths = map(checkpoint.name_table.our_path, spelled_shapes(checkpoint))
-    found = {row[0].partition("/")[0] for row in paths if row is not None}
-    return [head for head in ("masked_lm", "next_sentence") if head in found]
+    return [head for head in ("masked_lm", "next_sentence") if has_part(checkpoint, head)]
 
 
 def may_have_next_sentence(checkpoint):
@@ -157,21 +155,11 @@ def find_other_heads(checkpoint, kept):
 
 
 def spelled_shapes(checkpoint):
-    """dict of name as the name table spells it -> (name in the file, shape) of each tensor.
-
-    Raises:
-        ValueError: if two names in the file are spelled the same.
-    """
-    shapes = {}
-    for name, shape in checkpoint.tensor_shapes().items():
-        spelled = checkpoint.name_table.spell(name)
-        if spelled in shapes:
-            raise ValueError(
-                f"{checkpoint.path} holds the same tensor twice, as "
-                f"{shorten(shapes[spelled][0])!r} and as {shorten(name)!r}. Remove one of them."
-            )
-        shapes[spelled] = (name, tuple(shape))
-    return shapes
+    """dict of name as the name table spells it -> (name in the file, shape) of each tensor."""
+    return {
+        checkpoint.name_table.spell(name): (name, tuple(shape))
+        for name, shape in checkpoint.tensor_shapes().items()
+    }
 
 
 def transformed_shape(transform, shape):
@@ -249,7 +237,6 @@ def _read_floats(checkpoint, name):
     value = checkpoint.tensor(name)
     if value.dtype.kind not in "fV":  # V is ml_dtypes' bfloat16.
         raise ValueError(
-            f"{shorten(name)} in {checkpoint.path} has dtype {value.dtype}, wanted floating point. "
-            "Quantized checkpoints cannot be read: use the original checkpoint."
+            f"{shorten(name)} in {checkpoint.path} has dtype {value.dtype}, wanted floating point."
         )
     return value

@@ -1,13 +1,11 @@
-"""Reads files of weights: safetensors and PyTorch's, whole or in shards, and Keras' HDF5."""
+"""Reads files of weights: safetensors, PyTorch's, and Keras' HDF5."""
 
 import json
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 
-from keras_bert_suite.files.atomic_file import parse_json
-from keras_bert_suite.files.messages import damaged, list_names, reading, shorten
+from keras_bert_suite.files.messages import damaged, reading, shorten
 
 _SAFETENSORS_DTYPES = {
     "F64": "float64",
@@ -63,20 +61,13 @@ class SafetensorsFile:
         """The tensor called `name`, a read-only array in its stored dtype.
 
         Raises:
-            ValueError: if NumPy has no such dtype.
+            ValueError: if NumPy has no such dtype, or the tensor has no elements.
         """
         entry = self._entries[name]
-        if entry["dtype"] not in _SAFETENSORS_DTYPES:
-            raise ValueError(
-                f"{shorten(name)} in {self.path} has dtype {entry['dtype']}, wanted one of "
-                f"{', '.join(_SAFETENSORS_DTYPES)}. Convert the checkpoint to float32."
-            )
-        begin, end = entry["data_offsets"]
-        shape, dtype = tuple(entry["shape"]), np.dtype(_SAFETENSORS_DTYPES[entry["dtype"]])
-        if begin == end:
-            with reading(self.path):
-                return np.zeros(shape, dtype)
-        return np.memmap(self.path, dtype, "r", self._data_begin + begin, shape)
+        with reading(self.path):
+            dtype = np.dtype(_SAFETENSORS_DTYPES[entry["dtype"]])
+            begin = self._data_begin + entry["data_offsets"][0]
+            return np.memmap(self.path, dtype, "r", begin, tuple(entry["shape"]))
 
 
 class TorchFile:
@@ -111,9 +102,8 @@ class TorchFile:
             reason = str(error).partition("\n")[0].rstrip(".") or type(error).__name__
             raise ValueError(
                 f"{path} cannot be read as PyTorch tensors: {shorten(reason)}. If its download was "
-                f"cut short (it has {path.stat().st_size:,} bytes), download it again. If it holds "
-                "pickled objects, which are never run here, take the checkpoint's "
-                "model.safetensors instead."
+                "cut short, download it again. If it holds pickled objects, which are never run "
+                "here, take the checkpoint's model.safetensors."
             ) from error
         if not isinstance(self._tensors, dict) or not all(
             isinstance(value, torch.Tensor) for value in self._tensors.values()
@@ -135,67 +125,20 @@ class TorchFile:
         return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
-class ShardedFiles:
-    """The tensors of all files that an index lists.
-
-    Args:
-        index_path: `pathlib.Path` of a `*.index.json`.
-        open_file: `SafetensorsFile` or `TorchFile`.
-
-    Raises:
-        FileNotFoundError: if a shard is missing.
-        ValueError: if the index is not JSON of the right form or leaves the directory,
-            or a shard lacks a tensor.
-    """
-
-    def __init__(self, index_path, open_file):
-        with reading(index_path):
-            weight_map = parse_json(index_path.read_bytes())["weight_map"]
-            names = sorted(set(weight_map.values()))
-            strangers = [name for name in names if Path(name).name != name or len(name) > 255]
-            if strangers:
-                raise ValueError(f"shards outside of its directory: {list_names(strangers)}")
-        missing = [name for name in names if not (index_path.parent / name).is_file()]
-        if missing:
-            raise FileNotFoundError(
-                f"{index_path} lists files that {index_path.parent} does not have: "
-                f"{list_names(missing)}. Download them too."
-            )
-        files = {name: open_file(index_path.parent / name) for name in names}
-        self._files = {tensor: files[name] for tensor, name in weight_map.items()}
-        self._shapes = {}
-        for tensor, name in weight_map.items():
-            shapes = files[name].shapes()
-            if tensor not in shapes:
-                reason = f"it lacks {shorten(tensor)}, which {index_path.name} promises"
-                raise damaged(files[name].path, reason)
-            self._shapes[tensor] = shapes[tensor]
-
-    def shapes(self):
-        """dict of name -> shape."""
-        return self._shapes
-
-    def tensor(self, name):
-        """The tensor called `name`, from the shard that holds it."""
-        return self._files[name].tensor(name)
-
-
 class HDF5File:
     """The arrays of one `.weights.h5` file of Keras.
 
     Args:
         path: `pathlib.Path`.
-        content: file object with the content, if `path` is an archive that holds the file.
 
     Raises:
         ValueError: if the file is cut short or damaged, or refers to other files.
     """
 
-    def __init__(self, path, content=None):
+    def __init__(self, path):
         import h5py
 
         self.path = path
-        self._source = path if content is None else content
         self._shapes = {}
 
         def visit(name, item):  # h5py does not call it for links to other files.
@@ -205,7 +148,7 @@ class HDF5File:
                 self._shapes[name] = tuple(item.shape or ())
 
         try:
-            with h5py.File(self._source, "r") as file:
+            with h5py.File(self.path, "r") as file:
                 file.visititems(visit)
         except _HDF5_ERRORS as error:  # raised by h5py, or by `visit`
             raise damaged(path, error) from error
@@ -219,7 +162,7 @@ class HDF5File:
         import h5py
 
         try:
-            with h5py.File(self._source, "r") as file:
+            with h5py.File(self.path, "r") as file:
                 return file[name][()]
         except _HDF5_ERRORS as error:
             raise damaged(self.path, f"{shorten(name)}: {error}") from error

@@ -129,14 +129,8 @@ def collect_weights(model, table, owner):
 
     Raises:
         ValueError: if the format cannot hold some weights, naming them; or the pooling of a
-            classifier; or a head for three relations of a `Pretrainer`; or if the model was
-            quantized.
+            classifier; or a head for three relations of a `Pretrainer`.
     """
-    if any(layer.quantization_mode for layer in model._flatten_layers(include_self=False)):
-        raise ValueError(
-            f"{owner} has no place for 8-bit integers, and {model.name!r} was quantized. Write it "
-            "before `quantize`, or use `model.save`."
-        )
     weights = weights_by_path(model)
     for name in ("pooling", "window_pooling"):
         pooling = getattr(model, name, None)
@@ -148,20 +142,17 @@ def collect_weights(model, table, owner):
             )
     strangers = [path for path in weights if table.their_name(path) is None]
     if strangers:
-        remedy = "Save its `backbone` alone"
-        if all(path.startswith("span_boundary/") for path in strangers):
-            by = "`span_boundary=False` or keras-bert convert --part masked_lm"
-            remedy = f"Leave the head out, by {by}"
         raise ValueError(
             f"{owner} has no place for these weights of {model.name!r}: {list_names(strangers)}. "
-            f"{remedy}, or use `model.save`."
+            "Save its `backbone` alone, or use `model.save`. (keras-bert convert --part masked_lm "
+            "leaves out the other heads of a Pretrainer.)"
         )
     relations = weights.get("next_sentence/kernel")
     if relations is not None and relations.shape[-1] != 2:
         raise ValueError(
             f"{owner} tells two relations of texts apart, got a head with sentence_relations="
-            f"{relations.shape[-1]}. Leave the head out, by `next_sentence=False` or keras-bert "
-            "convert --part masked_lm, or use `model.save`."
+            f"{relations.shape[-1]}. Leave it out, by keras-bert convert --part masked_lm, or "
+            "use `model.save`."
         )
     return weights
 

@@ -2,6 +2,7 @@
 
 import collections
 import contextlib
+import io
 import threading
 from typing import Any
 
@@ -19,7 +20,6 @@ from keras_bert_suite.corpus.token_corpus import TokenCorpus
 from keras_bert_suite.corpus.token_shards import describe_content, is_intact, shard_name
 from keras_bert_suite.files.atomic_file import parse_sealed_json
 from keras_bert_suite.files.messages import reading, shorten
-from keras_bert_suite.files.npz_file import read_integers
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 
 READER_OPTIONS = "readahead_buffer_size:0,max_parallelism:0"
@@ -168,7 +168,10 @@ class ShardedCorpus(TokenCorpus):
         content, described = self._folder.read(file), summary["files"]["lengths"]
         if describe_content(content) != described:
             raise _damaged(self._folder, file, OTHER_CONTENT)
-        arrays = read_integers(f"{self._folder}/{file}", content, names)
+        with reading(f"{self._folder}/{file}"), np.load(io.BytesIO(content)) as archive:
+            arrays = [archive[name] for name in names]
+        if any(array.ndim != 1 or array.dtype.kind not in "iu" for array in arrays):
+            raise _damaged(self._folder, file, "it has other arrays than lists of integers")
         if len(arrays[-1]) != summary["documents"]:
             reason = f"it has {len(arrays[-1])} documents, wanted {summary['documents']}"
             raise _damaged(self._folder, file, reason)

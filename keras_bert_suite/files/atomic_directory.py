@@ -14,8 +14,8 @@ def atomic_directory(path):
     """Yields a temporary directory that becomes `path` when the block ends without error.
 
     The temporary directory lies beside `path`. It is flushed to disk, then renamed. If the block
-    raises, or the disk is full, it is removed with all its content, and so are the parents that
-    were made for it. A process that is killed leaves it behind, hidden as `.NAME.*.tmp`.
+    raises, or the disk is full, it is removed with all its content. A process that is killed leaves
+    it behind, hidden as `.NAME.*.tmp`.
 
     ```python
     with atomic_directory("saved_models/sentiment/1") as directory:
@@ -33,7 +33,6 @@ def atomic_directory(path):
     """
     path = Path(path).expanduser().absolute()
     _check_absent(path)
-    made = [parent for parent in path.parents if not parent.exists()]
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
     try:
         temporary.mkdir(parents=True)
@@ -42,9 +41,6 @@ def atomic_directory(path):
         put_in_place(temporary, path)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
-        with contextlib.suppress(OSError):  # Another process may have written to them.
-            for parent in made:
-                parent.rmdir()
         raise
 
 
@@ -59,8 +55,7 @@ def put_in_place(made, path, replace=False):
         replace: bool, whether it may take the place of a file or directory.
 
     Raises:
-        FileExistsError: if there is anything at `path` that may not be replaced, or another process
-            has written to `path` meanwhile. Then the error names the place of the old content.
+        FileExistsError: if there is anything at `path` that may not be replaced.
         OSError: if it cannot be renamed.
     """
     old = path.with_name(f".{path.name}.{uuid.uuid4().hex}.old")
@@ -71,15 +66,12 @@ def put_in_place(made, path, replace=False):
         _check_absent(path)
         made.rename(path)
     except BaseException:
-        if not os.path.lexists(old):
-            _check_absent(path)  # Another process may have made it meanwhile.
-        elif not os.path.lexists(path):
-            old.rename(path)
-        else:
+        if os.path.lexists(old) and os.path.lexists(path):
             raise FileExistsError(
-                f"Another process has written {path} meanwhile, and it stays. What was there "
-                f"before is in {old}."
+                f"Another process has written {path} meanwhile. What was there before is in {old}."
             ) from None
+        if os.path.lexists(old):
+            old.rename(path)
         raise
     flush_entry(path.parent)
     if old.is_dir() and not old.is_symlink():

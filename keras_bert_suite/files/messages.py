@@ -2,7 +2,6 @@
 
 import contextlib
 import errno
-from pathlib import Path
 
 #: The most characters of a value or a name, and the most names, that a message shows.
 MAX_CHARACTERS = 120
@@ -18,9 +17,6 @@ _ERRORS_OF_DEVICES = (
     "ResourceExhaustedError",
     "XlaRuntimeError",
 )
-
-#: What PyTorch's plain RuntimeError says when a processor's memory is full.
-_CPU_ALLOCATOR = "DefaultCPUAllocator"
 
 
 @contextlib.contextmanager
@@ -48,7 +44,7 @@ def reading(path, *others):
     except (ImportError, MemoryError, Warning):
         raise
     except Exception as error:
-        if type(error).__name__ in _ERRORS_OF_DEVICES or _CPU_ALLOCATOR in str(error):
+        if type(error).__name__ in _ERRORS_OF_DEVICES:
             raise
         # A name that is too long came out of the file.
         is_of_system = (
@@ -69,12 +65,9 @@ def reading(path, *others):
 
 def damaged(path, reason):
     """A ValueError that names the file, what is wrong with it, and what to do."""
-    # A file in a remote file system has no size here.
-    file = Path(path)
-    size = f" (it has {file.stat().st_size:,} bytes)" if file.is_file() else ""
     return ValueError(
-        f"{path} cannot be read: {shorten(reason)}. It is damaged or its download was cut "
-        f"short{size}: download it again."
+        f"{path} cannot be read: {shorten(reason)}. It is damaged or its download was cut short: "
+        "download it again."
     )
 
 
@@ -107,12 +100,3 @@ def list_names(names, separator=", ", max_characters=MAX_CHARACTERS):
 def list_directory(path):
     """The names in a directory."""
     return list_names(sorted(file.name for file in path.iterdir())) or "nothing"
-
-
-def name_of(function):
-    """The name of a function, or of an object that can be called.
-
-    >>> name_of(len)
-    'len'
-    """
-    return getattr(function, "__name__", None) or type(function).__name__

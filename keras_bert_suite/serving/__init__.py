@@ -1,11 +1,10 @@
 """Exports fitted tasks: SavedModel, ONNX, OpenVINO, LiteRT."""
 
 from keras_bert_suite.serving.portable_formats import export_litert, export_onnx, export_openvino
-from keras_bert_suite.serving.saved_model import check_export, export_saved_model
+from keras_bert_suite.serving.saved_model import export_saved_model
 from keras_bert_suite.serving.versions import version_path
 
 __all__ = [
-    "check_export",
     "export_litert",
     "export_onnx",
     "export_openvino",

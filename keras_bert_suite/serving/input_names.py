@@ -23,7 +23,7 @@ def choose_input_names(task, inputs=None):
     if known is not None and len(names) != len(known):
         raise ValueError(
             f"{task.name} was trained with rows of {len(known)} texts, {', '.join(known)}, and "
-            f"inputs={names} names {len(names)}. Name as many, or leave `inputs` out."
+            f"inputs={names} names {len(names)}."
         )
     return names
 
@@ -44,8 +44,8 @@ def check_signature_names(inputs):
     if not names or len(set(names)) != len(names) or not all(map(_is_input_name, names)):
         raise ValueError(
             "The inputs of a SavedModel must be different names that begin with an English letter "
-            "and hold English letters, digits and underscores, such as ('text',) or ('premise', "
-            f"'hypothesis'), got {names}. Pass such names as `inputs`."
+            "and hold English letters, digits and underscores, such as ('premise', 'hypothesis'), "
+            f"got {names}. Pass such names as `inputs`."
         )
     return names
 

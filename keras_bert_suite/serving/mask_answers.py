@@ -11,13 +11,6 @@ class ServedMasks(ServedTask):
     A text without a mask has no guesses, and so has a mask that is beyond `sequence_length`.
     """
 
-    def check_names(self, input_names):
-        if len(input_names) != 1:
-            raise ValueError(
-                f"A MaskedLM guesses masks in single texts, and inputs={tuple(input_names)} names "
-                f"{len(input_names)}. Name one input, such as inputs=('text',)."
-            )
-
     @property
     def short_text(self):
         return self.task.preprocessor.tokenizer.mask_token

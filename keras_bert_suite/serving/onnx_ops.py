@@ -68,27 +68,6 @@ def _is_float(ctx, node):
     return np.issubdtype(utils.map_onnx_to_numpy_type(ctx.get_dtype(node.input[0])), np.floating)
 
 
-def check_ops(file):
-    """Raises ValueError if an ONNX file has ops that ONNX does not define.
-
-    tf2onnx copies an op that it does not know, and only logs that it did.
-    """
-    import onnx
-
-    model = onnx.load(file, load_external_data=False)
-    opsets = {opset.domain: opset.version for opset in model.opset_import}
-    unknown = {
-        node.op_type
-        for node in model.graph.node
-        if not onnx.defs.has(node.op_type, opsets[node.domain], node.domain)
-    }
-    if unknown:
-        raise ValueError(
-            f"tf2onnx cannot convert TensorFlow's {', '.join(sorted(unknown))} to ONNX. Build the "
-            "model without layers that use it, or export a SavedModel or LiteRT."
-        )
-
-
 @contextlib.contextmanager
 def frequent_garbage_collection():
     """Frees tf2onnx' discarded copies of a model soon, while the block runs.

@@ -18,7 +18,6 @@ from keras_bert_suite.serving.int8_models import (
     read_calibration,
 )
 from keras_bert_suite.serving.onnx_ops import (
-    check_ops,
     frequent_garbage_collection,
     register_erfc,
     register_floors,
@@ -64,17 +63,17 @@ def export_onnx(
         FileExistsError: if `path` exists.
         ImportError: if TensorFlow or tf2onnx is not installed; for "int8" also onnxruntime.
         ValueError: if the task has no answers to serve, no `SegmentPacker`, or does not compute
-            in float32; if it is a `CrfTokenClassifier` or a `DocumentClassifier`; if ONNX lacks an
-            op of its layers; if there is no such precision, or there are no calibration texts; or
-            if the task was quantized. (Only `export_onnx` takes a quantized task, in "float32".)
+            in float32; if it is a `CrfTokenClassifier` or a `DocumentClassifier`; if there is no
+            such precision, or there are no calibration texts; or if the task was quantized. (Only
+            `export_onnx` takes a quantized task, in "float32".)
         RuntimeError: if the conversion fails in a process of its own.
     """
     _check_portable(task)
     check_precision(precision, calibration_texts)
-    check_installed("ONNX", {"tensorflow": "tensorflow", "tf2onnx": "tf2onnx"})
+    check_installed("ONNX", "tensorflow", "tf2onnx")
     if precision == "int8":
         _check_not_quantized(task, "ONNX with precision='int8'")
-        check_installed("int8 ONNX", {"onnxruntime": "onnxruntime"})
+        check_installed("int8 ONNX", "onnxruntime")
     batches = read_calibration(task, calibration_texts)
     with atomic_directory(path) as directory:
         write_under_tensorflow(write_onnx, task, directory)
@@ -115,9 +114,9 @@ def export_openvino(
             "precision='int8' needs calibration_texts for OpenVINO: some hundred texts of those "
             "that the model will see."
         )
-    check_installed("OpenVINO", {"tensorflow": "tensorflow", "openvino": "openvino"})
+    check_installed("OpenVINO", "tensorflow", "openvino")
     if precision == "int8":
-        check_installed("int8 OpenVINO", {"nncf": "nncf"})
+        check_installed("int8 OpenVINO", "nncf")
     batches = read_calibration(task, calibration_texts)
     with atomic_directory(path) as directory:
         write_under_tensorflow(write_openvino, task, directory)
@@ -133,13 +132,13 @@ def export_litert(task: keras_hub.models.Task, path: PathLike) -> None:
     to this length: `SegmentPacker(..., padding_lengths=(sequence_length,))`. P of a `MaskedLM` is
     L, too: pad `mask_positions` with 0.
 
-    Args, Raises: as for `export_onnx`, without tf2onnx. ValueError also if the task has a
-    recurrent layer, such as `BiLSTMPooling`.
+    LiteRT has no recurrent layers on batches of any size, such as `BiLSTMPooling`.
+
+    Args, Raises: as for `export_onnx`, without tf2onnx.
     """
     _check_portable(task)
     _check_not_quantized(task, "LiteRT")
-    _check_no_recurrence(task)
-    check_installed("LiteRT", {"tensorflow": "tensorflow"})
+    check_installed("LiteRT", "tensorflow")
     with atomic_directory(path) as directory:
         write_under_tensorflow(write_litert, task, directory)
 
@@ -153,7 +152,6 @@ def write_onnx(task: keras_hub.models.Task, directory: pathlib.Path) -> None:
         _make_served_model(task).export(
             file, format="onnx", input_signature=_make_signature(task, None), verbose=False
         )
-    check_ops(file)
     write_companions(task, directory)
 
 
@@ -223,24 +221,12 @@ def write_companions(task, directory):
         (directory / "label_names.txt").write_text("\n".join(task.label_names), "utf-8")
 
 
-def _check_no_recurrence(task):
-    # TensorFlow keeps the states of a recurrent layer in a list of tensors, whose shape has to be
-    # fixed for LiteRT, and the batch size is open.
-    for layer in task._flatten_layers():
-        if isinstance(layer, (keras.layers.RNN, keras.layers.Bidirectional)):
-            raise ValueError(
-                f"{task.name} has the recurrent layer {layer.path}, which LiteRT cannot run on "
-                "batches of any size. Export a SavedModel or ONNX."
-            )
-
-
 def _check_not_quantized(task, owner):
     # OpenVINO computes Keras' products of integers wrongly, and LiteRT does not convert them.
     if any(layer.quantization_mode for layer in task._flatten_layers(include_self=False)):
         raise ValueError(
             f"{task.name} was quantized, which {owner} cannot compute. Export the task as it was "
-            "before `quantize`; export_onnx and export_openvino have precision='int8'. Or export a "
-            "SavedModel."
+            "before `quantize`, or export a SavedModel."
         )
 
 
@@ -249,13 +235,12 @@ def _check_portable(task):
     if not isinstance(task.preprocessor, SegmentPacker):
         raise ValueError(
             f"{task.name} has a {type(task.preprocessor).__name__}, and only the tokenizer of a "
-            "SegmentPacker can be written beside the model. Export a SavedModel, which has the "
-            "preprocessor inside."
+            "SegmentPacker can be written beside the model. Export a SavedModel."
         )
     if served.needs_graph:
         raise ValueError(f"{task.name} is a {type(task).__name__}, and {served.needs_graph}")
     if task.backbone.compute_dtype != "float32":
         raise ValueError(
             f"{task.name} computes in {task.backbone.compute_dtype}, and the converters know "
-            "float32 only. Load it with dtype='float32' and export that; the weights are the same."
+            "float32 only. Load it with dtype='float32', and export that."
         )

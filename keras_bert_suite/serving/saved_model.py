@@ -8,7 +8,7 @@ import keras_hub
 from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.checksums import write_checksums
-from keras_bert_suite.serving.input_names import check_signature_names, choose_input_names
+from keras_bert_suite.serving.input_names import choose_input_names
 from keras_bert_suite.serving.served_tasks import serve
 from keras_bert_suite.serving.server_files import write_batching_parameters, write_warmup_requests
 from keras_bert_suite.serving.signatures import make_signatures
@@ -88,9 +88,10 @@ def export_saved_model(
     """
     served = serve(task)
     inputs = choose_input_names(task, inputs)
-    served.check_names(inputs)
+    served.check()
     check_weight_precision(task, precision)
-    check_export(inputs)
+    packages = ("tensorflow", "tensorflow_text", "tensorflow_serving")
+    check_installed("a SavedModel", *packages)
     if max_batch_size < 1:
         raise ValueError(f"max_batch_size must be at least 1, got {max_batch_size}.")
     path = version_path(path)
@@ -134,27 +135,3 @@ def write_saved_model(
         (extra / "label_names.txt").write_text("\n".join(task.label_names), encoding="utf-8")
     write_warmup_requests(served, extra, inputs, signatures, model_name)
     write_batching_parameters(directory, max_batch_size)
-
-
-def check_export(inputs: Sequence[str] = ("text",)) -> tuple[str, ...]:
-    """Checks before hours of training that `export_saved_model` can be called after them.
-
-    Args:
-        inputs: str, or several str, the names of the text inputs.
-
-    Returns:
-        tuple of the names.
-
-    Raises:
-        ImportError, ValueError: as `export_saved_model`.
-    """
-    names = check_signature_names(inputs)
-    check_installed(
-        "a SavedModel",
-        {
-            "tensorflow": "tensorflow",
-            "tensorflow_text": "tensorflow-text",
-            "tensorflow_serving": "tensorflow-serving-api",
-        },
-    )
-    return names

@@ -9,7 +9,7 @@ class ServedTask:
     """A task in the graph of a SavedModel. The answers are the task's `serving_outputs`.
 
     A task with other answers, or whose texts are packed in another way, has a class of its own;
-    see `served_tasks.py`. All methods except `check_names` are for the TensorFlow backend.
+    see `served_tasks.py`. All methods except `check` are for the TensorFlow backend.
 
     Args:
         task: a task with a preprocessor.
@@ -21,12 +21,8 @@ class ServedTask:
     def __init__(self, task):
         self.task = task
 
-    def check_names(self, input_names):
-        """Checks the names of the texts of a row.
-
-        Raises:
-            ValueError: if the task does not take as many texts.
-        """
+    def check(self):
+        """Raises ValueError if the task cannot answer in a graph."""
 
     @property
     def short_text(self):

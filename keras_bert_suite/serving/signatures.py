@@ -1,7 +1,5 @@
 """Makes the signatures of a SavedModel."""
 
-from keras_bert_suite.serving.shape_checks import check_inputs
-
 
 def make_signatures(served, input_names):
     """Makes the signatures of a task.
@@ -94,10 +92,10 @@ def make_signatures(served, input_names):
     embed = _check_first(lambda texts: _embed(task, served.pack_once_traced(texts)), ranks)
 
     def serve_ids(inputs):
-        return served.answer_ids(check_inputs(inputs, token_rank))
+        return served.answer_ids(_check_inputs(inputs, token_rank))
 
     def serve_examples(examples):
-        examples = check_inputs({"examples": examples}, 1)["examples"]
+        examples = _check_inputs({"examples": examples}, 1)["examples"]
         parsed = tf.io.parse_example(examples, features)
         return serve(*(parsed[name] for name in input_names))
 
@@ -123,9 +121,43 @@ def _check_first(answer, ranks):
 
     def answer_checked(*texts):
         tensors = dict(zip(ranks, texts, strict=True))
-        return answer(tuple(check_inputs(tensors, list(ranks.values())).values()))
+        return answer(tuple(_check_inputs(tensors, list(ranks.values())).values()))
 
     return answer_checked
+
+
+def _check_inputs(tensors, ranks):
+    """Makes the graph refuse tensors of another rank, or of different shapes.
+
+    A server hands a session tensors of any shape: the session does not compare them with the
+    signature. TensorFlow Text ends the process when it gets a text without a batch. So a
+    signature computes from the tensors returned here, and from no others.
+
+    Args:
+        tensors: dict, name of an input -> tensor.
+        ranks: int, of each tensor; or several int, one for each. Then only the axes that all
+            tensors have must be equal.
+
+    Returns:
+        dict, name -> the same values. Running the graph raises an InvalidArgumentError if a
+        tensor has another rank, or the tensors differ in shape.
+    """
+    import tensorflow as tf
+
+    # `ensure_shape` is an op. `assert_rank` would rely on the signature, and check nothing.
+    ranks = [ranks] * len(tensors) if isinstance(ranks, int) else ranks
+    tensors = {
+        name: tf.ensure_shape(tensor, [None] * rank)
+        for (name, tensor), rank in zip(tensors.items(), ranks, strict=True)
+    }
+    shapes = [tf.shape(tensor)[: min(ranks)] for tensor in tensors.values()]
+    is_equal = [tf.reduce_all(tf.equal(shapes[0], shape)) for shape in shapes[1:]]
+    if not is_equal:
+        return tensors
+    message = f"The inputs {', '.join(tensors)} must have the same shape. Their shapes are:"
+    assertion = tf.debugging.Assert(tf.reduce_all(is_equal), [message, *shapes])
+    with tf.control_dependencies([assertion]):
+        return {name: tf.identity(tensor) for name, tensor in tensors.items()}
 
 
 def _embed(task, packed):

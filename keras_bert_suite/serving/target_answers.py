@@ -14,12 +14,7 @@ class ServedTargets(ServedTask):
         "sources and answers with targets."
     )
 
-    def check_names(self, input_names):
-        if len(input_names) != 1:
-            raise ValueError(
-                f"A Seq2Seq writes a text from one text, and inputs={tuple(input_names)} names "
-                f"{len(input_names)}. Name one input, such as inputs=('text',)."
-            )
+    def check(self):
         sampler = self.task.sampler
         if not isinstance(
             sampler, (keras_hub.samplers.GreedySampler, keras_hub.samplers.BeamSampler)

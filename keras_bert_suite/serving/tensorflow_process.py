@@ -15,22 +15,14 @@ import tempfile
 import keras
 
 
-def check_installed(what, packages):
-    """Raises ImportError unless all modules are installed.
-
-    Args:
-        what: str, the format to write, for the message.
-        packages: dict of the name of a module -> the package to install for it.
-    """
-    missing = {
-        module: package
-        for module, package in packages.items()
-        if importlib.util.find_spec(module) is None
-    }
+def check_installed(what, *modules):
+    """Raises ImportError unless all modules are installed. `what` is the format to write."""
+    missing = [module for module in modules if importlib.util.find_spec(module) is None]
     if missing:
+        names = " ".join(missing).replace("_", "-").replace("serving", "serving-api")
         raise ImportError(
             f"Writing {what} needs {', '.join(missing)}, which is not installed: "
-            f"pip install {' '.join(missing.values())}"
+            f"pip install {names}"
         )
 
 

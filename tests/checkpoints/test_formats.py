@@ -46,12 +46,6 @@ def test_kaggle(tmp_path, monkeypatch):
     assert asked == [(handle, "config.json"), (handle, None), (handle, "config.json")]
 
 
-@pytest.mark.parametrize("name", ["bert_tiny_en_uncased", "bert_base_multi", "roberta_base_en"])
-def test_presets_that_kerashub_knows_by_name(name):
-    with pytest.raises(FileNotFoundError, match=f"pass 'kaggle://keras/.*/keras/{name}/"):
-        open_checkpoint(name)
-
-
 def test_paths(toy, monkeypatch):
     """`pathlib.Path`, str and `~`."""
     monkeypatch.setenv("HOME", str(toy.parent))
@@ -104,7 +98,7 @@ def test_directory_of_other_things(tmp_path):
 
 def test_single_file(save_peer):
     _, path = save_peer()
-    with pytest.raises(ValueError, match=f"single file.*Pass '{path}'"):
+    with pytest.raises(ValueError, match="is a single file"):
         open_checkpoint(path / "model.safetensors")
 
 
@@ -160,11 +154,9 @@ def hub(monkeypatch, tmp_path):
     return Hub
 
 
-@pytest.mark.parametrize("shard_size, num_files", [("1GB", 1), ("2KB", 5)])
-def test_hub_downloads_one_format(hub, save_peer, shard_size, num_files):
-    _, path = save_peer(max_shard_size=shard_size, directory="repository")
+def test_hub_downloads_one_format(hub, save_peer):
+    _, path = save_peer(directory="repository")
     wanted = sorted(file.name for file in path.iterdir())
-    assert len([name for name in wanted if name.startswith("model")]) == num_files
     for name in ("pytorch_model.bin", "onnx/model.safetensors", "tf_model.h5", "README.md"):
         (path / name).parent.mkdir(exist_ok=True)
         (path / name).touch()

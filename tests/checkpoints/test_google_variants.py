@@ -98,7 +98,6 @@ def test_encoder_and_head(save_narrow, inputs):
 @pytest.mark.parametrize(
     "field, value, message",
     [
-        ("embedding_size", 8, "different models"),
         ("embedding_size", "4", "positive integer"),
         ("num_hidden_groups", 1, "'num_hidden_groups' in .* no such model can be read"),
         ("ln_type", "preln", "'ln_type' .* only 'postln'"),

@@ -40,12 +40,6 @@ def test_every_activation(save_peer, inputs, activation):
     check_same_outputs(load_backbone(path), peer, inputs)
 
 
-def test_shards(save_peer, inputs):
-    peer, path = save_peer(max_shard_size="2KB")
-    assert len(list(path.glob("model-*.safetensors"))) > 2
-    check_same_outputs(load_backbone(path), peer, inputs)
-
-
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 @pytest.mark.parametrize("form", ["safetensors", "bin"])
 def test_other_dtypes(save_peer, inputs, dtype, form):
@@ -58,22 +52,11 @@ def test_other_dtypes(save_peer, inputs, dtype, form):
 
 
 @pytest.mark.parametrize("zip_format", [True, False])
-@pytest.mark.parametrize("sharded", [True, False])
-def test_pytorch_files(save_peer, inputs, zip_format, sharded):
+def test_pytorch_files(save_peer, inputs, zip_format):
     peer, path = save_peer()
     (path / "model.safetensors").unlink()
-    tensors = list(peer.state_dict().items())
-    shards = {"pytorch_model.bin": dict(tensors)}
-    if sharded:
-        shards = {
-            "pytorch_model-00001-of-00002.bin": dict(tensors[:9]),
-            "pytorch_model-00002-of-00002.bin": dict(tensors[9:]),
-        }
-        weight_map = {name: file for file, shard in shards.items() for name in shard}
-        index = {"metadata": {}, "weight_map": weight_map}
-        (path / "pytorch_model.bin.index.json").write_text(json.dumps(index))
-    for file, shard in shards.items():
-        torch.save(shard, path / file, _use_new_zipfile_serialization=zip_format)
+    file = path / "pytorch_model.bin"
+    torch.save(peer.state_dict(), file, _use_new_zipfile_serialization=zip_format)
     check_same_outputs(load_backbone(path), peer, inputs)
 
 
@@ -181,18 +164,9 @@ MISSING = object()
         ("vocab_size", 24.0, "positive integer"),
         ("vocab_size", True, "positive integer"),
         ("vocab_size", 10**30, "positive integer"),
-        ("vocab_size", 2_000_000_000, "different models"),
-        ("vocab_size", 25, "different models"),
-        ("max_position_embeddings", 512, "different models"),
-        ("type_vocab_size", 2, "different models"),
-        ("intermediate_size", 32, "different models"),
-        ("num_hidden_layers", 1, "no such layer"),
-        ("num_hidden_layers", 3, "is missing"),
-        ("num_hidden_layers", 10**9, "is missing"),
         ("hidden_size", "8", "positive integer"),
-        ("num_attention_heads", 3, "must divide"),
-        ("num_attention_heads", None, "has no 'num_attention_heads'"),
-        ("intermediate_size", MISSING, "has no 'intermediate_size'"),
+        ("num_attention_heads", None, "'num_attention_heads' in .* must be a pos"),
+        ("intermediate_size", MISSING, "'intermediate_size' in .* must be a pos"),
         ("hidden_dropout_prob", 1.0, r"in \[0, 1\)"),
         ("hidden_dropout_prob", float("nan"), r"in \[0, 1\)"),
         ("layer_norm_eps", 0, "greater than 0"),
@@ -267,38 +241,6 @@ def test_pytorch_file_of_another_form(save_peer, content):
     (path / "model.safetensors").unlink()
     torch.save(content, path / "pytorch_model.bin")
     with pytest.raises(ValueError, match="dictionary of tensors"):
-        open_checkpoint(path)
-
-
-def test_missing_shard_is_named(save_peer):
-    _, path = save_peer(max_shard_size="2KB")
-    shard = sorted(path.glob("model-*"))[1]
-    shard.unlink()
-    with pytest.raises(FileNotFoundError, match=shard.name):
-        open_checkpoint(path)
-
-
-def test_incomplete_shard_is_named(save_peer):
-    _, path = save_peer(max_shard_size="2KB")
-    shard = sorted(path.glob("model-*"))[1]
-    save_file({"other": np.zeros(1)}, shard)
-    with pytest.raises(ValueError, match=f"{shard.name}.*lacks"):
-        open_checkpoint(path)
-
-
-@pytest.mark.parametrize("index", ["{", "[]", '{"weight_map": {"a": 1}}', "{}"])
-def test_broken_index(save_peer, index):
-    _, path = save_peer(max_shard_size="2KB")
-    (path / "model.safetensors.index.json").write_text(index)
-    with pytest.raises(ValueError, match="index.json cannot be read"):
-        open_checkpoint(path)
-
-
-def test_index_must_not_leave_its_directory(save_peer):
-    _, path = save_peer(max_shard_size="2KB")
-    index = {"weight_map": {"a": "../secret.safetensors"}}
-    (path / "model.safetensors.index.json").write_text(json.dumps(index))
-    with pytest.raises(ValueError, match="outside"):
         open_checkpoint(path)
 
 

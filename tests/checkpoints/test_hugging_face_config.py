@@ -3,13 +3,10 @@
 import numpy as np
 import pytest
 import torch
-import transformers
 from checkpoints.wild_files import TOLERANCE, build_classifier, check_encoder, edit_config
 from peer_weights import run_transformers, to_numpy
-from safetensors.numpy import save_file
 
 from keras_bert_suite.checkpoints import classifier_arguments, open_checkpoint, save_hugging_face
-from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tasks import TextClassifier
 
@@ -50,44 +47,13 @@ def test_bert_config_of_2018_beside_pytorch_weights(save_peer, inputs):
     check_encoder(BertBackbone.from_preset(path), peer.bert, inputs)
 
 
-@pytest.mark.parametrize(
-    "config_class, model_class",
-    [
-        ("AlbertConfig", "AlbertModel"),
-        ("DistilBertConfig", "DistilBertModel"),
-        ("RobertaConfig", "RobertaForMaskedLM"),
-        ("RobertaConfig", "RobertaModel"),
-        ("ElectraConfig", "ElectraForPreTraining"),
-    ],
-)
-def test_others_are_refused_by_name(tmp_path, config_class, model_class):
-    sizes = {"vocab_size": 24, "hidden_size": 8, "num_attention_heads": 2}
-    sizes |= {"num_hidden_layers": 1, "intermediate_size": 16, "embedding_size": 8}
-    sizes |= {"dim": 8, "hidden_dim": 16, "transformer.layer": 1, "n_heads": 2}
-    config = getattr(transformers, config_class)
-    known = config().to_dict()
-    sizes = {name: size for name, size in sizes.items() if name in known}
-    if config_class == "RobertaConfig":
-        sizes["type_vocab_size"] = 1
-    getattr(transformers, model_class)(config(**sizes)).save_pretrained(tmp_path)
-    model_type = config.model_type
-    edit_config(tmp_path, model_type=None, architectures=None)
-    with pytest.raises(ValueError, match="no model_type, .*no BERT: .*Add the model_type") as error:
-        open_checkpoint(tmp_path)
-    assert len(str(error.value)) < 1100
-    edit_config(tmp_path, model_type=model_type)
-    if model_type in MODEL_TYPES:
-        assert open_checkpoint(tmp_path).model_type.name == model_type
-    else:
-        with pytest.raises(ValueError, match=f"model_type '{model_type}', wanted 'bert'"):
-            open_checkpoint(tmp_path)
-
-
-def test_no_encoder_at_all(save_peer):
-    _, path = save_peer()
+def test_a_roberta_without_a_model_type_is_refused(save_peer):
+    _, path = save_peer(config={"type_vocab_size": 1})
     edit_config(path, model_type=None)
-    save_file({"weight": np.zeros(3, "float32")}, path / "model.safetensors")
-    with pytest.raises(ValueError, match="holds no BERT: wanted a .* got weight and"):
+    with pytest.raises(ValueError, match="no model_type, .*Add the model_type: one of bert, ro"):
+        open_checkpoint(path)
+    edit_config(path, model_type="blip")
+    with pytest.raises(ValueError, match="model_type 'blip', wanted 'bert'"):
         open_checkpoint(path)
 
 
@@ -114,22 +80,19 @@ def test_dropout_of_the_layer(save_peer, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "changes, message",
+    "changes",
     [
-        ({"problem_type": "ranking"}, "problem_type is 'ranking', wanted one of single_label"),
-        ({"architectures": None}, r'add "architectures": \["BertForSequenceClassification"\]'),
-        (
-            {"id2label": {"0": "a"}, "problem_type": "single_label_classification"},
-            r"of shape \(1, 8\), wanted \(labels, hidden_size\) with at least 2 labels",
-        ),
+        {"problem_type": "ranking"},
+        {"architectures": None},
+        {"id2label": {"0": "a"}, "problem_type": "single_label_classification"},
     ],
 )
-def test_a_layer_that_no_classifier_has_is_refused(save_peer, changes, message):
+def test_a_layer_that_no_classifier_has_is_refused(save_peer, changes):
     labels = changes.get("id2label", {"0": "a", "1": "b"})
     _, path = save_peer("BertForSequenceClassification", config={"id2label": labels})
     edit_config(path, **changes)
     checkpoint = open_checkpoint(path)
-    with pytest.raises(ValueError, match=f"(?s){message}.*Pass `num_classes`"):
+    with pytest.raises(ValueError, match="layer for texts. Pass `num_classes`"):
         classifier_arguments(checkpoint)
     with pytest.warns(UserWarning, match="does not have: classifier"):
         BertBackbone.from_preset(path)

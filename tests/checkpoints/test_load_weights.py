@@ -90,15 +90,6 @@ def test_half_a_pooler_is_an_error(edit, values_of):
     check_refused(backbone, checkpoint, values_of, "bert.pooler.dense.bias: missing")
 
 
-def test_both_spellings_of_a_tensor_are_an_error(save_peer):
-    _, path = save_peer()
-    tensors = load_file(path / "model.safetensors")
-    tensors["bert.pooler.dense.bias"] = tensors["pooler.dense.bias"]
-    save_file(tensors, path / "model.safetensors")
-    with pytest.raises(ValueError, match="twice.*pooler.dense.bias"):
-        open_checkpoint(path)
-
-
 def test_weight_without_a_row_is_an_error(edit, values_of):
     checkpoint = edit(lambda tensors: None)
     backbone = BertBackbone(**checkpoint.backbone_config, embedding_dim=4)

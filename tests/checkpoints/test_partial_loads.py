@@ -57,7 +57,7 @@ def test_classifier_of_something_else(save_peer, inputs, model_name):
     peer, path = save_peer(model_name)
     checkpoint = open_checkpoint(path)
     assert checkpoint.label_names is None
-    with pytest.raises(ValueError, match=f"layer of a {model_name}, .*`num_classes`"):
+    with pytest.raises(ValueError, match="no classification layer for texts.*`num_classes`"):
         classifier_arguments(checkpoint)
     model = TextClassifier(BertBackbone(**checkpoint.backbone_config), num_classes=2)
     with pytest.raises(ValueError, match="classifier/kernel: no tensor is known"):
@@ -140,10 +140,3 @@ def test_copy_is_understood(save_peer, inputs):
         logits = run_transformers(peer, inputs).logits.numpy()
     expected = np.take_along_axis(logits, positions[:, :, None], axis=1)
     np.testing.assert_allclose(got, expected, atol=TOLERANCE)
-
-
-def test_missing_is_refused(save_peer):
-    _, path = save_untied(save_peer)
-    edit_tensors(path, lambda tensors: tensors.pop("cls.predictions.decoder.weight"))
-    with pytest.raises(ValueError, match="'tie_word_embeddings' .* is False, but"):
-        open_checkpoint(path)

@@ -170,9 +170,8 @@ def test_new_head(save_peer):
         ({"model_type": "camembert"}, "model_type 'camembert', wanted 'bert', 'roberta', 'xlm-"),
         (
             {"pad_token_id": 0},
-            "'pad_token_id' in .* is 0; only 1 can be read for the model_type 'roberta'",
+            "'pad_token_id' in .* is 0; only 1 can be read",
         ),
-        ({"max_position_embeddings": 2}, "must be more than the 2 .* got 2"),
         ({"position_embedding_type": "relative_key"}, "only 'absolute' can be read"),
     ],
 )
@@ -195,7 +194,7 @@ def test_classes_of_another_model_are_refused(save_peer, tmp_path):
     with pytest.raises(ValueError, match="keeps upper and lower case"):
         SegmentPacker.from_preset(path, lowercase=True)
     backbone = RobertaBackbone.from_preset(path)
-    with pytest.raises(ValueError, match="first token at position 0, got a RobertaBackbone"):
+    with pytest.raises(ValueError, match="hold a BertBackbone or AlbertBackbone, got a Rob"):
         save_google_tf1(backbone, tmp_path / "google")
     pieces = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *map(str, range(277))])
     padded_first = BytePairTokenizer(

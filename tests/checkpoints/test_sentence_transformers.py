@@ -78,22 +78,6 @@ def test_a_directory_that_sentence_transformers_wrote(saved, tmp_path):
     )
 
 
-def test_an_encoder_in_a_folder_of_its_own(saved, directory):
-    """As versions before 1.0 wrote it."""
-    encoder = directory / "0_Transformer"
-    encoder.mkdir()
-    kept = ("modules.json", "config_sentence_transformers.json")
-    for file in [f for f in directory.iterdir() if f.is_file() and f.name not in kept]:
-        file.rename(encoder / file.name)
-    modules = json.loads((directory / "modules.json").read_text())
-    modules[0]["path"] = encoder.name
-    write_json(directory / "modules.json", modules)
-    embedder = TextEmbedder.from_preset(directory, pooling="max")
-    assert embedder.pooling_name == "max" and embedder.normalize
-    for ours, theirs in zip(embedder.weights, saved[0].weights, strict=True):
-        np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
-
-
 @pytest.mark.parametrize(
     "file, change, message",
     [
@@ -128,13 +112,6 @@ def test_an_encoder_in_a_folder_of_its_own(saved, directory):
 def test_what_is_not_understood_is_refused(directory, file, change, message):
     write_json(directory / file, change(json.loads((directory / file).read_text())))
     with pytest.raises(ValueError, match=message):
-        TextEmbedder.from_preset(directory)
-
-
-def test_prompts_are_the_users(directory):
-    settings = {"prompts": {"query": "ask: ", "document": ""}, "default_prompt_name": None}
-    write_json(directory / "config_sentence_transformers.json", settings)
-    with pytest.warns(UserWarning, match="names prompts for query.* Put them before"):
         TextEmbedder.from_preset(directory)
 
 

@@ -192,13 +192,6 @@ def test_broken_vocabulary_in_tokenizer_json(tmp_path, vocabulary):
         read_hugging_face_tokenizer(tmp_path)
 
 
-@pytest.mark.parametrize("config", [{"do_lower_case": "yes"}, {"strip_accents": "no"}])
-def test_setting_of_another_type(tmp_path, config):
-    write(tmp_path, UNCASED, tokenizer_config=config)
-    with pytest.raises(ValueError, match="must be true or false"):
-        read_hugging_face_tokenizer(tmp_path)
-
-
 def test_missing_vocabulary(tmp_path):
     with pytest.raises(FileNotFoundError, match="no vocab.txt or tokenizer.json"):
         read_hugging_face_tokenizer(tmp_path)

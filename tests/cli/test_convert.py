@@ -74,7 +74,7 @@ def save_with_head(source, path, head, **config):
 def test_heads_that_would_be_lost(run, workshop, tmp_path):
     for head, architecture, message in (
         ("relations", "BertForRelations", "cannot be converted: relations. Pass"),
-        ("classifier", "BertForMultipleChoice", "layer of a BertForMultipleChoice"),
+        ("classifier", "BertForMultipleChoice", "cannot be converted: classifier. Pass"),
         ("cls.seq_relationship", "BertForNextSentencePrediction", "converted: cls.seq_relation"),
     ):
         source = tmp_path / architecture

@@ -10,7 +10,6 @@ from family import MEMBERS, run_peer
 from peer_weights import to_numpy
 
 from keras_bert_suite import AlbertBackbone, TextClassifier, encode_with_attention
-from keras_bert_suite.checkpoints import open_checkpoint
 from keras_bert_suite.models.albert_backbone import share_layers
 
 MEMBER = MEMBERS["albert"]
@@ -65,8 +64,8 @@ def test_a_configuration_of_other_layers_is_refused(field, value, tmp_path):
     config = json.loads(path.read_text())
     assert config[field] == 2
     path.write_text(json.dumps({**config, field: value}))
-    with pytest.raises(ValueError, match="belong to different models"):
-        open_checkpoint(tmp_path / "peer")
+    with pytest.raises(ValueError, match="do not fit the model"):
+        AlbertBackbone.from_preset(tmp_path / "peer")
 
 
 def test_more_groups_than_layers_are_refused():

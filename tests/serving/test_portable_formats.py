@@ -8,7 +8,7 @@ from keras import ops
 from small_texts import ONE_LAYER, make_reviews
 
 import keras_bert_suite as kbs
-from keras_bert_suite.serving.onnx_ops import check_ops, register_floors
+from keras_bert_suite.serving.onnx_ops import register_floors
 from keras_bert_suite.serving.portable_formats import write_companions
 
 pytest.importorskip("tensorflow")
@@ -128,16 +128,6 @@ def test_packing_says_how_texts_are_joined(classifier, tmp_path):
         "head_length": 5,
     }
     assert (tmp_path / "label_names.txt").read_text().splitlines() == ["no", "yes"]
-
-
-def test_an_op_that_is_not_onnx_s_is_refused(tmp_path):
-    onnx = pytest.importorskip("onnx")
-    value = onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1])
-    nodes = [onnx.helper.make_node(op, ["x"], [op]) for op in ("Erf", "Lgamma", "Digamma")]
-    graph = onnx.helper.make_graph(nodes, "graph", [value], [])
-    onnx.save(onnx.helper.make_model(graph), tmp_path / "model.onnx")
-    with pytest.raises(ValueError, match="cannot convert TensorFlow's Digamma, Lgamma to ONNX"):
-        check_ops(tmp_path / "model.onnx")
 
 
 @pytest.mark.parametrize(

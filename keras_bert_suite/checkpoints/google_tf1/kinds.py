@@ -39,11 +39,6 @@ class GoogleModel:
     dials: tuple
     read_tokenizer: Callable
 
-    @property
-    def owner(self):
-        """str, the owner of the format in messages."""
-        return f"Google's {self.kind.title}"
-
 
 #: The models by the names of the classes of our backbones.
 GOOGLE_MODELS = {

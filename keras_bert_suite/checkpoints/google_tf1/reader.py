@@ -6,13 +6,10 @@ from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import TensorBundle
 from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import read_fields
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues
-from keras_bert_suite.files.messages import list_names, shorten
+from keras_bert_suite.files.messages import list_names
 
 #: The epsilon that is built into tf.contrib's layer_norm.
 LAYER_NORM_EPSILON = 1e-12
-
-# The entry that TensorFlow 2's `tf.train.Checkpoint` writes beside the tensors.
-_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 class GoogleCheckpoint(Checkpoint):
@@ -36,15 +33,9 @@ class GoogleCheckpoint(Checkpoint):
         self.model_type, self.name_table = self._model.kind, self._model.names
         self.backbone_config = _read_config(ConfigValues(config), self._model)
         self._tensors = TensorBundle(prefix)
-        if _OBJECT_GRAPH in self._tensors.shapes():
-            raise ValueError(
-                f"{prefix} is a checkpoint of TensorFlow 2 objects, wanted a checkpoint of "
-                "TensorFlow 1 variables. Convert it to the Hugging Face format with the library "
-                "that wrote it."
-            )
-        self.classifier_config, self.classifier_problem = _read_classifier(
-            self._tensors.shapes().get("output_weights")
-        )
+        shape = self._tensors.shapes().get("output_weights", ())
+        if len(shape) == 2 and shape[0] > 1:  # One output is a regression.
+            self.classifier_config = {"label_names": [str(i) for i in range(shape[0])]}
 
     @property
     def tokenizer_config(self):
@@ -87,18 +78,3 @@ def _read_config(config, model):
     if config.get("hidden_act") == "gelu" and config.get(GELU_APPROXIMATE) is False:
         kwargs["activation"] = "gelu_erf"
     return kwargs
-
-
-def _read_classifier(shape):
-    """`(arguments, problem)` for a classification layer of this shape.
-
-    They are as from `hugging_face.config.read_classifier`.
-    """
-    if shape is None:
-        return None, "has no classification layer"
-    if len(shape) != 2 or shape[0] < 2:
-        return None, (
-            f"has a classification layer of shape {shorten(shape)}, wanted two labels or more: "
-            "one output is a regression"
-        )
-    return {"label_names": [str(i) for i in range(shape[0])]}, None

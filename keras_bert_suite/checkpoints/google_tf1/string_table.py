@@ -11,10 +11,6 @@ _FOOTER_SIZE = 48
 _MAGIC = 0xDB4775248B80FB57
 _BLOCK_TRAILER_SIZE = 5
 
-# A key may share its beginning with the key before it, so a small file could hold gigabytes of long
-# keys.
-_MAX_KEY_SIZE = 4096
-
 
 def read_table(data):
     """Yields the (key, value) pairs of a table, bytes, in the order of the keys.
@@ -57,8 +53,6 @@ def _read_block(data, offset, size):
         shared, position = read_varint(block, position)  # with the key before it
         unshared, position = read_varint(block, position)
         value_size, position = read_varint(block, position)
-        if shared + unshared > _MAX_KEY_SIZE:
-            raise ValueError(f"a name has more than {_MAX_KEY_SIZE:,} bytes")
         key = key[:shared] + block[position : position + unshared]
         position += unshared
         yield key, block[position : position + value_size]

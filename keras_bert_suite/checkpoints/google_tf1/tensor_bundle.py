@@ -36,10 +36,7 @@ _DTYPES = {
     14: np.dtype(ml_dtypes.bfloat16),
     19: np.dtype("float16"),
 }
-
-
 _FLOAT32 = 1
-_VERSION = 1  # of the format; kTensorBundleVersion
 
 
 class _Entry(NamedTuple):
@@ -77,7 +74,6 @@ class TensorBundle:
                 raise ValueError(f"it has {num_shards} data files")
         except (ValueError, IndexError, KeyError, TypeError, struct.error) as error:
             raise damaged(self.index_path, error) from error
-        self._byte_order = ">" if header.get(2, [0])[0] else "<"
         self._shards = [
             prefix.with_name(f"{prefix.name}.data-{i:05d}-of-{num_shards:05d}")
             for i in range(num_shards)
@@ -106,12 +102,10 @@ class TensorBundle:
         entry = self._entries[name]
         if entry.dtype not in _DTYPES or entry.is_sliced:
             raise ValueError(
-                f"{shorten(name)} in {self.index_path} is "
-                + ("stored in slices" if entry.is_sliced else f"of dtype number {entry.dtype}")
-                + ", wanted a whole array of numbers. Save the checkpoint again without "
-                "partitioned or quantized variables."
+                f"{shorten(name)} in {self.index_path} is stored in slices, or is of dtype number "
+                f"{entry.dtype}, wanted a whole array of numbers."
             )
-        dtype = _DTYPES[entry.dtype].newbyteorder(self._byte_order)
+        dtype = _DTYPES[entry.dtype]
         path = self._shards[entry.shard]
         if entry.size != dtype.itemsize * math.prod(entry.shape):
             raise damaged(self.index_path, f"{shorten(name)} is said to have {entry.size} bytes")
@@ -135,7 +129,7 @@ def write_bundle(prefix, tensors):
         OSError: if a file cannot be written.
     """
     # The header has the empty name: number of data files, and version.
-    entries = {b"": _make_message([(1, 1), (3, _make_message([(1, _VERSION)]))])}
+    entries = {b"": _make_message([(1, 1), (3, _make_message([(1, 1)]))])}
     offset = 0
     with open(prefix.with_name(f"{prefix.name}.data-00000-of-00001"), "wb") as file:
         for name, tensor in tensors:

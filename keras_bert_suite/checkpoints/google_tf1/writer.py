@@ -10,7 +10,7 @@ from keras_bert_suite.checkpoints.google_tf1.kinds import GELU_APPROXIMATE, GOOG
 from keras_bert_suite.checkpoints.google_tf1.reader import LAYER_NORM_EPSILON
 from keras_bert_suite.checkpoints.google_tf1.tensor_bundle import write_bundle
 from keras_bert_suite.checkpoints.model_types import activation_names
-from keras_bert_suite.checkpoints.model_types.config_fields import GOOGLE_FIELDS, write_fields
+from keras_bert_suite.checkpoints.model_types.config_fields import write_fields
 from keras_bert_suite.checkpoints.model_types.table import type_of_backbone
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import check_vocabulary
 from keras_bert_suite.checkpoints.writer_parts import (
@@ -66,13 +66,12 @@ def save_google_tf1(
     kind = type_of_backbone(type(backbone))
     google = GOOGLE_MODELS.get(kind and kind.backbone)
     if google is None:
-        # The checks of the fields name what other backbones lack.
-        write_fields(backbone, GOOGLE_FIELDS, activation_names.GOOGLE, "Google's BERT")
         raise ValueError(
             f"Google's format can hold a {' or '.join(GOOGLE_MODELS)}, got a "
             f"{type(backbone).__name__}. Use `save_hugging_face`, or `model.save`."
         )
-    config = write_fields(backbone, google.fields, activation_names.GOOGLE, google.owner)
+    owner = f"Google's {kind.title}"
+    config = write_fields(backbone, google.fields, activation_names.GOOGLE, owner)
     is_exact_gelu = config["hidden_act"] == "gelu_erf"
     if is_exact_gelu:
         config.update({"hidden_act": "gelu", GELU_APPROXIMATE: False})
@@ -80,15 +79,15 @@ def save_google_tf1(
         # bert4keras' name for what Google's BERT does not have.
         if field.kind == "width" and config[field.name] == backbone.hidden_dim:
             del config[field.name]
-    check_constants(backbone, {"layer_norm_epsilon": LAYER_NORM_EPSILON}, google.owner)
-    check_single_label(model, google.owner)
-    weights = collect_weights(model, google.names, google.owner)
+    check_constants(backbone, {"layer_norm_epsilon": LAYER_NORM_EPSILON}, owner)
+    check_single_label(model, owner)
+    weights = collect_weights(model, google.names, owner)
     tokenizer = find_tokenizer(model, tokenizer, google.kind.tokenizers)
     if tokenizer is not None:
         check_vocabulary(tokenizer.vocabulary_size(), backbone.vocabulary_size)
-        check_tokenizer(tokenizer, google.kind.tokenizers, google.owner)
+        check_tokenizer(tokenizer, google.kind.tokenizers, owner)
         # Whether text is lowercased is a flag of Google's scripts.
-        check_rules(tokenizer, ("lowercase",), google.owner)
+        check_rules(tokenizer, ("lowercase",), owner)
 
     with atomic_directory(path) as directory:
         write_json(directory / f"{google.config}.json", config)

@@ -1,7 +1,7 @@
 """Reads the kind of a model and of its head from Hugging Face's config.json."""
 
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES, find_type
-from keras_bert_suite.files.messages import list_names, shorten
+from keras_bert_suite.files.messages import shorten
 
 #: Configuration fields that change the computation, each with the values that our backbones
 #: support. BERT's own fields come first, then fields of models that call themselves BERT. (Other
@@ -42,16 +42,12 @@ SINGLE_LABEL, MULTI_LABEL, REGRESSION = (
 #: Our field for the thresholds of the labels. transformers keeps it and does not use it.
 THRESHOLDS = "label_thresholds"
 
-#: A tensor that every BERT has, as the name table spells it.
-_BERT_TENSOR = "bert.encoder.layer.0.attention.self.query.weight"
 
-
-def find_model_type(config, names):
+def find_model_type(config):
     """Finds the type of a model, and checks that one of our backbones computes it.
 
     Args:
         config: `ConfigValues`.
-        names: names of the tensors in the file.
 
     Returns:
         `ModelType`.
@@ -61,78 +57,51 @@ def find_model_type(config, names):
             backbones do not support.
     """
     kind = find_type(config)
-    if config.get("model_type") is None:
-        _check_names_of_bert(config, names, kind.names.spell)
+    # Only files since 2020 have a `model_type`. RoBERTa's tensors may have BERT's names.
+    if config.get("model_type") is None and config.get("type_vocab_size") == 1:
+        raise ValueError(
+            f"{config.path} has no model_type, and one type of segments, as a RoBERTa. Add the "
+            f"model_type: one of {', '.join(MODEL_TYPES)}."
+        )
     understood = {field.name for field in kind.fields}
     config.check_dials(dial for dial in (*DIALS, *kind.dials) if dial[0] not in understood)
     code = config.get("auto_map")
     if isinstance(code, dict) and any(str(name).startswith("AutoModel") for name in code):
         raise ValueError(
-            f"'auto_map' in {config.path} says that the model is computed by code of its own, "
-            f"which is never run here. If that code computes a plain {kind.title}, remove "
-            "'auto_map'."
+            f"'auto_map' in {config.path} names code of the model's own, which is never run. If "
+            f"it computes a plain {kind.title}, remove 'auto_map'."
         )
     return kind
 
 
-def _check_names_of_bert(config, names, spell):
-    """Checks the names of tensors. Only files since 2020 have a `model_type`."""
-    # RoBERTa's tensors may have BERT's names. It has one type of segments, and its positions begin
-    # at 2.
-    if _BERT_TENSOR not in map(spell, names) or config.get("type_vocab_size") == 1:
-        known = ", ".join(f"{kind.name!r} for {kind.title}" for kind in MODEL_TYPES.values())
-        raise ValueError(
-            f"{config.path} has no model_type, and the checkpoint holds no BERT: wanted a "
-            f"{_BERT_TENSOR} and two types of segments, got {list_names(list(names)[:5])} and "
-            f"type_vocab_size {shorten(config.get('type_vocab_size'))}. Add the model_type, if it "
-            f"is one of these: {known}. Other architectures cannot be read."
-        )
-
-
-def read_architectures(config):
-    """The classes of transformers that a model was saved from, list of str."""
-    names = config.get("architectures")
-    return [str(name) for name in names] if isinstance(names, list) else []
-
-
 def has_head(config, ending):
     """Whether a model was saved from a class with this ending, such as "ForMultipleChoice"."""
-    return any(name.endswith(ending) for name in read_architectures(config))
+    names = config.get("architectures")
+    return isinstance(names, list) and any(str(name).endswith(ending) for name in names)
 
 
-def read_classifier(config, shape, architecture, dropout):
+def read_classifier(config, shape, dropout):
     """Reads the arguments of a `TextClassifier` whose head is the checkpoint's layer.
 
     Args:
         config: `ConfigValues`.
         shape: shape of the kernel of the classification layer, or None if there is no such
             tensor.
-        architecture: str, the class of transformers that classifies texts with such a model.
         dropout: float, the dropout rate of the head.
 
     Returns:
-        (arguments, problem): dict of arguments of `TextClassifier`, and None; or None, and a str
-        that says why the layer cannot be the head of a `TextClassifier`.
+        dict of arguments of `TextClassifier`, or None if the layer cannot be its head.
 
     Raises:
         ValueError: if `id2label` has a wrong value.
     """
-    if shape is None:
-        return None, "has no classification layer"
-    architectures = read_architectures(config)
-    if not architectures:
-        return None, (
-            "has a classification layer, but its config.json does not name the class of the "
-            f'model. If it classifies texts, add "architectures": ["{architecture}"]'
-        )
-    if not has_head(config, "ForSequenceClassification"):
-        return None, (
-            f"has the classification layer of a {list_names(architectures)}, which does not "
-            "classify texts"
-        )
-    problem_type, problem = _find_problem_type(config, shape)
-    if problem:
-        return None, problem
+    if not has_head(config, "ForSequenceClassification") or shape is None or len(shape) != 2:
+        return None
+    # transformers takes one output for a regression unless the file says otherwise.
+    problem_type = config.get("problem_type") or (REGRESSION if shape[0] == 1 else SINGLE_LABEL)
+    known = problem_type in (SINGLE_LABEL, MULTI_LABEL, REGRESSION)
+    if not known or (problem_type == SINGLE_LABEL and shape[0] < 2):
+        return None
     arguments = {
         "label_names": _read_label_names(config, shape[0]),
         "problem_type": problem_type,
@@ -141,26 +110,7 @@ def read_classifier(config, shape, architecture, dropout):
     thresholds = config.get(THRESHOLDS)
     if thresholds is not None and problem_type == MULTI_LABEL:
         arguments["thresholds"] = thresholds
-    return arguments, None
-
-
-def _find_problem_type(config, shape):
-    """`(problem type, None)` of a classification layer, or None and why no head has its shape."""
-    num_labels = shape[0] if len(shape) == 2 else 0
-    # transformers takes one output for a regression unless the file says otherwise.
-    problem_type = config.get("problem_type") or (REGRESSION if num_labels == 1 else SINGLE_LABEL)
-    fewest = {SINGLE_LABEL: 2, MULTI_LABEL: 1, REGRESSION: 1}
-    if not isinstance(problem_type, str) or problem_type not in fewest:
-        return None, (
-            f"has a classification layer whose problem_type is {shorten(repr(problem_type))}, "
-            f"wanted one of {', '.join(fewest)}"
-        )
-    if num_labels < fewest[problem_type]:
-        return None, (
-            f"has a classification layer of shape {shorten(shape)}, wanted (labels, hidden_size) "
-            f"with at least {fewest[problem_type]} labels for the problem_type {problem_type!r}"
-        )
-    return problem_type, None
+    return arguments
 
 
 def read_token_classifier(config, shape, dropout):
@@ -171,9 +121,7 @@ def read_token_classifier(config, shape, dropout):
     Returns:
         dict of arguments of `TokenClassifier`, or None.
     """
-    if not has_head(config, "ForTokenClassification") or shape is None:
-        return None
-    if len(shape) != 2 or shape[0] < 2:
+    if not has_head(config, "ForTokenClassification") or shape is None or len(shape) != 2:
         return None
     return {"label_names": _read_label_names(config, shape[0]), "dropout": dropout}
 
@@ -199,8 +147,8 @@ def _read_label_names(config, num_labels):
         names = {}
     if sorted(names) != list(range(len(names))) or not 0 < len(names) <= num_labels:
         raise ValueError(
-            f"'id2label' in {config.path} must map 0 to n - 1 to names, for at most the "
-            f"{num_labels} outputs of the classification layer, got {shorten(repr(labels))}."
+            f"'id2label' in {config.path} must map 0 to at most {num_labels - 1} to names, got "
+            f"{shorten(repr(labels))}."
         )
     # Files of 2019 may have another `num_labels` beside the default of two names.
     return [names.get(i, f"LABEL_{i}") for i in range(num_labels)]

@@ -18,11 +18,10 @@ def read_longformer(config):
     Raises:
         ValueError: if the value is of another type, or a window is not even.
     """
-    number = config.size("num_hidden_layers")
+    number = config.read("size", "num_hidden_layers")
     windows = config.get("attention_window", 512)
     each = [windows] * number if type(windows) is int else windows
-    valid = isinstance(each, list) and all(type(w) is int and w > 0 and w % 2 == 0 for w in each)
-    if not valid or len(each) != number:
+    if len(each) != number or not all(window > 0 and window % 2 == 0 for window in each):
         raise ValueError(
             f"'attention_window' in {config.path} must be an even number, or a list of {number} of "
             f"them, one for each layer, got {shorten(repr(windows))}."

@@ -56,40 +56,28 @@ def read_modern_bert(config):
         ValueError: if a value is of another type, or asks for rotations that we do not have.
     """
     arguments = {"pooling": config.get("classifier_pooling") or "cls"}
-    layer_types, number = config.get("layer_types"), config.size("num_hidden_layers")
+    layer_types, number = config.get("layer_types"), config.read("size", "num_hidden_layers")
     if layer_types is None:
-        every = config.size("global_attn_every_n_layers", 3)
+        every = config.read("size", "global_attn_every_n_layers", 3)
         layer_types = [_LOCAL if i % every else _GLOBAL for i in range(number)]
-    known = isinstance(layer_types, list) and all(
-        isinstance(name, str) and name in (_GLOBAL, _LOCAL) for name in layer_types
-    )
-    if not known or len(layer_types) != number:
+    unknown = set(layer_types) - {_GLOBAL, _LOCAL}
+    if unknown or len(layer_types) != number:
         raise ValueError(
             f"'layer_types' in {config.path} must be a list of {number} names, each {_GLOBAL!r} or "
             f"{_LOCAL!r}, got {shorten(repr(layer_types))}."
         )
     rotations = config.get("rope_parameters") or {}
     for argument, (kind, field, default) in _ROTARY_BASES.items():
-        parameters = rotations.get(kind) if isinstance(rotations, dict) else rotations
-        parameters = {} if parameters is None else parameters
-        strange = not isinstance(parameters, dict) or (
-            set(parameters) - {"rope_theta", "rope_type"}
-            or parameters.get("rope_type") not in (None, "default")
-        )
-        if strange:
+        parameters = rotations.get(kind) or {}
+        scaled = set(parameters) - {"rope_theta", "rope_type"}
+        if scaled or parameters.get("rope_type") not in (None, "default"):
             raise ValueError(
                 f"'rope_parameters' in {config.path} must have for {kind!r} a 'rope_theta' and the "
-                f"'rope_type' 'default', got {shorten(repr(parameters))}; the model would compute "
-                "something else."
+                f"'rope_type' 'default', got {shorten(repr(parameters))}."
             )
         base = parameters.get("rope_theta")
         if base is None:
-            base = config.positive(field, default)
-        if type(base) not in (int, float) or not 0 < base < float("inf"):
-            raise ValueError(
-                f"'rope_theta' for {kind!r} in {config.path} must be a number greater than 0, got "
-                f"{shorten(repr(base))}."
-            )
+            base = config.read("positive", field, default)
         arguments[argument] = float(base)
     return {**arguments, "layer_types": layer_types}
 

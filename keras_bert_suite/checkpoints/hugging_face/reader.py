@@ -1,6 +1,5 @@
 """Reads Hugging Face's checkpoints."""
 
-import warnings
 from dataclasses import replace
 
 from keras_bert_suite.checkpoints.checkpoint import Checkpoint
@@ -15,18 +14,13 @@ from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import read_fields
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.name_tables.bert import part_of
-from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
+from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, TorchFile
 from keras_bert_suite.checkpoints.tokenizer_files.settings import CONFIG_FILE
-from keras_bert_suite.files.messages import list_directory, shorten
+from keras_bert_suite.files.messages import list_directory
 
 #: The files that may hold the weights, as (name, function that opens it). The first file found is
 #: read.
-WEIGHT_FILES = (
-    ("model.safetensors", SafetensorsFile),
-    ("model.safetensors.index.json", lambda path: ShardedFiles(path, SafetensorsFile)),
-    ("pytorch_model.bin", TorchFile),
-    ("pytorch_model.bin.index.json", lambda path: ShardedFiles(path, TorchFile)),
-)
+WEIGHT_FILES = (("model.safetensors", SafetensorsFile), ("pytorch_model.bin", TorchFile))
 
 #: Our paths of the kernel of the layer `classifier`. Not every name table has both.
 _CLASSIFIER_KERNELS = ("classifier/kernel", "token_classifier/kernel")
@@ -37,12 +31,8 @@ class HuggingFaceCheckpoint(Checkpoint):
 
     Args:
         path: `pathlib.Path` of the directory.
-        modules_directory: `pathlib.Path` of the directory of sentence-transformers that the
-            checkpoint is a part of. None is `path`, if it has a modules.json.
 
-    Attributes:
-        modules_directory: `pathlib.Path` of the directory with a modules.json, or None.
-        ...: see `Checkpoint`.
+    Attributes: see `Checkpoint`.
 
     Raises:
         FileNotFoundError: if there are no weights.
@@ -50,30 +40,24 @@ class HuggingFaceCheckpoint(Checkpoint):
             weights are damaged.
     """
 
-    names_its_type = True
-
-    def __init__(self, path, modules_directory=None):
+    def __init__(self, path):
         self.path = path
-        if modules_directory is None and (path / "modules.json").is_file():
-            modules_directory = path
-        self.modules_directory = modules_directory
+        self.has_modules = (path / "modules.json").is_file()
         config = ConfigValues(find_config(path))
         self._tensors = _open_weights(path)
         shapes = self._tensors.shapes()
-        self.model_type = kind = find_model_type(config, shapes)
+        self.model_type = kind = find_model_type(config)
         self.backbone_config = {
             **read_fields(config, kind.fields, activation_names.HUGGING_FACE, kind.position_offset),
             **kind.read_more(config),
         }
-        _check_decoder(config, shapes, kind.names)
         self.name_table, classifier = _find_classifier(kind, shapes)
-        dropouts = _read_head_dropouts(config, kind, self.backbone_config.get("dropout", 0.0))
-        self.classifier_config, self.classifier_problem = read_classifier(
-            config,
-            classifier,
-            kind.find_architecture(["classifier/kernel"]),
-            dropouts["classifier"],
-        )
+        encoder_dropout = self.backbone_config.get("dropout", 0.0)
+        dropouts = {
+            head: config.read("rate", name, encoder_dropout if default is None else default)
+            for head, (name, default) in kind.head_dropouts.items()
+        }
+        self.classifier_config = read_classifier(config, classifier, dropouts["classifier"])
         self.sequence_length = self._read_sequence_length()
         self.token_classifier_config = read_token_classifier(
             config, classifier, dropouts["token_classifier"]
@@ -96,24 +80,11 @@ class HuggingFaceCheckpoint(Checkpoint):
     def _read_sequence_length(self):
         path = self.path / "sentence_bert_config.json"
         length = read_json(path).get("max_seq_length") if path.is_file() else None
-        if length is not None and (type(length) is not int or length <= 0):
-            raise ValueError(
-                f"'max_seq_length' in {path} must be a positive integer, got "
-                f"{shorten(repr(length))}."
-            )
+        if length is None:
+            # transformers, and without that number Sentence Transformers, cuts to it.
+            path = self.path / CONFIG_FILE
+            length = read_json(path).get("model_max_length") if path.is_file() else None
         longest = self.backbone_config["max_sequence_length"]
-        if length is not None and length > longest:
-            warnings.warn(
-                f"'max_seq_length' in {path} is {shorten(length)}, and the model has {longest} "
-                "positions. Texts are cut to the latter.",
-                stacklevel=2,
-            )
-            return longest
-        if length is not None:
-            return length
-        # transformers, and without that number Sentence Transformers, cuts to it.
-        path = self.path / CONFIG_FILE
-        length = read_json(path).get("model_max_length") if path.is_file() else None
         return min(length, longest) if type(length) is int and length > 0 else None
 
     @property
@@ -129,14 +100,6 @@ def find_config(path):
     """The path of config.json in a directory. Checkpoints of 2018 call it bert_config.json."""
     old = path / "bert_config.json"
     return old if old.is_file() and not (path / "config.json").is_file() else path / "config.json"
-
-
-def _read_head_dropouts(config, kind, encoder_dropout):
-    """dict of the layer of a head -> the dropout rate before it."""
-    return {
-        head: config.rate(name, encoder_dropout if default is None else default)
-        for head, (name, default) in kind.head_dropouts.items()
-    }
 
 
 def _find_classifier(kind, shapes):
@@ -159,20 +122,6 @@ def _without_heads(table, absent):
         if row[0].partition("/")[0] not in absent or part_of(row[1]) != layer
     ]
     return replace(table, rows=tuple(rows))
-
-
-def _check_decoder(config, shapes, names):
-    """Checks that there is a decoder matrix if the configuration says that it is not tied."""
-    if not names.copies:
-        return
-    decoder = names.copies[0][0]
-    head, _ = names.their_name("masked_lm/bias")
-    if config.get("tie_word_embeddings") is False and head in shapes and decoder not in shapes:
-        raise ValueError(
-            f"'tie_word_embeddings' in {config.path} is False, but the weights have no {decoder}. "
-            "Save the model again with the decoder, or if the decoder is the token embedding, set "
-            '"tie_word_embeddings": true.'
-        )
 
 
 def _open_weights(path):

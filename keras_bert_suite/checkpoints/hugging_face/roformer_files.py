@@ -33,9 +33,8 @@ def read_roformer_tokenizer(directory):
         warnings.warn(
             f"The vocabulary in {directory} has {len(words)} Chinese words, such as "
             f"{list_names(words[:3])}. The WordPieceTokenizer splits Chinese text into characters, "
-            "so it never finds them, and transformers gives other token ids. A model can be "
-            "fine-tuned on the characters. For the ids of transformers, pass packed arrays that "
-            "its RoFormerTokenizer made.",
+            "so transformers gives other token ids. For its ids, pass packed arrays of its "
+            "RoFormerTokenizer.",
             stacklevel=3,
         )
     return arguments

@@ -1,12 +1,10 @@
 """Reads the modules of a directory of sentence-transformers."""
 
-import warnings
-
 from keras_bert_suite.checkpoints.model_types.config_values import read_json
-from keras_bert_suite.files.messages import reading, shorten
+from keras_bert_suite.files.messages import reading
 
-#: The name of a pooling of sentence-transformers -> our name.
-POOLINGS = {"mean": "mean", "cls": "cls", "max": "max"}
+#: The poolings of sentence-transformers that we have, too.
+POOLINGS = ("mean", "cls", "max")
 
 #: The flags that name a pooling in files of older versions -> the name.
 _FLAGS = {
@@ -32,26 +30,24 @@ def embedder_arguments(checkpoint):
     Raises:
         ValueError: if a module, a pooling or a setting has no counterpart here.
     """
-    directory = getattr(checkpoint, "modules_directory", None)
-    if directory is None:
+    directory = checkpoint.path
+    if not checkpoint.has_modules:
         return {}
-    modules = read_modules(directory)
+    modules = _read_modules(directory)
     kinds = [kind for kind, _ in modules]
     if kinds not in (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"]):
         raise ValueError(
             f"{directory / 'modules.json'} has the modules {', '.join(kinds)}, wanted Transformer, "
-            "Pooling and perhaps Normalize. A TextEmbedder has no other modules. Open the encoder "
-            "alone with BertBackbone.from_preset, and build the TextEmbedder with layers of your "
-            "own."
+            "Pooling and perhaps Normalize. Build a TextEmbedder on the encoder alone."
         )
-    _check_settings(checkpoint, directory)
+    _check_prompts(directory)
     return {
         "pooling": _read_pooling(modules[1][1] / "config.json"),
         "normalize": kinds[-1] == "Normalize",
     }
 
 
-def read_modules(directory):
+def _read_modules(directory):
     """list of (the name of a class, the `pathlib.Path` of its folder), from modules.json.
 
     Raises:
@@ -64,22 +60,6 @@ def read_modules(directory):
         return [(m["type"].rpartition(".")[2], directory / m["path"]) for m in modules]
 
 
-def find_encoder(directory):
-    """The folder of the encoder in a directory of sentence-transformers.
-
-    Raises:
-        ValueError: if its first module is no encoder.
-    """
-    modules = read_modules(directory)
-    if not modules or modules[0][0] != "Transformer":
-        first = modules[0][0] if modules else "no module"
-        raise ValueError(
-            f"{directory / 'modules.json'} begins with {first}, wanted a Transformer, the module "
-            "that holds a BERT or RoBERTa."
-        )
-    return modules[0][1]
-
-
 def _read_pooling(path):
     config = read_json(path)
     modes = config.get("pooling_mode")
@@ -89,36 +69,17 @@ def _read_pooling(path):
     if len(modes) != 1 or modes[0] not in POOLINGS:
         raise ValueError(
             f"{path} asks for the pooling {' + '.join(map(str, modes))}, wanted one of "
-            f"{', '.join(POOLINGS)}. Pass a layer of your own to TextEmbedder(backbone, "
-            "pooling=layer), with the backbone from BertBackbone.from_preset."
+            f"{', '.join(POOLINGS)}. Pass a layer of your own as `pooling` to a TextEmbedder."
         )
-    return POOLINGS[modes[0]]
+    return modes[0]
 
 
-def _check_settings(checkpoint, directory):
-    settings = _read_if_there(directory / "config_sentence_transformers.json")
-    prompts = {name: text for name, text in (settings.get("prompts") or {}).items() if text}
-    default = settings.get("default_prompt_name")
-    if default in prompts:
+def _check_prompts(directory):
+    path = directory / "config_sentence_transformers.json"
+    settings = read_json(path) if path.is_file() else {}
+    prompt = (settings.get("prompts") or {}).get(settings.get("default_prompt_name"))
+    if prompt:
         raise ValueError(
-            f"{directory / 'config_sentence_transformers.json'} has every text begin with the "
-            f"prompt {prompts[default]!r}, which a TextEmbedder does not add. Set "
-            "'default_prompt_name' to null, and put the prompt before your texts."
+            f"{path} has every text begin with the prompt {prompt!r}, which a TextEmbedder does "
+            "not add. Set 'default_prompt_name' to null, and put the prompt before your texts."
         )
-    if prompts:
-        warnings.warn(
-            f"{directory} names prompts for {', '.join(prompts)}. A TextEmbedder does not add "
-            f"them. Put them before your texts: {shorten(repr(prompts))}.",
-            stacklevel=6,
-        )
-    settings = _read_if_there(checkpoint.path / "sentence_bert_config.json")
-    if settings.get("do_lower_case") and not checkpoint.tokenizer_config.get("lowercase"):
-        raise ValueError(
-            f"{checkpoint.path / 'sentence_bert_config.json'} has texts lowercased before a "
-            "tokenizer that keeps case, which a TextEmbedder does not do. Set 'do_lower_case' to "
-            "false, and lowercase your texts."
-        )
-
-
-def _read_if_there(path):
-    return read_json(path) if path.is_file() else {}

@@ -1,7 +1,6 @@
 """Writes a model as a Hugging Face checkpoint."""
 
 import warnings
-from collections.abc import Sequence
 
 import keras
 import keras_hub
@@ -26,7 +25,6 @@ from keras_bert_suite.checkpoints.writer_parts import (
 )
 from keras_bert_suite.files.atomic_directory import atomic_directory
 from keras_bert_suite.files.atomic_file import write_json
-from keras_bert_suite.files.messages import list_names
 from keras_bert_suite.files.safetensors_file import write_safetensors
 
 #: The weights that tell a head on tokens. Its class in transformers has no pooler, if no output
@@ -38,7 +36,6 @@ def save_hugging_face(
     model: keras.Model,
     path: PathLike,
     tokenizer: keras_hub.tokenizers.Tokenizer | None = None,
-    label_names: Sequence[str] | None = None,
     sequence_length: int | None = None,
 ) -> None:
     """Writes a directory that `transformers` loads as a model of the right class.
@@ -48,8 +45,8 @@ def save_hugging_face(
     BertForMultipleChoice, BertForPreTraining or BertForMaskedLM. A RoBERTa with an
     `XLMRobertaTokenizer` is written as an XLM-RoBERTa.
 
-    A `TextClassifier` is written with its `problem_type`. Tuned thresholds are in the field
-    `label_thresholds`, which this package reads, and transformers only keeps.
+    A `TextClassifier` is written with its `label_names` and its `problem_type`. Tuned thresholds
+    are in the field `label_thresholds`, which this package reads, and transformers only keeps.
 
     The field `model_max_length` of tokenizer_config.json is the length to which the task cuts
     texts. With `truncation=True` transformers cuts texts to it, too, and so does a task from
@@ -67,8 +64,6 @@ def save_hugging_face(
         path: str or path of the directory, which must not exist.
         tokenizer: the tokenizer of the model. None takes that of a task's preprocessor, if it is
             one of this package; no tokenizer is written with a backbone alone.
-        label_names: list of str, the classes in the order of their ids. Defaults to the
-            model's own `label_names`. If it has none, they are LABEL_0, LABEL_1 and so on.
         sequence_length: int, the maximum sequence length that is written with the tokenizer. None
             takes that of a task's preprocessor, or else the number of positions.
 
@@ -76,8 +71,8 @@ def save_hugging_face(
         FileExistsError: if `path` exists.
         OSError: if the disk is full.
         ValueError: if the format cannot hold the model: it has an `embedding_dim` other than
-            `hidden_dim`, another activation, or other weights; or if the tokenizer, the labels or
-            the length do not fit the model.
+            `hidden_dim`, another activation, or other weights; or if the tokenizer or the length
+            do not fit the model.
 
     Warns:
         UserWarning: if a task on a `LongformerBackbone` has other global tokens than transformers
@@ -110,14 +105,8 @@ def save_hugging_face(
     config["architectures"] = [kind.find_architecture(weights)]
     heads = [path for path in ("classifier/kernel", "token_classifier/kernel") if path in weights]
     if heads:
-        label_names = label_names or getattr(model, "label_names", None)
-        config.update(_label_maps(label_names, weights[heads[0]].shape[-1]))
+        config.update(_label_maps(model, weights[heads[0]].shape[-1]))
         config.update(_describe_problem(model))
-    elif label_names is not None:
-        raise ValueError(
-            f"{model.name!r} has no classifier, so `label_names` must be None, got "
-            f"{list_names(label_names)}."
-        )
     config.update(_describe_dropout(model, backbone, kind, weights))
     _warn_of_global_tokens(model, backbone, config["architectures"][0])
     tokenizer = find_tokenizer(model, tokenizer, kind.tokenizers)
@@ -186,15 +175,9 @@ def _describe_problem(model):
     return fields
 
 
-def _label_maps(label_names, num_classes):
-    if label_names is None:
-        label_names = [f"LABEL_{i}" for i in range(num_classes)]
-    if len(label_names) != num_classes or len(set(label_names)) != num_classes:
-        raise ValueError(
-            f"label_names must be {num_classes} different names, one for each output of the "
-            f"classifier, got {list_names(label_names)}."
-        )
+def _label_maps(model, num_classes):
+    names = getattr(model, "label_names", None) or [f"LABEL_{i}" for i in range(num_classes)]
     return {
-        "id2label": {str(i): name for i, name in enumerate(label_names)},
-        "label2id": {name: i for i, name in enumerate(label_names)},
+        "id2label": {str(i): name for i, name in enumerate(names)},
+        "label2id": {name: i for i, name in enumerate(names)},
     }

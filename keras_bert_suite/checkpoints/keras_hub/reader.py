@@ -6,7 +6,6 @@ from keras_bert_suite.checkpoints.checkpoint import Checkpoint
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.model_types.table import MODEL_TYPES
 from keras_bert_suite.checkpoints.tensor_files import HDF5File
-from keras_bert_suite.files.messages import list_directory, shorten
 
 #: The activation of a classifier of KerasHub -> `activation` of `TextClassifier`.
 _ACTIVATIONS = {None: None, "linear": None, "softmax": "softmax"}
@@ -50,8 +49,7 @@ class KerasHubCheckpoint(Checkpoint):
     Attributes: see `Checkpoint`. The names of labels are the ids of the classes.
 
     Raises:
-        FileNotFoundError: if there are no weights.
-        ValueError: if a configuration has a wrong value, or the weights are damaged.
+        ValueError: if a configuration has a wrong value, or the weights are damaged or missing.
     """
 
     def __init__(self, path):
@@ -61,15 +59,12 @@ class KerasHubCheckpoint(Checkpoint):
         config = ConfigValues(path / "config.json", "config")
         self.backbone_config = _read_backbone(config, kind.keras_hub)
         self.sequence_length = _read_sequence_length(path)
-        self._files = {"": _open_weights(path)}
-        self.classifier_config, self.classifier_problem = None, "has no classification layer"
+        self._files = {"": HDF5File(path / "model.weights.h5")}
         task = path / "task.json"
         if task.is_file():
             name = _class_of(read_json(task))[1]
             if name == kind.keras_hub.classifier:
-                self.classifier_config, self.classifier_problem = _read_classifier(
-                    ConfigValues(task, "config")
-                )
+                self.classifier_config = _read_classifier(ConfigValues(task, "config"))
             if (path / "task.weights.h5").is_file():
                 # A head with an unknown activation is not the classifier of the table.
                 known = self.classifier_config or name != kind.keras_hub.classifier
@@ -90,8 +85,8 @@ class KerasHubCheckpoint(Checkpoint):
                 ("special_tokens_in_strings", (False,)),
             )
         )
-        lowercase = config.flag("lowercase", False)
-        strip_accents = config.flag("strip_accents", False)
+        lowercase = config.read("flag", "lowercase", False)
+        strip_accents = config.read("flag", "strip_accents", False)
         arguments = {"vocabulary": str(vocabulary), "lowercase": lowercase}
         if strip_accents != lowercase:
             arguments["strip_accents"] = strip_accents
@@ -108,7 +103,7 @@ class KerasHubCheckpoint(Checkpoint):
         config, files = self._find_tokenizer("vocabulary.json", "merges.txt")
         config.check_dials((("sequence_length", ()),))
         arguments = dict(zip(("vocabulary", "merges"), map(str, files), strict=True))
-        if config.flag("add_prefix_space", False):
+        if config.read("flag", "add_prefix_space", False):
             arguments["add_prefix_space"] = True
         return arguments
 
@@ -182,44 +177,37 @@ def _merge_heads(name, shape):
 
 def _read_backbone(config, model):
     built_in = model.built_in
-    dropout = config.rate("dropout")
-    kwargs = {
-        "vocabulary_size": config.size("vocabulary_size"),
-        "num_layers": config.size("num_layers"),
-        "num_heads": config.size("num_heads"),
-        "hidden_dim": config.size("hidden_dim"),
-        "intermediate_dim": config.size("intermediate_dim"),
+    dropout = config.read("rate", "dropout")
+    return {
+        "vocabulary_size": config.read("size", "vocabulary_size"),
+        "num_layers": config.read("size", "num_layers"),
+        "num_heads": config.read("size", "num_heads"),
+        "hidden_dim": config.read("size", "hidden_dim"),
+        "intermediate_dim": config.read("size", "intermediate_dim"),
         "dropout": dropout,
         "attention_dropout": dropout,
-        "max_sequence_length": config.size("max_sequence_length"),
-        **({} if "num_segments" in built_in else {"num_segments": config.size("num_segments")}),
-        **{name: config.size(name) for name in model.sizes},
+        "max_sequence_length": config.read("size", "max_sequence_length"),
+        **(
+            {}
+            if "num_segments" in built_in
+            else {"num_segments": config.read("size", "num_segments")}
+        ),
+        **{name: config.read("size", name) for name in model.sizes},
         **built_in,
     }
-    if kwargs["hidden_dim"] % kwargs["num_heads"]:
-        raise ValueError(
-            f"'num_heads' in {config.path} must divide 'hidden_dim', got {kwargs['num_heads']} and "
-            f"{kwargs['hidden_dim']}."
-        )
-    return kwargs
 
 
 def _read_classifier(config):
-    """`(arguments, problem)` for a task, as from `hugging_face.config.read_classifier`."""
+    """The arguments of a `TextClassifier`, or None for another activation or one output."""
     activation = config.get("activation")
-    num_classes = config.size("num_classes")
-    if isinstance(activation, (dict, list)) or activation not in _ACTIVATIONS:
-        return None, (
-            f"has a classification layer with the activation {shorten(repr(activation))}, wanted "
-            "no activation or 'softmax'"
-        )
-    if num_classes < 2:
-        return None, "has a classification layer with one output, wanted two labels or more"
+    num_classes = config.read("size", "num_classes")
+    if isinstance(activation, (dict, list)) or activation not in _ACTIVATIONS or num_classes < 2:
+        return None
     return {
         "label_names": [str(i) for i in range(num_classes)],
-        "dropout": config.rate("dropout"),
+        "dropout": config.read("rate", "dropout"),
         "activation": _ACTIVATIONS[activation],
-    }, None
+    }
 
 
 def _read_sequence_length(path):
@@ -229,13 +217,4 @@ def _read_sequence_length(path):
     config = ConfigValues(path, "config")
     # A round robin over the segments keeps as many tokens as our rule "longest_first".
     config.check_dials([("truncate", ("round_robin",))])
-    return None if config.get("sequence_length") is None else config.size("sequence_length")
-
-
-def _open_weights(path):
-    if not (path / "model.weights.h5").is_file():
-        raise FileNotFoundError(
-            f"{path} has no model.weights.h5: found {list_directory(path)}. Save the backbone "
-            "again with its weights, in one file."
-        )
-    return HDF5File(path / "model.weights.h5")
+    return None if config.get("sequence_length") is None else config.read("size", "sequence_length")

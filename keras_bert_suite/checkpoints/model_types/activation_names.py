@@ -1,31 +1,21 @@
 """The names of activation functions in the files of other libraries."""
 
-from typing import NamedTuple
-
-from keras_bert_suite.files.messages import name_of
-
-
-class ActivationNames(NamedTuple):
-    """The names of one function. Each library reads all of its names, and we write the first."""
-
-    hugging_face: tuple[str, ...] = ()
-    google: tuple[str, ...] = ()
-    keras_hub: tuple[str, ...] = ()
-
-
-#: Our name of a function -> its names elsewhere.
+#: Our name of a function -> its names in Hugging Face's, Google's and KerasHub's files. All names
+#: are read, and the first is written.
 #:
 #: Google's "gelu" is the tanh approximation, and Hugging Face's the exact function. Google's files
 #: have names of bert4keras too, "gelu_tanh" and "gelu_erf". KerasHub's names are those of functions
 #: that are built into its models.
 _ACTIVATIONS = {
-    "gelu_tanh": ActivationNames(
-        ("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), ("gelu", "gelu_tanh"), ("gelu_tanh",)
+    "gelu_tanh": (
+        ("gelu_new", "gelu_fast", "gelu_pytorch_tanh"),
+        ("gelu", "gelu_tanh"),
+        ("gelu_tanh",),
     ),
-    "gelu_erf": ActivationNames(("gelu", "gelu_python"), ("gelu_erf",), ("gelu_erf",)),
-    "relu": ActivationNames(("relu",), ("relu",)),
-    "silu": ActivationNames(("silu", "swish")),
-    "tanh": ActivationNames(("tanh",), ("tanh",)),
+    "gelu_erf": (("gelu", "gelu_python"), ("gelu_erf",), ("gelu_erf",)),
+    "relu": (("relu",), ("relu",), ()),
+    "silu": (("silu", "swish"), (), ()),
+    "tanh": (("tanh",), ("tanh",), ()),
 }
 
 #: Our name -> the names of one library, without the functions that it lacks.
@@ -55,7 +45,7 @@ def find_theirs(activation, activations, owner):
     Raises:
         ValueError: if their models do not have the function.
     """
-    name = name_of(activation)
+    name = getattr(activation, "__name__", type(activation).__name__)
     ours = "gelu_erf" if name == "gelu" else name  # keras.activations.gelu is exact by default.
     if ours not in activations:
         raise ValueError(

@@ -20,11 +20,10 @@ class Field:
     Args:
         argument: str, the argument of our backbone, which is also an attribute of it.
         name: str, the name of the field.
-        kind: str, the method of `ConfigValues` that reads and checks the value: "size", "rate",
-            "positive" or "flag". "positions" is a size that counts the rows of the position
-            embedding before the row of the first token too. "width" is a size whose default is the
-            width of the hidden states. "activation" is the name of an activation function, and
-            "norm" the type of the norms.
+        kind: str, as for `ConfigValues.read`: "size", "rate", "positive" or "flag". "positions" is
+            a size that counts the rows of the position embedding before the row of the first token
+            too. "width" is a size whose default is the width of the hidden states. "activation" is
+            the name of an activation function, and "norm" the type of the norms.
         default: the value if the file lacks the field. None: the field is required.
         switch: str, the name of a flag. Where it is absent or false, the value is 0, and the field
             is not written.
@@ -111,35 +110,23 @@ def read_fields(config, fields, activations, position_offset=0):
         dict of keyword arguments of the backbone.
 
     Raises:
-        ValueError: if a value is missing, has another type or does not fit the others.
+        ValueError: if a value is missing or has another type.
     """
     arguments = {}
     for field in fields:
-        if field.switch and not config.flag(field.switch, False):
+        if field.switch and not config.read("flag", field.switch, False):
             value = 0
         elif field.kind == "activation":
             value = config.choice(field.name, find_ours(activations))
         elif field.kind == "norm":
             value = config.choice(field.name, _NORM_TYPES, field.default)
         elif field.kind == "positions":
-            value = config.size(field.name, field.default) - position_offset
+            value = config.read("size", field.name, field.default) - position_offset
         elif field.kind == "width":
-            value = config.size(field.name, arguments["hidden_dim"])
+            value = config.read("size", field.name, arguments["hidden_dim"])
         else:
-            value = getattr(config, field.kind)(field.name, field.default)
+            value = config.read(field.kind, field.name, field.default)
         arguments[field.argument] = value
-    names = {field.argument: field.name for field in fields}
-    if arguments["hidden_dim"] % arguments["num_heads"]:
-        raise ValueError(
-            f"{names['num_heads']!r} in {config.path} must divide {names['hidden_dim']!r}, got "
-            f"{arguments['num_heads']} and {arguments['hidden_dim']}."
-        )
-    if arguments["max_sequence_length"] < 1:
-        name = names["max_sequence_length"]
-        raise ValueError(
-            f"{name!r} in {config.path} must be more than the {position_offset} positions before "
-            f"the first token, got {config.get(name)}."
-        )
     return arguments
 
 
@@ -169,14 +156,7 @@ def write_fields(backbone, fields, activations, owner, position_offset=0):
         raise ValueError(
             f"{owner} can hold a backbone of keras_bert_suite, got "
             f"{type(backbone).__module__.partition('.')[0]}'s {type(backbone).__name__}. Use "
-            "`model.save_to_preset`. (A preset that KerasHub's BertBackbone saves is read by "
-            "`keras_bert_suite.BertBackbone.from_preset`, and can then be saved here.)"
-        )
-    missing = [field.argument for field in fields if not hasattr(backbone, field.argument)]
-    if missing:
-        raise ValueError(
-            f"{owner} has {', '.join(missing)}, which a {type(backbone).__name__} does not have. "
-            "Use `save_hugging_face`, or `model.save`."
+            "`model.save_to_preset`."
         )
     if backbone.position_offset != position_offset:
         raise ValueError(

@@ -20,6 +20,15 @@ def read_json(path, kind=dict):
         raise ValueError(f"{path} {error}. Download the checkpoint again.") from error
 
 
+#: Kind of a value -> (whether a value is one, the kind in words). A bool is an int to isinstance.
+_KINDS = {
+    "size": (lambda v: type(v) is int and 0 < v < 2**31, "a positive integer of 32 bits"),
+    "rate": (lambda v: type(v) in (int, float) and 0 <= v < 1, "a number in [0, 1)"),
+    "positive": (lambda v: type(v) in (int, float) and 0 < v < float("inf"), "greater than 0"),
+    "flag": (lambda v: isinstance(v, bool), "true or false"),
+}
+
+
 class ConfigValues:
     """Checked values of the JSON object in a file, or of an object within it.
 
@@ -28,8 +37,8 @@ class ConfigValues:
         field: str, the field of the inner object, or None for the outer object.
 
     Raises:
-        ValueError: from every method, if the value is missing and there is no default,
-            or if it is of another type or out of its range.
+        ValueError: if there is no such object. `read` and `choice`, if a value without a default is
+            missing, or a value is of another type or out of its range.
     """
 
     def __init__(self, path, field=None):
@@ -47,37 +56,18 @@ class ConfigValues:
         """The value, unchecked."""
         return self._values.get(name, default)
 
-    def size(self, name, default=None):
-        """An int in [1, 2**31), as token ids are int32."""
-        value = self._required(name, default)
-        if type(value) is not int or not 0 < value < 2**31:  # A bool is an int to isinstance.
-            raise self._wrong(name, value, "a positive integer of 32 bits")
-        return value
-
-    def rate(self, name, default=None):
-        """A float in [0, 1)."""
-        value = self._required(name, default)
-        if type(value) not in (int, float) or not 0 <= value < 1:
-            raise self._wrong(name, value, "a number in [0, 1)")
-        return float(value)
-
-    def positive(self, name, default=None):
-        """A float greater than zero."""
-        value = self._required(name, default)
-        if type(value) not in (int, float) or not 0 < value < float("inf"):
-            raise self._wrong(name, value, "a number greater than 0")
-        return float(value)
-
-    def flag(self, name, default):
-        """A bool."""
-        value = self._required(name, default)
-        if not isinstance(value, bool):
-            raise self._wrong(name, value, "true or false")
-        return value
+    def read(self, kind, name, default=None):
+        """The value, which is of a kind in `_KINDS`. Rates and positive numbers become floats."""
+        value = self.get(name)
+        value = default if value is None else value
+        is_valid, wanted = _KINDS[kind]
+        if not is_valid(value):
+            raise self._wrong(name, value, wanted)
+        return float(value) if kind in ("rate", "positive") else value
 
     def choice(self, name, choices, default=None):
         """The entry of a dict of choices that the value names."""
-        value = self._required(name, default)
+        value = self.get(name, default)
         if not isinstance(value, str) or value not in choices:
             raise self._wrong(name, value, f"one of {', '.join(choices)}")
         return choices[value]
@@ -94,29 +84,7 @@ class ConfigValues:
             if got is not None and got not in understood:
                 wanted = " or ".join(repr(value) for value in understood)
                 advice = f"only {wanted} can be read" if wanted else "no such model can be read"
-                kind, correction = self._describe_type()
-                raise ValueError(
-                    f"{name!r} in {self.path} is {shorten(repr(got))}; {advice}{kind}. Use another "
-                    f"checkpoint{correction}."
-                )
-
-    def _required(self, name, default):
-        value = self._values.get(name)
-        value = default if value is None else value
-        if value is None:
-            kind, correction = self._describe_type()
-            raise ValueError(
-                f"{self.path} has no {name!r}{kind}. Use the configuration file that came with the "
-                f"weights{correction}."
-            )
-        return value
-
-    def _describe_type(self):
-        """Two parts of messages, about the model_type and its correction, if the file has one."""
-        kind = self._values.get("model_type")
-        if not kind:
-            return "", ""
-        return f" for the model_type {shorten(repr(kind))}", ", or correct a wrong model_type"
+                raise ValueError(f"{name!r} in {self.path} is {shorten(repr(got))}; {advice}.")
 
     def _wrong(self, name, value, wanted):
         return ValueError(f"{name!r} in {self.path} must be {wanted}, got {shorten(repr(value))}.")

@@ -28,25 +28,6 @@ _HEADS = {
 }
 
 
-def name_edge_blocks(config):
-    """(the last transformer layer; the layers that would follow it), by their names.
-
-    Args:
-        config: dict of arguments of the backbone.
-    """
-    last = config["num_layers"] - 1
-    return f"transformer_layer_{last}", (f"transformer_layer_{last + 1}",)
-
-
-def name_edge_blocks_of_albert(config):
-    """As `name_edge_blocks`. ALBERT's layers have the number of a group, and a number in it."""
-    groups, layers = config["num_groups"], config["num_inner_repetitions"]
-    return (
-        f"transformer_layer_{groups - 1}_{layers - 1}",
-        (f"transformer_layer_{groups}_0", f"transformer_layer_0_{layers}"),
-    )
-
-
 @dataclass(frozen=True)
 class KerasHubModel:
     """KerasHub's model of a kind.
@@ -105,8 +86,6 @@ class ModelType:
             that are no plain values.
         write_more: function from a backbone to the fields that `read_more` reads.
         dials: configuration fields as in `hugging_face.config.DIALS`, of this kind alone.
-        name_edge_blocks: function from the arguments of the backbone to names of transformer
-            layers, see `name_edge_blocks`.
         file_tokenizers: tuple of (name of a file, class of a tokenizer, function as
             `read_tokenizer`). A Hugging Face checkpoint that has such a file has this tokenizer in
             place of `tokenizer`.
@@ -126,7 +105,6 @@ class ModelType:
     built_in: dict = field(default_factory=dict)
     head_dropouts: dict = field(default_factory=lambda: BERT_DROPOUTS)
     dials: tuple = ()
-    name_edge_blocks: Callable = name_edge_blocks
     file_tokenizers: tuple = ()
     has_our_choices: Callable = lambda config: True
     read_more: Callable = lambda config: {}

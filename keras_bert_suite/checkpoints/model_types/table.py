@@ -34,7 +34,6 @@ from keras_bert_suite.checkpoints.model_types.model_type import (
     BERT_DROPOUTS,
     KerasHubModel,
     ModelType,
-    name_edge_blocks_of_albert,
 )
 from keras_bert_suite.checkpoints.name_tables import (
     albert,
@@ -202,7 +201,6 @@ ALBERT = ModelType(
         head: ("classifier_dropout_prob", 0.1)
         for head in ("classifier", "token_classifier", "choice_scorer")
     },
-    name_edge_blocks=name_edge_blocks_of_albert,
 )
 
 ROFORMER = ModelType(

@@ -3,7 +3,6 @@
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
-    check_flags,
     check_settings,
     name_missing,
     name_special_tokens,
@@ -55,22 +54,14 @@ def read_hugging_face_byte_pairs(directory):
     has_files = all(file.is_file() for file in files)
     if not has_files and not fast:
         raise name_missing(directory, f"vocab.json with merges.txt and no {FAST_FILE}")
-    model, splitter = fast.get("model") or {}, fast.get("pre_tokenizer") or {}
-    settings = (
-        (CONFIG_FILE, "tokenizer_class", config.get("tokenizer_class"), (None, *_CLASSES)),
-        (FAST_FILE, "model type", model.get("type"), ("BPE",) if fast else (None,)),
-        *((FAST_FILE, name, model.get(name), values) for name, values in _MODEL_SETTINGS.items()),
-        (FAST_FILE, "normalizer", fast.get("normalizer"), (None,)),
-        (FAST_FILE, "pre_tokenizer", splitter.get("type"), ("ByteLevel",) if fast else (None,)),
-        (FAST_FILE, "use_regex", splitter.get("use_regex"), (None, True)),
-    )
-    check_settings(directory, "RoBERTa", settings)
+    splitter = fast.get("pre_tokenizer") or {}
+    normalizer = (FAST_FILE, "normalizer", fast.get("normalizer"), (None,))
+    check_settings(directory, "RoBERTa", (*_list_settings(config, fast), normalizer))
     if has_files:
         arguments = {"vocabulary": str(files[0]), "merges": str(files[1])}
     else:
         arguments = _read_fast(fast, directory / FAST_FILE)
     add_prefix_space = config.get("add_prefix_space", splitter.get("add_prefix_space", False))
-    check_flags(directory / CONFIG_FILE, add_prefix_space=add_prefix_space)
     if add_prefix_space:
         arguments["add_prefix_space"] = True
     return {**arguments, **read_special_tokens(config, _SPECIAL_TOKENS)}
@@ -95,18 +86,14 @@ def read_modern_bert_tokenizer(directory):
     path = directory / FAST_FILE
     if not fast:
         raise name_missing(directory, FAST_FILE)
-    model, splitter = fast.get("model") or {}, fast.get("pre_tokenizer") or {}
+    splitter = fast.get("pre_tokenizer") or {}
     normalizer = fast.get("normalizer") or {}
     added = [token for token in fast.get("added_tokens") or () if not token.get("special")]
     # An added token that is looked for before the text is composed may be found elsewhere.
     normalized = (True,) if normalizer else (True, False)
     settings = (
-        (CONFIG_FILE, "tokenizer_class", config.get("tokenizer_class"), (None, *_CLASSES)),
-        (FAST_FILE, "model type", model.get("type"), ("BPE",)),
-        *((FAST_FILE, name, model.get(name), values) for name, values in _MODEL_SETTINGS.items()),
+        *_list_settings(config, fast),
         (FAST_FILE, "normalizer", normalizer.get("type"), (None, "NFC")),
-        (FAST_FILE, "pre_tokenizer", splitter.get("type"), ("ByteLevel",)),
-        (FAST_FILE, "use_regex", splitter.get("use_regex"), (None, True)),
         *(
             (FAST_FILE, f"{name} of {token.get('content')!r}", token.get(name, False), values)
             for token in added
@@ -118,7 +105,6 @@ def read_modern_bert_tokenizer(directory):
     )
     check_settings(directory, "ModernBERT", settings)
     add_prefix_space = splitter.get("add_prefix_space", False)
-    check_flags(path, add_prefix_space=add_prefix_space)
     return {
         **_read_fast(fast, path),
         "normalization": normalizer.get("type"),
@@ -126,6 +112,18 @@ def read_modern_bert_tokenizer(directory):
         "add_prefix_space": add_prefix_space,
         **read_special_tokens(config, SPECIAL_TOKENS),
     }
+
+
+def _list_settings(config, fast):
+    """The settings that both kinds share, for `check_settings`. `fast` may be empty."""
+    model, splitter = fast.get("model") or {}, fast.get("pre_tokenizer") or {}
+    return (
+        (CONFIG_FILE, "tokenizer_class", config.get("tokenizer_class"), (None, *_CLASSES)),
+        (FAST_FILE, "model type", model.get("type"), ("BPE",) if fast else (None,)),
+        *((FAST_FILE, name, model.get(name), values) for name, values in _MODEL_SETTINGS.items()),
+        (FAST_FILE, "pre_tokenizer", splitter.get("type"), ("ByteLevel",) if fast else (None,)),
+        (FAST_FILE, "use_regex", splitter.get("use_regex"), (None, True)),
+    )
 
 
 def _read_fast(fast, path):

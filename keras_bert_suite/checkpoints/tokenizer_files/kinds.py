@@ -103,18 +103,14 @@ def read_json_tokenizer(path):
             f"wanted {', '.join(map(repr, FAST_KINDS))}. Pass another file."
         )
     if path.name != FAST_FILE:
-        raise ValueError(
-            f"{path} is a {FAST_FILE} with another name. Rename it to {FAST_FILE}, and let its "
-            "tokenizer_config.json stand beside it if there is one."
-        )
+        raise ValueError(f"{path} is a {FAST_FILE} with another name. Rename it to {FAST_FILE}.")
     pieces = _list_pieces(content)
     for piece, name, read in rows:
         if not piece or piece in pieces:
             return name, read(path.parent)
     raise ValueError(
         f"The vocabulary in {path} has none of the special tokens "
-        f"{' and '.join(repr(piece) for piece, *_ in rows)}, which begin a text. Pass a tokenizer "
-        "of RoBERTa's, XLM-RoBERTa's, ALBERT's or ModernBERT's kind."
+        f"{' and '.join(repr(piece) for piece, *_ in rows)}, which begin a text."
     )
 
 

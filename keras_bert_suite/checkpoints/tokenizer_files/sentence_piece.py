@@ -5,7 +5,6 @@ import base64
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
-    check_flags,
     check_settings,
     name_missing,
     name_special_tokens,
@@ -13,7 +12,7 @@ from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     read_special_tokens,
 )
 from keras_bert_suite.checkpoints.tokenizer_files.word_piece import read_google_tokenizer
-from keras_bert_suite.files.messages import list_names, reading, shorten
+from keras_bert_suite.files.messages import reading, shorten
 
 #: Hugging Face's classes that split text as tokenizer.json says.
 _FAST_CLASSES = ("TokenizersBackend", "PreTrainedTokenizerFast")
@@ -46,8 +45,8 @@ def read_hugging_face_fairseq(directory):
         ValueError: if the tokenizer does not split text as XLM-RoBERTa's does.
     """
     classes = ("XLMRobertaTokenizerFast", "XLMRobertaTokenizer")
-    names = ("sentencepiece.bpe.model",)
-    config, fast, path = _find_files(directory, names, "XLM-RoBERTa", classes, _FAIRSEQ_STEPS)
+    name = "sentencepiece.bpe.model"
+    config, fast, path = _find_files(directory, name, "XLM-RoBERTa", classes, _FAIRSEQ_STEPS)
     if path is None:
         vocabulary = _read_vocabulary(fast, directory / FAST_FILE)
         usual = ["<s>", "<pad>", "</s>", "<unk>"]
@@ -55,9 +54,8 @@ def read_hugging_face_fairseq(directory):
         if texts[:4] != usual or texts[-1:] != ["<mask>"]:
             raise ValueError(
                 f"The vocabulary in {directory / FAST_FILE} must begin with <s>, <pad>, </s>, "
-                f"<unk> and end with <mask>, got {shorten(repr(texts[:4]))} and "
-                f"{shorten(repr(texts[-1:]))}. Put the sentencepiece.bpe.model that came with the "
-                "weights beside it."
+                f"<unk> and end with <mask>, got {shorten(repr([*texts[:4], *texts[-1:]]))}. Put "
+                "the sentencepiece.bpe.model that came with the weights beside it."
             )
         special = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0)]
         path = _make_model([*special, *vocabulary[4:-1]], "<unk>", ["<s>", "</s>"], fast)
@@ -80,15 +78,12 @@ def read_hugging_face_albert(directory):
         ValueError: if the tokenizer does not split text as ALBERT's does.
     """
     classes = ("AlbertTokenizerFast", "AlbertTokenizer")
-    names = ("spiece.model",)
-    config, fast, path = _find_files(directory, names, "ALBERT", classes, _ALBERT_STEPS)
+    config, fast, path = _find_files(directory, "spiece.model", "ALBERT", classes, _ALBERT_STEPS)
     spaces = (CONFIG_FILE, "remove_space", config.get("remove_space", True), (True,))
     check_settings(directory, "ALBERT", (spaces,))
     steps = [step.get("type") for step in _list_steps(fast.get("normalizer"))]
     lowercase = config.get("do_lower_case", "Lowercase" in steps or not fast)
     keep_accents = config.get("keep_accents", "StripAccents" not in steps and bool(fast))
-    flags = {"do_lower_case": lowercase, "keep_accents": keep_accents}
-    check_flags(directory / CONFIG_FILE, **flags)
     special = read_special_tokens(config, _ALBERT_TOKENS)
     if path is None:
         vocabulary = _read_vocabulary(fast, directory / FAST_FILE)
@@ -111,18 +106,12 @@ def read_google_albert(directory):
 
     Returns:
         (class, arguments) of the tokenizer: "AlbertTokenizer" with "vocabulary", the path of the
-        only file *.model, str; or "WordPieceTokenizer", see `read_google_tokenizer`.
+        first file *.model, str; or "WordPieceTokenizer", see `read_google_tokenizer`.
 
     Raises:
         FileNotFoundError: if there is no vocabulary.
-        ValueError: if there are several SentencePiece models.
     """
     models = sorted(directory.glob("*.model"))
-    if len(models) > 1:
-        raise ValueError(
-            f"{directory} has {list_names(path.name for path in models)}. Leave only the one that "
-            "came with the weights."
-        )
     if models:
         return "AlbertTokenizer", {"vocabulary": str(models[0])}
     chinese = directory / "vocab_chinese.txt"
@@ -130,12 +119,12 @@ def read_google_albert(directory):
     return "WordPieceTokenizer", read_google_tokenizer(directory, name)
 
 
-def _find_files(directory, names, owner, classes, steps):
+def _find_files(directory, name, owner, classes, steps):
     """(dict of tokenizer_config.json; dict of tokenizer.json; path of the model, str, or None)."""
     config, fast = read_settings(directory)
-    path = next((str(directory / name) for name in names if (directory / name).is_file()), None)
+    path = str(directory / name) if (directory / name).is_file() else None
     if path is None and not fast:
-        raise name_missing(directory, f"{' or '.join(names)} and no {FAST_FILE}")
+        raise name_missing(directory, f"{name} and no {FAST_FILE}")
     model = fast.get("model") or {}
     parts = ("normalizer", "pre_tokenizer")
     found = [(part, step.get("type")) for part in parts for step in _list_steps(fast.get(part))]

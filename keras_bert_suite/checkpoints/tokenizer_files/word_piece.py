@@ -4,7 +4,6 @@ from keras_bert_suite.checkpoints.model_types.config_values import read_json
 from keras_bert_suite.checkpoints.tokenizer_files.settings import (
     CONFIG_FILE,
     FAST_FILE,
-    check_flags,
     check_settings,
     name_missing,
     name_special_tokens,
@@ -101,8 +100,6 @@ def read_hugging_face_tokenizer(directory, classes=BERT_CLASSES):
     strip_accents = config.get("strip_accents", normalizer.get("strip_accents"))
     if lowercase is False and _is_lowercased_before(directory):
         lowercase, strip_accents = True, strip_accents or False
-    accents = {} if strip_accents is None else {"strip_accents": strip_accents}
-    check_flags(directory / CONFIG_FILE, do_lower_case=lowercase, **accents)
     arguments = {"vocabulary": vocabulary, "lowercase": lowercase}
     if strip_accents not in (None, lowercase):
         arguments["strip_accents"] = strip_accents
@@ -130,8 +127,7 @@ def check_vocabulary(tokenizer_size, backbone_size, name="The tokenizer"):
         return
     raise ValueError(
         f"{name} has a vocabulary of {tokenizer_size} tokens, the backbone has embeddings "
-        f"for {backbone_size}. Use the vocabulary that came with the weights; if tokens were "
-        "added to or removed from its end on purpose, bring vocab.txt to "
+        f"for {backbone_size}. Use the vocabulary of the weights, or bring vocab.txt to "
         f"{backbone_size} lines, e.g. with [unused1] and so on."
     )
 
