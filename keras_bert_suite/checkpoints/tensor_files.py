@@ -1,11 +1,13 @@
-"""Reads files of weights: safetensors, PyTorch's, and Keras' HDF5."""
+"""Reads files of weights: safetensors and PyTorch's, whole or in shards, and Keras' HDF5."""
 
 import json
+from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 
-from keras_bert_suite.files.messages import damaged, reading, shorten
+from keras_bert_suite.files.atomic_file import parse_json
+from keras_bert_suite.files.messages import damaged, list_names, reading, shorten
 
 _SAFETENSORS_DTYPES = {
     "F64": "float64",
@@ -123,6 +125,51 @@ class TorchFile:
 
         tensor = self._tensors[name].detach()
         return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+class ShardedFiles:
+    """The tensors of all files that an index lists.
+
+    Args:
+        index_path: `pathlib.Path` of a `*.index.json`.
+        open_file: `SafetensorsFile` or `TorchFile`.
+
+    Raises:
+        FileNotFoundError: if a shard is missing.
+        ValueError: if the index is not JSON of the right form or leaves the directory,
+            or a shard lacks a tensor.
+    """
+
+    def __init__(self, index_path, open_file):
+        with reading(index_path):
+            weight_map = parse_json(index_path.read_bytes())["weight_map"]
+            names = sorted(set(weight_map.values()))
+            strangers = [name for name in names if Path(name).name != name or len(name) > 255]
+            if strangers:
+                raise ValueError(f"shards outside of its directory: {list_names(strangers)}")
+        missing = [name for name in names if not (index_path.parent / name).is_file()]
+        if missing:
+            raise FileNotFoundError(
+                f"{index_path} lists files that {index_path.parent} does not have: "
+                f"{list_names(missing)}. Download them too."
+            )
+        files = {name: open_file(index_path.parent / name) for name in names}
+        self._files = {tensor: files[name] for tensor, name in weight_map.items()}
+        self._shapes = {}
+        for tensor, name in weight_map.items():
+            shapes = files[name].shapes()
+            if tensor not in shapes:
+                reason = f"it lacks {shorten(tensor)}, which {index_path.name} promises"
+                raise damaged(files[name].path, reason)
+            self._shapes[tensor] = shapes[tensor]
+
+    def shapes(self):
+        """dict of name -> shape."""
+        return self._shapes
+
+    def tensor(self, name):
+        """The tensor called `name`, from the shard that holds it."""
+        return self._files[name].tensor(name)
 
 
 class HDF5File:

@@ -40,6 +40,12 @@ def test_every_activation(save_peer, inputs, activation):
     check_same_outputs(load_backbone(path), peer, inputs)
 
 
+def test_shards(save_peer, inputs):
+    peer, path = save_peer(max_shard_size="2KB")
+    assert len(list(path.glob("model-*.safetensors"))) > 2
+    check_same_outputs(load_backbone(path), peer, inputs)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
 @pytest.mark.parametrize("form", ["safetensors", "bin"])
 def test_other_dtypes(save_peer, inputs, dtype, form):
@@ -241,6 +247,38 @@ def test_pytorch_file_of_another_form(save_peer, content):
     (path / "model.safetensors").unlink()
     torch.save(content, path / "pytorch_model.bin")
     with pytest.raises(ValueError, match="dictionary of tensors"):
+        open_checkpoint(path)
+
+
+def test_missing_shard_is_named(save_peer):
+    _, path = save_peer(max_shard_size="2KB")
+    shard = sorted(path.glob("model-*"))[1]
+    shard.unlink()
+    with pytest.raises(FileNotFoundError, match=shard.name):
+        open_checkpoint(path)
+
+
+def test_incomplete_shard_is_named(save_peer):
+    _, path = save_peer(max_shard_size="2KB")
+    shard = sorted(path.glob("model-*"))[1]
+    save_file({"other": np.zeros(1)}, shard)
+    with pytest.raises(ValueError, match=f"{shard.name}.*lacks"):
+        open_checkpoint(path)
+
+
+@pytest.mark.parametrize("index", ["{", "[]", '{"weight_map": {"a": 1}}', "{}"])
+def test_broken_index(save_peer, index):
+    _, path = save_peer(max_shard_size="2KB")
+    (path / "model.safetensors.index.json").write_text(index)
+    with pytest.raises(ValueError, match="index.json cannot be read"):
+        open_checkpoint(path)
+
+
+def test_index_must_not_leave_its_directory(save_peer):
+    _, path = save_peer(max_shard_size="2KB")
+    index = {"weight_map": {"a": "../secret.safetensors"}}
+    (path / "model.safetensors.index.json").write_text(json.dumps(index))
+    with pytest.raises(ValueError, match="outside"):
         open_checkpoint(path)
 
 

@@ -140,3 +140,10 @@ def test_copy_is_understood(save_peer, inputs):
         logits = run_transformers(peer, inputs).logits.numpy()
     expected = np.take_along_axis(logits, positions[:, :, None], axis=1)
     np.testing.assert_allclose(got, expected, atol=TOLERANCE)
+
+
+def test_missing_is_refused(save_peer):
+    _, path = save_untied(save_peer)
+    edit_tensors(path, lambda tensors: tensors.pop("cls.predictions.decoder.weight"))
+    with pytest.raises(ValueError, match="'tie_word_embeddings' .* is False, but"):
+        open_checkpoint(path)

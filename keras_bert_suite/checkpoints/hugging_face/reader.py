@@ -14,13 +14,18 @@ from keras_bert_suite.checkpoints.model_types import activation_names
 from keras_bert_suite.checkpoints.model_types.config_fields import read_fields
 from keras_bert_suite.checkpoints.model_types.config_values import ConfigValues, read_json
 from keras_bert_suite.checkpoints.name_tables.bert import part_of
-from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, TorchFile
+from keras_bert_suite.checkpoints.tensor_files import SafetensorsFile, ShardedFiles, TorchFile
 from keras_bert_suite.checkpoints.tokenizer_files.settings import CONFIG_FILE
 from keras_bert_suite.files.messages import list_directory
 
 #: The files that may hold the weights, as (name, function that opens it). The first file found is
 #: read.
-WEIGHT_FILES = (("model.safetensors", SafetensorsFile), ("pytorch_model.bin", TorchFile))
+WEIGHT_FILES = (
+    ("model.safetensors", SafetensorsFile),
+    ("model.safetensors.index.json", lambda path: ShardedFiles(path, SafetensorsFile)),
+    ("pytorch_model.bin", TorchFile),
+    ("pytorch_model.bin.index.json", lambda path: ShardedFiles(path, TorchFile)),
+)
 
 #: Our paths of the kernel of the layer `classifier`. Not every name table has both.
 _CLASSIFIER_KERNELS = ("classifier/kernel", "token_classifier/kernel")
@@ -51,6 +56,7 @@ class HuggingFaceCheckpoint(Checkpoint):
             **read_fields(config, kind.fields, activation_names.HUGGING_FACE, kind.position_offset),
             **kind.read_more(config),
         }
+        _check_decoder(config, shapes, kind.names)
         self.name_table, classifier = _find_classifier(kind, shapes)
         encoder_dropout = self.backbone_config.get("dropout", 0.0)
         dropouts = {
@@ -122,6 +128,20 @@ def _without_heads(table, absent):
         if row[0].partition("/")[0] not in absent or part_of(row[1]) != layer
     ]
     return replace(table, rows=tuple(rows))
+
+
+def _check_decoder(config, shapes, names):
+    """Checks that there is a decoder matrix if the configuration says that it is not tied."""
+    if not names.copies:
+        return
+    decoder = names.copies[0][0]
+    head, _ = names.their_name("masked_lm/bias")
+    if config.get("tie_word_embeddings") is False and head in shapes and decoder not in shapes:
+        raise ValueError(
+            f"'tie_word_embeddings' in {config.path} is False, but the weights have no {decoder}. "
+            "Save the model again with the decoder, or if the decoder is the token embedding, set "
+            '"tie_word_embeddings": true.'
+        )
 
 
 def _open_weights(path):
