@@ -41,9 +41,9 @@ def test_no_rows():
 def test_packed_arrays():
     packed = {"token_ids": np.ones((2, 3, 4), "int32")}
     assert read_choice_rows(packed, [2, 0]).labels.tolist() == [2, 0]
-    with pytest.raises(ValueError, match="an integer from 0 to 2, got .*2 3"):
+    with pytest.raises(ValueError, match="an integer from 0 to 2, got"):
         read_choice_rows(packed, [2, 3])
-    with pytest.raises(ValueError, match="columns are named token_ids, wanted prompt and endings"):
+    with pytest.raises(ValueError, match="columns are token_ids, wanted prompt and endings"):
         read_choice_rows({"token_ids": np.ones((2, 4))}, [0, 0])
 
 

@@ -122,7 +122,7 @@ def test_a_batch_that_pytorch_has_transposed(chooser):
     for samples in (rows, [dict(zip(names, row, strict=True)) for row in rows]):
         # As many rows as endings, so that no number would show the mistake.
         loader = torch.utils.data.DataLoader([(x, 0) for x in samples], batch_size=num_endings)
-        with pytest.raises(ValueError, match="`collate_fn` that returns a list of prompts"):
+        with pytest.raises(ValueError, match="another `collate_fn`"):
             chooser.evaluate(loader, verbose=0)
 
 
