@@ -209,14 +209,9 @@ def _read_labels(task, table, column):
     for row, value in enumerate(column):
         label = _read_label(task, value)
         if label is None:
-            wanted = (
-                "a number from 0 to 5"
-                if task.problem_type == NUMBERS
-                else f"one of {', '.join(task.label_names)}"
-            )
             raise ValueError(
-                f"{table.locate(row)}: the label is {value[:40]!r}, wanted {wanted}. Correct the "
-                f"line, or download the files of {task.folder} again."
+                f"{table.locate(row)}: the label is {value[:40]!r}, wanted one of "
+                f"{', '.join(task.label_names)}, where a score is a number from 0 to 5."
             )
         labels.append(label)
     return labels

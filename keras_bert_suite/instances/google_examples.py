@@ -143,9 +143,7 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
             loop over `PretrainingBatches` gives the batches of one epoch.
 
     Raises:
-        ValueError: if the batches have no pairs or no segment ids, pairs of three relations, or
-            rows of a mixture of language models. Google's examples always have pairs of two
-            relations, and segment ids.
+        ValueError: if the batches have no pairs of two relations, or other segments than 0 and 1.
     """
     with open(path, "wb") as file:
         for x, y, sample_weight in batches:
@@ -154,12 +152,8 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
                     f"Google's examples have segment_ids, and {LABELS} of 0 and 1. Make the "
                     'batches with mode="pairs" or "sop", and with a WordPieceTokenizer.'
                 )
-            pair_weights = np.asarray(sample_weight.get("nsp", 1.0))
-            if x["segment_ids"].max(initial=0) > 1 or pair_weights.min(initial=1) < 1:
-                raise ValueError(
-                    "Google's examples have the segments 0 and 1, and each of their pairs counts; "
-                    "these batches are of a LanguageModelMixture. Make them with its TokenMasker."
-                )
+            if x["segment_ids"].max(initial=0) > 1:
+                raise ValueError("Google's examples have no segments of a LanguageModelMixture.")
             masked = {**x, "mask_ids": y["mlm"], "mask_weights": sample_weight["mlm"]}
             columns = {
                 name: y["nsp"][:, None] if name == LABELS else masked[ours]

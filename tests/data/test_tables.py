@@ -104,7 +104,7 @@ def test_a_single_column_may_hold_empty_lines(write):
         ("a.tsv", "text\tlabel\nx\ty\n\nz\ty\n", "line 3: .* is empty"),
         ("a.csv", "text,label\nx,y\n\nz,y\n", "line 3: .* is empty"),
         ("a.csv", 'text,label\nx,y\n"z,y\nx,y\n', "line 3: unexpected end of data"),
-        ("a.tsv", b"text\tlabel\nna\xefve\ty\n", "line 2: .utf-8. codec .* byte 0xef in position 13"),
+        ("a.tsv", b"text\tlabel\nna\xefve\ty\n", "line 2: .* byte 0xef in position 13"),
         ("a.tsv", "text\n".encode("utf-16"), "byte 0xff in position 0"),
         ("a.txt", "text\n", "neither a .tsv nor a .csv file"),
         ("a.tsv", "I loved it\tpos\n", "header=False or --noheader, and numbers of columns"),

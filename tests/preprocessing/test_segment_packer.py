@@ -213,8 +213,6 @@ def test_bad_calls(tokenizer):
     tf = pytest.importorskip("tensorflow")
     with pytest.raises(ValueError, match=r"same number of texts, got \[1, 2\]"):
         SegmentPacker(tokenizer).pack(tf.constant(["a"]), tf.constant(["a", "b"]))
-    with pytest.raises(ValueError, match="at least one segment"):
-        SegmentPacker(tokenizer).pack()
     with pytest.raises(ValueError, match="cannot hold 3 segments"):
         SegmentPacker(tokenizer, sequence_length=4).pack(["a"], ["a"], ["a"])
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import keras
+import keras_hub
 
 from keras_bert_suite.annotations import Config, Tensor
 
@@ -76,3 +77,25 @@ class MaskingLayer(keras.layers.Layer):
     def __reduce__(self):
         # Keras would pickle a whole archive. Data workers need only the arguments.
         return functools.partial(type(self), **self._list_arguments(), name=self.name), ()
+
+
+class MaskerWrapper(MaskingLayer):
+    """The base of layers that call a `TokenMasker`, and can be used instead of it.
+
+    Args:
+        masker: `TokenMasker`.
+    """
+
+    def __init__(self, masker: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.masker = masker
+
+    @property
+    def tokenizer(self) -> keras_hub.tokenizers.Tokenizer:
+        """The tokenizer of the masker."""
+        return self.masker.tokenizer
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the rows of each epoch are masked and changed anew."""
+        return self.masker.dynamic
