@@ -356,13 +356,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
 
         Args:
             checkpoint: `Checkpoint`, from `checkpoints.open_checkpoint`.
-            sequence_length: int. None takes the length that the checkpoint names, or the number of
-                its positions if the checkpoint names no length.
-            lowercase: bool, replaces the setting of the checkpoint.
-            **kwargs: other arguments of the constructor.
-
-        Raises:
-            ValueError: if the vocabulary has another size than the model.
+            sequence_length, lowercase, **kwargs: as for `from_preset`.
         """
         with reading(checkpoint.path):
             config = checkpoint.tokenizer_config

@@ -161,7 +161,7 @@ def test_only_pairs_are_written(tmp_path):
     for mode in ("full_sentences", "relations"):
         with pytest.raises(ValueError, match='next_sentence_labels of 0 and 1. .* mode="pairs" or'):
             write_google_examples(tmp_path / "none.tfrecord", make_batches(mode))
-    with pytest.raises(ValueError, match="these batches are of a LanguageModelMixture"):
+    with pytest.raises(ValueError, match="no segments of a LanguageModelMixture"):
         write_google_examples(
             tmp_path / "none.tfrecord", make_batches("pairs", LanguageModelMixture)
         )

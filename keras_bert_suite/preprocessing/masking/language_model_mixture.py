@@ -164,6 +164,3 @@ up to itself |
                 f"'unilm', got {pattern!r}. `keras_bert_suite.models.change_pattern(backbone, "
                 "'unilm')` makes a copy."
             )
-
-    def _list_arguments(self):
-        return {"masker": self.masker, "shares": dict(self.shares)}

@@ -103,6 +103,3 @@ class NextTokenTargets(MaskingLayer):
                 f"With NextTokenTargets this {type(task).__name__} must not predict "
                 f"{', '.join(others)}. Use next_sentence=False and span_boundary=False."
             )
-
-    def _list_arguments(self):
-        return {"tokenizer": self.tokenizer, "dynamic": self.dynamic}

@@ -256,28 +256,3 @@ class TokenMasker(MaskingLayer):
         return self._call_python(
             self._mask_arrays, [token_ids, padding_mask, row_ids, epoch], width
         )
-
-    def _list_arguments(self):
-        phrases, similar_words = self.phrases, self.similar_words
-        weights = self.unit_weights
-        if weights is not None:
-            is_mapping = isinstance(weights, Mapping)
-            weights = dict(weights) if is_mapping else np.asarray(weights, "float64").tolist()
-        return {
-            "tokenizer": self.tokenizer,
-            "rate": self.rate,
-            "unit": self.unit,
-            "mask_token_rate": self.mask_token_rate,
-            "random_token_rate": self.random_token_rate,
-            "max_predictions": self.max_predictions,
-            "random_tokens": self.random_tokens,
-            "word_segmenter": self.word_segmenter,
-            "phrases": list(phrases) if isinstance(phrases, tuple) else phrases,
-            "unit_weights": weights,
-            "similar_words": None if similar_words is None else dict(similar_words),
-            "span_probability": self.span_probability,
-            "max_span_length": self.max_span_length,
-            "ngram_shares": list(self.ngram_shares),
-            "dynamic": self.dynamic,
-            "seed": self.seed,
-        }

@@ -129,9 +129,6 @@ class TokenShuffler(MaskerWrapper):
         width = self._widen(width, length) if known else None
         return self._call_python(self._shuffle_arrays, [token_ids, *arrays], width)
 
-    def _list_arguments(self):
-        return {"masker": self.masker, "rate": self.rate, "group_length": self.group_length}
-
 
 def choose_windows(
     free: np.ndarray, keys: np.ndarray, counts: np.ndarray, width: int
