@@ -111,18 +111,14 @@ def _start_workers(plan, workers):
     `take` in the order of the slices.
     """
     with contextlib.ExitStack() as stack:
-        call = functools.partial(_call_method, plan.writer)
         if workers <= 1:
-            yield lambda method, take: [take(call(method, piece)) for piece in plan.slices]
+            yield lambda method, take: [take(plan.writer(method, piece)) for piece in plan.slices]
             return
         processes = [
-            stack.enter_context(WorkerProcess(call, pass_fds=(plan.lock,))) for _ in range(workers)
+            stack.enter_context(WorkerProcess(plan.writer, pass_fds=(plan.lock,)))
+            for _ in range(workers)
         ]
         yield functools.partial(_work_in_processes, plan.slices, processes)
-
-
-def _call_method(writer, method, corpus_slice):
-    return getattr(writer, method)(corpus_slice)
 
 
 def _work_in_processes(slices, processes, method, take):

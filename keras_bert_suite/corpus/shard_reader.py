@@ -206,7 +206,7 @@ def verify_corpus(path: PathLike) -> None:
     for number, summary in enumerate(manifest["shards"]):
         for kind, description in summary["files"].items():
             file = shard_name(number, kind)
-            if not folder.exists(file) or folder.describe(file) != description:
+            if not folder.exists(file) or describe_content(folder.read(file)) != description:
                 raise _damaged(folder, file, OTHER_CONTENT)
     _check_vocabulary(folder, manifest)
 

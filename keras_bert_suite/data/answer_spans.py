@@ -35,14 +35,8 @@ def read_answer_spans(labels, contexts):
         ValueError: if there are more or fewer labels than questions, if a label has another form,
             or if the context does not have an answer at its position, naming the row.
     """
-    rows = _read_rows(labels, len(contexts))
-    spans = [
-        span[0] if span else NO_ANSWER
-        for span in (
-            _read_spans(row, decode_text(context), number)
-            for number, (row, context) in enumerate(zip(rows, contexts, strict=True))
-        )
-    ]
+    rows = _read_all(labels, list(map(decode_text, contexts)))
+    spans = [spans[0] if spans else NO_ANSWER for spans in rows]
     return np.array(spans, "int32").reshape(-1, 2)
 
 
@@ -54,12 +48,9 @@ def read_accepted_answers(labels, contexts):
     Returns:
         list of N lists of str; an empty list for a question without an answer.
     """
-    rows = _read_rows(labels, len(contexts))
     contexts = list(map(decode_text, contexts))
-    return [
-        [context[start:end] for start, end in _read_spans(row, context, number)]
-        for number, (row, context) in enumerate(zip(rows, contexts, strict=True))
-    ]
+    rows = zip(contexts, _read_all(labels, contexts), strict=True)
+    return [[context[start:end] for start, end in spans] for context, spans in rows]
 
 
 def check_token_spans(labels, shape):
@@ -87,6 +78,12 @@ def check_token_spans(labels, shape):
             f"{labels.dtype} of shape {labels.shape}: {str(labels)[:200]}."
         )
     return labels.astype("int32")
+
+
+def _read_all(labels, contexts):
+    """The spans of the answers to each question, list of N lists of (start, end)."""
+    rows = zip(_read_rows(labels, len(contexts)), contexts, strict=True)
+    return [_read_spans(row, context, number) for number, (row, context) in enumerate(rows)]
 
 
 def _read_rows(labels, num_rows):

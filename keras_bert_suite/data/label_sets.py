@@ -125,11 +125,7 @@ def choose_thresholds(labels, probabilities):
 
 
 def _find_matrix(labels, num_classes):
-    """The rows as a matrix, or None if they are lists of names or of ids.
-
-    Raises:
-        ValueError: if the labels are an array of numbers of another width.
-    """
+    """The rows as a matrix, or None if they are lists of names or of ids."""
     if labels.dtype == object and labels.ndim == 1:
         if any(not isinstance(row, list) or len(row) != num_classes for row in labels):
             return None

@@ -102,16 +102,8 @@ class GoogleExamples(grain.MapDataset):
         epoch, batch = divmod(index, len(self))
         rows = self._order(epoch)[batch * self._batch_size : (batch + 1) * self._batch_size]
         examples = [self._read(*place) for place in self._places[rows].tolist()]
-        columns = {}
-        for name in FEATURES:
-            values = [example[name] for example in examples]
-            if len({len(value) for value in values}) > 1:
-                lengths = sorted({len(value) for value in values})
-                raise ValueError(
-                    f"The examples have {name} of different lengths, {lengths}. Read files of one "
-                    "max_seq_length and one max_predictions_per_seq at a time."
-                )
-            columns[name] = np.stack(values)
+        # NumPy refuses examples of different lengths, of files with another max_seq_length.
+        columns = {name: np.stack([example[name] for example in examples]) for name in FEATURES}
         labels = columns.pop(LABELS)[:, 0]
         masked = {ours: columns[name] for name, ours in FEATURES.items() if ours is not None}
         return name_arrays(masked, labels)
@@ -125,8 +117,8 @@ class GoogleExamples(grain.MapDataset):
         missing = [name for name in FEATURES if not len(example.get(name, ()))]
         if missing:
             raise ValueError(
-                f"{path}: the example at byte {offset} lacks {', '.join(missing)}; it has "
-                f"{', '.join(example)}. Wanted a file of create_pretraining_data.py."
+                f"{path}: the example at byte {offset} lacks {', '.join(missing)}. Wanted a file "
+                "of create_pretraining_data.py."
             )
         return {
             name: example[name].astype("float32" if name == "masked_lm_weights" else "int32")

@@ -210,13 +210,7 @@ def name_arrays(
 
 
 def _check_pairs(corpus, blocks, mode):
-    """Raises if no document has two sentences.
-
-    Args:
-        corpus: `TokenCorpus`.
-        blocks: sequence of int, the blocks that were planned.
-        mode: a key of `PAIR_MODES`.
-    """
+    """Raises a ValueError if no document of some blocks has two sentences."""
     starts = [corpus.read_block(block).document_starts for block in blocks]
     if all((np.diff(of_block) == 1).all() for of_block in starts):
         raise ValueError(
@@ -230,11 +224,7 @@ def _check_pairs(corpus, blocks, mode):
 def _plan_stretch(planner, num_stretches, dynamic, number):
     """The `InstancePlan` of a stretch, and the order in which to visit its instances.
 
-    Args:
-        planner: `InstancePlanner`.
-        num_stretches: int, the stretches of an epoch.
-        dynamic: bool, whether epochs have different instances.
-        number: int, of the stretch, counted from the first stretch of epoch 0.
+    Stretches are counted from the first stretch of epoch 0. An epoch has `num_stretches`.
     """
     epoch, stretch = divmod(number, num_stretches)
     planned = epoch if dynamic else 0

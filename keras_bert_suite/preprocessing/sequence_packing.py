@@ -74,12 +74,7 @@ def fill_rows(lengths: np.ndarray, widths: Sequence[int]) -> list[list[int]] | N
 
 
 def _choose_rows(lengths, compiled):
-    """(the rows of each share as `fill_rows` makes them, and equally many; their width).
-
-    Args:
-        lengths: int (S, N).
-        compiled: bool.
-    """
+    """The rows of each share of lengths (S, N), as `fill_rows` makes them, and their width."""
     total, longest = int(lengths.sum(axis=1).max()), int(lengths.max(initial=0))
     if not total:
         return [[[]] for _ in lengths], 1  # A place without a token.

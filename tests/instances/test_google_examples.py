@@ -153,7 +153,7 @@ def test_examples_of_different_lengths(path):
     other = path.with_name("short.tfrecord")
     write_google_examples(other, [(x, y, {"mlm": np.ones((1, P), "float32")})])
     examples = GoogleExamples([path, other], batch_size=4 * len(make_batches()) + 1)
-    with pytest.raises(ValueError, match=r"input_ids of different lengths, \[5, 16\]"):
+    with pytest.raises(ValueError, match="must have the same shape"):
         examples[0]
 
 

@@ -115,8 +115,3 @@ class TaggedPhrases:
                 f"{words!r}, in order and without overlap, got {spans!r}."
             )
         return spans
-
-
-def make_phrases(tokenizer, phrases):
-    """`LexiconPhrases` of a collection, `TaggedPhrases` of a function."""
-    return (TaggedPhrases if callable(phrases) else LexiconPhrases)(tokenizer, phrases)

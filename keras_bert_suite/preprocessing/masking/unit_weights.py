@@ -93,11 +93,6 @@ def _find_least(weights):
     return weights.min()
 
 
-def make_weights(tokenizer, weights):
-    """`PhraseWeights` of a mapping, `PieceWeights` of an array."""
-    return (PhraseWeights if isinstance(weights, Mapping) else PieceWeights)(tokenizer, weights)
-
-
 def weigh_keys(keys: np.ndarray, weights: np.ndarray, least: float) -> np.ndarray:
     """Makes random keys whose order is a draw without replacement, in proportion to weights.
 
