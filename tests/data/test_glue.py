@@ -94,7 +94,7 @@ def test_ids_for_labels(tmp_path):
         (
             "stsb",
             [*"0123456", "A", "B", "5.1"],
-            "line 3: label is '5.1', wanted a number from",
+            "line 3: the label is '5.1', wanted a number",
         ),
         ("stsb", [*"0123456", "A", "B", "nan"], "line 3: the label is 'nan'"),
         ("cola", ["gj04", "", "*", "A"], "line 2: the label is '', wanted one of 0, 1"),
