@@ -40,7 +40,6 @@ from keras_bert_suite.preprocessing import (
     TokenShuffler,
     find_similar_words,
     rarity_weights,
-    split_sequences,
 )
 from keras_bert_suite.serving import (
     export_litert,
@@ -162,6 +161,5 @@ __all__ = [
     "find_similar_words",
     "open_tokenizer",
     "rarity_weights",
-    "split_sequences",
     "train_vocabulary",
 ]

@@ -1,7 +1,6 @@
 """The folder of a prepared corpus, on this machine or in a remote file system."""
 
 import contextlib
-import hashlib
 import os
 import shutil
 import tempfile
@@ -57,12 +56,6 @@ class CorpusFolder:
     def read(self, file: str) -> bytes:
         """The content of a file."""
         return self._files.cat_file(self._join(file))
-
-    def describe(self, file: str) -> dict[str, int | str]:
-        """The size and the SHA-256 of a file, as `describe_file` describes them."""
-        with self._files.open(self._join(file), "rb") as opened:
-            digest = hashlib.file_digest(opened, "sha256").hexdigest()
-        return {"bytes": self._files.size(self._join(file)), "sha256": digest}
 
     @contextlib.contextmanager
     def copy(self, file: str) -> Iterator[Path]:

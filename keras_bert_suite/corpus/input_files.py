@@ -7,7 +7,7 @@ import gzip
 import os
 from pathlib import Path
 
-from keras_bert_suite.argument_checks import check_choice
+from keras_bert_suite.argument_checks import check_choice, check_integer
 
 FORMATS = ("auto", "sentences", "files", "jsonl")
 
@@ -37,7 +37,7 @@ class InputOptions:
     on_error: str = "stop"
 
     def __post_init__(self):
-        format_of("", self.format)
+        check_choice("`format`", self.format, FORMATS)
         check_choice("`errors`", self.errors, ("strict", "replace"))
         check_choice("`on_error`", self.on_error, ("stop", "skip"))
         object.__setattr__(self, "encoding", _find_encoding(self.encoding))
@@ -97,8 +97,7 @@ def find_files(inputs):
         files = {file for match in matches for file in _list_files(Path(match).absolute())}
         if not files:
             raise FileNotFoundError(
-                f"No file matches {entry!r}. Wanted the path of a file or of a folder with files, "
-                "or a pattern such as 'corpus/*.txt'."
+                f"No file matches {entry!r}. Wanted a file, a folder or a pattern, 'corpus/*.txt'."
             )
         found |= files
     folder = os.path.commonpath([file.parent for file in found])
@@ -112,12 +111,7 @@ def format_of(name, format):
     is a document. In "jsonl" each line is a document, an object of JSON. The name of a file cannot
     tell "files" from "sentences". So "auto" takes `.jsonl` and `.jsonl.gz` for "jsonl", and every
     other name for "sentences".
-
-    Raises:
-        ValueError: if `format` is not one of `FORMATS`.
     """
-    if format not in FORMATS:
-        raise ValueError(f"`format` must be one of {', '.join(FORMATS)}. Received: {format!r}.")
     if format != "auto":
         return format
     return "jsonl" if name.removesuffix(".gz").endswith(".jsonl") else "sentences"
@@ -138,8 +132,7 @@ def plan_slices(folder, names, format, slice_bytes, encoding="utf-8"):
     Returns:
         list of `CorpusSlice`. Together they have every byte of the files once, in order.
     """
-    if slice_bytes < 1:
-        raise ValueError(f"`slice_bytes` must be at least 1. Received: {slice_bytes}.")
+    check_integer("slice_bytes", slice_bytes, at_least=1)
     slices, parts, size = [], [], 0
     for name in names:
         for start, end in _cut_file(os.path.join(folder, name), format, slice_bytes, encoding):

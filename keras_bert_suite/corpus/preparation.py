@@ -85,7 +85,7 @@ def prepare_corpus(
     check_integer("workers", workers, at_least=1)
     options = InputOptions(format, text_key, encoding, errors, on_error)
     with plan_corpus(inputs, tokenizer, output, slice_bytes, options) as plan:
-        report = _Progress(plan, progress or (lambda done, kept, total: None))
+        report = _add_up(plan, progress or (lambda done, kept, total: None))
         with _start_workers(plan, min(workers, len(plan.slices))) as work:
             if on_error == "stop":
                 _check(plan, work)
@@ -111,18 +111,14 @@ def _start_workers(plan, workers):
     `take` in the order of the slices.
     """
     with contextlib.ExitStack() as stack:
-        call = functools.partial(_call_method, plan.writer)
         if workers <= 1:
-            yield lambda method, take: [take(call(method, piece)) for piece in plan.slices]
+            yield lambda method, take: [take(plan.writer(method, piece)) for piece in plan.slices]
             return
         processes = [
-            stack.enter_context(WorkerProcess(call, pass_fds=(plan.lock,))) for _ in range(workers)
+            stack.enter_context(WorkerProcess(plan.writer, pass_fds=(plan.lock,)))
+            for _ in range(workers)
         ]
         yield functools.partial(_work_in_processes, plan.slices, processes)
-
-
-def _call_method(writer, method, corpus_slice):
-    return getattr(writer, method)(corpus_slice)
 
 
 def _work_in_processes(slices, processes, method, take):
@@ -146,20 +142,18 @@ def _work_in_processes(slices, processes, method, take):
     return [results[piece.number] for piece in slices]
 
 
-class _Progress:
-    """Adds up the bytes that are done, and reports them."""
+def _add_up(plan, say):
+    """A function that takes results of `ShardWriter.write`, and reports the bytes that are done."""
+    lock, sizes = threading.Lock(), [0, 0]
+    total = sum(piece.num_bytes for piece in plan.slices)
+    say(0, 0, total)
 
-    def __init__(self, plan: Any, say: Callable[[int, int, int], None]) -> None:
-        self._say = say
-        self._lock = threading.Lock()
-        self._done = self._kept = 0
-        self._total = sum(piece.num_bytes for piece in plan.slices)
-        say(0, 0, self._total)
-
-    def __call__(self, written: tuple[dict[str, Any], bool]) -> dict[str, Any]:
+    def report(written):
         summary, kept = written
-        with self._lock:
-            self._done += summary["input"]["bytes"]
-            self._kept += summary["input"]["bytes"] if kept else 0
-            self._say(self._done, self._kept, self._total)
+        with lock:
+            sizes[0] += summary["input"]["bytes"]
+            sizes[1] += summary["input"]["bytes"] if kept else 0
+            say(*sizes, total)
         return summary
+
+    return report

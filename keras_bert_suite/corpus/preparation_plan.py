@@ -18,7 +18,7 @@ from keras_bert_suite.files.atomic_file import (
 )
 from keras_bert_suite.files.folder_lock import LOCK_FILE, lock_folder
 from keras_bert_suite.files.messages import reading, shorten
-from keras_bert_suite.tokenizers import TOKENIZERS, WordPieceTokenizer
+from keras_bert_suite.tokenizers import TOKENIZERS
 
 #: The version of the shards. It is increased when the same input gives other shards.
 VERSION = 3
@@ -164,9 +164,8 @@ def hash_vocabulary(contents):
 
 
 def tokenizer_class_of(description):
-    """The class of the tokenizer that a plan or a manifest names."""
-    # Older plans name no class: `WordPieceTokenizer` was the only one.
-    return TOKENIZERS[description.get("tokenizer_class", WordPieceTokenizer.__name__)]
+    """The class of the tokenizer that a manifest names."""
+    return TOKENIZERS[description["tokenizer_class"]]
 
 
 def _check_ours(output):
@@ -188,7 +187,6 @@ def _check_same(output, description):
     """Raises unless the folder has the corpus of `description`, finished or not."""
     with reading(output / PLAN_FILE):
         found = parse_json((output / PLAN_FILE).read_bytes())
-    found["tokenizer_class"] = tokenizer_class_of(found).__name__
     for key, wanted in description.items():
         if found.get(key) != wanted:
             had, has = shorten(found.get(key), 400), shorten(wanted, 400)

@@ -178,15 +178,15 @@ class ShardedCorpus(TokenCorpus):
         return arrays
 
 
-def open_corpus(path: PathLike, verify: bool = False) -> TokenCorpus:
+def open_corpus(path: PathLike) -> TokenCorpus:
     """Opens a prepared corpus.
+
+    Sizes of files are compared. The checksum of the lengths of a shard is compared each time they
+    are read. `verify_corpus` compares all checksums.
 
     Args:
         path: str or path of the folder. "s3://bucket/shards" and "gs://bucket/shards" are read
             through fsspec, with the packages s3fs and gcsfs.
-        verify: bool, whether to read all files and compare checksums, as `verify_corpus` does.
-            Sizes are always compared. The checksum of the lengths of a shard is compared each time
-            they are read.
 
     Returns:
         `ShardedCorpus`.
@@ -195,8 +195,6 @@ def open_corpus(path: PathLike, verify: bool = False) -> TokenCorpus:
         FileNotFoundError: if there is no finished corpus.
         ValueError: if a file is damaged, naming it. Reading a document may raise it too.
     """
-    if verify:
-        verify_corpus(path)
     return ShardedCorpus(path)
 
 
@@ -211,7 +209,7 @@ def verify_corpus(path: PathLike) -> None:
     for number, summary in enumerate(manifest["shards"]):
         for kind, description in summary["files"].items():
             file = shard_name(number, kind)
-            if not folder.exists(file) or folder.describe(file) != description:
+            if not folder.exists(file) or describe_content(folder.read(file)) != description:
                 raise _damaged(folder, file, OTHER_CONTENT)
     _check_vocabulary(folder, manifest)
 

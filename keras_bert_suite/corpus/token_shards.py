@@ -53,6 +53,10 @@ class ShardWriter:
         self.output = output
         self.options = options
 
+    def __call__(self, method, corpus_slice):
+        """Calls "check" or "write", in a process of its own."""
+        return getattr(self, method)(corpus_slice)
+
     def check(self, corpus_slice):
         """The `Faults` of a slice. A slice whose shard is finished is not read, and has none."""
         if shard_path(self.output, corpus_slice.number, "summary").exists():

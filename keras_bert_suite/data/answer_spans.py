@@ -35,14 +35,8 @@ def read_answer_spans(labels, contexts):
         ValueError: if there are more or fewer labels than questions, if a label has another form,
             or if the context does not have an answer at its position, naming the row.
     """
-    rows = _read_rows(labels, len(contexts))
-    spans = [
-        span[0] if span else NO_ANSWER
-        for span in (
-            _read_spans(row, decode_text(context), number)
-            for number, (row, context) in enumerate(zip(rows, contexts, strict=True))
-        )
-    ]
+    rows = _read_all(labels, list(map(decode_text, contexts)))
+    spans = [spans[0] if spans else NO_ANSWER for spans in rows]
     return np.array(spans, "int32").reshape(-1, 2)
 
 
@@ -54,12 +48,9 @@ def read_accepted_answers(labels, contexts):
     Returns:
         list of N lists of str; an empty list for a question without an answer.
     """
-    rows = _read_rows(labels, len(contexts))
     contexts = list(map(decode_text, contexts))
-    return [
-        [context[start:end] for start, end in _read_spans(row, context, number)]
-        for number, (row, context) in enumerate(zip(rows, contexts, strict=True))
-    ]
+    rows = zip(contexts, _read_all(labels, contexts), strict=True)
+    return [[context[start:end] for start, end in spans] for context, spans in rows]
 
 
 def check_token_spans(labels, shape):
@@ -77,38 +68,32 @@ def check_token_spans(labels, shape):
             row.
     """
     labels = np.asarray(labels)
-    if labels.shape != (shape[0], 2) or labels.dtype.kind not in "iu":
+    valid = labels.shape == (shape[0], 2) and labels.dtype.kind in "iu"
+    if not valid or not np.all(
+        np.diff(labels.astype("int64"), prepend=0, append=shape[1] - 1) >= 0
+    ):
         raise ValueError(
-            "The labels of packed arrays must be integers (N, 2), the positions of the first and "
-            f"the last token of each answer, for {shape[0]} rows, got {labels.dtype} of shape "
-            f"{labels.shape}."
-        )
-    wrong = np.flatnonzero(
-        (labels[:, 0] < 0) | (labels[:, 1] < labels[:, 0]) | (labels[:, 1] >= shape[1])
-    )
-    if len(wrong):
-        raise ValueError(
-            f"Row {wrong[0]} has its answer at the tokens {labels[wrong[0]].tolist()}, wanted a "
-            f"first and a last token from 0 to {shape[1] - 1}. Position 0, [CLS], means no answer."
+            f"The labels of packed arrays must be integers ({shape[0]}, 2), the first and the last "
+            f"token of each answer, from 0, [CLS] for no answer, to {shape[1] - 1}, got "
+            f"{labels.dtype} of shape {labels.shape}: {str(labels)[:200]}."
         )
     return labels.astype("int32")
+
+
+def _read_all(labels, contexts):
+    """The spans of the answers to each question, list of N lists of (start, end)."""
+    rows = zip(_read_rows(labels, len(contexts)), contexts, strict=True)
+    return [_read_spans(row, context, number) for number, (row, context) in enumerate(rows)]
 
 
 def _read_rows(labels, num_rows):
     """Labels as a list of N entries."""
     labels = leave_tensorflow(name_columns(labels))
     if isinstance(labels, dict):
-        if not {"text", "answer_start"} <= labels.keys():
-            raise ValueError(
-                f"Labels have the columns {', '.join(map(str, labels))}, wanted 'text' and "
-                "'answer_start', or an entry for each question: " + _FORMS + "."
-            )
         columns = zip(labels["text"], labels["answer_start"], strict=True)
         rows = [{"text": text, "answer_start": start} for text, start in columns]
     elif _are_two_columns(labels):
         rows = list(zip(*(as_array(column).tolist() for column in labels), strict=True))
-    elif isinstance(labels, (str, bytes)) or not hasattr(labels, "__len__"):
-        raise ValueError(f"Wanted a label for each question, got {str(labels)[:40]!r}: {_FORMS}.")
     else:
         rows = list(labels)
     if len(rows) != num_rows:
@@ -135,19 +120,15 @@ def _read_spans(row, context, number):
         return _read_dict(row, context, number)
     try:
         start, end = (int(place) for place in row if place == int(place))
+        valid = (start, end) == NO_ANSWER or 0 <= start < end <= len(context)
     except (TypeError, ValueError):
+        valid = False
+    if not valid:
         raise ValueError(
-            f"The label of row {number} is {str(row)[:60]!r}, wanted {_FORMS}."
-        ) from None
-    if (start, end) == NO_ANSWER:
-        return []
-    if not 0 <= start < end <= len(context):
-        raise ValueError(
-            f"The answer of row {number} is from character {start} to {end}, wanted "
-            f"0 <= start < end <= {len(context)}, the length of its context; (-1, -1) is no "
-            "answer."
+            f"The label of row {number} is {str(row)[:60]!r}, wanted {_FORMS}. The context has "
+            f"{len(context)} characters."
         )
-    return [(start, end)]
+    return [] if (start, end) == NO_ANSWER else [(start, end)]
 
 
 def _read_dict(row, context, number):
@@ -156,17 +137,12 @@ def _read_dict(row, context, number):
         texts, starts = [texts], [starts]
     texts, starts = ([] if values is None else list(values) for values in (texts, starts))
     texts = [decode_text(text) for text in texts]
-    if len(texts) != len(starts):
-        raise ValueError(
-            f"Row {number} has {len(texts)} answers in 'text' and {len(starts)} places in "
-            "'answer_start'. Give each answer its place."
-        )
     try:
-        starts = [int(start) for start in starts]
+        starts = [int(start) for _, start in zip(texts, starts, strict=True)]
     except (TypeError, ValueError, OverflowError):
         raise ValueError(
-            f"The 'answer_start' of row {number} is {str(row['answer_start'])[:60]}, wanted the "
-            "number of the first character of each answer."
+            f"Row {number} has {len(texts)} answers in 'text' and the 'answer_start' "
+            f"{str(starts)[:60]}, wanted the first character of each answer."
         ) from None
     if texts == [""] and starts[0] < 0:  # In a column of texts this means no answer.
         return []

@@ -35,12 +35,16 @@ def read_choice_rows(x, y=None, sample_weight=None, input_names=("prompt", "endi
         columns = ([], [])
     if isinstance(columns, dict):
         if not set(input_names) <= set(columns):
-            if set(input_names) & set(columns) or not _are_arrays(columns):
+            if not all(np.ndim(column) == 3 for column in columns.values()):
                 raise ValueError(
-                    f"The columns are named {', '.join(map(str, columns))}, wanted "
-                    f"{' and '.join(input_names)}. Rename the columns, or pass {_FORMS}."
+                    f"The columns are {', '.join(map(str, columns))}, wanted "
+                    f"{' and '.join(input_names)}, or packed arrays (N, K, L)."
                 )
-            return _check_packed_rows(Rows.read(x, y, sample_weight))
+            rows = Rows.read(x, y, sample_weight)
+            if rows.labels is None:
+                return rows
+            size = np.shape(next(iter(rows.inputs.values())))[:2]
+            return Rows(rows.inputs, _check_choices(rows.labels, *size), rows.weights)
         columns = tuple(columns[name] for name in input_names)
     if not isinstance(columns, (tuple, list)) or len(columns) != 2:
         raise ValueError(f"Wanted {_FORMS}, got x of type {type(x).__name__}.")
@@ -58,17 +62,13 @@ def check_collated_endings(x, input_names):
     It turns B lists of K endings into K tuples of B endings. Labels would not show the mistake.
     """
     if isinstance(x, dict):
-        prompts, endings = (), x.get(input_names[1])
-    elif isinstance(x, (tuple, list)) and len(x) == 2:
-        prompts, endings = x
-    else:
-        return
+        x = (), x.get(input_names[1])
+    prompts, endings = x if isinstance(x, (tuple, list)) and len(x) == 2 else (None, None)
     if isinstance(prompts, tuple) and isinstance(endings, list):
         if endings and isinstance(endings[0], tuple):
             raise ValueError(
-                "A row of endings in a batch must be a list, got a tuple, as `default_collate` of "
-                "PyTorch makes it of the first endings of all rows. Pass the DataLoader a "
-                "`collate_fn` that returns a list of prompts and a list of lists of endings."
+                "A row of endings in a batch must be a list, got a tuple of the first endings of "
+                "all rows, as PyTorch's `default_collate` makes it. Pass another `collate_fn`."
             )
 
 
@@ -77,16 +77,12 @@ def _check_choices(labels, num_rows, num_choices):
     labels = read_labels(labels)
     if not labels.size and not num_rows:
         return labels.astype("int32")  # NumPy makes float64 of an empty list.
-    if labels.shape != (num_rows,) or labels.dtype.kind not in "iu":
+    valid = labels.shape == (num_rows,) and labels.dtype.kind in "iu"
+    if not valid or labels.min() < 0 or labels.max() >= num_choices:
         raise ValueError(
-            f"Wanted the index of the right ending for each of {num_rows} rows, integers "
-            f"({num_rows},), got {labels.dtype} of shape {labels.shape}."
-        )
-    wrong = np.flatnonzero((labels < 0) | (labels >= num_choices))
-    if len(wrong):
-        raise ValueError(
-            f"The label of row {wrong[0]} is {labels[wrong[0]]}, wanted the index of its right "
-            f"ending, from 0 to {num_choices - 1}."
+            f"Wanted the index of the right ending for each of {num_rows} rows, an integer from 0 "
+            f"to {num_choices - 1}, got {labels.dtype} of shape {labels.shape}: "
+            f"{str(labels)[:200]}."
         )
     return labels.astype("int32")
 
@@ -95,14 +91,11 @@ def _read_endings(column, num_rows, name):
     """K object arrays (N,) of str: all first endings, all second endings and so on."""
     rows = as_column(column)
     for number, row in enumerate(rows):
-        if isinstance(row, (str, bytes)) or not hasattr(row, "__len__"):
+        is_list = hasattr(row, "__len__") and not isinstance(row, (str, bytes))
+        if not is_list or len(row) != len(rows[0]) or not len(row):
             raise ValueError(
-                f"Row {number} of {name!r} is {str(row)[:40]!r}, wanted a list of its endings."
-            )
-        if len(row) != len(rows[0]) or not len(row):
-            raise ValueError(
-                f"Row {number} of {name!r} has {len(row)} endings, and row 0 has {len(rows[0])}. "
-                "Give all rows the same number of endings, at least 1."
+                f"Row {number} of {name!r} is {str(row)[:40]!r}, wanted a list of its endings, in "
+                "all rows of the same number."
             )
     if len(rows) != num_rows:
         raise ValueError(
@@ -111,19 +104,3 @@ def _read_endings(column, num_rows, name):
         )
     places = zip(*rows, strict=True) if len(rows) else []
     return [read_texts(list(place), name) for place in places]
-
-
-def _check_packed_rows(rows):
-    array = next(iter(rows.inputs.values()))
-    if np.ndim(array) != 3:
-        raise ValueError(
-            f"Packed arrays of choices must have the shape (N, K, L), got {np.shape(array)}."
-        )
-    if rows.labels is None:
-        return rows
-    labels = _check_choices(rows.labels, *np.shape(array)[:2])
-    return Rows(rows.inputs, labels, rows.weights)
-
-
-def _are_arrays(columns):
-    return all(np.ndim(column) == 3 for column in columns.values())

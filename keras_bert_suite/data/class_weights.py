@@ -22,26 +22,17 @@ def read_class_weights(class_weight, label_names):
         float32 (C,).
 
     Raises:
-        ValueError: if `class_weight` is not a dict, a key is neither a label nor an id, or a weight
-            is not a number of at least 0.
+        ValueError: if a key is neither a label nor an id, or a weight is not a finite number of at
+            least 0.
     """
-    if not isinstance(class_weight, dict):
-        raise ValueError(
-            "class_weight must be a dictionary, a label or class id -> the weight of its rows, got "
-            f"{class_weight!r}."
-        )
     weights = np.ones(len(label_names), "float32")
     for key, weight in class_weight.items():
         is_id = isinstance(key, numbers.Integral)
         known = 0 <= key < len(label_names) if is_id else key in label_names
-        if not known:
+        if not known or not 0 <= weight < float("inf"):
             raise ValueError(
-                f"class_weight has the key {key!r}, which is neither one of the labels "
-                f"{list(label_names)} nor a class id in [0, {len(label_names)}). Correct it."
-            )
-        if not isinstance(weight, numbers.Real) or not 0 <= weight < float("inf"):
-            raise ValueError(
-                f"class_weight of {key!r} must be a finite number of at least 0, got {weight!r}."
+                f"class_weight has {key!r}: {weight!r}, wanted one of the labels "
+                f"{list(label_names)} or a class id, and a finite number of at least 0."
             )
         weights[key if is_id else list(label_names).index(key)] = weight
     return weights

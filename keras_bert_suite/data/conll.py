@@ -4,7 +4,8 @@ This module needs only the standard library.
 """
 
 import re
-from pathlib import Path
+
+from keras_bert_suite.data.tables import read_text
 
 #: A character (or several, after a wrong encoding), and then the digit of its place in the word.
 _NUMBERED = re.compile(r".+[0-9]")
@@ -34,7 +35,7 @@ def read_conll(path, word_column=1, tag_column=-1, encoding="utf-8"):
     if 0 in (word_column, tag_column):
         raise ValueError("Columns count from 1, or from -1 for the last, got column 0.")
     sentences, words, tags = [], [], []
-    for number, line in enumerate(_read_text(path, encoding).split("\n"), 1):
+    for number, line in enumerate(read_text(path, encoding).split("\n"), 1):
         fields = _split(line)
         if not fields:
             if words:
@@ -47,8 +48,7 @@ def read_conll(path, word_column=1, tag_column=-1, encoding="utf-8"):
         if len(fields) < max(fewest, 2):
             raise ValueError(
                 f"{path}, line {number}: got {len(fields)} fields, wanted at least "
-                f"{max(fewest, 2)}, among them a word and its tag, with tabs or spaces between "
-                "them. Correct the line, or name other columns."
+                f"{max(fewest, 2)}, a word and its tag among them."
             )
         words.append(fields[word_column - (word_column > 0)])
         tags.append(fields[tag_column - (tag_column > 0)])
@@ -75,21 +75,6 @@ def list_tags(sentences):
     """
     tags = {tag for sentence in sentences for tag in sentence}
     return sorted(tags, key=lambda tag: (tag != "O", tag.partition("-")[2], tag))
-
-
-def _read_text(path, encoding):
-    data = Path(path).read_bytes()
-    try:
-        return data.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        place = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
-        raise ValueError(
-            f"{path}, line {number}: byte {place} is not {encoding}. Name the file's "
-            "encoding, or save it as UTF-8."
-        ) from error
-    except LookupError as error:
-        raise ValueError(f"{error}. Wanted an encoding of Python, e.g. 'utf-8'.") from None
 
 
 def _split(line):

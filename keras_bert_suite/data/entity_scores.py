@@ -25,10 +25,7 @@ def score_entities(true_tags, predicted_tags):
     """
     for row, (wanted, got) in enumerate(zip(true_tags, predicted_tags, strict=True)):
         if len(wanted) != len(got):
-            raise ValueError(
-                f"Row {row} has {len(wanted)} true tags and {len(got)} predicted tags. Wanted one "
-                "of each for every word."
-            )
+            raise ValueError(f"Row {row} has {len(wanted)} true tags and {len(got)} predicted.")
     return score_spans(map(tags_to_spans, true_tags), map(tags_to_spans, predicted_tags))
 
 

@@ -205,33 +205,20 @@ def read_glue(task, folder, file="train.tsv", labelled=True):
 
 
 def _read_labels(task, table, column):
+    # Some copies of the files have ids.
+    names = {str(number): name for number, name in enumerate(task.label_names)}
+    names.update({name: name for name in task.label_names})
     labels = []
     for row, value in enumerate(column):
-        label = _read_label(task, value)
-        if label is None:
-            wanted = (
-                "a number from 0 to 5"
-                if task.problem_type == NUMBERS
-                else f"one of {', '.join(task.label_names)}"
-            )
-            raise ValueError(
-                f"{table.locate(row)}: the label is {value[:40]!r}, wanted {wanted}. Correct the "
-                f"line, or download the files of {task.folder} again."
-            )
+        try:
+            label = float(value) if task.problem_type == NUMBERS else names[value]
+            valid = task.problem_type != NUMBERS or 0 <= label <= 5
+        except (KeyError, ValueError):
+            valid = False
+        if not valid:
+            wanted = "a number from 0 to 5"
+            if task.problem_type != NUMBERS:
+                wanted = f"one of {', '.join(task.label_names)}"
+            raise ValueError(f"{table.locate(row)}: the label is {value[:40]!r}, wanted {wanted}.")
         labels.append(label)
     return labels
-
-
-def _read_label(task, value):
-    """The label of a row, or None if the task has no such label."""
-    if task.problem_type == NUMBERS:
-        try:
-            number = float(value)
-        except ValueError:
-            return None
-        return number if 0 <= number <= 5 else None
-    if value in task.label_names:
-        return value
-    # Some copies of the files have ids.
-    ids = {str(number): name for number, name in enumerate(task.label_names)}
-    return ids.get(value)

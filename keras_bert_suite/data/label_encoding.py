@@ -26,11 +26,10 @@ def order_label_columns(labels, label_names):
     numbers = [str(number) for number in range(len(label_names))]
     if not are_names or (list(label_names) == numbers and len(columns) == len(label_names)):
         return labels
-    if len(columns) != len(label_names) or set(columns) != set(label_names):
+    if sorted(columns) != sorted(label_names):
         raise ValueError(
-            "The columns of a DataFrame of labels must be the label names, "
-            f"{list_names(label_names)}, got {list_names(columns)}. Rename or select its columns, "
-            "or pass labels.to_numpy() to read them in their order."
+            f"The columns of a DataFrame of labels must be {list_names(label_names)}, got "
+            f"{list_names(columns)}. labels.to_numpy() reads them in their order."
         )
     return labels[list(label_names)].to_numpy()
 
@@ -75,8 +74,7 @@ def encode_labels(labels, label_names):
     if len(wrong):
         raise ValueError(
             f"Label {labels[wrong[0]]} at row {wrong[0]} is not a whole number in "
-            f"[0, {len(label_names)}): the classifier has {len(label_names)} classes. Correct the "
-            "label, or build the classifier with a larger `num_classes`."
+            f"[0, {len(label_names)}). Correct it, or build the task with more classes."
         )
     return ids
 
@@ -94,27 +92,36 @@ def encode_tags(rows, label_names):
     Raises:
         ValueError: if a tag is not one of the labels, naming the tag, its row and its word.
     """
-    id_of = {name: i for i, name in enumerate(label_names)}
-    id_of.update({i: i for i in range(len(label_names))})
-
-    def is_known(tag):
-        try:
-            return tag in id_of
-        except TypeError:  # A list, for example, cannot be the key of a dict.
-            return False
-
+    id_of = number_labels(label_names)
     encoded = np.empty(len(rows), dtype=object)
     for row, tags in enumerate(rows):
-        tags = [tag.decode("utf-8", "replace") if isinstance(tag, bytes) else tag for tag in tags]
-        for word, tag in enumerate(tags):
-            if not is_known(tag):
-                raise ValueError(
-                    f"Label {repr(tag)[:40]} at row {row}, word {word} is not one of the labels "
-                    f"{list_names(label_names)}, nor a label id. Correct it, or build the task "
-                    "with `label_names` that include it."
-                )
-        encoded[row] = np.array([id_of[tag] for tag in tags], "int32")
+        ids = [find_label(tag, id_of, row, word) for word, tag in enumerate(tags)]
+        encoded[row] = np.array(ids, "int32")
     return encoded
+
+
+def number_labels(label_names):
+    """dict of label name -> label id, and of label id -> label id."""
+    id_of = {name: i for i, name in enumerate(label_names)}
+    id_of.update({i: i for i in range(len(label_names))})
+    return id_of
+
+
+def find_label(label, id_of, row, word=None):
+    """int, the id of a label name, str or bytes, or of a label id.
+
+    Raises:
+        ValueError: if `id_of`, a dict from `number_labels`, lacks the label. It names the place.
+    """
+    try:
+        return id_of[label.decode("utf-8", "replace") if isinstance(label, bytes) else label]
+    except (KeyError, TypeError):  # A list, for example, cannot be the key of a dict.
+        place = f"row {row}" if word is None else f"row {row}, word {word}"
+        names = [name for name in id_of if isinstance(name, str)]
+        raise ValueError(
+            f"Label {repr(label)[:40]} at {place} is not one of the labels {list_names(names)}, "
+            "nor a label id. Correct it, or build the task with `label_names` that include it."
+        ) from None
 
 
 def check_token_labels(labels, label_names):
@@ -133,12 +140,10 @@ def check_token_labels(labels, label_names):
     labels = np.asarray(labels)
     are_integers = labels.ndim == 2 and labels.dtype.kind in "iu"
     if not are_integers or labels.max(initial=0) >= len(label_names):
-        most = f", at most {labels.max(initial=0)}" if are_integers else ""
         raise ValueError(
             "The labels of packed arrays must be integers (N, L), for each token a label id in "
-            f"[0, {len(label_names)}), or -100 for a token without a label, got "
-            f"{labels.dtype} of shape {labels.shape}{most}. Correct "
-            "them, or build the task with more `label_names`."
+            f"[0, {len(label_names)}), or -100 for no label, got {labels.dtype} of shape "
+            f"{labels.shape}: {str(labels)[:200]}."
         )
     return labels.astype("int32")
 
@@ -162,19 +167,14 @@ def weigh_token_labels(labels, sample_weight=None):
 def _encode_names(labels, label_names):
     id_of = {name: i for i, name in enumerate(label_names)}
     names = [name.decode() if isinstance(name, bytes) else str(name) for name in labels]
-    for row, name in enumerate(names):
-        if labels.dtype == object and _is_missing(labels[row]):
-            raise ValueError(
-                f"The label at row {row} is missing, {labels[row]!r}. Give the row a label, or "
-                "leave it out."
-            )
-        if name not in id_of:
-            raise ValueError(
-                f"Label {name!r} at row {row} is not one of the classifier's labels, "
-                f"{list_names(label_names)}. Correct it, or build the classifier with "
-                "`label_names` that include it."
-            )
-    return np.array([id_of[name] for name in names], dtype="int32")
+    missing = [row for row in range(len(labels)) if _is_missing(labels[row])]
+    if missing and labels.dtype == object:
+        raise ValueError(
+            f"The label at row {missing[0]} is missing, {labels[missing[0]]!r}. Give the row a "
+            "label, or leave it out."
+        )
+    ids = [find_label(name, id_of, row) for row, name in enumerate(names)]
+    return np.array(ids, dtype="int32")
 
 
 def _is_missing(label):
@@ -187,9 +187,8 @@ def _check_soft_labels(labels, label_names):
     if labels.dtype.kind not in "biuf" or labels.shape[1:] != (len(label_names),):
         raise ValueError(
             "Labels of classes must be an id or a name for each row, or one-hot or soft labels of "
-            f"the shape (N, {len(label_names)}), got {labels.dtype} of shape {labels.shape}. For "
-            "several labels of a row, build the task with "
-            "problem_type='multi_label_classification'."
+            f"the shape (N, {len(label_names)}), got {labels.dtype} of shape {labels.shape}. Sets "
+            "of labels need problem_type='multi_label_classification'."
         )
     return check_matrix(labels)
 

@@ -67,7 +67,13 @@ def score_each(labels, predicted, label_names):
         `rows`, the number of rows with the label.
     """
     columns = zip(label_names, np.asarray(labels).T, np.asarray(predicted).T, strict=True)
-    return {name: _score_label(wanted, guessed) for name, wanted, guessed in columns}
+    return {
+        name: {
+            **score_counts(np.sum(wanted & guessed), np.sum(guessed), np.sum(wanted)),
+            "rows": int(np.sum(wanted)),
+        }
+        for name, wanted, guessed in columns
+    }
 
 
 def score_numbers(targets, predictions):
@@ -106,11 +112,6 @@ def rank(column):
     """
     _, places, counts = np.unique(column, return_inverse=True, return_counts=True)
     return (np.cumsum(counts) - (counts - 1) / 2)[places]
-
-
-def _score_label(wanted, guessed):
-    counts = np.sum(wanted & guessed), np.sum(guessed), np.sum(wanted)
-    return {**score_counts(*counts), "rows": int(np.sum(wanted))}
 
 
 def _mean_f1(each):

@@ -5,7 +5,7 @@ import numbers
 
 import numpy as np
 
-from keras_bert_suite.data.label_encoding import check_matrix, list_names
+from keras_bert_suite.data.label_encoding import check_matrix, find_label, number_labels
 from keras_bert_suite.data.label_tensors import encode_tensor
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
@@ -43,10 +43,9 @@ def read_batch_of_label_sets(labels):
         isinstance(row, tuple) or hasattr(row, "__array__") for row in labels
     ):
         raise ValueError(
-            "The labels of a batch must be a list of lists or an array (B, C), got a list of "
-            f"{type(labels[0]).__name__}. Grain and PyTorch batch lists so: the first labels of "
-            "all rows, then the second. Give each row an array of C zeros and ones, or batch the "
-            "rows with a function that returns a list of lists."
+            "The labels of a batch must be a list of lists or an array (B, C), got the first "
+            "labels of all rows, then the second, as Grain and PyTorch batch lists. Give each row "
+            "an array of C zeros and ones, or return a list of lists for a batch."
         )
     return read_label_sets(labels)
 
@@ -82,25 +81,16 @@ def encode_label_sets(labels, label_names):
     matrix = _find_matrix(labels, num_classes)
     if matrix is not None:
         return check_matrix(matrix)
-    id_of = {name: i for i, name in enumerate(label_names)}
-    id_of.update({i: i for i in range(num_classes)})
+    id_of = number_labels(label_names)
     encoded = np.zeros((len(labels), num_classes), "float32")
     for row, names in enumerate(labels):
         if not isinstance(names, (list, np.ndarray)):
             raise ValueError(
                 f"The labels of a row must be a list of labels, got {str(names)[:40]!r} "
-                f"({type(names).__name__}) at row {row}. Put a single label in a list, and pass an "
-                "empty list for no label."
+                f"({type(names).__name__}) at row {row}. No label is an empty list."
             )
         for name in names:
-            name = name.decode("utf-8", "replace") if isinstance(name, bytes) else name
-            if not np.isscalar(name) or name not in id_of:
-                raise ValueError(
-                    f"Label {str(name)[:40]!r} at row {row} is neither one of the labels "
-                    f"{list_names(label_names)} nor a label id. Correct it, or build the "
-                    "classifier with `label_names` that include it."
-                )
-            encoded[row, id_of[name]] = 1.0
+            encoded[row, find_label(name, id_of, row)] = 1.0
     return encoded
 
 
@@ -135,11 +125,7 @@ def choose_thresholds(labels, probabilities):
 
 
 def _find_matrix(labels, num_classes):
-    """The rows as a matrix, or None if they are lists of names or of ids.
-
-    Raises:
-        ValueError: if the labels are an array of numbers of another width.
-    """
+    """The rows as a matrix, or None if they are lists of names or of ids."""
     if labels.dtype == object and labels.ndim == 1:
         if any(not isinstance(row, list) or len(row) != num_classes for row in labels):
             return None
@@ -152,8 +138,7 @@ def _find_matrix(labels, num_classes):
         return None
     if labels.shape[1] != num_classes:
         raise ValueError(
-            f"An array of numbers must have a column for each of the {num_classes} labels, with 1 "
-            f"for each label of the row, got {labels.shape[1]} columns. Correct the array, or pass "
-            "label ids as a list of lists."
+            f"An array of numbers must have a column for each of the {num_classes} labels, 1 for "
+            f"each label of the row, got {labels.shape[1]} columns. Pass ids as lists of lists."
         )
     return labels

@@ -1,7 +1,6 @@
 """Reads datasets in their own order, pass after pass."""
 
 import itertools
-import warnings
 
 import grain
 import keras
@@ -68,13 +67,6 @@ def _iterate(dataset, shuffle):
 
 
 def _read_py_dataset(dataset, shuffle):
-    if dataset.workers > 1:
-        warnings.warn(
-            f"workers={dataset.workers} of {type(dataset).__name__} has no effect: the tasks of "
-            "keras_bert_suite read a PyDataset in one thread. A grain.MapDataset is read in "
-            "several.",
-            stacklevel=2,
-        )
     if dataset.num_batches is None:
         order = itertools.count()
     else:

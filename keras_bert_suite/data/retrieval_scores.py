@@ -22,18 +22,12 @@ def score_rankings(rankings, relevant, top_k=(1, 5, 10)):
         dict of `mrr`, and for each k `recall@k` and `ndcg@k`: float, means over the queries.
 
     Raises:
-        ValueError: if there are no queries, a query has no relevant document, or a document is
-            twice in a ranking.
+        ValueError: if a query has no relevant document, or a document is twice in a ranking.
     """
-    if not len(rankings):
-        raise ValueError("Got no queries to score. Pass at least one query.")
     gains = [_read_gains(row, documents) for row, documents in enumerate(relevant)]
     for row, ranking in enumerate(rankings):
         if len(set(ranking)) < len(ranking):
-            raise ValueError(
-                f"The ranking of query {row} has a document twice: {str(list(ranking))[:60]}. List "
-                "each document once."
-            )
+            raise ValueError(f"The ranking of query {row} has a document twice: {ranking!s:.60}.")
     found = [
         np.array([gain.get(document, 0) for document in ranking], "float64")
         for ranking, gain in zip(rankings, gains, strict=True)

@@ -46,7 +46,7 @@ class Rows:
         if len(set(sizes)) != 1:
             raise ValueError(
                 "Texts, labels and sample weights must have the same number of rows, got "
-                f"{' and '.join(map(str, sizes))} rows. Pass one entry for each row."
+                f"{' and '.join(map(str, sizes))} rows."
             )
         return rows
 
@@ -86,9 +86,8 @@ class Rows:
         first = int(len(self) * (1 - share))
         if not 0 < first < len(self):
             raise ValueError(
-                f"validation_split={share} leaves {first} of {len(self)} rows for training and "
-                f"{len(self) - first} for validation, but both need at least one row. Choose "
-                "another share, or pass `validation_data`."
+                f"validation_split={share} leaves {first} of {len(self)} rows for training, but "
+                "training and validation both need at least one row. Choose another share."
             )
         return self.take(slice(first)), self.take(slice(first, None))
 
@@ -143,8 +142,6 @@ def read_inputs(x):
     x = name_columns(x)
     if isinstance(x, dict):
         columns = {name: as_array(column) for name, column in x.items()}
-        if not columns:
-            raise ValueError("x is an empty dictionary. Wanted texts, or packed arrays by name.")
         if not any(holds_texts(column) for column in columns.values()):
             return columns, None
         return tuple(read_texts(column, name) for name, column in columns.items()), tuple(columns)
@@ -154,8 +151,6 @@ def read_inputs(x):
                 f"x is a tuple of {len(x)} strings, and a tuple is a pair of columns, "
                 "(first_texts, second_texts). Pass a column of texts as a list: list(x)."
             )
-        if not x:
-            raise ValueError("x is an empty tuple. Wanted texts, or a tuple of their columns.")
         return tuple(read_texts(column, f"segment {i}") for i, column in enumerate(x)), None
     return (read_texts(x),), None
 
@@ -168,25 +163,10 @@ def name_columns(x):
 
 
 def read_labels(y):
-    """Reads labels or weights as arrays. A tuple of numbers or names is one column, as a list is.
-
-    Raises:
-        ValueError: if `y` is a single string, or its entries have different lengths.
-    """
-    if isinstance(y, (str, bytes)):
-        raise ValueError(
-            "Labels and weights must have an entry for each row, got the string "
-            f"{y[:40]!r}. For a column of a DataFrame, pass the column: table[name]."
-        )
+    """Reads labels or weights as arrays. A tuple of numbers or names is one column."""
     if isinstance(y, tuple) and y and all(np.isscalar(label) for label in y):
         y = list(y)
-    try:
-        return map_arrays(as_array, y)
-    except ValueError as error:
-        raise ValueError(
-            "Labels and weights must have one entry for each row, or arrays of one shape, got "
-            f"entries of different lengths ({str(error)[:80]}...)."
-        ) from error
+    return map_arrays(as_array, y)
 
 
 def check_weights(weights):
@@ -219,8 +199,7 @@ def read_texts(column, name=None):
     if isinstance(column, list) and column and isinstance(column[0], (list, tuple)):
         raise ValueError(
             "Pairs of texts must come as a tuple of two lists, (first_texts, second_texts), "
-            f"got a list of {type(column[0]).__name__}s. Pass "
-            "([first for first, _ in pairs], [second for _, second in pairs])."
+            f"got a list of {type(column[0]).__name__}s. Pass tuple(map(list, zip(*pairs)))."
         )
     if isinstance(column, list):
         texts = np.empty(len(column), dtype=object)

@@ -8,6 +8,7 @@ import operator
 
 import numpy as np
 
+from keras_bert_suite.data.label_encoding import find_label, number_labels
 from keras_bert_suite.data.tag_schemes import find_entities
 
 
@@ -32,15 +33,13 @@ def read_span(span, row):
     try:
         start, end, kind = span
         start, end = operator.index(start), operator.index(end)
-    except (TypeError, ValueError) as error:
+        valid = 0 <= start < end
+    except (TypeError, ValueError):
+        valid = False
+    if not valid:
         raise ValueError(
-            f"A span of row {row} must be (start, end, type), two whole numbers and a label, got "
-            f"{str(span)[:60]}. Tags become spans by `tags_to_spans`."
-        ) from error
-    if not 0 <= start < end:
-        raise ValueError(
-            f"A span of row {row} must have 0 <= start < end, got start {start} and end {end}. "
-            "`end` is the position after the last word or character."
+            f"A span of row {row} must be (start, end, type), two whole numbers with 0 <= start < "
+            f"end and a label, got {str(span)[:60]}. Tags become spans by `tags_to_spans`."
         )
     return start, end, kind.decode() if isinstance(kind, bytes) else kind
 
@@ -59,20 +58,13 @@ def encode_spans(rows, label_names):
         ValueError: if `read_span` refuses a span, or the label of a span is unknown, naming the
             row.
     """
-    id_of = {name: i for i, name in enumerate(label_names)}
-    id_of.update({i: i for i in range(len(label_names))})
+    id_of = number_labels(label_names)
     encoded = np.empty(len(rows), dtype=object)
     for row, spans in enumerate(rows):
         triples = set()
         for span in spans:
             start, end, kind = read_span(span, row)
-            if kind not in id_of:
-                raise ValueError(
-                    f"Label {str(kind)[:40]!r} of a span of row {row} is not one of the labels "
-                    f"{list(label_names)[:20]}, nor a label id. Correct it, or build the task with "
-                    "`label_names` that include it."
-                )
-            triples.add((start, end, id_of[kind]))
+            triples.add((start, end, find_label(kind, id_of, row)))
         encoded[row] = np.array(sorted(triples), "int32").reshape(-1, 3)
     return encoded
 
@@ -92,16 +84,13 @@ def check_span_arrays(spans, label_names):
         ValueError: if `spans` has another shape or no integers, or a number is out of range.
     """
     spans = np.asarray(spans)
-    if spans.ndim != 3 or spans.shape[-1] != 3 or spans.dtype.kind not in "iu":
+    valid = spans.ndim == 3 and spans.shape[-1] == 3 and spans.dtype.kind in "iu"
+    known = spans[spans[..., 0] >= 0] if valid else np.zeros((0, 3))
+    wrong = (known[:, 0] > known[:, 1]) | (known[:, 2] < 0) | (known[:, 2] >= len(label_names))
+    if not valid or wrong.any():
         raise ValueError(
             "The labels of packed arrays must be integers (N, M, 3): first token, last token and "
-            f"label id of each entity, got {spans.dtype} of shape {spans.shape}."
-        )
-    known = spans[spans[..., 0] >= 0]
-    wrong = (known[:, 0] > known[:, 1]) | (known[:, 2] < 0) | (known[:, 2] >= len(label_names))
-    if wrong.any():
-        raise ValueError(
-            f"A span of packed arrays must have first <= last, and a label id in [0, "
-            f"{len(label_names)}), got {known[wrong][0].tolist()}."
+            f"label id in [0, {len(label_names)}) of each entity, got {spans.dtype} of shape "
+            f"{spans.shape}: {(known[wrong] if valid else spans).tolist()[:1]}."
         )
     return spans.astype("int32")

@@ -51,19 +51,40 @@ def read_squad(path, labelled=True, limit=None):
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the file is not JSON of this form, naming the file, and the
-            article, paragraph and question; if an answer is not in its context at its
-            `answer_start`; if two questions have the same id; or if there is no question.
+        ValueError: if the file is not JSON of this form, if an answer is not in its context at its
+            `answer_start`, or a question has no answers, naming the question; if two questions have
+            the same id; or if there is no question.
     """
-    reader = _Reader(path, labelled)
-    for number, article in enumerate(reader.open(), 1):
-        title = article.get("title", "") if isinstance(article, dict) else ""
-        where = f"{path}, article {number}" + (f" ({title!r:.100})" if title else "")
-        for place, paragraph in enumerate(reader.find(article, "paragraphs", list, where), 1):
-            reader.read_paragraph(paragraph, f"{where}, paragraph {place}")
-            if limit is not None and len(reader.places) >= limit:
-                return reader.finish(limit)
-    return reader.finish(limit)
+    id = None
+    try:
+        content = json.loads(Path(path).read_text("utf-8-sig"))
+        paragraphs = [place for article in content["data"] for place in article["paragraphs"]]
+        entries = [(place["context"], entry) for place in paragraphs for entry in place["qas"]]
+        contexts, ids, questions, answers = [], [], [], []
+        for context, entry in entries[:limit]:
+            id, question = entry["id"], entry["question"]
+            if not all(isinstance(text, str) for text in (id, question, context)):
+                raise TypeError("id, question and context must be strings")
+            if labelled:
+                answers.append(_read_answers(entry, context, f"{path}, question {id}"))
+            contexts.append(context)
+            ids.append(id)
+            questions.append(question)
+    except _Misplaced:
+        raise
+    # The text is not UTF-8 or not JSON, has brackets in brackets, or other keys or types.
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError) as error:
+        after = "" if id is None else f" at or after question {str(id)[:40]}"
+        raise ValueError(
+            f"{path} is not JSON of SQuAD's form{after}: {type(error).__name__}: "
+            f"{str(error)[:200]}. The form is data > paragraphs > context and qas > id, question "
+            "and answers > text and answer_start."
+        ) from None
+    if not ids:
+        raise ValueError(f"{path} holds no questions.")
+    if len(set(ids)) < len(ids):
+        raise ValueError(f"{path}: two questions have the same id. Give each an id of its own.")
+    return SquadQuestions(str(path), ids, questions, contexts, answers if labelled else None)
 
 
 def has_unanswerable(answers):
@@ -81,110 +102,25 @@ def write_predictions(path, ids, answers):
             answer is "".
     """
     texts = [answer if isinstance(answer, str) else answer.text for answer in answers]
-    _write_by_id(path, ids, texts)
-
-
-def write_null_odds(path, ids, answers):
-    """Writes `null_odds` of each answer, the `--na-prob-file` of the script of SQuAD 2.0.
-
-    Args:
-        path, ids: as for `write_predictions`.
-        answers: list of N `Answer`.
-    """
-    _write_by_id(path, ids, [answer.null_odds for answer in answers])
-
-
-def _write_by_id(path, ids, values):
-    content = dict(zip(ids, values, strict=True))
-    if len(content) != len(values):
-        raise ValueError(f"{len(values)} answers have {len(content)} different ids between them.")
+    content = dict(zip(ids, texts, strict=True))
     Path(path).write_text(json.dumps(content, ensure_ascii=False, indent=1) + "\n", "utf-8")
 
 
-class _Reader:
-    """Collects the questions of a file, and checks them."""
+class _Misplaced(ValueError):
+    """An answer that does not fit its question."""
 
-    def __init__(self, path, labelled):
-        self._path, self._labelled = path, labelled
-        self.places = {}  # The id of a question -> its place, as text for a message.
-        self._questions, self._contexts, self._answers = [], [], []
 
-    def open(self):
-        """list, the articles of the file."""
-        try:
-            content = json.loads(Path(self._path).read_text("utf-8-sig"))
-        # Text that is not UTF-8 or not JSON, too many digits, or brackets in brackets.
-        except (ValueError, RecursionError) as error:
-            raise ValueError(
-                f"{self._path} is not JSON of SQuAD's form: {error}. Pass another file."
-            ) from None
-        return self.find(content, "data", list, str(self._path))
-
-    def read_paragraph(self, paragraph, where):
-        context = self.find(paragraph, "context", str, where)
-        for number, entry in enumerate(self.find(paragraph, "qas", list, where), 1):
-            place = f"{where}, question {number}"
-            question = self.find(entry, "question", str, place)
-            id = self.find(entry, "id", str, place)
-            place += f" ({id})"
-            if id in self.places:
-                raise ValueError(
-                    f"{place} has the same id as {self.places[id]}. Give each question an id of "
-                    "its own."
-                )
-            self.places[id] = place
-            self._questions.append(question)
-            self._contexts.append(context)
-            if self._labelled:
-                self._answers.append(self._read_answers(entry, context, place))
-
-    def _read_answers(self, entry, context, where):
-        answers = self.find(entry, "answers", list, where)
-        impossible = entry.get("is_impossible", False)
-        if impossible and answers:
-            raise ValueError(
-                f"{where} is marked is_impossible and has {len(answers)} answers. Remove the "
-                "answers, or the mark."
-            )
-        if not answers and not impossible:
-            raise ValueError(
-                f"{where} has no answers. Add its answers, or mark a question without an answer "
-                'with "is_impossible": true.'
-            )
-        texts, starts = [], []
-        for answer in answers:
-            text = self.find(answer, "text", str, where)
-            start = self.find(answer, "answer_start", int, where)
-            problem = describe_misplaced(text, start, context)
-            if problem:
-                raise ValueError(f"{where}: {problem}")
-            texts.append(text)
-            starts.append(start)
-        return {"text": texts, "answer_start": starts}
-
-    def find(self, record, key, wanted, where):
-        """The value of `key` in a record. Raises ValueError if it is not of the type `wanted`."""
-        value = record.get(key) if isinstance(record, dict) else None
-        if not isinstance(value, wanted) or isinstance(value, bool):
-            names = {list: "a list", str: "a string", int: "an integer"}
-            got = f"got {str(value)[:40]!r}" if value is not None else "which is missing"
-            raise ValueError(
-                f"{where}: wanted {names[wanted]} at {key!r}, {got}. The form of SQuAD's files is "
-                "data > paragraphs > context and qas > id, question and answers."
-            )
-        return value
-
-    def finish(self, limit):
-        if not self.places:
-            raise ValueError(f"{self._path} holds no questions.")
-        answers = self._answers[:limit] if self._labelled else None
-        return SquadQuestions(
-            str(self._path),
-            list(self.places)[:limit],
-            self._questions[:limit],
-            self._contexts[:limit],
-            answers,
+def _read_answers(entry, context, where):
+    answers = entry["answers"]
+    if bool(answers) == bool(entry.get("is_impossible", False)):
+        raise _Misplaced(
+            f"{where} has {len(answers)} answers. Wanted at least one, or none and "
+            '"is_impossible": true.'
         )
+    for answer in answers:
+        if problem := describe_misplaced(answer["text"], answer["answer_start"], context):
+            raise _Misplaced(f"{where}: {problem}")
+    return {name: [answer[name] for answer in answers] for name in ("text", "answer_start")}
 
 
 def describe_misplaced(text, start, context):
@@ -202,11 +138,7 @@ def describe_misplaced(text, start, context):
         return None
     if not text:
         return f"an answer is the empty string, at answer_start {start}. Remove it, or correct it."
-    there, place = context[max(start, 0) :][: len(text)], context.find(text)
-    remedy = "It is nowhere in the context: correct its text"
-    if place >= 0:
-        remedy = f"The context has it at {place}: correct answer_start"
     return (
-        f"the answer {text[:40]!r} is not at character {start}, where {there[:40]!r} stands. "
-        f"{remedy}."
+        f"the answer {text[:40]!r} is not at character {start} of the context, but at "
+        f"{context.find(text)} (-1 is nowhere). Correct answer_start or the text."
     )

@@ -33,13 +33,8 @@ def score_answers(references, predictions):
         without an answer, `has_answer` and `no_answer`, dicts of the same three for each kind.
 
     Raises:
-        ValueError: if there is no question, or the numbers of rows differ.
+        ValueError: if the numbers of rows differ.
     """
-    if len(references) != len(predictions) or not len(references):
-        raise ValueError(
-            f"Wanted a prediction for each of at least one question, got {len(predictions)} "
-            f"predictions for {len(references)} questions."
-        )
     scores = np.array(
         [
             _score(answers, prediction)
@@ -65,11 +60,7 @@ def find_threshold(references, predictions, null_odds):
     Returns:
         float. A question has no answer if its `null_odds` are above the threshold. It lies midway
         between the `null_odds` of two questions, or 1 below or above all of them.
-
-    Raises:
-        ValueError: as `score_answers`.
     """
-    score_answers(references, predictions)
     odds = np.asarray(null_odds, "float64")
     order = np.argsort(odds, kind="stable")
     # The F1 that each question gains if it gets its prediction, and not "no answer".

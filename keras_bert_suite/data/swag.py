@@ -80,8 +80,5 @@ def make_rows(table, labelled):
 
 def _read_label(table, row, label):
     if label not in ("0", "1", "2", "3"):
-        raise ValueError(
-            f"{table.locate(row)}: the label is {label[:20]!r}, wanted 0, 1, 2 or 3, the number of "
-            "the right ending."
-        )
+        raise ValueError(f"{table.locate(row)}: the label is {label[:20]!r}, wanted 0, 1, 2 or 3.")
     return int(label)

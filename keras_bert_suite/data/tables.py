@@ -14,9 +14,6 @@ from pathlib import Path
 #: The file name that stands for standard input.
 STANDARD_INPUT = "-"
 
-#: The most names of columns that a message shows.
-_MOST_NAMES = 20
-
 
 @dataclasses.dataclass(frozen=True)
 class Table:
@@ -77,14 +74,12 @@ def read_table(
         OSError: if the file cannot be read.
     """
     split_rows = _find_splitter(path, delimiter)
-    rows = split_rows(_read_text(path, encoding), path)
+    rows = split_rows(read_text(path, encoding), path)
     first_line = next(rows, (1, [""]))
     names = first_line[1]
     if not any(names):
-        wanted = f"a line of column names, {', '.join(columns)} among them, and then "
         raise ValueError(
-            f"{path} is empty or begins with an empty line. Wanted {wanted if header else ''}a "
-            "row a line."
+            f"{path} is empty or begins with an empty line. Wanted columns {', '.join(columns)}."
         )
     find_column = _find_column if header else _find_numbered_column
     places = [find_column(path, names, column) for column in columns]
@@ -100,11 +95,10 @@ def read_table(
             empty_line = empty_line or line_number
             continue
         if empty_line or len(fields) != len(names):
-            listed = f" {_list_names(names)}" if header else " of the first line"
             got = "is empty" if empty_line else f"has {len(fields)} of them"
             raise ValueError(
-                f"{path}, line {empty_line or line_number}: wanted the {len(names)} "
-                f"fields{listed}, and the line {got}. Correct it."
+                f"{path}, line {empty_line or line_number}: wanted the {len(names)} fields of the "
+                f"first line, and the line {got}. Correct it."
             )
         for column, place in zip(values, places, strict=True):
             column.append(fields[place])
@@ -125,7 +119,7 @@ def read_lines(path, encoding="utf-8"):
         ValueError: if the file is empty or cannot be decoded.
         OSError: if the file cannot be read.
     """
-    text = _read_text(path, encoding)
+    text = read_text(path, encoding)
     if not text:
         raise ValueError(f"{_name(path)} is empty. Wanted a text in each line.")
     return [line for _, (line,) in _split_lines(text)]
@@ -144,7 +138,12 @@ def list_label_names(labels):
         return sorted(names)
 
 
-def _read_text(path, encoding):
+def read_text(path, encoding):
+    """Reads a whole file, or standard input, without its byte order mark.
+
+    Raises:
+        ValueError: if the file is in another encoding, naming the line.
+    """
     if path == STANDARD_INPUT:
         data = sys.stdin.buffer.read()
     else:
@@ -154,9 +153,8 @@ def _read_text(path, encoding):
     except UnicodeDecodeError as error:
         line_number = data.count(b"\n", 0, error.start) + 1
         raise ValueError(
-            f"{_name(path)} is not {encoding}: byte 0x{data[error.start]:02x} at offset "
-            f"{error.start} (line {line_number}): {error.reason}. Convert the file to UTF-8, or "
-            "name the encoding it is in."
+            f"{_name(path)}, line {line_number}: {error}. Convert the file to UTF-8, or name the "
+            "encoding it is in."
         ) from None
     except LookupError as error:
         raise ValueError(f"{error}. Wanted an encoding of Python, e.g. 'utf-8'.") from None
@@ -182,8 +180,8 @@ def _split_csv(text, path, delimiter=","):
             line_number = reader.line_num + 1
     except csv.Error as error:
         raise ValueError(
-            f"{path}, line {line_number}: {error}. A field that holds a quote or a {delimiter!r} "
-            "is put in quotes, and a quote in it is doubled."
+            f"{path}, line {line_number}: {error}. A field with a quote or a {delimiter!r} is put "
+            "in quotes, and its quotes are doubled."
         ) from None
     finally:
         csv.field_size_limit(former_limit)
@@ -196,25 +194,21 @@ def _find_splitter(path, delimiter):
     if delimiter is None:
         if splitter := _SPLITTERS.get(Path(path).suffix.lower()):
             return splitter
-        raise ValueError(
-            f"{path} is neither a .tsv nor a .csv file. Name it .tsv if tabs separate its fields, "
-            ".csv if commas do. Or name the delimiter that separates them."
-        )
+        raise ValueError(f"{path} is neither a .tsv nor a .csv file. Name its delimiter.")
     if len(delimiter) != 1 or delimiter in '"\r\n':
-        raise ValueError(
-            f"The delimiter must be one character other than a quote or the end of a line, got "
-            f"{delimiter!r}."
-        )
+        raise ValueError(f"The delimiter must be one character, no quote, got {delimiter!r}.")
     return _split_tsv if delimiter == "\t" else functools.partial(_split_csv, delimiter=delimiter)
 
 
 def _find_column(path, header, column):
     if header.count(column) != 1:
         problem = "two columns" if column in header else "no column"
+        # The first line of a file without a header is a text, and may be long.
+        names = ", ".join(map(repr, header))
+        names = names if len(names) < 1000 else f"{names[:1000]}... ({len(header):,} columns)"
         raise ValueError(
-            f"{path} has {problem} {column!r}. Its columns are {_list_names(header)}. If the first "
-            "line is a row and not a line of names, name columns by their numbers, with "
-            "header=False or --noheader."
+            f"{path} has {problem} {column!r}. Its columns are {names}. If the first line is a row "
+            "and not a line of names, use header=False or --noheader, and numbers of columns."
         )
     return header.index(column)
 
@@ -222,18 +216,10 @@ def _find_column(path, header, column):
 def _find_numbered_column(path, first_row, column):
     if not (column.isascii() and column.isdecimal() and 1 <= int(column) <= len(first_row)):
         raise ValueError(
-            f"{path} is read without a line of column names, so a column is named by its number, "
-            f"from 1 to {len(first_row)}, got {column!r}."
+            f"Without a header, a column of {path} is named by its number, from 1 to "
+            f"{len(first_row)}, got {column!r}."
         )
     return int(column) - 1
-
-
-def _list_names(header):
-    # The first line of a file without a header is a text, and may be long.
-    names = [repr(name if len(name) < 60 else name[:57] + "...") for name in header[:_MOST_NAMES]]
-    if len(header) > _MOST_NAMES:
-        names.append(f"... and {len(header) - _MOST_NAMES:,} more")
-    return ", ".join(names)
 
 
 def _name(path):

@@ -30,16 +30,11 @@ def score_targets(references, predictions):
         dict: `rouge_1`, `rouge_2`, `rouge_l` and `exact_match` in percent, and `rows`.
 
     Raises:
-        ValueError: if there is no row, or the numbers of rows differ.
+        ValueError: if the numbers of rows differ.
 
     Source: Lin, 2004, "ROUGE: A package for automatic evaluation of summaries". There is no
     stemming. Google's rouge_score drops all letters but those of ASCII.
     """
-    if len(references) != len(predictions) or not len(references):
-        raise ValueError(
-            f"Wanted a prediction for each of at least one reference, got {len(predictions)} "
-            f"predictions for {len(references)} references."
-        )
     rows = [_score(*pair) for pair in zip(references, predictions, strict=True)]
     totals = map(sum, zip(*rows, strict=True))
     means = {name: 100 * total / len(rows) for name, total in zip(SCORES, totals, strict=True)}

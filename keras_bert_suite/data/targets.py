@@ -29,14 +29,19 @@ def encode_targets(labels, num_targets):
         return encode_tensor(lambda x: encode_targets(x, num_targets), labels, "float32", shape)
     labels = np.asarray(labels)
     if labels.dtype.kind not in "biuf":
-        labels = _read_numbers(labels)
+        for row, label in enumerate(labels.tolist()):
+            if not isinstance(label, (int, float, np.number)):
+                raise ValueError(
+                    f"The targets of a regression must be numbers, got {str(label)[:40]!r} "
+                    f"({type(label).__name__}) at row {row}."
+                )
+        labels = labels.astype("float64")
     if labels.ndim == 1 and (num_targets == 1 or not len(labels)):
         labels = labels.reshape(-1, num_targets)
     if labels.ndim != 2 or labels.shape[1] != num_targets:
         raise ValueError(
             f"The regression has {num_targets} targets, so its labels must have the shape "
-            f"(N, {num_targets}){' or (N,)' if num_targets == 1 else ''}, got {labels.shape}. "
-            "Correct the labels, or build the task with another `num_classes`."
+            f"(N, {num_targets}), got {labels.shape}."
         )
     wrong = np.argwhere(~np.isfinite(labels))
     if len(wrong):
@@ -46,15 +51,3 @@ def encode_targets(labels, num_targets):
             f"{row}. Correct the row, or leave it out."
         )
     return labels.astype("float32")
-
-
-def _read_numbers(labels):
-    """The numbers of an array of objects or strings."""
-    for row, label in enumerate(labels.tolist()):
-        if not isinstance(label, (int, float, np.number)):
-            raise ValueError(
-                f"The targets of a regression must be numbers, got {str(label)[:40]!r} "
-                f"({type(label).__name__}) at row {row}. Turn them into numbers, or build a "
-                "classifier."
-            )
-    return labels.astype("float64")

@@ -3,6 +3,8 @@
 import itertools
 import weakref
 
+from keras_bert_suite.data.passes import Passes
+
 
 def map_tensorflow_dataset(dataset, preprocess_samples):
     """Maps `preprocess_samples(x, y, sample_weight)` over a `tf.data.Dataset`, in its graph."""
@@ -27,22 +29,13 @@ def distribute_shares(batches, fixed_labels=False):
     """
     import tensorflow as tf
 
-    shares = to_tensorflow_dataset(_Shares(batches), fixed_labels)
+    each_share = Passes(lambda: itertools.chain.from_iterable(batches))
+    shares = to_tensorflow_dataset(each_share, fixed_labels)
     # Of a dataset made so, each replica takes the next element.
     strategy = tf.distribute.get_strategy()
     distributed = strategy.distribute_datasets_from_function(lambda context: shares)
     distributed.shares = shares  # It refers to its source weakly.
     return distributed
-
-
-class _Shares:
-    """The shares of all batches, one after the other."""
-
-    def __init__(self, batches):
-        self._batches = batches
-
-    def __iter__(self):
-        return itertools.chain.from_iterable(self._batches)
 
 
 def to_tensorflow_dataset(dataset, fixed_labels=False):

@@ -49,10 +49,7 @@ def read_word_rows(x, y=None, sample_weight=None, check_shapes=None):
         columns = tuple(columns.values())
     if isinstance(columns, tuple):
         if len(columns) != 1:
-            raise ValueError(
-                f"x has {len(columns)} columns, wanted one column of rows of words. Pass the rows "
-                "as a list of lists of words."
-            )
+            raise ValueError(f"x has {len(columns)} columns, wanted one column of rows of words.")
         (columns,) = columns
     words = read_words(columns)
     tags = None if y is None else _read_tags(y)
@@ -81,17 +78,11 @@ def read_words(column):
             continue
         if isinstance(row, tuple) or np.ndim(row) == 1:
             rows[number] = row = list(row)
-        if not isinstance(row, list):
+        if not isinstance(row, list) or not all(isinstance(word, (str, bytes)) for word in row):
             raise ValueError(
-                f"A row must be a list of words or a text, got {str(row)[:40]} "
-                f"({type(row).__name__}) at row {number}."
+                f"A row must be a list of words, which are strings, or a text, got "
+                f"{str(row)[:80]} ({type(row).__name__}) at row {number}."
             )
-        for place, word in enumerate(row):
-            if not isinstance(word, (str, bytes)):
-                raise ValueError(
-                    f"Words must be strings, got {str(word)[:40]} ({type(word).__name__}) at row "
-                    f"{number}, word {place}."
-                )
     return rows
 
 
@@ -110,14 +101,11 @@ def check_token_shapes(rows):
 
 
 def check_span_shapes(rows):
-    """Checks that packed arrays have a list of spans and a weight for each row."""
-    number = len(next(iter(rows.inputs.values())))
-    for name, array, axes in (("labels", rows.labels, 3), ("sample weights", rows.weights, 1)):
-        if array is not None and (np.ndim(array) != axes or len(array) != number):
-            raise ValueError(
-                f"The {name} of {number} packed rows must have {axes} axes, one row for each, got "
-                f"an array of shape {np.shape(array)}."
-            )
+    """Checks the weights of packed arrays with spans, for which `check_span_arrays` has a check."""
+    if rows.weights is not None and np.ndim(rows.weights) != 1:
+        raise ValueError(
+            f"Packed rows with spans have a weight for each row, got {np.shape(rows.weights)}."
+        )
 
 
 def _read_tags(y):
@@ -129,8 +117,7 @@ def _read_tags(y):
             rows[number] = row = as_array(row).tolist()
         if not isinstance(row, (list, tuple)):
             raise ValueError(
-                "The labels of a row must be a list with a label for each word, got "
-                f"{str(row)[:40]!r} ({type(row).__name__}) at row {number}."
+                f"Wanted a label for each word, got {str(row)[:40]!r} for all of row {number}."
             )
     return rows
 

@@ -102,16 +102,8 @@ class GoogleExamples(grain.MapDataset):
         epoch, batch = divmod(index, len(self))
         rows = self._order(epoch)[batch * self._batch_size : (batch + 1) * self._batch_size]
         examples = [self._read(*place) for place in self._places[rows].tolist()]
-        columns = {}
-        for name in FEATURES:
-            values = [example[name] for example in examples]
-            if len({len(value) for value in values}) > 1:
-                lengths = sorted({len(value) for value in values})
-                raise ValueError(
-                    f"The examples have {name} of different lengths, {lengths}. Read files of one "
-                    "max_seq_length and one max_predictions_per_seq at a time."
-                )
-            columns[name] = np.stack(values)
+        # NumPy refuses examples of different lengths, of files with another max_seq_length.
+        columns = {name: np.stack([example[name] for example in examples]) for name in FEATURES}
         labels = columns.pop(LABELS)[:, 0]
         masked = {ours: columns[name] for name, ours in FEATURES.items() if ours is not None}
         return name_arrays(masked, labels)
@@ -125,8 +117,8 @@ class GoogleExamples(grain.MapDataset):
         missing = [name for name in FEATURES if not len(example.get(name, ()))]
         if missing:
             raise ValueError(
-                f"{path}: the example at byte {offset} lacks {', '.join(missing)}; it has "
-                f"{', '.join(example)}. Wanted a file of create_pretraining_data.py."
+                f"{path}: the example at byte {offset} lacks {', '.join(missing)}. Wanted a file "
+                "of create_pretraining_data.py."
             )
         return {
             name: example[name].astype("float32" if name == "masked_lm_weights" else "int32")
@@ -143,9 +135,7 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
             loop over `PretrainingBatches` gives the batches of one epoch.
 
     Raises:
-        ValueError: if the batches have no pairs or no segment ids, pairs of three relations, or
-            rows of a mixture of language models. Google's examples always have pairs of two
-            relations, and segment ids.
+        ValueError: if the batches have no pairs of two relations, or other segments than 0 and 1.
     """
     with open(path, "wb") as file:
         for x, y, sample_weight in batches:
@@ -154,12 +144,8 @@ def write_google_examples(path: PathLike, batches: Iterable[Any]) -> None:
                     f"Google's examples have segment_ids, and {LABELS} of 0 and 1. Make the "
                     'batches with mode="pairs" or "sop", and with a WordPieceTokenizer.'
                 )
-            pair_weights = np.asarray(sample_weight.get("nsp", 1.0))
-            if x["segment_ids"].max(initial=0) > 1 or pair_weights.min(initial=1) < 1:
-                raise ValueError(
-                    "Google's examples have the segments 0 and 1, and each of their pairs counts; "
-                    "these batches are of a LanguageModelMixture. Make them with its TokenMasker."
-                )
+            if x["segment_ids"].max(initial=0) > 1:
+                raise ValueError("Google's examples have no segments of a LanguageModelMixture.")
             masked = {**x, "mask_ids": y["mlm"], "mask_weights": sample_weight["mlm"]}
             columns = {
                 name: y["nsp"][:, None] if name == LABELS else masked[ours]

@@ -24,8 +24,7 @@ class MixedBatches(grain.MapDataset):
             finds their batch sizes.
 
     Raises:
-        ValueError: if there is no dataset. Reading an element raises it if the datasets have
-            different arrays.
+        ValueError: when an element is read, if the datasets have different arrays.
 
     Example:
     ```python
@@ -40,17 +39,13 @@ class MixedBatches(grain.MapDataset):
     """
 
     def __init__(self, datasets: Sequence[grain.MapDataset]) -> None:
-        if not datasets:
-            raise ValueError("A mixture needs at least one dataset, got none.")
         super().__init__(datasets)
         self._datasets = tuple(datasets)
 
     @property
-    def batch_size(self) -> int | None:
-        """int, the rows of a batch; None if a dataset does not know its own."""
-        sizes = [getattr(dataset, "batch_size", None) for dataset in self._datasets]
-        known = [size for size in sizes if size is not None]
-        return sum(known) if len(known) == len(sizes) else None
+    def batch_size(self) -> int:
+        """int, the rows of a batch."""
+        return sum(dataset.batch_size for dataset in self._datasets)
 
     def __len__(self) -> int:
         return max(map(len, self._datasets))
@@ -65,8 +60,7 @@ class MixedBatches(grain.MapDataset):
     def check_task(self, task: keras.Model) -> None:
         """Raises a ValueError if a task cannot learn from the rows of a dataset."""
         for dataset in self._datasets:
-            if hasattr(dataset, "check_task"):
-                dataset.check_task(task)
+            dataset.check_task(task)
 
 
 def share_rows(batch_size: int, shares: Sequence[float]) -> list[int]:
@@ -87,29 +81,19 @@ def share_rows(batch_size: int, shares: Sequence[float]) -> list[int]:
         ValueError: if the sum of `shares` is not 1, or a share is too small for a row.
     """
     if not all(0 < share <= 1 for share in shares) or not math.isclose(sum(shares), 1):
-        raise ValueError(
-            f"Shares must be over 0 and their sum must be 1, got {', '.join(map(str, shares))} "
-            f"with the sum {sum(shares):g}."
-        )
+        raise ValueError(f"Shares must be over 0 and sum to 1, got {', '.join(map(str, shares))}.")
     exact = batch_size * np.asarray(shares)
     rows = np.floor(exact + 1e-9).astype(int)
     # The largest remainders get the rows that are left.
     rows[np.argsort(rows - exact, kind="stable")[: batch_size - rows.sum()]] += 1
     if not rows.all():
-        raise ValueError(
-            f"A share of {min(shares)} is less than a row of a batch of {batch_size}. Use a batch "
-            f"of at least {math.ceil(1 / min(shares))} rows, or a larger share."
-        )
+        raise ValueError(f"A share of {min(shares)} is less than a row of a batch of {batch_size}.")
     return rows.tolist()
 
 
 def _join_arrays(parts):
     """Joins dicts of arrays along their rows."""
-    names = [sorted(part) for part in parts]
-    if any(of_part != names[0] for of_part in names):
-        raise ValueError(
-            "The datasets of a mixture must have the same arrays, got "
-            f"{' and '.join(', '.join(of_part) for of_part in names)}. Give them the same masker "
-            "and mode."
-        )
+    if any(part.keys() != parts[0].keys() for part in parts):
+        names = " and ".join(", ".join(part) for part in parts)
+        raise ValueError(f"A mixture needs datasets of the same masker and mode, got {names}.")
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}

@@ -1,7 +1,6 @@
 """Makes masked pretraining batches from a tokenized corpus while a training runs."""
 
 import functools
-import warnings
 from typing import Any
 
 import grain
@@ -26,13 +25,6 @@ from keras_bert_suite.preprocessing.packing import NUMPY, pack_segments
 
 #: The blocks that are shuffled together: up to 8 million sentences, some 200 million tokens.
 SHUFFLE_BLOCKS = 8
-
-#: The class warns if the share of random pairs is at least this large. For documents of two or
-#: three short sentences the share is two thirds.
-UNBALANCED = 0.75
-
-#: The least number of pairs that is enough to judge the share.
-PAIRS_TO_JUDGE = 100
 
 
 class PretrainingBatches(grain.MapDataset):
@@ -82,9 +74,6 @@ class PretrainingBatches(grain.MapDataset):
         ValueError: if an argument is out of its range, an epoch does not fill a batch, or `mode`
             makes pairs and no document has two sentences.
 
-    Warns:
-        UserWarning: if three quarters of the pairs or more have a random second text.
-
     Example:
     ```python
     batches = PretrainingBatches(corpus, masker, sequence_length=128, batch_size=256)
@@ -131,13 +120,13 @@ class PretrainingBatches(grain.MapDataset):
         if not len(self):
             raise ValueError(
                 f"batch_size={batch_size} is more than the {block_counts.sum()} instances of an "
-                f"epoch. Use a batch of at most {block_counts.sum()}, or a larger corpus."
+                "epoch. Use a smaller batch, or a larger corpus."
             )
         if mode in PAIR_MODES:
             # A stretch within a long document has no instances.
             first, _, _ = self._stretches.locate(0, 0)
             first_blocks = divide_blocks(corpus.num_blocks, num_stretches, seed, 0)[first]
-            _check_pairs(corpus, first_blocks, self._plans(first)[0].labels, mode)
+            _check_pairs(corpus, first_blocks, mode)
 
     def __len__(self) -> int:
         return self._stretches.num_batches
@@ -220,49 +209,22 @@ def name_arrays(
     return x, y, sample_weight
 
 
-def _check_pairs(corpus, blocks, labels, mode):
-    """Raises or warns if a model that always gives the same answer predicts next sentences well.
-
-    Args:
-        corpus: `TokenCorpus`.
-        blocks: sequence of int, the blocks that were planned.
-        labels: int8 (N,), the labels of their `InstancePlan`.
-        mode: a key of `PAIR_MODES`.
-    """
+def _check_pairs(corpus, blocks, mode):
+    """Raises a ValueError if no document of some blocks has two sentences."""
     starts = [corpus.read_block(block).document_starts for block in blocks]
-    num_sentences = np.concatenate([np.diff(of_block) for of_block in starts])
-    single = (num_sentences == 1).mean()
-    remedy = (
-        "Use mode='full_sentences' or mode='doc_sentences', or prepare the corpus again with "
-        "several sentences in a document. In format 'sentences' each line is a sentence, and a "
-        "blank line ends a document."
-    )
-    if single == 1:
+    if all((np.diff(of_block) == 1).all() for of_block in starts):
         raise ValueError(
-            f"mode={mode!r} makes pairs of the sentences of a document, and each of the "
-            f"{len(num_sentences):,} documents has a single sentence. Every second text would "
-            "be a random one, and next-sentence accuracy 1.0 without any learning. " + remedy
-        )
-    # In mode "relations", the label 2 is no random text.
-    random_share = (labels == 1).mean()
-    if len(labels) >= PAIRS_TO_JUDGE and random_share >= UNBALANCED:
-        warnings.warn(
-            f"Of the pairs of mode={mode!r}, {random_share:.0%} do not follow each other, so that "
-            f"a next-sentence accuracy of {random_share:.2f} shows no learning. {single:.0%} of "
-            "the documents have a single sentence; a sentence that fills a row has no second "
-            "text of its document either. " + remedy,
-            stacklevel=3,
+            f"mode={mode!r} makes pairs of the sentences of a document, and each document has a "
+            "single sentence, so every second text would be random. Use mode='full_sentences' or "
+            "'doc_sentences', or prepare the corpus with several sentences in a document. In "
+            "format 'sentences' each line is a sentence, and a blank line ends a document."
         )
 
 
 def _plan_stretch(planner, num_stretches, dynamic, number):
     """The `InstancePlan` of a stretch, and the order in which to visit its instances.
 
-    Args:
-        planner: `InstancePlanner`.
-        num_stretches: int, the stretches of an epoch.
-        dynamic: bool, whether epochs have different instances.
-        number: int, of the stretch, counted from the first stretch of epoch 0.
+    Stretches are counted from the first stretch of epoch 0. An epoch has `num_stretches`.
     """
     epoch, stretch = divmod(number, num_stretches)
     planned = epoch if dynamic else 0

@@ -7,7 +7,6 @@ from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
 from keras_bert_suite.preprocessing.masking.token_shuffler import TokenShuffler
 from keras_bert_suite.preprocessing.masking.unit_weights import rarity_weights
 from keras_bert_suite.preprocessing.segment_packer import SegmentPacker
-from keras_bert_suite.preprocessing.sequence_packing import split_sequences
 
 __all__ = [
     "LanguageModelMixture",
@@ -17,5 +16,4 @@ __all__ = [
     "TokenShuffler",
     "find_similar_words",
     "rarity_weights",
-    "split_sequences",
 ]

@@ -16,11 +16,9 @@ def tokenize_segments(tokenizer, segments):
         lengths), int32, as `pack_segments` takes them; bool, False for one row without a batch.
 
     Raises:
-        ValueError: if there are no segments, or they differ in their number of rows. The rows of
-            symbolic tensors are counted only if TensorFlow knows them.
+        ValueError: if the segments differ in their number of rows. The rows of symbolic tensors
+            are counted only if TensorFlow knows them.
     """
-    if not segments:
-        raise ValueError("SegmentPacker needs at least one segment of texts, got none.")
     if any(is_tf_tensor(segment) for segment in segments):
         xp = tensorflow_namespace()
         ragged, batched = _tokenize_tensors(tokenizer, segments)

@@ -115,20 +115,6 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
     def head_length(self, value: int | None) -> None:
         self._head_length = value
 
-    @property
-    def sequence_length(self) -> int:
-        """int, the maximum sequence length, with special tokens."""
-        return self._sequence_length
-
-    @sequence_length.setter
-    def sequence_length(self, value: int) -> None:
-        if value < 4:
-            raise ValueError(
-                "sequence_length must be at least 4, room for [CLS], two [SEP] and a token, "
-                f"got {value}."
-            )
-        self._sequence_length = value
-
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         # Keras' own `__call__` would convert the strings to tensors of the backend.
         if len(args) == 1 and not kwargs and type(args[0]) is tuple and len(args[0]) in (2, 3):
@@ -284,14 +270,11 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
 
         Returns:
             `LengthAdvice`.
-
-        Raises:
-            ValueError: as `pack`; if there are no texts; if `coverage` is not in (0, 1].
         """
         _, ragged, _ = tokenize_segments(self.tokenizer, segments)
         num_special_tokens = count_special_tokens(len(segments), self.tokenizer.num_separators)
         num_tokens = sum(np.asarray(lengths, "int64") for _, _, lengths in ragged)
-        return advise_length(num_tokens + num_special_tokens, num_special_tokens, coverage)
+        return advise_length(num_tokens + num_special_tokens, coverage)
 
     def allowed_lengths(self, batched: bool = True) -> tuple[int, ...] | None:
         """The lengths to which a batch may be padded, ascending; None allows any length."""
@@ -373,13 +356,7 @@ class SegmentPacker(checkpoints.SealedPreset, keras_hub.models.TextClassifierPre
 
         Args:
             checkpoint: `Checkpoint`, from `checkpoints.open_checkpoint`.
-            sequence_length: int. None takes the length that the checkpoint names, or the number of
-                its positions if the checkpoint names no length.
-            lowercase: bool, replaces the setting of the checkpoint.
-            **kwargs: other arguments of the constructor.
-
-        Raises:
-            ValueError: if the vocabulary has another size than the model.
+            sequence_length, lowercase, **kwargs: as for `from_preset`.
         """
         with reading(checkpoint.path):
             config = checkpoint.tokenizer_config

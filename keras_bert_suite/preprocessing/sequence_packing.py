@@ -1,7 +1,7 @@
 """Lays the rows of a batch side by side in fewer rows, which are almost full."""
 
 import bisect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -48,54 +48,6 @@ def lay_out_sequences(
     return layout if num_shares > 1 else layout[0]
 
 
-def split_sequences(
-    packed: Mapping[str, np.ndarray], padding_values: Mapping[str, int] | None = None
-) -> dict[str, np.ndarray]:
-    """Splits rows in which another tool has packed several sequences.
-
-    Args:
-        packed: dict of arrays (R, W). Its `padding_mask` numbers the sequences of a row from 1, and
-            is 0 on padding.
-        padding_values: dict of name -> the value to pad with, 0 by default. Labels of tokens need
-            a negative value: `{"labels": -100}`.
-
-    Returns:
-        dict of arrays (N, L) with the same names: a row for each sequence, in the order of the rows
-        and of the numbers, padded to the longest sequence. `padding_mask` is 1 on tokens.
-
-    Raises:
-        ValueError: if there is no `padding_mask`, an array has another shape than `padding_mask`,
-            or there is no sequence.
-    """
-    if "padding_mask" not in packed:
-        raise ValueError(
-            f"There is no padding_mask that numbers the sequences, got {', '.join(packed)}."
-        )
-    packed = {name: np.asarray(array) for name, array in packed.items()}
-    fill = {name: 0 for name in packed} | dict(padding_values or {})
-    numbers = packed["padding_mask"]
-    for name, array in packed.items():
-        if array.shape != numbers.shape or array.ndim != 2:
-            raise ValueError(
-                f"{name} must have the shape (R, W) of padding_mask, got {array.shape} and "
-                f"{numbers.shape}."
-            )
-    sequences = [(r, n) for r, row in enumerate(numbers) for n in np.unique(row[row != 0])]
-    if not sequences:
-        raise ValueError("padding_mask is 0 everywhere, so there are no sequences to split.")
-    places = [np.flatnonzero(numbers[r] == n) for r, n in sequences]
-    longest = max(map(len, places))
-    split = {
-        name: np.full((len(sequences), longest), fill[name], array.dtype)
-        for name, array in packed.items()
-    }
-    for i, ((r, _), columns) in enumerate(zip(sequences, places, strict=True)):
-        for name, array in packed.items():
-            split[name][i, : len(columns)] = array[r, columns]
-    split["padding_mask"] = (split["padding_mask"] != 0).astype(numbers.dtype)
-    return split
-
-
 def fill_rows(lengths: np.ndarray, widths: Sequence[int]) -> list[list[int]] | None:
     """Puts sequences into rows of fixed widths, as best-fit decreasing does.
 
@@ -122,12 +74,7 @@ def fill_rows(lengths: np.ndarray, widths: Sequence[int]) -> list[list[int]] | N
 
 
 def _choose_rows(lengths, compiled):
-    """(the rows of each share as `fill_rows` makes them, and equally many; their width).
-
-    Args:
-        lengths: int (S, N).
-        compiled: bool.
-    """
+    """The rows of each share of lengths (S, N), as `fill_rows` makes them, and their width."""
     total, longest = int(lengths.sum(axis=1).max()), int(lengths.max(initial=0))
     if not total:
         return [[[]] for _ in lengths], 1  # A place without a token.

@@ -18,20 +18,11 @@ def interleave_texts(columns):
 
     Returns:
         list of B S strings, or a string tensor (B S,) for tensors.
-
-    Raises:
-        ValueError: if the columns differ in length.
     """
     if any(map(is_tf_tensor, columns)):
         import tensorflow as tf
 
         return tf.reshape(tf.stack(columns, axis=1), [-1])
-    lengths = [len(column) for column in columns]
-    if len(set(lengths)) > 1:
-        raise ValueError(
-            "The columns of a batch must have the same number of texts, got "
-            f"{' and '.join(map(str, lengths))} texts."
-        )
     return [text for row in zip(*columns, strict=True) for text in row]
 
 
@@ -74,10 +65,7 @@ def split_packed(arrays):
         return (arrays,)
     if {len(array.shape) for array in arrays.values()} != {3}:
         shapes = {name: tuple(array.shape) for name, array in arrays.items()}
-        raise ValueError(
-            "Packed arrays of rows of S texts must have the shape (B, S, L), or (B, L) for single "
-            f"texts, got {shapes}."
-        )
+        raise ValueError(f"Packed arrays must have the shape (B, S, L) or (B, L), got {shapes}.")
     num_texts = next(iter(arrays.values())).shape[1]
     return tuple({name: array[:, i] for name, array in arrays.items()} for i in range(num_texts))
 

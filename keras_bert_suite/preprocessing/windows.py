@@ -129,18 +129,16 @@ def plan_windows(sequence_length, budget, num_queries, stride=None, query_length
     room = budget - query_length * num_queries
     if query_length < 1 or room < 1:
         raise ValueError(
-            f"query_length must be from 1 to {(budget - 1) // max(num_queries, 1)}, so that "
-            f"{num_queries} queries leave room for the document in a row of {budget} tokens, got "
-            f"{query_length}."
+            f"query_length must be from 1 to {(budget - 1) // max(num_queries, 1)}, so that it "
+            f"leaves room for the document, got {query_length}."
         )
     if stride is None:
         # A third of the row, as Google's 128 of 384, but at most half of the room.
         stride = max(1, min(sequence_length // 3, room // 2))
     if not 1 <= stride <= room:
         raise ValueError(
-            f"stride must be from 1 to {room}, the room for the document that {num_queries} "
-            f"queries of query_length={query_length} leave of {budget} tokens, got {stride}. "
-            "Lower stride or query_length, or raise sequence_length."
+            f"stride must be from 1 to {room}, the room for the document that query_length="
+            f"{query_length} leaves of {budget} tokens, got {stride}."
         )
     return stride, query_length
 

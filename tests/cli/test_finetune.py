@@ -85,7 +85,10 @@ def test_pairs_numbered_labels_and_precision(finetune, tmp_path):
         ({"train": "."}, "neither a .tsv nor a .csv"),
         ({"train": "empty.tsv"}, "empty.tsv is empty"),
         ({"train": "short.tsv"}, "short.tsv, line 3: wanted the 2 fields"),
-        ({"train": "latin1.tsv"}, "latin1.tsv is not utf-8: byte 0xef at offset 17 (line 2)"),
+        (
+            {"train": "latin1.tsv"},
+            "latin1.tsv, line 2: 'utf-8' codec can't decode byte 0xef in position 17",
+        ),
         ({"train": "unlabelled.tsv"}, "unlabelled.tsv, line 2: the label is empty"),
         ({"train": "one.tsv"}, "Every row of one.tsv has the label 'yes'"),
         ({"train": "blank.tsv"}, "blank.tsv, line 3: the text in the column 'sentence' is missing"),

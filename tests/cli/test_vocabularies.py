@@ -149,7 +149,7 @@ def test_files_of_masks_may_begin_with_a_byte_order_mark(tmp_path):
         (["--lexicon=bad.tsv"], 'has no use for phrases; choose "word", "span" or "ngram"'),
         (["--ngram_shares=1,2"], "--ngram_shares needs --unit=ngram"),
         (["--unit=ngram", "--ngram_shares=1,x"], "could not convert string to float: 'x'"),
-        (["--unit=ngram", "--ngram_shares=1,0"], "must be the positive shares"),
+        (["--unit=ngram", "--ngram_shares=1,0"], "ngram_shares must be positive numbers"),
         (["--mask_token_rate=1"], "must not sum to more than 1, got 1.0 and 0.1"),
         (["--unit=word", "--lexicon=absent.txt"], "No such file or directory: 'absent.txt'"),
         (["--unit=word", "--lexicon=empty.txt"], "empty.txt holds no phrase"),

@@ -58,7 +58,7 @@ def remote(prepared, tmp_path, monkeypatch):
 
 def check_remote(url, prepared):
     """Checks all that reads a corpus."""
-    corpus = open_corpus(url, verify=True)
+    corpus = open_corpus(url)
     check_same_corpus(corpus, EXPECTED)
     check_same_corpus(pickle.loads(pickle.dumps(corpus)), EXPECTED)
     tokenizer = read_tokenizer(url + "/")

@@ -138,7 +138,7 @@ def test_encodings(tmp_path, encoding, text):
         ({"encoding": "hex"}, "`encoding` must be one that Python knows.*Received: 'hex'"),
         ({"errors": "ignore"}, "`errors` must be one of strict, replace, got 'ignore'"),
         ({"on_error": "warn"}, "`on_error` must be one of stop, skip, got 'warn'"),
-        ({"format": "xml"}, "`format` must be one of auto, .* Received: 'xml'"),
+        ({"format": "xml"}, "`format` must be one of auto, .* got 'xml'"),
     ],
 )
 def test_wrong_options(options, message):

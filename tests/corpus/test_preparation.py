@@ -67,7 +67,7 @@ def prepared(corpus, tmp_path_factory):
 
 
 def test_tokens_and_boundaries(prepared):
-    corpus = open_corpus(prepared, verify=True)
+    corpus = open_corpus(prepared)
     check_same_corpus(corpus, tokenize_in_memory(DOCUMENTS, make_tokenizer()))
     manifest = corpus.manifest
     assert len(manifest["shards"]) > 5
@@ -327,7 +327,7 @@ def test_what_cannot_be_read_is_left_out_and_counted(faulty, tmp_path):
     manifest = prepare_corpus(faulty, make_tokenizer(), tmp_path / "one", **TOLERANT)
     assert manifest["skipped_documents"] == 9 and manifest["replaced_texts"] == 7
     assert manifest["documents"] == 60 + 51
-    check_same_corpus(open_corpus(tmp_path / "one", verify=True), expected)
+    check_same_corpus(open_corpus(tmp_path / "one"), expected)
     places = list_faults(manifest, faulty)
     assert len(places) == 9
     assert places[1].startswith(f"{faulty}/b.jsonl, line 11 is not JSON: Expecting property")
@@ -366,7 +366,7 @@ def test_a_plan_without_a_shard_binds_nobody(corpus, prepared, tmp_path):
     (tmp_path / "shard-00099.npz").write_bytes(b"half")
     prepare_corpus(corpus, make_tokenizer(lowercase=False), tmp_path, slice_bytes=2000)
     assert "shard-00099.npz" not in read_folder(tmp_path)
-    assert open_corpus(tmp_path, verify=True).manifest["slice_bytes"] == 2000
+    assert open_corpus(tmp_path).manifest["slice_bytes"] == 2000
 
 
 def test_two_runs_on_one_folder(corpus, tmp_path, monkeypatch):
@@ -378,7 +378,7 @@ def test_two_runs_on_one_folder(corpus, tmp_path, monkeypatch):
             prepare_corpus(corpus, make_tokenizer(), tmp_path, slice_bytes=1500)
 
     prepare_corpus(corpus, make_tokenizer(), tmp_path, slice_bytes=1500, progress=try_another)
-    assert open_corpus(tmp_path, verify=True).num_documents == 120
+    assert open_corpus(tmp_path).num_documents == 120
     prepare_corpus(corpus, make_tokenizer(), tmp_path, slice_bytes=1500)
 
 

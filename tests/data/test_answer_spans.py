@@ -60,8 +60,7 @@ def test_all_accepted_answers():
 
 @pytest.mark.parametrize("label", [(4, 10), (-1, 3), (3, 3), (5, 4)])
 def test_spans_outside_of_the_context(label):
-    message = f"row 0 is from character {label[0]} to {label[1]}, wanted 0 <= start < end <= 9"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match="label of row 0 is .* context has 9 characters"):
         read_answer_spans([label], CONTEXTS[:1])
     assert read_answer_spans([(0, 9)], CONTEXTS[:1]).tolist() == [[0, 9]]
 
@@ -70,8 +69,10 @@ def test_tokens_of_answers():
     spans = check_token_spans(np.array([[0, 0], [2, 7]], "int64"), (2, 8))
     assert spans.tolist() == [[0, 0], [2, 7]] and spans.dtype == "int32"
     for wrong in ([3, 2], [-1, 2], [1, 8]):
-        with pytest.raises(ValueError, match="Row 1 has its answer at the tokens .* from 0 to 7"):
+        with pytest.raises(ValueError, match="from 0, .* to 7, got int"):
             check_token_spans([[0, 0], wrong], (2, 8))
+    with pytest.raises(ValueError, match="got uint8"):
+        check_token_spans(np.array([[3, 2]], "uint8"), (1, 8))
     for wrong in ([[0.0, 1.0]], [[0, 1, 2]], [[0, 1], [0, 1]]):
-        with pytest.raises(ValueError, match=r"must be integers \(N, 2\).* for 1 rows"):
+        with pytest.raises(ValueError, match=r"must be integers \(1, 2\)"):
             check_token_spans(wrong, (1, 8))

@@ -41,16 +41,16 @@ def test_no_rows():
 def test_packed_arrays():
     packed = {"token_ids": np.ones((2, 3, 4), "int32")}
     assert read_choice_rows(packed, [2, 0]).labels.tolist() == [2, 0]
-    with pytest.raises(ValueError, match="label of row 1 is 3, wanted .* from 0 to 2"):
+    with pytest.raises(ValueError, match="an integer from 0 to 2, got"):
         read_choice_rows(packed, [2, 3])
-    with pytest.raises(ValueError, match="columns are named token_ids, wanted prompt and endings"):
+    with pytest.raises(ValueError, match="columns are token_ids, wanted prompt and endings"):
         read_choice_rows({"token_ids": np.ones((2, 4))}, [0, 0])
 
 
 def test_batches_that_pytorch_has_collated():
     collated = [("wet", "cold"), ("dry", "warm")]
     for x in ((("It rains.",) * 2, collated), {"prompt": PROMPTS, "endings": collated}):
-        with pytest.raises(ValueError, match="`collate_fn` that returns"):
+        with pytest.raises(ValueError, match="another `collate_fn`"):
             check_collated_endings(x, ("prompt", "endings"))
     check_collated_endings((PROMPTS, ENDINGS), ("prompt", "endings"))
     check_collated_endings((PROMPTS, collated), ("prompt", "endings"))

@@ -23,13 +23,11 @@ def test_weights_by_name_or_id(class_weight, wanted):
 @pytest.mark.parametrize(
     ("class_weight", "error"),
     [
-        ({"yess": 3}, "the key 'yess', which is neither one of the labels"),
-        ({3: 1.0}, r"the key 3, .* class id in \[0, 3\)"),
-        ({-1: 1.0}, "the key -1"),
-        ({"yes": -1.0}, "at least 0, got -1.0"),
-        ({"yes": float("nan")}, "got nan"),
-        ({"yes": "2"}, "got '2'"),
-        ("balanced", "must be a dictionary.* got 'balanced'"),
+        ({"yess": 3}, "'yess': 3, wanted one of the labels"),
+        ({3: 1.0}, "has 3: 1.0, wanted"),
+        ({-1: 1.0}, "has -1: 1.0, wanted"),
+        ({"yes": -1.0}, "'yes': -1.0, .* at least 0"),
+        ({"yes": float("nan")}, "'yes': nan, wanted"),
     ],
 )
 def test_wrong_weights(class_weight, error):

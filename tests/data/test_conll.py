@@ -40,7 +40,7 @@ def test_tabs_alone_end_a_sentence_and_an_empty_field_is_a_field(tmp_path):
 @pytest.mark.parametrize(
     ("content", "encoding", "arguments", "error"),
     [
-        ("EU B-ORG\nMünchen B-LOC\n", "latin-1", {}, "line 2: byte 2 is not utf-8"),
+        ("EU B-ORG\nMünchen B-LOC\n", "latin-1", {}, "line 2: .utf-8. codec .* position 10"),
         ("EU B-ORG\n", "utf-8", {"encoding": "utf-9"}, "unknown encoding: utf-9. Wanted"),
         ("EU B-ORG\nrejects\n", "utf-8", {}, "line 2: got 1 fields, wanted at least 2"),
         ("EU B-ORG\n", "utf-8", {"tag_column": 4}, "line 1: got 2 fields, wanted at least 4"),

@@ -91,7 +91,11 @@ def test_ids_for_labels(tmp_path):
         ("rte", ["0", "A", "B", "maybe"], "line 3: the label is 'maybe', wanted one of entail"),
         ("rte", ["0", "A", "B", "2"], "the label is '2'"),
         ("rte", ["0", "A", "entailment"], "line 3: wanted the 4 fields .* and the line has 3"),
-        ("stsb", [*"0123456", "A", "B", "5.1"], "line 3: the label is '5.1', wanted a number from"),
+        (
+            "stsb",
+            [*"0123456", "A", "B", "5.1"],
+            "line 3: the label is '5.1', wanted a number",
+        ),
         ("stsb", [*"0123456", "A", "B", "nan"], "line 3: the label is 'nan'"),
         ("cola", ["gj04", "", "*", "A"], "line 2: the label is '', wanted one of 0, 1"),
         ("cola", ["gj04", "1", "A"], "line 2: wanted the 4 fields of the first line"),

@@ -40,7 +40,7 @@ def test_one_hot_and_soft_labels_pass():
         (np.array(["yes", None], object), "The label at row 1 is missing, None"),
         (pandas.Series([True, None], dtype="boolean"), "The label at row 1 is missing, <NA>"),
         (np.eye(2), r"soft labels of the shape \(N, 3\), got float64 of shape \(2, 2\)"),
-        ([["yes", "no", "no"]], "For several labels of a row, build the task with problem_type"),
+        ([["yes", "no", "no"]], "Sets of labels need problem_type"),
         ([[0.0, 1.0, 0.0], [0.0, 2.0, 0.0]], r"in \[0, 1\], got 2.0 at row 1, class 1"),
         ([[0.0, float("nan"), 0.0]], "got nan at row 0, class 1"),
         (["yes", "perhaps"], r"'perhaps' at row 1 is not one of .*'no', 'yes', 'maybe'"),
@@ -93,7 +93,7 @@ def test_columns_of_a_table_are_read_by_name():
 @pytest.mark.parametrize(
     ("columns", "error"),
     [
-        (["no", "yes", "perhaps"], "'no', 'yes', 'maybe', got 'no', 'yes', 'perhaps'. Rename"),
+        (["no", "yes", "perhaps"], "'no', 'yes', 'maybe', got 'no', 'yes', 'perhaps'. labels"),
         (["no", "yes"], "'maybe', got 'no', 'yes'."),
         (["no", "yes", "maybe", "no"], "'maybe', got 'no', 'yes', 'maybe', 'no'"),
     ],

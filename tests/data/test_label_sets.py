@@ -51,18 +51,18 @@ def test_soft_labels_stay():
 @pytest.mark.parametrize(
     ("labels", "error"),
     [
-        ([["a"], ["d"]], r"'d' at row 1 is neither one of the labels 'a', 'b', 'c'"),
-        ([[0], [3, 1]], r"Label '3' at row 1 is neither"),
+        ([["a"], ["d"]], r"'d' at row 1 is not one of the labels 'a', 'b', 'c'"),
+        ([[0], [3, 1]], r"Label 3 at row 1 is not one of"),
         (["a", "b"], r"must be a list of labels, got 'a' \(str\) at row 0"),
         ([0, 1], r"must be a list of labels, got '0' \(int\) at row 0"),
         (np.array([0, 1]), r"must be a list of labels, got '0'"),
         ([["a"], None], r"got 'None' \(NoneType\) at row 1"),
         ([[0, 2, 1]], r"got 2 at row 0, class 1.*pass label names"),
         ([[0.0, float("nan"), 1.0]], "got nan at row 0, class 1"),
-        (np.tile([[0, 1, 0, 1]], (2, 1)), "of the 3 labels, .* got 4 columns.*list of lists"),
+        (np.tile([[0, 1, 0, 1]], (2, 1)), "of the 3 labels, .* got 4 columns.*lists of lists"),
         (np.array([[0, 1]]), "got 2 columns"),
         (np.array([[0, True, 1, 0]], object), "got 4 columns"),
-        ([[["a"]]], r"at row 0 is neither one of"),
+        ([[["a"]]], r"at row 0 is not one of"),
     ],
 )
 def test_wrong_labels_are_named(labels, error):

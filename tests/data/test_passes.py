@@ -43,8 +43,6 @@ def test_a_py_dataset():
     assert sorted(read_batches(Batches(), shuffle=True)) == [0, 1, 2]
     endless = read_batches(Batches(num_batches=None))
     assert list(itertools.islice(endless, 4)) == [0, 1, 2, 3]
-    with pytest.warns(UserWarning, match="workers=2 of Batches has no effect"):
-        list(read_batches(Batches(workers=2)))
 
 
 @pytest.mark.parametrize("repeat", [False, True])

@@ -89,7 +89,6 @@ def test_numbers_in_columns_of_objects():
         ((("a", "b"), [1, 0]), "a tuple is a pair of columns.*list"),
         ((["a", "b"], [1]), "got 2 and 1 rows"),
         (((["a", "b"], ["c"]), [1, 2]), "got 2 and 1 and 2 rows"),
-        (({}, []), "empty dictionary"),
     ],
 )
 def test_bad_columns(arguments, error):

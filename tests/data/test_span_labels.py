@@ -28,12 +28,12 @@ def test_spans_of_rows():
 @pytest.mark.parametrize(
     ("span", "error"),
     [
-        ((2, 2, "LOC"), "0 <= start < end, got start 2 and end 2"),
-        ((-1, 2, "LOC"), "got start -1 and end 2"),
+        ((2, 2, "LOC"), "0 <= start < end .*got .2, 2, 'LOC'"),
+        ((-1, 2, "LOC"), "got .-1, 2"),
         ((0, 1.5, "LOC"), "span of row 1 must be"),
         ("B-LOC", "span of row 1 must be"),
-        ((0, 1, "ORG"), "Label 'ORG' of a span of row 1"),
-        ((0, 1, 2), "Label '2' of a span of row 1"),
+        ((0, 1, "ORG"), "Label 'ORG' at row 1"),
+        ((0, 1, 2), "Label 2 at row 1"),
     ],
 )
 def test_wrong_spans(span, error):
@@ -46,7 +46,7 @@ def test_spans_of_packed_arrays():
     checked = check_span_arrays(spans, NAMES)
     assert checked.tolist() == spans.tolist() and checked.dtype == "int32"
     for wrong in ([3, 2, 0], [1, 2, 2], [1, 2, -1]):
-        with pytest.raises(ValueError, match=rf"got \[{wrong[0]}, {wrong[1]}, {wrong[2]}\]"):
+        with pytest.raises(ValueError, match=rf"\[{wrong[0]}, {wrong[1]}, {wrong[2]}\]"):
             check_span_arrays([[wrong]], NAMES)
     for wrong in (spans[0], spans[..., :2], spans.astype(float)):
         with pytest.raises(ValueError, match=r"must be integers \(N, M, 3\)"):

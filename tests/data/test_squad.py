@@ -1,13 +1,11 @@
 import copy
 import json
-from pathlib import Path
 
 import pytest
 
 from keras_bert_suite.data.squad import (
     has_unanswerable,
     read_squad,
-    write_null_odds,
     write_predictions,
 )
 from keras_bert_suite.tasks.answers import Answer
@@ -86,7 +84,7 @@ def test_questions_without_answers(tmp_path):
         del entry["answers"]
     path = write(tmp_path / "test.json", content)
     assert read_squad(path, labelled=False).answers is None
-    with pytest.raises(ValueError, match=r"question 1 \(1\): wanted a list at 'answers', which is"):
+    with pytest.raises(ValueError, match="form at or after question 1: KeyError: 'answers'"):
         read_squad(path)
 
 
@@ -101,29 +99,26 @@ def change(content, path, value):
 
 
 QAS = ("data", 0, "paragraphs", 0, "qas")
-PLACE = r"train.json, article 1 \('Ada'\), paragraph 1"
 
 
 @pytest.mark.parametrize(
     ("path", "value", "error"),
     [
-        ((*QAS, 0, "answers", 0, "answer_start"), 1, PLACE + r", question 1 \(1\): the answer "
-         "'Ada Lovelace' is not at character 1, where 'da Lovelace ' stands. .* has it at 0"),
-        ((*QAS, 0, "answers", 1, "text"), "Bob", "'Bob' is not at .* nowhere in the context"),
-        ((*QAS, 0, "answers", 1, "answer_start"), 99, "character 99, where '' stands. .* "
-         "has it at 0: correct"),
+        ((*QAS, 0, "answers", 0, "answer_start"), 1, "train.json, question 1: the answer "
+         "'Ada Lovelace' is not at character 1 of the context, but at 0"),
+        ((*QAS, 0, "answers", 1, "text"), "Bob", "'Bob' is not at .* but at -1"),
+        ((*QAS, 0, "answers", 1, "answer_start"), -40, "not at character -40"),
         ((*QAS, 0, "answers", 1, "text"), "", "an answer is the empty string"),
-        ((*QAS, 0, "answers", 1, "answer_start"), "0", "an integer at 'answer_start', got '0'"),
-        ((*QAS, 1, "id"), "1", PLACE + r", question 2 \(1\) has the same id as .* question 1"),
-        (("data", 1, "paragraphs", 0, "qas", 0, "id"), "1", "article 2, paragraph 1, .* same id"),
-        ((*QAS, 1, "is_impossible"), False, r'question 2 \(2\) has no answers. .*"is_impossible'),
-        ((*QAS, 0, "is_impossible"), True, "marked is_impossible and has 2 answers"),
-        ((*QAS, 0, "question"), None, PLACE + ", question 1: wanted a string at 'question'"),
-        (("data", 0, "paragraphs", 0, "context"), 7, PLACE + ": wanted a string at 'context'"),
-        (("data", 0, "paragraphs"), None, r"article 1 \('Ada'\): wanted a list at 'paragraphs'"),
-        (("data", 0), "x", "article 1: wanted a list at 'paragraphs'"),
+        ((*QAS, 0, "answers", 1, "answer_start"), "0", "SQuAD's form at or after question 1"),
+        ((*QAS, 1, "id"), "1", "two questions have the same id"),
+        ((*QAS, 1, "is_impossible"), False, 'question 2 has 0 answers. .*"is_impossible'),
+        ((*QAS, 0, "is_impossible"), True, "question 1 has 2 answers"),
+        ((*QAS, 0, "question"), None, "form at or after question 1: .*must be strings"),
+        (("data", 0, "paragraphs", 0, "context"), 7, "must be strings"),
+        (("data", 0, "paragraphs"), None, "train.json is not JSON of SQuAD's form: TypeError"),
+        (("data", 0), "x", "SQuAD's form: TypeError"),
         (("data",), [], "train.json holds no questions"),
-        (("data",), {}, "train.json: wanted a list at 'data', got '{}'. The form of SQuAD"),
+        (("data",), 3, "SQuAD's form: TypeError"),
     ],
 )  # fmt: skip
 def test_wrong_files(path, value, error, tmp_path):
@@ -139,7 +134,7 @@ def test_files_that_are_not_json(tmp_path):
     with pytest.raises(ValueError, match="b.json is not JSON of SQuAD's form: .*utf-8.* 0xff"):
         read_squad(tmp_path / "b.json")
     (tmp_path / "c.json").write_text("[]")
-    with pytest.raises(ValueError, match="wanted a list at 'data'"):
+    with pytest.raises(ValueError, match="SQuAD's form: TypeError"):
         read_squad(tmp_path / "c.json")
     with pytest.raises(FileNotFoundError):
         read_squad(tmp_path / "d.json")
@@ -148,9 +143,5 @@ def test_files_that_are_not_json(tmp_path):
 def test_files_of_answers(tmp_path):
     answers = [Answer("Ada", 0, 3, 0.5, -1.5), Answer("", -1, -1, 0.5, 2.0)]
     write_predictions(tmp_path / "predictions.json", ["1", "2"], answers)
-    write_null_odds(tmp_path / "null_odds.json", ["1", "2"], answers)
-    read = [json.loads(Path(tmp_path, name).read_text("utf-8")) for name in
-            ("predictions.json", "null_odds.json")]  # fmt: skip
-    assert read == [{"1": "Ada", "2": ""}, {"1": -1.5, "2": 2.0}]
-    with pytest.raises(ValueError, match="2 answers have 1 different ids"):
-        write_predictions(tmp_path / "p.json", ["1", "1"], ["a", "b"])
+    read = json.loads((tmp_path / "predictions.json").read_text("utf-8"))
+    assert read == {"1": "Ada", "2": ""}

@@ -45,9 +45,8 @@ def test_kinds_of_questions():
     assert scores["f1"] == pytest.approx(100 * (2 / 3 + 1) / 3)
     assert scores["has_answer"]["exact_match"] == 50 and scores["has_answer"]["questions"] == 2
     assert scores["no_answer"] == {"exact_match": 0, "f1": 0, "questions": 1}
-    for references, predictions in (([], []), ([[]], ["a", "b"])):
-        with pytest.raises(ValueError, match="Wanted a prediction for each"):
-            score_answers(references, predictions)
+    with pytest.raises(ValueError, match="argument 2 is longer"):
+        score_answers([[]], ["a", "b"])
 
 
 @pytest.mark.parametrize("seed", range(5))

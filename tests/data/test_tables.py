@@ -97,17 +97,17 @@ def test_a_single_column_may_hold_empty_lines(write):
         ("a.tsv", "text\tlabel\n", "no row below it"),
         ("a.tsv", "sentence\tlabel\nx\ty\n", "no column 'text'. Its columns are 'sentence',"),
         ("a.csv", "sentence\tlabel\nx\ty\n", r"are 'sentence\\tlabel'"),
-        ("a.tsv", f"{'x' * 1000}\tlabel\n", r"Its columns are 'x{57}\.\.\.', 'label'"),
+        ("a.tsv", f"{'x' * 2000}\tlabel\n", r"Its columns are 'x{999}\.\.\. \(2 columns"),
         ("a.tsv", "text\ttext\tlabel\nx\ty\tz\n", "two columns 'text'"),
         ("a.tsv", "text\tlabel\nx\ty\nz\n", "line 3: wanted the 2 fields .* has 1 of them"),
         ("a.tsv", "text\tlabel\nx\ty\tz\n", "line 2: .* has 3 of them"),
         ("a.tsv", "text\tlabel\nx\ty\n\nz\ty\n", "line 3: .* is empty"),
         ("a.csv", "text,label\nx,y\n\nz,y\n", "line 3: .* is empty"),
         ("a.csv", 'text,label\nx,y\n"z,y\nx,y\n', "line 3: unexpected end of data"),
-        ("a.tsv", b"text\tlabel\nna\xefve\ty\n", r"utf-8: byte 0xef at offset 13 \(line 2\)"),
-        ("a.tsv", "text\n".encode("utf-16"), "utf-8: byte 0xff at offset 0"),
+        ("a.tsv", b"text\tlabel\nna\xefve\ty\n", "line 2: .* byte 0xef in position 13"),
+        ("a.tsv", "text\n".encode("utf-16"), "byte 0xff in position 0"),
         ("a.txt", "text\n", "neither a .tsv nor a .csv file"),
-        ("a.tsv", "I loved it\tpos\n", "name columns by their numbers, with header=False or --noh"),
+        ("a.tsv", "I loved it\tpos\n", "header=False or --noheader, and numbers of columns"),
     ],
 )  # fmt: skip
 def test_bad_files(write, name, content, message):
@@ -128,7 +128,7 @@ def test_columns_by_number(write):
     path = write("b.tsv", "a\tb\nc\n")
     with pytest.raises(ValueError, match="line 2: wanted the 2 fields of the first line, and the"):
         read_table(path, ["1"], header=False)
-    with pytest.raises(ValueError, match="is empty .* Wanted a row a line"):
+    with pytest.raises(ValueError, match="is empty .* Wanted columns 1"):
         read_table(write("c.tsv", ""), ["1"], header=False)
 
 
@@ -138,7 +138,7 @@ def test_other_delimiters(write):
     path = write("a.csv", 'text\tlabel\n"one\tyes\n')
     assert read_table(path, ["text"], delimiter="\t").columns == {"text": ['"one']}
     for delimiter in ("", ";;", '"', "\n"):
-        with pytest.raises(ValueError, match="one character other than a quote or the end of a"):
+        with pytest.raises(ValueError, match="one character, no quote"):
             read_table(path, ["text"], delimiter=delimiter)
 
 

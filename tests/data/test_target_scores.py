@@ -42,6 +42,5 @@ def test_words():
 
 
 def test_errors():
-    for columns in (([], []), (["a"], [])):
-        with pytest.raises(ValueError, match="Wanted a prediction for each of at least one ref"):
-            score_targets(*columns)
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        score_targets(["a"], [])

@@ -25,7 +25,7 @@ def test_several_targets():
         (np.array([1.0, None], object), 1, r"got 'None' \(NoneType\) at row 1"),
         ([1.0, float("nan")], 1, "finite numbers, got nan at row 1"),
         ([1.0, 2.0], 2, r"has 2 targets, .* shape \(N, 2\), got \(2,\)"),
-        ([[1.0, 2.0]], 1, r"shape \(N, 1\) or \(N,\), got \(1, 2\)"),
+        ([[1.0, 2.0]], 1, r"shape \(N, 1\), got \(1, 2\)"),
     ],
 )
 def test_wrong_targets_are_named(labels, num_targets, error):

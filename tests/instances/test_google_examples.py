@@ -136,7 +136,7 @@ def test_googles_own_file_comes_back_byte_for_byte(shared_data, tmp_path):
         (lambda data: frame_record(b"text") * 4, "is no tf.train.Example"),
         (
             lambda data: frame_record(serialize_example({"input_ids": np.ones(3, int)})) * 4,
-            "at byte .* lacks masked_lm_weights, .*; it has input_ids",
+            "at byte .* lacks masked_lm_weights, next",
         ),
     ],
 )
@@ -153,7 +153,7 @@ def test_examples_of_different_lengths(path):
     other = path.with_name("short.tfrecord")
     write_google_examples(other, [(x, y, {"mlm": np.ones((1, P), "float32")})])
     examples = GoogleExamples([path, other], batch_size=4 * len(make_batches()) + 1)
-    with pytest.raises(ValueError, match=r"input_ids of different lengths, \[5, 16\]"):
+    with pytest.raises(ValueError, match="must have the same shape"):
         examples[0]
 
 
@@ -161,7 +161,7 @@ def test_only_pairs_are_written(tmp_path):
     for mode in ("full_sentences", "relations"):
         with pytest.raises(ValueError, match='next_sentence_labels of 0 and 1. .* mode="pairs" or'):
             write_google_examples(tmp_path / "none.tfrecord", make_batches(mode))
-    with pytest.raises(ValueError, match="these batches are of a LanguageModelMixture"):
+    with pytest.raises(ValueError, match="no segments of a LanguageModelMixture"):
         write_google_examples(
             tmp_path / "none.tfrecord", make_batches("pairs", LanguageModelMixture)
         )

@@ -66,10 +66,10 @@ def test_rows_are_shared(batch_size, shares):
 @pytest.mark.parametrize(
     ("batch_size", "shares", "message"),
     [
-        (32, [0.5, 0.6], "must be 1, got 0.5, 0.6 with the sum 1.1"),
+        (32, [0.5, 0.6], "sum to 1, got 0.5, 0.6"),
         (32, [1.5, -0.5], "Shares must be over 0"),
-        (32, [], "the sum 0"),
-        (8, [0.98, 0.02], "0.02 is less than a row of a batch of 8. Use a batch of at least 50"),
+        (32, [], "sum to 1"),
+        (8, [0.98, 0.02], "0.02 is less than a row of a batch of 8"),
     ],
 )
 def test_what_are_no_shares(batch_size, shares, message):
@@ -78,10 +78,8 @@ def test_what_are_no_shares(batch_size, shares, message):
 
 
 def test_datasets_that_do_not_fit(datasets):
-    with pytest.raises(ValueError, match="at least one dataset"):
-        MixedBatches([])
     pairs = make_batches(6, 30, 5, mode="pairs")
-    with pytest.raises(ValueError, match="the same arrays, got mlm and mlm, nsp. Give them"):
+    with pytest.raises(ValueError, match="same masker and mode, got mlm and mlm, nsp"):
         MixedBatches([datasets[0], pairs])[0]
 
 

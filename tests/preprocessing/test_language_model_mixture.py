@@ -93,7 +93,7 @@ def test_copies():
 
 def test_errors():
     masker = TokenMasker(TOKENIZER)
-    with pytest.raises(ValueError, match="kinds of rows are .*, got 'causal'"):
+    with pytest.raises(ValueError, match="kinds bidirectional, .* got .'causal'"):
         LanguageModelMixture(masker, {"causal": 1.0})
     with pytest.raises(ValueError, match="sum to 1, got .'seq2seq': 0.4"):
         LanguageModelMixture(masker, {"seq2seq": 0.4})
@@ -103,11 +103,9 @@ def test_errors():
     one_text = LanguageModelMixture(masker, {"left_to_right": 0.5, "right_to_left": 0.5})
     assert set(np.unique(one_text(batch, [7, 8, 9])["segment_ids"])) <= {0, 2, 3}
     del batch["segment_ids"]
-    with pytest.raises(ValueError, match="needs the key segment_ids"):
+    with pytest.raises(ValueError, match="needs segment_ids"):
         one_text(batch, [7, 8, 9])
     sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
     backbone = BertBackbone(30, **sizes, num_segments=6)
-    with pytest.raises(ValueError, match="this BertBackbone has attention_pattern='bidirectional'"):
+    with pytest.raises(ValueError, match="a BertBackbone needs .*'unilm', got 'bidirectional'"):
         one_text.check_task(Pretrainer(backbone))
-    with pytest.raises(ValueError, match="around a TokenMasker, got a LanguageModelMixture"):
-        LanguageModelMixture(one_text)

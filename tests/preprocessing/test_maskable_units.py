@@ -97,5 +97,5 @@ def test_tables_of_a_vocabulary():
 def test_vocabularies_that_cannot_be_masked_with():
     with pytest.raises(ValueError, match=r"lacks the mask token, '\[MASK\]'"):
         MaskVocabulary(WordPieceTokenizer([t for t in VOCABULARY if t != "[MASK]"]), True)
-    with pytest.raises(ValueError, match="All 5 tokens of the vocabulary are special"):
+    with pytest.raises(ValueError, match="All 5 tokens are special"):
         MaskVocabulary(WordPieceTokenizer(VOCABULARY[:5]), True)

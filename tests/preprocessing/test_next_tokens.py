@@ -61,15 +61,15 @@ def test_copies_and_errors():
     sizes = {"num_layers": 1, "num_heads": 1, "hidden_dim": 4, "intermediate_dim": 4}
     for pattern in ("bidirectional", "right_to_left", "seq2seq"):
         backbone = BertBackbone(30, **sizes, attention_pattern=pattern)
-        with pytest.raises(ValueError, match=f"attention_pattern='{pattern}' a token of this Bert"):
+        with pytest.raises(ValueError, match=f"'left_to_right', got '{pattern}'"):
             targets.check_task(Pretrainer(backbone, next_sentence=False))
     backbone = BertBackbone(30, **sizes, attention_pattern="left_to_right")
     targets.check_task(Pretrainer(backbone, next_sentence=False))
     electra = ElectraBackbone(30, **sizes, attention_pattern="left_to_right")
     for task, names in (
-        (Pretrainer(backbone), "this Pretrainer also predicts nsp"),
-        (Pretrainer(backbone, next_sentence=False, span_boundary=True), "also predicts sbo"),
-        (ElectraPretrainer(electra), "this ElectraPretrainer also predicts rtd, token_ids"),
+        (Pretrainer(backbone), "this Pretrainer must not predict nsp"),
+        (Pretrainer(backbone, next_sentence=False, span_boundary=True), "must not predict sbo"),
+        (ElectraPretrainer(electra), "this ElectraPretrainer must not predict rtd, token_ids"),
     ):
         with pytest.raises(ValueError, match=names):
             targets.check_task(task)

@@ -4,7 +4,7 @@ from small_texts import VOCABULARY
 
 from keras_bert_suite import WordPieceTokenizer, find_similar_words
 from keras_bert_suite.preprocessing.masking import similar_words
-from keras_bert_suite.preprocessing.masking.similar_words import SimilarWords, check_similar_words
+from keras_bert_suite.preprocessing.masking.similar_words import SimilarWords
 
 WORDS = ["good", "bad", "dull", "film", "plot", "uns", "goods", "the", "was", "and"]
 
@@ -46,9 +46,9 @@ def test_words_that_cannot_be_compared(tokenizer):
     vectors = [[1, 0], [9, 9], [1, 0.1], [1, 0], [0, 0], [1, 0]]
     # "GOOD" has the tokens of "good", "龥" is unknown, "film" has no direction, "uns" is alone.
     assert find_similar_words(words, vectors, tokenizer) == {"good": "bad", "bad": "good"}
-    with pytest.raises(ValueError, match=r"vectors must be \(2, D\).* got shape \(1, 2\)"):
+    with pytest.raises(ValueError, match=r"each of 2 words, got \(1, 2\)"):
         find_similar_words(["good", "bad"], [[1, 2]], tokenizer)
-    with pytest.raises(ValueError, match="The vector of 'bad' is not finite"):
+    with pytest.raises(ValueError, match="vectors must be finite"):
         find_similar_words(["good", "bad"], [[1, 2], [1, np.nan]], tokenizer)
 
 
@@ -62,8 +62,5 @@ def test_tokens_of_similar_words(tokenizer):
 
 
 def test_bad_similar_words(tokenizer):
-    for value in ({}, ["good", "bad"]):
-        with pytest.raises(ValueError, match="similar_words must be a mapping of words"):
-            check_similar_words(value)
     with pytest.raises(ValueError, match="None of the 1 pairs of similar_words has two words of"):
         SimilarWords(tokenizer, {"film": "goods"})

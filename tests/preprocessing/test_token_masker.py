@@ -410,8 +410,8 @@ def test_config_round_trip():
         ({"word_segmenter": list}, 'unit="token" .* no use for word_segmenter'),
         ({"span_probability": 0}, "span_probability must be over 0 and at most 1, got 0"),
         ({"max_span_length": 2.5}, "max_span_length must be an integer of at least 1, got 2.5"),
-        ({"ngram_shares": ()}, r"ngram_shares must be the positive shares .* got \(\)"),
-        ({"ngram_shares": (1, 0)}, r"ngram_shares must be the positive shares .* got \(1, 0\)"),
+        ({"ngram_shares": ()}, r"ngram_shares must be positive .* got \(\)"),
+        ({"ngram_shares": (1, 0)}, r"ngram_shares must be positive .* got \(1, 0\)"),
         ({"seed": -1}, "seed must be an integer of at least 0, got -1"),
     ],
 )
@@ -434,12 +434,12 @@ def test_a_vocabulary_without_the_mask_token():
 @pytest.mark.parametrize(
     ("row_ids", "epoch", "error"),
     [
-        ([0, -1], 0, r"row_ids must be .* integers from 0, got int64 \[ 0 -1\]"),
+        ([0, -1], 0, r"row_ids must be .* integers from 0.* got int64 \[ 0 -1\]"),
         ([0.0, 1.0], 0, "row_ids must be .* got float64"),
         ([0, 1], -1, "epoch must be an integer of at least 0, got -1"),
         ([0, 1], 0.5, "epoch must be an integer of at least 0, got 0.5"),
-        ([0], 0, r"row_ids \(B,\).* got shapes \(2, 3\), \(2, 3\) and \(1,\)"),
-        (0, 0, r"row_ids \(B,\).* got shapes \(2, 3\), \(2, 3\) and \(\)"),
+        ([0], 0, r"row_ids must be .* shape \(2, 3\), got int64 \[0\]"),
+        (0, 0, r"row_ids must be .* shape \(2, 3\), got int64 \[0\]"),
     ],
 )
 def test_bad_calls(tokenizer, row_ids, epoch, error):
@@ -451,7 +451,3 @@ def test_bad_batches(tokenizer):
     batch = pack("good")
     with pytest.raises(ValueError, match=r"keys token_ids and padding_mask, got \['token_ids'\]"):
         TokenMasker(tokenizer)({"token_ids": batch["token_ids"]}, [0])
-    with pytest.raises(ValueError, match=r"got shapes \(1, 3\), \(1, 2\) and \(1,\)"):
-        TokenMasker(tokenizer)({**batch, "padding_mask": batch["padding_mask"][:, 1:]}, [0])
-    with pytest.raises(ValueError, match=r"got shapes \(1, 1, 3\)"):
-        TokenMasker(tokenizer)({name: array[None] for name, array in batch.items()}, [[0]])

@@ -8,7 +8,6 @@ from scipy import stats
 from small_texts import VOCABULARY, make_reviews
 
 from keras_bert_suite import (
-    NextTokenTargets,
     SegmentPacker,
     TokenMasker,
     TokenShuffler,
@@ -160,8 +159,3 @@ def test_bad_arguments():
         make_shuffler(rate=1.5)
     with pytest.raises(ValueError, match="group_length must be an integer of at least 2, got 1"):
         make_shuffler(group_length=1)
-    for wrapped in (make_shuffler(), NextTokenTargets(make_shuffler().tokenizer)):
-        with pytest.raises(
-            ValueError, match=f"around a TokenMasker, got a {type(wrapped).__name__}"
-        ):
-            TokenShuffler(wrapped)

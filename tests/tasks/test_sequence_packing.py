@@ -33,7 +33,6 @@ from keras_bert_suite import (
     SegmentPacker,
     TextClassifier,
     WordPieceTokenizer,
-    split_sequences,
 )
 from keras_bert_suite.layers import LAYOUT_ARGUMENT, BertEmbeddings, TokenEmbeddings
 from keras_bert_suite.preprocessing.row_groups import WIDTH_SHARES, lay_out_groups
@@ -228,33 +227,12 @@ def test_rows_that_begin_with_padding_are_refused(mask):
         task.fit(packed, [0, 1], sequence_packing=True, shuffle=False)
 
 
-def test_numbered_sequences_are_refused_and_can_be_split():
-    task, (_, labels) = make_task("texts", "none")
-    packer = SegmentPacker(WordPieceTokenizer(VOCABULARY), 16)
-    rows = packer.pack(make_reviews(4)[0])
-    tokens = rows["padding_mask"].astype(bool)
-    numbered = {name: np.zeros((2, 40), "int32") for name in rows}
-    for r, pair in enumerate([(0, 1), (2, 3)]):
-        begin = 0
-        for n, i in enumerate(pair, start=1):
-            end = begin + int(tokens[i].sum())
-            numbered["padding_mask"][r, begin:end] = n
-            numbered["token_ids"][r, begin:end] = rows["token_ids"][i][tokens[i]]
-            begin = end
-    with pytest.raises(ValueError, match="split_sequences"):
-        task.fit(numbered, labels[:2])
-    split = split_sequences(numbered)
-    for name, array in split.items():
-        np.testing.assert_array_equal(array, rows[name][:, : array.shape[1]])
-    labels = np.array([[3, 4, 5]])
-    split = split_sequences(
-        {"padding_mask": np.array([[1, 1, 2]]), "labels": labels}, padding_values={"labels": -100}
-    )
-    assert split["labels"].tolist() == [[3, 4], [5, -100]]
-    with pytest.raises(ValueError, match="got labels"):
-        split_sequences({"labels": labels})
-    with pytest.raises(ValueError, match="no sequences"):
-        split_sequences({"padding_mask": np.zeros((2, 3), "int32")})
+def test_numbered_sequences_are_refused():
+    task, _ = make_task("texts", "none")
+    mask = np.array([[1, 1, 2, 2]], "int32")
+    packed = {"token_ids": mask * 5, "segment_ids": mask * 0, "padding_mask": mask}
+    with pytest.raises(ValueError, match="padding_mask must be 1 on tokens.*got 2"):
+        task.fit(packed, [0])
 
 
 @pytest.mark.parametrize("num_rows", [1, 2, 7, 32, 200])

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.models.mixture_segments import MIXTURE_SEGMENTS
-from keras_bert_suite.preprocessing.masking.masker_wrapper import MaskerWrapper
+from keras_bert_suite.preprocessing.masking.masking_layer import MaskerWrapper
 from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
 from keras_bert_suite.preprocessing.masking.token_replacement import draw_uniforms
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
@@ -71,15 +71,11 @@ up to itself |
     ) -> None:
         super().__init__(masker, **kwargs)
         shares = dict(UNILM_SHARES if shares is None else shares)
-        unknown = [kind for kind in shares if kind not in MIXTURE_SEGMENTS]
-        if unknown:
+        known = shares.keys() <= MIXTURE_SEGMENTS.keys() and min(shares.values()) >= 0
+        if not known or abs(sum(shares.values()) - 1) > 1e-6:
             raise ValueError(
-                f"The kinds of rows are {', '.join(MIXTURE_SEGMENTS)}, got {unknown[0]!r} among "
-                "the shares."
-            )
-        if not all(share >= 0 for share in shares.values()) or abs(sum(shares.values()) - 1) > 1e-6:
-            raise ValueError(
-                f"The shares of the kinds must be from 0 to 1 and sum to 1, got {shares}."
+                f"The shares of the kinds {', '.join(MIXTURE_SEGMENTS)} must be from 0 to 1 and "
+                f"sum to 1, got {shares}."
             )
         self.shares = shares
 
@@ -105,8 +101,7 @@ up to itself |
         """
         if "segment_ids" not in inputs:
             raise ValueError(
-                f"LanguageModelMixture needs the key segment_ids, got {sorted(inputs)}. Pack with "
-                "a tokenizer of BERT, which makes segments."
+                "LanguageModelMixture needs segment_ids. Pack with a tokenizer of BERT."
             )
         masked = self.masker(inputs, row_ids, epoch)
         arrays = inputs["segment_ids"], inputs["padding_mask"], row_ids, epoch
@@ -137,8 +132,7 @@ up to itself |
         if np.any(lacks_target):
             raise ValueError(
                 f"Row {rows[np.argmax(lacks_target)]} is to be a source and its target, and has "
-                "one text only. Pack pairs, with PretrainingBatches by mode='pairs' or "
-                "mode='sop', or leave 'seq2seq' out of the shares."
+                "one text only. Use mode='pairs' or 'sop', or leave 'seq2seq' out of the shares."
             )
         table = np.array([MIXTURE_SEGMENTS[name] for name in self.shares], "int32")
         # Padding has segment 0 in all rows, as the packer leaves it.
@@ -166,11 +160,7 @@ up to itself |
         pattern = getattr(backbone, "attention_pattern", "bidirectional")
         if pattern != "unilm":
             raise ValueError(
-                "The rows of a LanguageModelMixture say by their segments which tokens a token "
-                f"looks at, and this {type(backbone).__name__} has attention_pattern={pattern!r}. "
-                "Build the backbone with attention_pattern='unilm' and num_segments=6, or make a "
-                "copy with `keras_bert_suite.models.change_pattern(backbone, 'unilm')`."
+                f"For a LanguageModelMixture a {type(backbone).__name__} needs attention_pattern="
+                f"'unilm', got {pattern!r}. `keras_bert_suite.models.change_pattern(backbone, "
+                "'unilm')` makes a copy."
             )
-
-    def _list_arguments(self):
-        return {"masker": self.masker, "shares": dict(self.shares)}

@@ -39,8 +39,7 @@ class MaskVocabulary:
         if self.mask_token_id is None:
             raise ValueError(
                 f"The vocabulary of {len(self.tokens)} tokens lacks the mask token, "
-                f"{tokenizer.mask_token!r}. Add it, or name the token that is used for it with "
-                "`mask_token=...` of the tokenizer."
+                f"{tokenizer.mask_token!r}. Name another one with the tokenizer's `mask_token`."
             )
         self.eligible = np.ones(len(self.tokens), bool)
         self.eligible[tokenizer.special_token_ids] = False
@@ -53,10 +52,7 @@ class MaskVocabulary:
         drawn = tokenizer.find_ordinary() if ordinary_only else np.ones_like(self.cjk)
         self.random_ids = np.flatnonzero(drawn).astype("int32")
         if not len(self.random_ids):
-            raise ValueError(
-                f"All {len(self.tokens)} tokens of the vocabulary are special or unused: there is "
-                "nothing to replace a token by. Check that it is the vocabulary of the model."
-            )
+            raise ValueError(f"All {len(self.tokens)} tokens are special or unused.")
 
 
 class UnitFinder:
@@ -151,8 +147,7 @@ def join_characters(begins, token_ids, cjk, tokens, word_segmenter):
         words = word_segmenter(text)
         if "".join(words) != text:
             raise ValueError(
-                f"word_segmenter must split {text!r} into words that join to it again, "
-                f"got {words!r}. Leave no character out and add none."
+                f"word_segmenter must split {text!r} into words that join to it, got {words!r}."
             )
         lengths = np.array([len(word) for word in words])
         begins[row, first + np.cumsum(lengths) - lengths] = True

@@ -5,8 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import keras
+import keras_hub
+import numpy as np
 
 from keras_bert_suite.annotations import Config, Tensor
+from keras_bert_suite.argument_checks import list_arguments
 
 #: The arrays that a layer makes or changes.
 OUTPUTS = ("token_ids", "mask_positions", "mask_ids", "mask_weights")
@@ -17,7 +20,7 @@ _OBJECTS = ("tokenizer", "masker", "word_segmenter", "phrases")
 class MaskingLayer(keras.layers.Layer):
     """A layer that is called with packed rows, and saved by the arguments of its constructor.
 
-    A subclass has `call` and `_list_arguments`.
+    A subclass has `call`, and an attribute for each argument of its constructor.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> dict[str, Tensor]:
@@ -26,7 +29,7 @@ class MaskingLayer(keras.layers.Layer):
 
     def _list_arguments(self) -> dict[str, Any]:
         """dict of the arguments of the constructor: layers, functions and plain types."""
-        raise NotImplementedError
+        return {name: _copy_plain(getattr(self, name)) for name in list_arguments(type(self))}
 
     def _check_keys(self, inputs: Mapping[str, Tensor]) -> None:
         if not {"token_ids", "padding_mask"} <= inputs.keys():
@@ -76,3 +79,34 @@ class MaskingLayer(keras.layers.Layer):
     def __reduce__(self):
         # Keras would pickle a whole archive. Data workers need only the arguments.
         return functools.partial(type(self), **self._list_arguments(), name=self.name), ()
+
+
+def _copy_plain(value):
+    """A dict of a mapping, and a list of a sequence or an array: Keras tracks its own kinds."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return list(value) if isinstance(value, (list, tuple)) else value
+
+
+class MaskerWrapper(MaskingLayer):
+    """The base of layers that call a `TokenMasker`, and can be used instead of it.
+
+    Args:
+        masker: `TokenMasker`.
+    """
+
+    def __init__(self, masker: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.masker = masker
+
+    @property
+    def tokenizer(self) -> keras_hub.tokenizers.Tokenizer:
+        """The tokenizer of the masker."""
+        return self.masker.tokenizer
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether the rows of each epoch are masked and changed anew."""
+        return self.masker.dynamic

@@ -93,19 +93,13 @@ class NextTokenTargets(MaskingLayer):
         pattern = getattr(backbone, "attention_pattern", "bidirectional")
         if pattern != "left_to_right":
             raise ValueError(
-                "With NextTokenTargets each token predicts the next one, but with "
-                "attention_pattern="
-                f"{pattern!r} a token of this {type(backbone).__name__} may look at it. Build the "
-                "backbone with attention_pattern='left_to_right'."
+                "With NextTokenTargets each token predicts the next one. The backbone needs "
+                f"attention_pattern='left_to_right', got {pattern!r}."
             )
         heads = set(task.output) if isinstance(task.output, dict) else set()
         others = sorted(heads - {"mlm"})
         if others:
             raise ValueError(
-                "With NextTokenTargets each token predicts the next one, but this "
-                f"{type(task).__name__} also predicts {', '.join(others)}, for which no token is "
-                "hidden. Use a Pretrainer with next_sentence=False and span_boundary=False."
+                f"With NextTokenTargets this {type(task).__name__} must not predict "
+                f"{', '.join(others)}. Use next_sentence=False and span_boundary=False."
             )
-
-    def _list_arguments(self):
-        return {"tokenizer": self.tokenizer, "dynamic": self.dynamic}

@@ -6,7 +6,6 @@ B batch, L length.
 """
 
 import functools
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -108,38 +107,11 @@ class TaggedPhrases:
 
     def _find_spans(self, words):
         """The spans that the tagger finds, list of (int, int)."""
-        spans = self._tagger(list(words))
-        try:
-            spans = [(int(start), int(end)) for start, end in spans]
-            edges = [edge for span in spans for edge in span]
-            empty = any(start == end for start, end in spans)
-            valid = edges == sorted(edges) and not empty
-            valid = valid and (not edges or (edges[0] >= 0 and edges[-1] <= len(words)))
-        except (TypeError, ValueError):
-            valid = False
-        if not valid:
+        spans = list(self._tagger(list(words)))
+        edges = [0, *(edge for span in spans for edge in span), len(words)]
+        if edges != sorted(edges) or any(start == end for start, end in spans):
             raise ValueError(
                 f"The function `phrases` must find spans (start, end) of the {len(words)} words "
                 f"{words!r}, in order and without overlap, got {spans!r}."
             )
         return spans
-
-
-def make_phrases(tokenizer, phrases):
-    """`LexiconPhrases` of a collection, `TaggedPhrases` of a function."""
-    return (TaggedPhrases if callable(phrases) else LexiconPhrases)(tokenizer, phrases)
-
-
-def check_phrases(phrases):
-    """Raises ValueError if `phrases` is neither a function nor a collection with elements."""
-    if callable(phrases):
-        return
-    if (
-        isinstance(phrases, str)
-        or not isinstance(phrases, Sequence | set | frozenset)
-        or not phrases
-    ):
-        raise ValueError(
-            "phrases must be a list or set of words and phrases, or a function from a list of "
-            f"words to spans, got {phrases!r}."
-        )

@@ -3,6 +3,8 @@
 B batch, L length, P predictions.
 """
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from keras_bert_suite.preprocessing.masking.maskable_units import (
@@ -10,7 +12,7 @@ from keras_bert_suite.preprocessing.masking.maskable_units import (
     UnitFinder,
     find_first_columns,
 )
-from keras_bert_suite.preprocessing.masking.phrase_units import make_phrases
+from keras_bert_suite.preprocessing.masking.phrase_units import LexiconPhrases, TaggedPhrases
 from keras_bert_suite.preprocessing.masking.similar_words import SimilarWords
 from keras_bert_suite.preprocessing.masking.token_replacement import (
     count_predictions,
@@ -23,7 +25,11 @@ from keras_bert_suite.preprocessing.masking.unit_choice import (
     choose_units,
     geometric_shares,
 )
-from keras_bert_suite.preprocessing.masking.unit_weights import make_weights, weigh_keys
+from keras_bert_suite.preprocessing.masking.unit_weights import (
+    PhraseWeights,
+    PieceWeights,
+    weigh_keys,
+)
 
 
 class RowMasker:
@@ -42,9 +48,10 @@ class RowMasker:
             settings.tokenizer, ordinary_only=settings.random_tokens == "ordinary"
         )
         tokenizer = settings.tokenizer
+        is_mapping = isinstance(settings.unit_weights, Mapping)
         makers = (
-            (make_phrases, settings.phrases),
-            (make_weights, settings.unit_weights),
+            (TaggedPhrases if callable(settings.phrases) else LexiconPhrases, settings.phrases),
+            (PhraseWeights if is_mapping else PieceWeights, settings.unit_weights),
             (SimilarWords, settings.similar_words),
         )
         phrases, self._weights, self._similar_words = (

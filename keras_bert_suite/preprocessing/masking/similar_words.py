@@ -7,7 +7,7 @@ does not say what becomes of a word whose similar word has another number of tok
 was not published. Here the two have the same number, so that each token has one prediction.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import keras_hub
 import numpy as np
@@ -45,13 +45,10 @@ def find_similar_words(
         ValueError: if the shapes do not match, or a vector is not finite.
     """
     words, vectors = list(words), np.asarray(vectors, "float32")
-    if vectors.ndim != 2 or len(vectors) != len(words):
+    if len(vectors) != len(words) or not np.isfinite(vectors).all():
         raise ValueError(
-            f"vectors must be ({len(words)}, D), a row for each word, got shape {vectors.shape}."
+            f"vectors must be finite, a row for each of {len(words)} words, got {vectors.shape}."
         )
-    if not np.isfinite(vectors).all():
-        row = int(np.argmin(np.isfinite(vectors).all(axis=1)))
-        raise ValueError(f"The vector of {words[row]!r} is not finite. Leave the word out.")
     rows, *_ = tokenize_in_text(tokenizer, words, "words")
     by_size: dict[int, dict[tuple[int, ...], int]] = {}
     for number, row in enumerate(rows):
@@ -108,8 +105,7 @@ class SimilarWords:
         if not pairs:
             raise ValueError(
                 f"None of the {len(similar_words)} pairs of similar_words has two words of equally "
-                "many tokens. A word is replaced by as many tokens as it has; "
-                "find_similar_words looks for such words."
+                "many tokens, as find_similar_words finds them."
             )
         self._sequences = TokenSequences([row for row, _ in pairs], tokenizer.vocabulary_size())
         lengths = [len(other) for _, other in pairs]
@@ -132,12 +128,3 @@ class SimilarWords:
         places = self._starts[numbers] + np.arange(begins.shape[1]) - first
         # The places of words without a similar word may lie beyond the end.
         return np.where(numbers >= 0, self._ids[np.minimum(places, len(self._ids) - 1)], -1)
-
-
-def check_similar_words(similar_words):
-    """Raises ValueError if `similar_words` is not a mapping with elements."""
-    if not isinstance(similar_words, Mapping) or not similar_words:
-        raise ValueError(
-            "similar_words must be a mapping of words to similar words, such as "
-            f"find_similar_words makes of vectors, got {similar_words!r}."
-        )

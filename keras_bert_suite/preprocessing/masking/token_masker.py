@@ -14,11 +14,8 @@ from keras_bert_suite.argument_checks import (
     check_share,
 )
 from keras_bert_suite.preprocessing.masking.masking_layer import OUTPUTS, MaskingLayer
-from keras_bert_suite.preprocessing.masking.phrase_units import check_phrases
 from keras_bert_suite.preprocessing.masking.row_masker import RowMasker
-from keras_bert_suite.preprocessing.masking.similar_words import check_similar_words
 from keras_bert_suite.preprocessing.masking.token_replacement import count_predictions
-from keras_bert_suite.preprocessing.masking.unit_weights import check_weights
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
 
 UNITS = ("token", "word", "span", "ngram")
@@ -160,27 +157,19 @@ class TokenMasker(MaskingLayer):
         for name, value in of_words.items():
             if value is not None and unit == "token":
                 raise ValueError(
-                    f'unit="token" masks tokens by themselves and has no use for {name}; '
-                    f'choose "word", "span" or "ngram", or leave {name} out.'
+                    f'unit="token" has no use for {name}; choose "word", "span" or "ngram".'
                 )
         if word_segmenter is not None and not tokenizer.has_cjk_pieces:
             raise ValueError(
                 f"word_segmenter joins tokens that are one Chinese character, and a "
                 f"{type(tokenizer).__name__} has none. Leave the segmenter out."
             )
-        if phrases is not None:
-            check_phrases(phrases)
-        if unit_weights is not None:
-            check_weights(unit_weights)
-        if similar_words is not None:
-            check_similar_words(similar_words)
+        if isinstance(phrases, str):
+            raise ValueError(f"phrases must be a list or set of str, got {phrases!r}.")
         check_share("span_probability", span_probability, positive=True)
         check_integer("max_span_length", max_span_length, at_least=1)
         if not len(ngram_shares) or not min(ngram_shares) > 0:
-            raise ValueError(
-                "ngram_shares must be the positive shares of n-grams of 1, 2 and so on words, "
-                f"got {ngram_shares}."
-            )
+            raise ValueError(f"ngram_shares must be positive numbers, got {ngram_shares}.")
         check_integer("seed", seed)
         self.tokenizer = tokenizer
         self.rate = rate
@@ -226,9 +215,8 @@ class TokenMasker(MaskingLayer):
             arrays are tensors if an argument was a TensorFlow tensor.
 
         Raises:
-            ValueError: if a key is missing, shapes do not match, or a row id or the
-                epoch is negative or no integer. Inside a TensorFlow graph, errors that depend on
-                values are `tf.errors.InvalidArgumentError`.
+            ValueError: if a key is missing, or a row id or the epoch is negative or no integer.
+                Inside a TensorFlow graph the latter are `tf.errors.InvalidArgumentError`.
         """
         self._check_keys(inputs)
         arrays = inputs["token_ids"], inputs["padding_mask"], row_ids, epoch
@@ -238,11 +226,11 @@ class TokenMasker(MaskingLayer):
     def _mask_arrays(self, token_ids, padding_mask, row_ids, epoch):
         """Takes NumPy arrays, and returns the arrays that `OUTPUTS` names."""
         token_ids, padding_mask, row_ids = map(np.asarray, (token_ids, padding_mask, row_ids))
-        _check_shapes(token_ids.shape, padding_mask.shape, row_ids.shape)
-        if row_ids.dtype.kind not in "iu" or row_ids.min(initial=0) < 0:
+        wanted = row_ids.shape == token_ids.shape[:-1] and row_ids.dtype.kind in "iu"
+        if not wanted or row_ids.min(initial=0) < 0:
             raise ValueError(
-                "row_ids must be the numbers of the rows in the dataset, integers from 0, got "
-                f"{row_ids.dtype} {row_ids.ravel()[:5]}."
+                "row_ids must be the numbers of the rows in the dataset, integers from 0, for "
+                f"token_ids of shape {token_ids.shape}, got {row_ids.dtype} {row_ids.ravel()[:5]}."
             )
         check_integer("epoch", epoch)
         if self._row_masker is None:
@@ -267,37 +255,4 @@ class TokenMasker(MaskingLayer):
         width = self.count_slots(length) if known else None
         return self._call_python(
             self._mask_arrays, [token_ids, padding_mask, row_ids, epoch], width
-        )
-
-    def _list_arguments(self):
-        phrases, similar_words = self.phrases, self.similar_words
-        weights = self.unit_weights
-        if weights is not None:
-            is_mapping = isinstance(weights, Mapping)
-            weights = dict(weights) if is_mapping else np.asarray(weights, "float64").tolist()
-        return {
-            "tokenizer": self.tokenizer,
-            "rate": self.rate,
-            "unit": self.unit,
-            "mask_token_rate": self.mask_token_rate,
-            "random_token_rate": self.random_token_rate,
-            "max_predictions": self.max_predictions,
-            "random_tokens": self.random_tokens,
-            "word_segmenter": self.word_segmenter,
-            "phrases": list(phrases) if isinstance(phrases, tuple) else phrases,
-            "unit_weights": weights,
-            "similar_words": None if similar_words is None else dict(similar_words),
-            "span_probability": self.span_probability,
-            "max_span_length": self.max_span_length,
-            "ngram_shares": list(self.ngram_shares),
-            "dynamic": self.dynamic,
-            "seed": self.seed,
-        }
-
-
-def _check_shapes(token_ids, padding_mask, row_ids):
-    if len(token_ids) not in (1, 2) or padding_mask != token_ids or row_ids != token_ids[:-1]:
-        raise ValueError(
-            "token_ids and padding_mask must be (B, L) and row_ids (B,), or (L,) and () for one "
-            f"row, got shapes {token_ids}, {padding_mask} and {row_ids}."
         )

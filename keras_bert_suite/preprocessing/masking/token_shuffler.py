@@ -8,8 +8,7 @@ import numpy as np
 
 from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.argument_checks import check_integer, check_share
-from keras_bert_suite.preprocessing.masking.masker_wrapper import MaskerWrapper
-from keras_bert_suite.preprocessing.masking.masking_layer import OUTPUTS
+from keras_bert_suite.preprocessing.masking.masking_layer import OUTPUTS, MaskerWrapper
 from keras_bert_suite.preprocessing.masking.token_masker import TokenMasker
 from keras_bert_suite.preprocessing.masking.token_replacement import draw_uniforms, list_predictions
 from keras_bert_suite.tokenizers.text_inputs import is_tf_tensor
@@ -129,9 +128,6 @@ class TokenShuffler(MaskerWrapper):
         known = length is not None and width is not None
         width = self._widen(width, length) if known else None
         return self._call_python(self._shuffle_arrays, [token_ids, *arrays], width)
-
-    def _list_arguments(self):
-        return {"masker": self.masker, "rate": self.rate, "group_length": self.group_length}
 
 
 def choose_windows(

@@ -27,14 +27,12 @@ def rarity_weights(counts: Any, power: float = 0.5) -> Any:
         dict of str -> float, or float64 (V,).
 
     Raises:
-        ValueError: if a count or the power is negative or not finite, or if there is no count.
+        ValueError: if a count is negative or not finite, or if there is no count.
     """
     is_mapping = isinstance(counts, Mapping)
     numbers = np.array(list(counts.values()) if is_mapping else counts, "float64")
     if not numbers.size or not np.isfinite(numbers).all() or numbers.min() < 0:
         raise ValueError(f"counts must be at least one number from 0 on, got {counts!r}.")
-    if not 0 <= power < np.inf:
-        raise ValueError(f"power must be from 0 on, got {power}.")
     weights = ((numbers + 1) / (numbers.max() + 1)) ** -power
     return dict(zip(counts, weights.tolist(), strict=True)) if is_mapping else weights
 
@@ -55,7 +53,7 @@ class PieceWeights:
                 f"unit_weights must have a weight for each of the {size} tokens of the vocabulary, "
                 f"got an array of shape {self._weights.shape}."
             )
-        self.least = self._weights.min()
+        self.least = _find_least(self._weights)
 
     def weigh(self, token_ids, begins):
         """float (n,), the weights of the n units that begin where `begins` (B, L) is true."""
@@ -79,28 +77,20 @@ class PhraseWeights:
         self._sequences = TokenSequences([row for row, _ in rows], tokenizer.vocabulary_size())
         # The last is for units that are not in the mapping, which have the number -1.
         self._weights = np.array([*(weight for _, weight in rows), 1.0])
-        self.least = self._weights.min()
+        self.least = _find_least(self._weights)
 
     def weigh(self, token_ids, begins):
         """As `PieceWeights.weigh`."""
         return self._weights[self._sequences.match_units(token_ids, begins)[begins]]
 
 
-def make_weights(tokenizer, weights):
-    """`PhraseWeights` of a mapping, `PieceWeights` of an array."""
-    return (PhraseWeights if isinstance(weights, Mapping) else PieceWeights)(tokenizer, weights)
-
-
-def check_weights(weights):
-    """Raises ValueError if a weight is not positive and finite."""
-    numbers = list(weights.values()) if isinstance(weights, Mapping) else weights
-    numbers = np.asarray(numbers, "float64")
-    if not numbers.size or not (numbers > 0).all() or not np.isfinite(numbers).all():
+def _find_least(weights):
+    if not (weights > 0).all() or not np.isfinite(weights).all():
         raise ValueError(
-            "unit_weights must be positive numbers: a mapping of words and phrases, or an array of "
-            f"a weight for each token of the vocabulary, got {weights!r}. For counts use "
+            f"unit_weights must be positive and finite, got {weights}. For counts use "
             "rarity_weights(counts)."
         )
+    return weights.min()
 
 
 def weigh_keys(keys: np.ndarray, weights: np.ndarray, least: float) -> np.ndarray:

@@ -79,9 +79,8 @@ def check_packed(arrays, backbone):
     mask = arrays.get("padding_mask")
     if isinstance(mask, np.ndarray) and mask.size and mask.max() > 1:
         raise ValueError(
-            f"padding_mask must be 1 on tokens and 0 on padding, got {mask.max()}. If it numbers "
-            "the sequences of packed rows, split them with split_sequences, and train on the "
-            "result with fit(..., sequence_packing=True)."
+            f"padding_mask must be 1 on tokens and 0 on padding, got {mask.max()}. Give "
+            "each sequence a row of its own; fit(..., sequence_packing=True) packs the rows."
         )
     if GLOBAL_ARGUMENT in arrays and hasattr(backbone, "max_global_tokens"):
         marked = arrays[GLOBAL_ARGUMENT]
