@@ -125,20 +125,19 @@ class ModernBertBlock(ConfiguredLayer):
         hidden: Tensor,
         attention_mask: Tensor,
         positions: Tensor,
-        sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
         """Encodes each token from the tokens that it may attend to.
 
         Args:
             hidden: float (B, L, H).
-            attention_mask, positions, sequence_offsets: see `ModernBertAttention.call`.
+            attention_mask, positions: see `ModernBertAttention.call`.
             training: bool, whether dropout is active.
 
         Returns:
             float (B, L, H).
         """
-        arguments = (attention_mask, positions, sequence_offsets)
+        arguments = (attention_mask, positions)
         encode = partial(self._encode, attention=arguments, training=training)
         # What the attention takes has no gradient, so it is no input of what is computed twice.
         return recompute(self, encode, hidden) if training and self.remat else encode(hidden)

@@ -99,7 +99,6 @@ class TransformerBlock(ConfiguredLayer):
         self,
         hidden: Tensor,
         attention_mask: Tensor | GroupedLayout | None = None,
-        sequence_offsets: Tensor | None = None,
         positions: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
@@ -107,7 +106,7 @@ class TransformerBlock(ConfiguredLayer):
 
         Args:
             hidden: float (B, L, H).
-            attention_mask, sequence_offsets: see `SelfAttention.call`.
+            attention_mask: see `SelfAttention.call`.
             positions: int32 (1, L) or (B, L), the positions of the tokens, for attention layers
                 that have them; see `SelfAttention.place`. None for other attention layers.
             training: bool, whether dropout is active.
@@ -115,11 +114,7 @@ class TransformerBlock(ConfiguredLayer):
         Returns:
             float (B, L, H).
         """
-        attention = {
-            "attention_mask": attention_mask,
-            "sequence_offsets": sequence_offsets,
-            "positions": positions,
-        }
+        attention = {"attention_mask": attention_mask, "positions": positions}
         attention = {name: x for name, x in attention.items() if x is not None}
         if not (training and self.remat):
             return self._encode(hidden, attention, training)

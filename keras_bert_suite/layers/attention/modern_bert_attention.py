@@ -6,9 +6,7 @@ import keras
 from keras import ops
 
 from keras_bert_suite.annotations import Shape, Tensor
-from keras_bert_suite.layers.attention.attention_kernels import (
-    attention_probabilities,
-)
+from keras_bert_suite.layers.attention.attention_kernels import attention_probabilities
 from keras_bert_suite.layers.attention.local_attention import attend_locally, find_visible
 from keras_bert_suite.layers.attention.rotary_positions import count_positions, rotate_positions
 from keras_bert_suite.layers.attention.self_attention import (
@@ -81,7 +79,6 @@ class ModernBertAttention(ConfiguredLayer):
         hidden: Tensor,
         attention_mask: Tensor,
         positions: Tensor,
-        sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
         """Lets each token attend to the tokens that its mask, and the window, allow.
@@ -92,16 +89,13 @@ class ModernBertAttention(ConfiguredLayer):
                 the number of the sequence of each token, such as a padding mask; see
                 `attend_locally`.
             positions: int32 (1, L) or (B, L).
-            sequence_offsets: as for `SelfAttention.call`, without a window alone.
             training: bool, whether dropout is active.
 
         Returns:
             float (B, L, H).
         """
         query, key, value = self._project(hidden, positions)
-        attend = choose_kernel(
-            query, self.dropout if training else 0.0, self.probability_dropout, sequence_offsets
-        )
+        attend = choose_kernel(query, self.dropout if training else 0.0, self.probability_dropout)
         if self.reach is None:
             context = attend(query, key, value, expand_attention_mask(attention_mask))
         else:

@@ -48,7 +48,6 @@ class RelativeAttention(SelfAttention):
         self,
         hidden: Tensor,
         attention_mask: Tensor | None = None,
-        sequence_offsets: Tensor | None = None,
         training: bool | None = None,
         positions: Tensor | None = None,
     ) -> Tensor:
@@ -57,7 +56,6 @@ class RelativeAttention(SelfAttention):
         Args:
             hidden: float (B, L, H).
             attention_mask: as for `SelfAttention.call`.
-            sequence_offsets: not used, because there is no kernel that would take them.
             training: bool, whether dropout is active.
             positions: int32 (1, L) or (B, L); None for 0 to L - 1.
 

@@ -73,7 +73,6 @@ class SelfAttention(ConfiguredLayer):
         self,
         hidden: Tensor,
         attention_mask: Tensor | GroupedLayout | None = None,
-        sequence_offsets: Tensor | None = None,
         training: bool | None = None,
         positions: Tensor | None = None,
     ) -> Tensor:
@@ -87,9 +86,6 @@ class SelfAttention(ConfiguredLayer):
                 of the first three sizes may be 1. With None every query attends to
                 every key. With a `GroupedLayout`, `hidden` is (1, N, H), and a query looks
                 at its own row of the batch.
-            sequence_offsets: what `SequenceOffsets` returns, or None. It says the same as
-                `attention_mask`, to kernels that take it instead of the mask. So give it only
-                with the mask of `VisibleTokens`.
             training: bool, whether dropout is active.
             positions: int32 (1, L) or (B, L), which `place` reads; None for 0 to L - 1. A
                 `GroupedLayout` has positions of its own.
@@ -103,7 +99,7 @@ class SelfAttention(ConfiguredLayer):
         if isinstance(attention_mask, GroupedLayout):
             return self._call_on_groups(hidden, attention_mask, training)
         query, key, value = self.place(*self.project(hidden), positions)
-        context = self.attend(query, key, value, attention_mask, sequence_offsets, training)
+        context = self.attend(query, key, value, attention_mask, training)
         return self.merge(context)
 
     def _call_on_groups(
@@ -120,7 +116,7 @@ class SelfAttention(ConfiguredLayer):
         ):
             query, key, value = map(self._split_heads, tensors)
             query, key, value = self.place(query, key, value, positions)
-            context = self.attend(query, key, value, visible, training=training)
+            context = self.attend(query, key, value, visible, training)
             contexts.append(self._join_heads(context))
         return self.output_projection(layout.join_groups(contexts))
 
@@ -149,37 +145,32 @@ class SelfAttention(ConfiguredLayer):
         key: Tensor,
         value: Tensor,
         attention_mask: Tensor | None = None,
-        sequence_offsets: Tensor | None = None,
         training: bool | None = None,
     ) -> Tensor:
         """The attention output of each head at each position.
 
         Args:
             query, key, value: float (B, heads, L, D), from `place`.
-            attention_mask, sequence_offsets, training: as for `call`.
+            attention_mask, training: as for `call`.
 
         Returns:
             float (B, heads, L, D).
         """
         mask = expand_attention_mask(attention_mask)
-        return self.choose_kernel(query, training, sequence_offsets)(query, key, value, mask)
+        return self.choose_kernel(query, training)(query, key, value, mask)
 
-    def choose_kernel(
-        self, query: Tensor, training: bool | None, sequence_offsets: Tensor | None = None
-    ) -> Callable[..., Tensor]:
+    def choose_kernel(self, query: Tensor, training: bool | None) -> Callable[..., Tensor]:
         """The fastest kernel, or the formula itself, with the dropout that is in force.
 
         Args:
             query: float (B, heads, L, D). Its device, dtype and shape are read.
-            training, sequence_offsets: as for `call`.
+            training: as for `call`.
 
         Returns:
             function of queries, keys, values (B, heads, L, D) and of a bool mask, broadcastable to
             (B, heads, L, L), or None. It returns float (B, heads, L, D).
         """
-        return choose_kernel(
-            query, self.dropout if training else 0.0, self.probability_dropout, sequence_offsets
-        )
+        return choose_kernel(query, self.dropout if training else 0.0, self.probability_dropout)
 
     def merge(self, context: Tensor) -> Tensor:
         """Projects the outputs of the heads: float (B, heads, L, D) -> (B, L, H)."""
@@ -242,19 +233,16 @@ def expand_attention_mask(mask: Tensor | None) -> Tensor | None:
 
 
 def choose_kernel(
-    query: Tensor,
-    dropout: float,
-    probability_dropout: keras.layers.Layer,
-    sequence_offsets: Tensor | None = None,
+    query: Tensor, dropout: float, probability_dropout: keras.layers.Layer
 ) -> Callable[..., Tensor]:
     """See `SelfAttention.choose_kernel`.
 
     Args:
-        query, sequence_offsets: as there.
+        query: as there.
         dropout: float, the rate that is in force.
         probability_dropout: the layer that drops for the formula. It is not called at rate 0.
     """
-    kernel = fused_attention(query, dropout, sequence_offsets)
+    kernel = fused_attention(query, dropout)
     if kernel is not None:
         return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
     drop = (lambda p: probability_dropout(p, training=True)) if dropout else None
