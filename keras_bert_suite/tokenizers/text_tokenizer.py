@@ -34,10 +34,13 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     Args:
         unknown_token, start_token, end_token, pad_token: str, tokens that the vocabulary must hold.
+            None is the token of `default_tokens`.
         mask_token: str; if the vocabulary lacks it `mask_token_id` is None.
         dtype: "int32", as every Keras layer has one.
     """
 
+    #: The special tokens of this kind, in the order of `SPECIAL_TOKENS`.
+    default_tokens: tuple[str, ...] = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
     #: int, how many end tokens stand between two texts of a row.
     num_separators = 1
     #: bool, whether the models of this tokenizer tell the texts of a row apart by `segment_ids`.
@@ -53,11 +56,12 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     def __init__(
         self,
-        unknown_token: str,
-        start_token: str,
-        end_token: str,
-        pad_token: str,
-        mask_token: str,
+        *,
+        unknown_token: str | None = None,
+        start_token: str | None = None,
+        end_token: str | None = None,
+        pad_token: str | None = None,
+        mask_token: str | None = None,
         dtype: str = "int32",
         name: str | None = None,
         **kwargs: Any,
@@ -70,11 +74,12 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
             raise ValueError(
                 f"Ids are int32; drop the argument `dtype`. Received: dtype={dtype!r}."
             )
-        self.unknown_token = unknown_token
-        self.start_token = start_token
-        self.end_token = end_token
-        self.pad_token = pad_token
-        self.mask_token = mask_token
+        unknown, start, end, pad, mask = self.default_tokens
+        self.unknown_token = unknown_token or unknown
+        self.start_token = start_token or start
+        self.end_token = end_token or end
+        self.pad_token = pad_token or pad
+        self.mask_token = mask_token or mask
         self.file_assets = list(self.asset_names)
 
     @classmethod

@@ -67,18 +67,9 @@ class WordPieceTokenizer(TextTokenizer):
         vocabulary: PathLike | Sequence[str] | None = None,
         lowercase: bool = True,
         strip_accents: bool | None = None,
-        unknown_token: str = "[UNK]",
-        start_token: str = "[CLS]",
-        end_token: str = "[SEP]",
-        pad_token: str = "[PAD]",
-        mask_token: str = "[MASK]",
-        dtype: str = "int32",
-        name: str | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(
-            unknown_token, start_token, end_token, pad_token, mask_token, dtype, name, **kwargs
-        )
+        super().__init__(**kwargs)
         self.lowercase = bool(lowercase)
         self.strip_accents = None if strip_accents is None else bool(strip_accents)
         self.set_vocabulary(vocabulary)
