@@ -8,14 +8,14 @@ import keras
 from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_erf
 from keras_bert_suite.layers.attention.modern_bert_attention import ModernBertAttention
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.recompute import recompute
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class ModernBertBlock(ConfiguredLayer):
+class ModernBertBlock(ShapeKeepingLayer):
     """Self-attention and a gated feed-forward network, each with a norm before it.
 
     The feed-forward network is `W (activation(U x) * V x)`; one matrix holds U and V.
@@ -171,6 +171,3 @@ class ModernBertBlock(ConfiguredLayer):
             float32 (B, heads, L, L). It sums to 1 over the last axis.
         """
         return self.self_attention.compute_probabilities(self._normalize(hidden), padding_mask)
-
-    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
-        return hidden_shape

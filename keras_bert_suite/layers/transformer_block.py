@@ -9,14 +9,14 @@ from keras_bert_suite.annotations import Activation, Config, Shape, Tensor
 from keras_bert_suite.layers.activations import gelu_tanh
 from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
 from keras_bert_suite.layers.attention.self_attention import SelfAttention
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import make_dense
 from keras_bert_suite.layers.dropout import Dropout
 from keras_bert_suite.layers.recompute import recompute
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class TransformerBlock(ConfiguredLayer):
+class TransformerBlock(ShapeKeepingLayer):
     """Self-attention and a feed-forward network, each with residual and norm after it.
 
     Args:
@@ -142,6 +142,3 @@ class TransformerBlock(ConfiguredLayer):
         )
         projected = self.feedforward_output(self.intermediate(hidden))
         return self.feedforward_norm(hidden + self.sublayer_dropout(projected, training=training))
-
-    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
-        return hidden_shape

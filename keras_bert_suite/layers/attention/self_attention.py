@@ -13,13 +13,13 @@ from keras_bert_suite.layers.attention.attention_kernels import (
     plain_attention,
 )
 from keras_bert_suite.layers.attention.grouped_layout import GroupedLayout
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.configured_layer import ShapeKeepingLayer
 from keras_bert_suite.layers.dense import Dense, make_dense
 from keras_bert_suite.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class SelfAttention(ConfiguredLayer):
+class SelfAttention(ShapeKeepingLayer):
     """Multi-head self-attention with a fused kernel wherever the backend has one.
 
     The kernel is chosen at each call from the dropout *in force*, not from the configured
@@ -56,11 +56,20 @@ class SelfAttention(ConfiguredLayer):
 
     def build(self, hidden_shape: Shape) -> None:
         hidden_dim = hidden_shape[-1]
-        check_heads(self.num_heads, hidden_dim, self.has_even_heads)
+        self.check_heads(hidden_dim)
         self.query = self._build_projection("query", hidden_shape)
         self.key = self._build_projection("key", hidden_shape)
         self.value = self._build_projection("value", hidden_shape)
         self.output_projection = self._build_projection("output_projection", hidden_shape)
+
+    def check_heads(self, hidden_dim: int) -> None:
+        """Raises ValueError if the heads do not divide the hidden size, or into odd widths."""
+        if hidden_dim % (self.num_heads * (1 + self.has_even_heads)):
+            widths = " into heads of even width" if self.has_even_heads else ""
+            raise ValueError(
+                f"num_heads must divide the hidden size{widths}, got num_heads={self.num_heads} "
+                f"and hidden size {hidden_dim}."
+            )
 
     def _build_projection(self, name: str, hidden_shape: Shape) -> Dense:
         dense = make_dense(
@@ -170,7 +179,12 @@ class SelfAttention(ConfiguredLayer):
             function of queries, keys, values (B, heads, L, D) and of a bool mask, broadcastable to
             (B, heads, L, L), or None. It returns float (B, heads, L, D).
         """
-        return choose_kernel(query, self.dropout if training else 0.0, self.probability_dropout)
+        dropout = self.dropout if training else 0.0
+        kernel = fused_attention(query, dropout)
+        if kernel is not None:
+            return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
+        drop = (lambda p: self.probability_dropout(p, training=True)) if dropout else None
+        return lambda q, k, v, mask: plain_attention(q, k, v, mask, drop)
 
     def merge(self, context: Tensor) -> Tensor:
         """Projects the outputs of the heads: float (B, heads, L, D) -> (B, L, H)."""
@@ -200,19 +214,6 @@ class SelfAttention(ConfiguredLayer):
         x = ops.reshape(x, (-1, ops.shape(x)[1], self.num_heads, head_dim))
         return ops.swapaxes(x, 1, 2)
 
-    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
-        return hidden_shape
-
-
-def check_heads(num_heads: int, hidden_dim: int, even: bool = False) -> None:
-    """Raises ValueError if heads do not divide the hidden size, with `even` into even widths."""
-    if hidden_dim % (2 * num_heads if even else num_heads):
-        widths = " into heads of even width" if even else ""
-        raise ValueError(
-            f"num_heads must divide the hidden size{widths}, got num_heads={num_heads} and hidden "
-            f"size {hidden_dim}."
-        )
-
 
 def expand_attention_mask(mask: Tensor | None) -> Tensor | None:
     """Brings a (B, L), (B, L, L) or (B, heads, L, L) mask to rank 4, bool."""
@@ -230,20 +231,3 @@ def expand_attention_mask(mask: Tensor | None) -> Tensor | None:
         f"attention_mask must have rank 2 (B, L), 3 (B, L, L) or 4 (B, heads, L, L), "
         f"got shape {tuple(mask.shape)}."
     )
-
-
-def choose_kernel(
-    query: Tensor, dropout: float, probability_dropout: keras.layers.Layer
-) -> Callable[..., Tensor]:
-    """See `SelfAttention.choose_kernel`.
-
-    Args:
-        query: as there.
-        dropout: float, the rate that is in force.
-        probability_dropout: the layer that drops for the formula. It is not called at rate 0.
-    """
-    kernel = fused_attention(query, dropout)
-    if kernel is not None:
-        return lambda q, k, v, mask: kernel(q, k, v, mask, dropout)
-    drop = (lambda p: probability_dropout(p, training=True)) if dropout else None
-    return lambda q, k, v, mask: plain_attention(q, k, v, mask, drop)

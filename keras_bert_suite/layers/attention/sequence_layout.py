@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Self
 import keras
 from keras import ops
 
-from keras_bert_suite.annotations import Shape, Tensor
+from keras_bert_suite.annotations import Tensor
 from keras_bert_suite.layers.attention.attention_patterns import (
     ATTENTION_PATTERNS,
     check_pattern,
@@ -18,7 +18,7 @@ from keras_bert_suite.layers.attention.grouped_layout import (
     unpack_tokens,
 )
 from keras_bert_suite.layers.attention.rotary_positions import count_positions
-from keras_bert_suite.layers.configured_layer import ConfiguredLayer
+from keras_bert_suite.layers.configured_layer import ConfiguredLayer, ShapeKeepingLayer
 
 #: The names of arguments of `call` that Keras hands on from layer to layer. Their arrays come with
 #: the inputs of a model, and need not be there.
@@ -216,7 +216,7 @@ class SequenceNumbers(ConfiguredLayer):
 
 
 @keras.saving.register_keras_serializable(package="keras_bert_suite")
-class UnpackSequences(ConfiguredLayer):
+class UnpackSequences(ShapeKeepingLayer):
     """Puts hidden states back from packed rows to the rows of the batch, if they are packed."""
 
     def __init__(self, **kwargs: Any) -> None:
@@ -234,9 +234,6 @@ class UnpackSequences(ConfiguredLayer):
             sequence_layout: `SequenceLayout`, `GroupedLayout` or None.
         """
         return hidden if sequence_layout is None else sequence_layout.unpack(hidden, padding_mask)
-
-    def compute_output_shape(self, hidden_shape: Shape, *_: Shape) -> Shape:
-        return hidden_shape
 
 
 class PackedSequences:
