@@ -161,13 +161,5 @@ class ModernBertBlock(ShapeKeepingLayer):
         return hidden if norm is None else norm(hidden)
 
     def compute_probabilities(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
-        """The attention probabilities of each pair of tokens, without dropout.
-
-        Args:
-            hidden: float (B, L, H), the input of the block.
-            padding_mask: int (B, L), 1 on tokens and 0 on padding.
-
-        Returns:
-            float32 (B, heads, L, L). It sums to 1 over the last axis.
-        """
+        """See `ModernBertAttention.compute_probabilities`; `hidden` is the input of the block."""
         return self.self_attention.compute_probabilities(self._normalize(hidden), padding_mask)

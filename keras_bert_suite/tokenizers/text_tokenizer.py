@@ -1,7 +1,6 @@
 """The common base of the tokenizers of this package."""
 
 import os
-import threading
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Self
@@ -41,6 +40,8 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
 
     #: The special tokens of this kind, in the order of `SPECIAL_TOKENS`.
     default_tokens: tuple[str, ...] = ("[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]")
+    #: The arguments of the constructor that change texts, each with an attribute of its name.
+    rules: tuple[str, ...] = ()
     #: int, how many end tokens stand between two texts of a row.
     num_separators = 1
     #: bool, whether the models of this tokenizer tell the texts of a row apart by `segment_ids`.
@@ -324,7 +325,7 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         return {
             **super().get_config(),
             **dict.fromkeys(self._file_arguments),
-            **{name: getattr(self, name) for name in SPECIAL_TOKENS},
+            **{name: getattr(self, name) for name in (*SPECIAL_TOKENS, *self.rules)},
         }
 
     def _use_vocabulary(self, vocabulary):
@@ -339,7 +340,8 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         self.pad_token_id = ids.get(self.pad_token)
         self.mask_token_id = ids.get(self.mask_token)
         self._vocabulary = vocabulary
-        self._made = _MadeOnce()
+        # Made when first needed. Two threads may make the same at once, which does no harm.
+        self._engines: dict[str, Any] = {}
 
     def __reduce__(self):
         # Keras would pickle a whole archive; data workers need the configuration and the tokens.
@@ -354,29 +356,18 @@ class TextTokenizer(checkpoints.SealedPreset, Tokenizer):
         return self._vocabulary
 
     def _eager_engine(self):
-        return self._made.get("eager", lambda: self.eager_engine(*self._engine_arguments()))
+        if "eager" not in self._engines:
+            self._engines["eager"] = self.eager_engine(*self._engine_arguments())
+        return self._engines["eager"]
 
     def _graph_engine(self):
-        return self._made.get("graph", lambda: self.graph_engine(*self._engine_arguments()))
+        if "graph" not in self._engines:
+            self._engines["graph"] = self.graph_engine(*self._engine_arguments())
+        return self._engines["graph"]
 
     @abstractmethod
     def _engine_arguments(self):
         """tuple of the arguments of both engines."""
-
-
-class _MadeOnce:
-    """The engines and tables of one vocabulary. Each is made when first needed, by one thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._made: dict[str, Any] = {}
-
-    def get(self, name: str, make: Callable[[], Any]) -> Any:
-        if name not in self._made:
-            with self._lock:
-                if name not in self._made:
-                    self._made[name] = make()
-        return self._made[name]
 
 
 def _check_special_tokens(vocabulary, special_tokens):

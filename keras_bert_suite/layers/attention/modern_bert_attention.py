@@ -105,7 +105,9 @@ class ModernBertAttention(SelfAttention):
         query, key, value = turned[:, :, 0], turned[:, :, 1], x[:, :, 2]
         return ops.swapaxes(query, 1, 2), ops.swapaxes(key, 1, 2), ops.swapaxes(value, 1, 2)
 
-    def compute_probabilities(self, hidden: Tensor, padding_mask: Tensor) -> Tensor:
+    def compute_probabilities(  # type: ignore[override]
+        self, hidden: Tensor, padding_mask: Tensor
+    ) -> Tensor:
         """The attention probabilities of each pair of tokens, without dropout.
 
         Args:

@@ -53,14 +53,7 @@ class RelativeAttention(SelfAttention):
     ) -> Tensor:
         """Lets each position attend to the positions that its mask allows.
 
-        Args:
-            hidden: float (B, L, H).
-            attention_mask: as for `SelfAttention.call`.
-            training: bool, whether dropout is active.
-            positions: int32 (1, L) or (B, L); None for 0 to L - 1.
-
-        Returns:
-            float (B, L, H).
+        Args, Returns: as for `SelfAttention.call`, without groups.
         """
         query, key, value = self.project(hidden)
         positions = count_positions(hidden) if positions is None else positions

@@ -185,13 +185,9 @@ class ConditionalRandomField(ShapeKeepingLayer):
 
 
 def order_chain(counts: Tensor) -> Tensor:
-    """Where the tokens of each chain are, in their order, and then the other tokens.
+    """Where the tokens of each chain are, in their order, and then the other tokens, int32 (B, L).
 
-    Args:
-        counts: bool (B, L), whether a token is part of the chain.
-
-    Returns:
-        int32 (B, L).
+    `counts` is bool (B, L), whether a token is part of the chain.
     """
     length = ops.shape(counts)[1]
     position = ops.arange(length, dtype="int32")[None, :]

@@ -64,7 +64,7 @@ class BytePairTokenizer(TextTokenizer):
     """
 
     backbone_cls: type = RobertaBackbone
-    default_tokens = ("<unk>", "<s>", "</s>", "<pad>", "<mask>")
+    default_tokens: tuple[str, ...] = ("<unk>", "<s>", "</s>", "<pad>", "<mask>")
     num_separators = 2
     has_segment_ids = False
     has_cjk_pieces = False

@@ -5,7 +5,7 @@ from typing import Any
 
 import keras
 
-from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.files.messages import reading
 from keras_bert_suite.models import AlbertBackbone
 from keras_bert_suite.tokenizers.sentence_piece.albert_rules import (
@@ -50,6 +50,7 @@ class AlbertTokenizer(SentencePieceTokenizer):
     """
 
     backbone_cls = AlbertBackbone
+    rules = ("lowercase", "strip_accents")
 
     def __init__(
         self,
@@ -68,13 +69,6 @@ class AlbertTokenizer(SentencePieceTokenizer):
             "do_lower_case": self.lowercase,
             "keep_accents": not self.strip_accents,
             "tokenizer_class": "AlbertTokenizer",
-        }
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "lowercase": self.lowercase,
-            "strip_accents": self.strip_accents,
         }
 
     def _make_engine_model(self):

@@ -35,10 +35,7 @@ class FastGraphTokenizer(GraphEngine):
     not the canonical order. This changes ids only if the vocabulary holds two such marks. The
     public BERT vocabularies hold none.
 
-    Args:
-        vocabulary: `Vocabulary`.
-        unknown_token: str.
-        lowercase, strip_accents: bool.
+    Args: as for `CachedWordPiece`.
     """
 
     def __init__(self, vocabulary, unknown_token, lowercase, strip_accents):

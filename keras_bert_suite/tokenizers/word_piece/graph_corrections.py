@@ -4,13 +4,8 @@
 def find_unknown_words(texts, starts, ends, max_characters):
     """Finds the words that have more than `max_characters` characters.
 
-    Args:
-        texts: tf.string (B,), UTF-8.
-        starts, ends: the words, ragged (B, None), in bytes of their row.
-        max_characters: int.
-
-    Returns:
-        `(starts, ends)` of these words, int64, in bytes of the joined rows.
+    `starts` and `ends` of the words are ragged (B, None), in bytes of their row. The result is
+    `(starts, ends)` of these words, int64, in bytes of the joined rows.
     """
     import tensorflow as tf
 
@@ -26,14 +21,8 @@ def find_unknown_words(texts, starts, ends, max_characters):
 def merge_unknown_words(texts, pieces, unknown_words, unknown_id):
     """Makes all tokens of each unknown word one unknown token.
 
-    Args:
-        texts: tf.string (B,).
-        pieces: `(ids, starts, ends)`, ragged (B, None), in bytes of their row.
-        unknown_words: `(starts, ends)`, int64, in bytes of the joined rows, ascending.
-        unknown_id: int.
-
-    Returns:
-        `(ids, starts, ends)`, ragged (B, None).
+    `pieces` and the result are `(ids, starts, ends)`, ragged (B, None), in bytes of their row.
+    `unknown_words` is the result of `find_unknown_words`.
     """
     import tensorflow as tf
 

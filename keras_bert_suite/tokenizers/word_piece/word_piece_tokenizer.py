@@ -8,7 +8,7 @@ from typing import Any
 import keras
 import numpy as np
 
-from keras_bert_suite.annotations import Config, PathLike
+from keras_bert_suite.annotations import PathLike
 from keras_bert_suite.models import BertBackbone
 from keras_bert_suite.tokenizers.text_tokenizer import TextTokenizer
 from keras_bert_suite.tokenizers.word_piece.cached_word_piece import CachedWordPiece
@@ -59,6 +59,7 @@ class WordPieceTokenizer(TextTokenizer):
 
     backbone_cls = BertBackbone
     asset_names = (VOCABULARY_FILE,)
+    rules = ("lowercase", "strip_accents")
     eager_engine = CachedWordPiece
     graph_engine = FastGraphTokenizer
 
@@ -106,13 +107,6 @@ class WordPieceTokenizer(TextTokenizer):
             "strip_accents": self.strip_accents,
             "tokenize_chinese_chars": True,
             "tokenizer_class": "BertTokenizer",
-        }
-
-    def get_config(self) -> Config:
-        return {
-            **super().get_config(),
-            "lowercase": self.lowercase,
-            "strip_accents": self.strip_accents,
         }
 
     def _engine_arguments(self):
