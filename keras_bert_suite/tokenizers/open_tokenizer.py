@@ -107,9 +107,7 @@ def _find_sentence_piece(path):
     raise ValueError(
         f"The SentencePiece model {path} begins with {list_names(map(repr, vocabulary.pieces[:3]))}"
         ". Wanted '<unk>', '<s>', '</s>', as SentencePiece has them by default and XLM-RoBERTa "
-        "too, or a model with '[CLS]' and '[SEP]', as ALBERT has them. Train it again with these "
-        "pieces, for ALBERT by --pad_id=0 --unk_id=1 --bos_id=-1 --eos_id=-1 "
-        "--control_symbols=[CLS],[SEP],[MASK]."
+        "too, or a model with '[CLS]' and '[SEP]', as ALBERT has them. Train it again with them."
     )
 
 
